@@ -1,0 +1,69 @@
+"""Frames: a 12-byte prefix, a JSON header, a binary body. The same layout as src/sandbox/frame-channel.ts."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any
+
+MAGIC = 0x534C5501  # "SLU" and the version of the frame layout
+PREFIX = struct.Struct(">III")
+Header = dict[str, Any]
+
+
+class ChannelClosed(Exception):
+    """The other side is gone."""
+
+
+def encode(header: Header, body_bytes: int) -> bytes:
+    """The prefix and header of a frame; the body follows as it is."""
+    head = json.dumps(header, separators=(",", ":")).encode()
+    return PREFIX.pack(MAGIC, len(head), body_bytes) + head
+
+
+def write_frame(fd: int, header: Header, body: bytes | memoryview = b"") -> None:
+    """Write one whole frame to a blocking descriptor."""
+    head = encode(header, len(body))
+    if len(body) < 65536:
+        write_all(fd, head + bytes(body))
+    else:
+        write_all(fd, head)
+        write_all(fd, body)
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            written = os.write(fd, view)
+        except (BrokenPipeError, ConnectionResetError):
+            raise ChannelClosed from None
+        view = view[written:]
+
+
+def read_exact(fd: int, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size:
+        try:
+            part = os.read(fd, min(size, 1 << 20))
+        except ConnectionResetError:
+            raise ChannelClosed from None
+        if not part:
+            raise ChannelClosed
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def read_head(fd: int) -> tuple[Header, int]:
+    """The header of the next frame and the size of the body that the caller has to read."""
+    magic, head_bytes, body_bytes = PREFIX.unpack(read_exact(fd, PREFIX.size))
+    if magic != MAGIC:
+        raise ChannelClosed
+    return json.loads(read_exact(fd, head_bytes)), body_bytes
+
+
+def read_frame(fd: int) -> tuple[Header, bytes]:
+    header, body_bytes = read_head(fd)
+    return header, read_exact(fd, body_bytes)
