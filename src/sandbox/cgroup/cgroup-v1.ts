@@ -1,0 +1,62 @@
+import { chown, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Usage } from "../contract.ts";
+import { killProcesses, readField, readNumber, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
+import { hostCgroupName, type LeaseCgroup } from "./lease-cgroup.ts";
+
+export interface Version1Options {
+  readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string };
+  readonly name: string;
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly owner?: number;
+}
+
+export async function createVersion1({ parents, name, memoryBytes, processes, owner }: Version1Options): Promise<LeaseCgroup> {
+  const place = join(hostCgroupName(), name);
+  const memory = join(parents.memory, place);
+  const pids = join(parents.pids, place);
+  const cpuacct = join(parents.cpuacct, place);
+  const paths = [...new Set([memory, pids, cpuacct])]; // controllers may be mounted together
+  try {
+    for (const path of paths) await mkdir(path, { recursive: true, mode: 0o755 });
+    await limitMemory(memory, memoryBytes);
+    await writeControl(pids, "pids.max", String(processes));
+    if (owner !== undefined) for (const path of paths) await chown(join(path, "cgroup.procs"), owner, -1);
+  } catch (error) {
+    for (const path of paths) await removeCgroup(path, 0);
+    throw error;
+  }
+
+  async function usage(): Promise<Usage> {
+    const [peak, cpuNs, kills] = await Promise.all([
+      readNumber(memory, "memory.max_usage_in_bytes"),
+      readNumber(cpuacct, "cpuacct.usage"),
+      readField(memory, "memory.oom_control", "oom_kill"),
+    ]);
+    return { peakMemoryBytes: peak ?? 0, cpuMs: (cpuNs ?? 0) / 1e6, memoryKills: kills ?? 0 };
+  }
+
+  async function resetPeak(): Promise<void> {
+    await tryWriteControl(memory, "memory.max_usage_in_bytes", "0");
+  }
+
+  async function kill(): Promise<void> {
+    await tryWriteControl(pids, "pids.max", "0"); // no fork can outrun the list
+    await killProcesses(paths, 10_000);
+  }
+
+  async function remove(): Promise<void> {
+    await kill();
+    await Promise.all(paths.map((path) => removeCgroup(path, 2_000)));
+  }
+
+  return { paths, joinPaths: paths.map((path) => join(path, "cgroup.procs")), usage, resetPeak, kill, remove };
+}
+
+/** Order matters: memory and swap together can never be set below memory alone. */
+async function limitMemory(directory: string, memoryBytes: number): Promise<void> {
+  await writeControl(directory, "memory.limit_in_bytes", String(memoryBytes));
+  await tryWriteControl(directory, "memory.memsw.limit_in_bytes", String(memoryBytes));
+  await tryWriteControl(directory, "memory.swappiness", "0");
+}

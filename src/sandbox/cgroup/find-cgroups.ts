@@ -1,0 +1,106 @@
+import { access, constants, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { readControl, tryWriteControl } from "./cgroup-files.ts";
+
+/** Where this host lets us make cgroups for sandboxes. `parents` are existing directories in which ours are made. */
+export type Cgroups =
+  | { readonly available: true; readonly version: 1; readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string } }
+  | { readonly available: true; readonly version: 2; readonly parent: string }
+  | { readonly available: false; readonly reason: string };
+
+interface Mount {
+  readonly path: string;
+  readonly type: string;
+  readonly options: readonly string[];
+  /** The part of the hierarchy that is mounted there. */
+  readonly root: string;
+}
+
+/**
+ * Sandboxes go to the top of the tree, unless the host process itself lives under a memory limit (a container, a service with MemoryMax):
+ * then below the cgroup that has the limit, so that the sandboxes cannot use more than the whole service may.
+ */
+export async function findCgroups(): Promise<Cgroups> {
+  try {
+    const [mounts, own] = await Promise.all([readMounts(), readOwnPaths()]);
+    const memory = mounts.find((mount) => mount.type === "cgroup" && mount.options.includes("memory"));
+    if (memory !== undefined) return await findVersion1(mounts, own);
+    const unified = mounts.find((mount) => mount.type === "cgroup2");
+    if (unified !== undefined) return await findVersion2(unified, own.get("") ?? "/");
+    return { available: false, reason: "No cgroup file system is mounted here." };
+  } catch (error) {
+    return { available: false, reason: `The cgroups of this machine cannot be read: ${(error as Error).message}` };
+  }
+}
+
+async function findVersion1(mounts: readonly Mount[], own: ReadonlyMap<string, string>): Promise<Cgroups> {
+  const parents: Record<string, string> = {};
+  for (const controller of ["memory", "pids", "cpuacct"]) {
+    const mount = mounts.find((candidate) => candidate.type === "cgroup" && candidate.options.includes(controller));
+    if (mount === undefined) return { available: false, reason: `The cgroup controller "${controller}" is not mounted here.` };
+    const parent = controller === "memory" ? await deepestLimited(mount, own.get(controller) ?? "/", "memory.limit_in_bytes") : mount.path;
+    if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
+    parents[controller] = parent;
+  }
+  return { available: true, version: 1, parents: { memory: parents["memory"]!, pids: parents["pids"]!, cpuacct: parents["cpuacct"]! } };
+}
+
+async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
+  const parent = await deepestLimited(mount, own, "memory.max");
+  if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
+  const offered = (await readControl(parent, "cgroup.controllers"))?.split(" ") ?? [];
+  const missing = ["memory", "pids"].filter((controller) => !offered.includes(controller));
+  if (missing.length > 0) return { available: false, reason: `The cgroup ${parent} does not offer the controllers ${missing.join(" and ")}.` };
+  const enabled = (await readControl(parent, "cgroup.subtree_control"))?.split(" ") ?? [];
+  for (const controller of ["memory", "pids"]) {
+    if (!enabled.includes(controller) && !(await tryWriteControl(parent, "cgroup.subtree_control", `+${controller}`))) {
+      return { available: false, reason: `The cgroup ${parent} holds processes itself, so it cannot hand the controller "${controller}" to cgroups below it.` };
+    }
+  }
+  return { available: true, version: 2, parent };
+}
+
+/** The mount point itself when no cgroup between it and our own has a limit. */
+async function deepestLimited(mount: Mount, ownPath: string, limitFile: string): Promise<string> {
+  const relative = ownPath.startsWith(mount.root) ? ownPath.slice(mount.root === "/" ? 0 : mount.root.length) : "/";
+  for (let directory = join(mount.path, relative); directory.startsWith(mount.path); directory = dirname(directory)) {
+    const limit = await readControl(directory, limitFile);
+    if (limit !== null && limit !== "max" && Number(limit) < 2 ** 60) return directory;
+    if (directory === mount.path) break;
+  }
+  return mount.path;
+}
+
+async function readMounts(): Promise<Mount[]> {
+  const text = await readFile("/proc/self/mountinfo", "utf8");
+  return text.split("\n").filter(Boolean).map((line) => {
+    const [before, after] = line.split(" - ") as [string, string];
+    const [, , , root, path] = before.split(" ") as [string, string, string, string, string];
+    const [type, , options] = after.split(" ") as [string, string, string];
+    return { path, type, root, options: options?.split(",") ?? [] };
+  });
+}
+
+/** Our own cgroup in each hierarchy, by controller; version 2 has the empty name. */
+async function readOwnPaths(): Promise<Map<string, string>> {
+  const text = await readFile("/proc/self/cgroup", "utf8");
+  const paths = new Map<string, string>();
+  for (const line of text.split("\n").filter(Boolean)) {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) as unknown as [string, string, string];
+    for (const controller of controllers.split(",")) paths.set(controller, path);
+  }
+  return paths;
+}
+
+async function isWritable(directory: string): Promise<boolean> {
+  return access(directory, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+function notWritable(directory: string): string {
+  return process.getuid?.() === 0
+    ? `${directory} is not writable, although this process is root (a container with a read-only cgroup tree).`
+    : `This process is not root and may not write to ${directory}.`;
+}

@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { afterAll, describe, expect, test } from "vitest";
+import { currentProcess } from "../host-process.ts";
+import { findCgroups } from "./find-cgroups.ts";
+import { createLeaseCgroup, type LeaseCgroup } from "./lease-cgroup.ts";
+import { listHostCgroups, removeEmptyHostCgroups, removeHostCgroups } from "./remove-host-cgroups.ts";
+
+const MB = 1024 * 1024;
+const cgroups = await findCgroups();
+
+/** Starts a program inside the cgroup, the way drivers do. */
+function startInside(cgroup: LeaseCgroup, ...command: string[]) {
+  const join = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
+  return spawn("/bin/sh", ["-c", join, "sh", String(cgroup.joinPaths.length), ...cgroup.joinPaths, ...command], { stdio: ["ignore", "pipe", "pipe"] });
+}
+
+if (!cgroups.available) {
+  test(`cgroups are not available here: ${cgroups.reason}`, () => {
+    expect(cgroups.reason).toMatch(/\.$/);
+  });
+} else {
+  const create = (name: string, limits: { memoryBytes?: number; processes?: number } = {}) =>
+    createLeaseCgroup({ cgroups, name, memoryBytes: limits.memoryBytes ?? 256 * MB, processes: limits.processes ?? 16 });
+
+  afterAll(() => removeEmptyHostCgroups(cgroups, currentProcess()));
+
+  describe("a lease's cgroup", () => {
+    test("measures memory and processor time of what runs inside", async () => {
+      const cgroup = await create("meter");
+      const child = startInside(cgroup, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=60M", "count=10");
+      await once(child, "exit");
+      const usage = await cgroup.usage();
+      expect(usage.peakMemoryBytes).toBeGreaterThan(50 * MB);
+      expect(usage.cpuMs).toBeGreaterThan(10);
+      expect(usage.memoryKills).toBe(0);
+      await cgroup.resetPeak();
+      expect((await cgroup.usage()).peakMemoryBytes).toBeLessThan(50 * MB);
+      await cgroup.remove();
+      expect(cgroup.paths.filter((path) => existsSync(path))).toEqual([]);
+    });
+
+    test("kills and counts what goes over the memory limit", async () => {
+      const cgroup = await create("bomb", { memoryBytes: 32 * MB });
+      const child = startInside(cgroup, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1");
+      const [, signal] = (await once(child, "exit")) as [number | null, string | null];
+      expect(signal).toBe("SIGKILL");
+      expect((await cgroup.usage()).memoryKills).toBe(1);
+      await cgroup.remove();
+    });
+
+    test("refuses more processes than allowed", async () => {
+      const cgroup = await create("forks", { processes: 4 });
+      const child = startInside(cgroup, "/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 30 & done; wait");
+      let stderr = "";
+      child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
+      await once(child.stderr, "data");
+      await cgroup.kill();
+      expect(stderr).toContain("fork");
+      await cgroup.remove();
+    });
+
+    test("kill() leaves no process, however many there are, and remove() is idempotent", async () => {
+      const cgroup = await create("kill", { processes: 64 });
+      const child = startInside(cgroup, "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; echo up; wait");
+      await once(child.stdout, "data");
+      const exited = once(child, "exit");
+      await cgroup.kill();
+      await exited;
+      await cgroup.remove();
+      await cgroup.remove();
+      expect(cgroup.paths.filter((path) => existsSync(path))).toEqual([]);
+    });
+
+    test("is found again by the name of its host process, and removed with what runs in it", async () => {
+      const cgroup = await create("left-behind");
+      const child = startInside(cgroup, "/bin/sh", "-c", "echo up; exec sleep 60");
+      await once(child.stdout, "data");
+      const exited = once(child, "exit");
+      expect(await listHostCgroups(cgroups)).toContainEqual(currentProcess());
+      await removeHostCgroups(cgroups, currentProcess());
+      await exited;
+      expect(await listHostCgroups(cgroups)).not.toContainEqual(currentProcess());
+    });
+  });
+
+  test("a name that could leave the tree is refused", async () => {
+    await expect(create("../x")).rejects.toThrow('Not a name for a cgroup: "../x"');
+  });
+}
