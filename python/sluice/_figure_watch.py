@@ -1,0 +1,78 @@
+"""Counts what is done with figures besides `save_figure`: shown, written to a file, or left behind."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sluice._cell import CellReport
+
+
+def watch_pyplot() -> None:
+    """Replace `plt.show` and count `savefig`; calling it again changes nothing."""
+    import matplotlib.figure
+    import matplotlib.pyplot as plt
+
+    figure_class: Any = matplotlib.figure.Figure
+    if getattr(figure_class.savefig, "_sluice_watched", False):
+        return
+
+    plain_savefig = figure_class.savefig
+
+    @functools.wraps(plain_savefig)
+    def savefig(self: Figure, *args: Any, **kwargs: Any) -> Any:
+        _report().savefig_figures.append(self)
+        return plain_savefig(self, *args, **kwargs)
+
+    savefig._sluice_watched = True  # type: ignore[attr-defined]
+    figure_class.savefig = savefig
+    figure_class.show = _count_show
+    plt.show = _count_show
+
+
+def _count_show(*_args: Any, **_kwargs: Any) -> None:
+    """Nothing can be shown in a sandbox; `save_figure(alt)` hands a figure over."""
+    _report().show_calls += 1
+
+
+def mark_open_figures() -> None:
+    """Figures that an earlier cell left open are not held against the next one."""
+    for figure in open_figures():
+        figure._sluice_earlier = True
+
+
+def figure_counts(report: CellReport) -> dict[str, int]:
+    """The counters of the diagnostics, as they stand."""
+    written = [figure for figure in report.savefig_figures if not is_saved(figure)]
+    unsaved = [figure for figure in open_figures() if not hasattr(figure, "_sluice_earlier") and _has_content(figure)]
+    return {"unsavedFigures": len(unsaved), "showCalls": report.show_calls, "savefigCalls": len(written)}
+
+
+def open_figures() -> list[Any]:
+    """Every figure pyplot holds; matplotlib is not imported for it."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    return [] if helpers is None else [manager.canvas.figure for manager in helpers.Gcf.get_all_fig_managers()]
+
+
+def mark_saved(figure: Figure) -> None:
+    """Remember that `save_figure` took this figure."""
+    figure._sluice_saved = True  # type: ignore[attr-defined]
+
+
+def is_saved(figure: Figure) -> bool:
+    """Whether `save_figure` took this figure."""
+    return getattr(figure, "_sluice_saved", False)
+
+
+def _has_content(figure: Figure) -> bool:
+    return bool(figure.axes or figure.texts or figure.images)
+
+
+def _report() -> CellReport:
+    from sluice._cell import current
+
+    return current()

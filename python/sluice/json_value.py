@@ -1,0 +1,379 @@
+"""Python values as JSON values: exact or refused, never approximated in silence."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import math
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sluice.errors import OutputLimitError, ResultError
+
+MAX_DEPTH = 200
+MAX_NOTED_PATHS = 100
+MAX_INTEGER_BITS = 14_000  # below the number of digits that Python agrees to print
+
+Path = tuple[str | int, ...]
+
+
+class JsonValues:
+    """Converts one value; afterwards `notes` says what became null and which frames were seen."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._non_finite: dict[str, int] = {}
+        self._frames: dict[str, Any] = {}
+        self._open: list[int] = []
+
+    def convert(self, value: object, path: Path = ()) -> Any:
+        """The JSON value for `value`, which sits at `path`."""
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            return _clean_text(value)  # type: ignore[arg-type]
+        if kind is int:
+            return _exact_integer(value, path)  # type: ignore[arg-type]
+        if kind is float or kind is np.float64:
+            return float(value) if math.isfinite(value) else self._null(path)  # type: ignore[arg-type]
+        for types, convert in _CONVERTERS:
+            if isinstance(value, types):
+                return convert(self, value, path)
+        return self._convert_by_name(value, path)
+
+    def notes(self) -> dict[str, Any]:
+        """The diagnostics about the converted value."""
+        paths = list(self._non_finite.items())
+        non_finite = [{"path": path, "count": count} for path, count in paths[:MAX_NOTED_PATHS]]
+        rest = sum(count for _, count in paths[MAX_NOTED_PATHS:])
+        if rest:
+            non_finite.append({"path": f"({len(paths) - MAX_NOTED_PATHS} more paths)", "count": rest})
+        return {"nonFinite": non_finite, "frames": self._frames}
+
+    def _null(self, path: Path, count: int = 1) -> None:
+        if count:
+            key = _general(path)
+            self._non_finite[key] = self._non_finite.get(key, 0) + count
+
+    def _inside(self, value: object, path: Path, convert: Callable[[], Any]) -> Any:
+        """Convert the parts of a container, refusing cycles and bottomless nesting."""
+        if id(value) in self._open:
+            raise ResultError(f"{_exact(path)} contains itself (a cycle of {_type_name(value)}); build a plain tree")
+        if len(self._open) >= MAX_DEPTH:
+            raise ResultError(f"{_exact(path)[:80]}… is nested more than {MAX_DEPTH} levels deep; flatten it")
+        self._open.append(id(value))
+        try:
+            return convert()
+        finally:
+            self._open.pop()
+
+    # containers
+
+    def _mapping(self, value: Mapping[Any, Any], path: Path) -> Any:
+        def convert() -> dict[str, Any]:
+            keys = _distinct_keys(value, path)
+            return {name: self.convert(value[key], (*path, name)) for name, key in keys.items()}
+
+        return self._inside(value, path, convert)
+
+    def _sequence(self, value: Iterable[Any], path: Path) -> Any:
+        return self._inside(value, path, lambda: [self.convert(item, (*path, i)) for i, item in enumerate(value)])
+
+    def _set(self, value: Iterable[Any], path: Path) -> Any:
+        """Sets have no order of their own, so the same set always gives the same JSON."""
+        return self._sequence(sorted(value, key=lambda item: (type(item).__name__, _sortable(item))), path)
+
+    def _dataclass(self, value: Any, path: Path) -> Any:
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return self._inside(value, path, lambda: self._mapping(fields, path))
+
+    # numpy
+
+    def _numpy_scalar(self, value: np.generic, path: Path) -> Any:
+        if isinstance(value, np.datetime64):
+            return self.convert(pd.Timestamp(value), path)
+        if isinstance(value, np.timedelta64):
+            return self.convert(pd.Timedelta(value), path)
+        if isinstance(value, np.void) and value.dtype.names:
+            return self._mapping({name: value[name] for name in value.dtype.names}, path)
+        if isinstance(value, np.floating):
+            return self.convert(float(value), path)
+        item = value.item()
+        if isinstance(item, np.generic):
+            return self._refuse(value, path)
+        return self.convert(item, path)
+
+    def _array(self, value: np.ndarray[Any, Any], path: Path) -> Any:
+        if value.ndim == 0:
+            return self.convert(value.dtype.type(value[()]) if value.dtype.kind != "O" else value[()], path)
+        if isinstance(value, np.ma.MaskedArray):
+            filled = value.astype(object).filled(None)
+            self._null((*path, 0), int(np.ma.getmaskarray(value).sum()))
+            return self._sequence(list(filled), path)
+        if value.ndim == 1:
+            return self._column(value, (*path, 0), lambda i: (*path, i))
+        return self._inside(value, path, lambda: [self._array(row, (*path, i)) for i, row in enumerate(value)])
+
+    def _masked(self, _value: object, path: Path) -> None:
+        self._null(path)
+
+    def _column(self, values: Any, general: Path, path_of: Callable[[int], Path]) -> list[Any]:
+        """A list of JSON values for one column or one-dimensional array; fast where the dtype allows it."""
+        dtype = values.dtype
+        if isinstance(dtype, np.dtype):
+            array = np.asarray(values)
+            if dtype.kind in "iub":
+                return array.tolist()
+            if dtype.kind == "f" and dtype.itemsize <= 8:
+                return self._floats(array, general)
+        if isinstance(dtype, pd.CategoricalDtype | pd.SparseDtype):
+            return self._column(np.asarray(values), general, path_of)
+        return [self.convert(item, path_of(i)) for i, item in enumerate(values)]
+
+    def _floats(self, array: np.ndarray[Any, Any], general: Path) -> list[Any]:
+        finite = np.isfinite(array)
+        listed: list[Any] = array.tolist()
+        missing = int(array.size - finite.sum())
+        if missing:
+            self._null(general, missing)
+            for i in np.flatnonzero(~finite).tolist():
+                listed[i] = None
+        return listed
+
+    # pandas
+
+    def _frame(self, value: pd.DataFrame, path: Path) -> Any:
+        columns = _frame_columns(value, path)
+        self._refuse_too_large(len(value), columns)
+        self._note_frame(value.shape[0], {name: column.dtype for name, column in columns.items()}, path)
+        return self._records(columns, len(value), path)
+
+    def _series(self, value: pd.Series[Any], path: Path) -> Any:
+        if _is_plain_range(value.index):
+            return self._column(value.array, (*path, 0), lambda i: (*path, i))
+        name = "value" if value.name is None else value.name
+        columns = _frame_columns(pd.DataFrame({name: value}), path)
+        self._refuse_too_large(len(value), columns)
+        return self._records(columns, len(value), path)
+
+    def _index(self, value: pd.Index[Any], path: Path) -> Any:
+        if isinstance(value, pd.MultiIndex):
+            return self._sequence(list(value), path)
+        return self._column(value.array, (*path, 0), lambda i: (*path, i))
+
+    def _extension_array(self, value: Any, path: Path) -> Any:
+        return self._column(value, (*path, 0), lambda i: (*path, i))
+
+    def _records(self, columns: dict[str, Any], rows: int, path: Path) -> list[dict[str, Any]]:
+        def column_path(name: str) -> Callable[[int], Path]:
+            return lambda i: (*path, i, name)
+
+        lists = [self._column(values, (*path, 0, name), column_path(name)) for name, values in columns.items()]
+        if not lists:
+            return [{} for _ in range(rows)]
+        names = list(columns)
+        return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
+
+    def _refuse_too_large(self, rows: int, columns: dict[str, Any]) -> None:
+        """Refuse a frame that cannot fit before it is spread out in memory: each cell takes its key and two bytes more."""
+        least = rows * sum(len(name) + 5 for name in columns)
+        if least > self._max_bytes:
+            from sluice.result import result_too_large
+
+            raise result_too_large(self._max_bytes, least)
+
+    def _note_frame(self, rows: int, dtypes: Mapping[str, object], path: Path) -> None:
+        if len(self._frames) < MAX_NOTED_PATHS:
+            described = [{"name": name, "dtype": str(dtype)} for name, dtype in dtypes.items()]
+            self._frames[_exact(path)] = {"columns": described, "rows": rows}
+
+    # pyarrow, which may not be there
+
+    def _convert_by_name(self, value: object, path: Path) -> Any:
+        module = type(value).__module__.partition(".")[0]
+        if module == "pyarrow":
+            return self._arrow(value, path)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return self._dataclass(value, path)
+        return self._refuse(value, path)
+
+    def _arrow(self, value: Any, path: Path) -> Any:
+        if hasattr(value, "column_names"):
+            _refuse_duplicates(list(value.column_names), path)
+            columns = dict(zip(value.column_names, value.columns, strict=True))
+            self._refuse_too_large(value.num_rows, columns)
+            self._note_frame(value.num_rows, {name: column.type for name, column in columns.items()}, path)
+            return self._sequence(value.to_pylist(), path)
+        if hasattr(value, "to_pylist"):
+            return self._sequence(value.to_pylist(), path)
+        if hasattr(value, "as_py"):
+            return self.convert(value.as_py(), path)
+        return self._refuse(value, path)
+
+    def _refuse(self, value: object, path: Path) -> Any:
+        raise ResultError(f"{_exact(path)} is a {_type_name(value)}, which has no JSON form; {_advice(value)}")
+
+    def _timestamp(self, value: Any, path: Path) -> str | None:
+        return self._null(path) if pd.isna(value) else value.isoformat()
+
+    def _timedelta(self, value: dt.timedelta, path: Path) -> float | None:
+        return self._null(path) if pd.isna(value) else pd.Timedelta(value).total_seconds()
+
+    def _decimal(self, value: decimal.Decimal, path: Path) -> str | None:
+        return str(value) if value.is_finite() else self._null(path)
+
+    def _float(self, value: float, path: Path) -> float | None:
+        return float(value) if math.isfinite(value) else self._null(path)
+
+
+def _exact_integer(value: int, path: Path) -> int:
+    if value.bit_length() > MAX_INTEGER_BITS:
+        raise ResultError(f"{_exact(path)} is an integer of {value.bit_length():,} bits; give it as a string or a float")
+    return int(value)
+
+
+def _clean_text(value: str) -> str:
+    """The text itself; half a surrogate pair is no character and becomes U+FFFD."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return str(value)
+
+
+def _distinct_keys(mapping: Mapping[Any, Any], path: Path) -> dict[str, Any]:
+    """The keys by their JSON name; two keys with the same name are refused."""
+    names: dict[str, Any] = {}
+    for key in mapping:
+        name = key_text(key, path)
+        if name in names:
+            raise ResultError(
+                f"{_exact(path)} has two keys that are both {name!r} in JSON: {names[name]!r} and {key!r}; rename one of them"
+            )
+        names[name] = key
+    return names
+
+
+def key_text(key: Any, path: Path = ()) -> str:
+    """A dict key or column name as text."""
+    if isinstance(key, str):
+        return _clean_text(key)
+    if isinstance(key, enum.Enum):
+        return key_text(key.value, path)
+    if key is None:
+        return "null"
+    if isinstance(key, bool | np.bool_):
+        return "true" if key else "false"
+    if isinstance(key, int | np.integer):
+        return str(int(key))
+    if isinstance(key, float | np.floating):
+        return repr(float(key))
+    if isinstance(key, dt.date | dt.time) and not pd.isna(key):
+        return key.isoformat()
+    if isinstance(key, np.datetime64):
+        return key_text(pd.Timestamp(key), path)
+    if isinstance(key, tuple):
+        return "_".join(key_text(part, path) for part in key if part != "")
+    if isinstance(key, decimal.Decimal | uuid.UUID | pd.Period | pd.Interval | dt.timedelta | Fraction | PurePath) or pd.isna(key):
+        return str(key)
+    raise ResultError(f"{_exact(path)} has the key {key!r} of type {_type_name(key)}; use strings, numbers or dates as keys")
+
+
+def _frame_columns(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
+    """Index columns first, then the columns, each as an array under its JSON name."""
+    names: list[Any] = []
+    arrays: list[Any] = []
+    if not _is_plain_range(frame.index):
+        for level in range(frame.index.nlevels):
+            fallback = "index" if frame.index.nlevels == 1 else f"level_{level}"
+            name = frame.index.names[level]
+            names.append(fallback if name is None else name)
+            arrays.append(frame.index.get_level_values(level).array)
+    names += list(frame.columns)
+    arrays += [frame.iloc[:, position].array for position in range(frame.shape[1])]
+    texts = _refuse_duplicates(names, path)
+    return dict(zip(texts, arrays, strict=True))
+
+
+def _refuse_duplicates(names: list[Any], path: Path) -> list[str]:
+    seen: dict[str, Any] = {}
+    for name in names:
+        text = key_text(name, path)
+        if text in seen:
+            raise ResultError(
+                f"{_exact(path)} has two columns that are both {text!r} in JSON: {seen[text]!r} and {name!r} "
+                "(the index counts as a column); rename one, or drop the index with reset_index(drop=True)"
+            )
+        seen[text] = name
+    return list(seen)
+
+
+def _is_plain_range(index: pd.Index[Any]) -> bool:
+    """Whether an index only counts the rows: 0, 1, 2, … without a name."""
+    if index.name is not None or index.nlevels > 1 or index.dtype.kind not in "iu":
+        return False
+    return bool(np.array_equal(index.to_numpy(), np.arange(len(index))))
+
+
+def _sortable(item: object) -> Any:
+    return item if isinstance(item, str | int | float) and item == item else repr(item)
+
+
+def _exact(path: Path) -> str:
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+
+
+def _general(path: Path) -> str:
+    return "$" + "".join("[*]" if isinstance(part, int) else f".{part}" for part in path)
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _advice(value: object) -> str:
+    if isinstance(value, bytes | bytearray | memoryview | np.bytes_):
+        return "decode it to text first"
+    if isinstance(value, complex | np.complexfloating):
+        return "give its real and imaginary parts"
+    if type(value).__module__.startswith("matplotlib"):
+        return "hand figures over with save_figure(alt)"
+    if callable(value):
+        return "call it and give what it returns"
+    if hasattr(value, "__next__"):
+        return "make it a list first"
+    return "give its parts as dicts, lists, numbers and text"
+
+
+_CONVERTERS: tuple[tuple[Any, Callable[[JsonValues, Any, Path], Any]], ...] = (
+    (enum.Enum, lambda self, value, path: self.convert(value.value, path)),
+    (bytes | bytearray | memoryview | complex, JsonValues._refuse),
+    (type(np.ma.masked), JsonValues._masked),
+    (pd.DataFrame, JsonValues._frame),
+    (pd.Series, JsonValues._series),
+    (pd.Index, JsonValues._index),
+    (np.ndarray, JsonValues._array),
+    (np.generic, JsonValues._numpy_scalar),
+    (str, lambda self, value, path: _clean_text(value)),
+    (int, lambda self, value, path: _exact_integer(value, path)),
+    (float, JsonValues._float),
+    ((type(pd.NaT), type(pd.NA)), JsonValues._masked),
+    ((dt.datetime, dt.date, dt.time), JsonValues._timestamp),
+    (dt.timedelta, JsonValues._timedelta),
+    (decimal.Decimal, JsonValues._decimal),
+    ((pd.Period, pd.Interval, uuid.UUID, Fraction, PurePath), lambda self, value, path: str(value)),
+    (pd.api.extensions.ExtensionArray, JsonValues._extension_array),
+    (Mapping, JsonValues._mapping),
+    ((set, frozenset), JsonValues._set),
+    ((list, tuple, range), JsonValues._sequence),
+)
