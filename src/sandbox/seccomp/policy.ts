@@ -1,0 +1,133 @@
+/**
+ * The one seccomp list of both drivers, as data: what is here may be called, everything else answers with an errno.
+ * It is what CPython 3.13, numpy, pandas, scipy, matplotlib, pyarrow, asyncio, threads, subprocess and multiprocessing need, and no more: a call that is
+ * missing costs an OSError in user code, a call too many is attack surface of the host's kernel.
+ */
+
+/** Compares the bits of `mask`: `(argument & mask) === value`. Masks of 32 bits for `int` parameters, because the kernel ignores the rest of those. */
+export interface ArgumentCondition {
+  readonly index: number;
+  readonly mask: number;
+  readonly value: number;
+}
+
+export interface AllowedCalls {
+  readonly names: readonly string[];
+  /** Allowed if every condition of one of these holds. Without it the arguments do not matter. */
+  readonly when?: readonly (readonly ArgumentCondition[])[];
+}
+
+export interface RefusedCalls {
+  readonly names: readonly string[];
+  readonly errno: number;
+}
+
+export interface SeccompPolicy {
+  readonly defaultErrno: number;
+  readonly allowed: readonly AllowedCalls[];
+  readonly refused: readonly RefusedCalls[];
+}
+
+const EPERM = 1;
+const ENOSYS = 38;
+
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME can be asked for by clone3 and unshare only. */
+const CLONE_NEW_ANY = 0x7e020000;
+const AF_UNIX = 1;
+const S_IFMT = 0o170000;
+const S_IFIFO = 0o010000;
+
+const files: readonly string[] = [
+  "open openat openat2 creat close close_range read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek",
+  "stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat getdents getdents64 getcwd chdir fchdir umask",
+  "mkdir mkdirat rmdir rename renameat renameat2 link linkat unlink unlinkat symlink symlinkat",
+  "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes utimensat futimesat truncate ftruncate fallocate",
+  "fsync fdatasync sync_file_range flock fcntl dup dup2 dup3 pipe pipe2 sendfile copy_file_range readahead fadvise64",
+  "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
+].flatMap(words);
+
+const memory: readonly string[] = words(
+  "brk mmap munmap mprotect mremap msync madvise mincore mlock mlock2 munlock mlockall munlockall memfd_create membarrier get_mempolicy",
+);
+
+const waiting: readonly string[] = [
+  "select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2",
+  "timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4 futex futex_waitv",
+  "nanosleep clock_nanosleep alarm pause getitimer setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete",
+  "time gettimeofday clock_gettime clock_getres times",
+].flatMap(words);
+
+const processes: readonly string[] = [
+  "fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open pidfd_send_signal",
+  "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack restart_syscall",
+  "getpid getppid gettid getpgid getpgrp setpgid getsid setsid getuid geteuid getgid getegid getgroups getresuid getresgid capget",
+  "set_tid_address set_robust_list rseq arch_prctl getrlimit setrlimit prlimit64 getrusage getpriority setpriority",
+  "sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min sched_rr_get_interval",
+  "getcpu getrandom uname sysinfo",
+].flatMap(words);
+
+/** On sockets that are already there: the worker's own, and socketpairs. None can be made, bound, connected or accepted. */
+const openSockets: readonly string[] = words("sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt setsockopt");
+
+const terminalAndFileControls: Readonly<Record<string, number>> = {
+  TCGETS: 0x5401, // isatty
+  TIOCGWINSZ: 0x5413, // os.get_terminal_size
+  FIONREAD: 0x541b,
+  FIONBIO: 0x5421,
+  FIONCLEX: 0x5450,
+  FIOCLEX: 0x5451,
+};
+
+const processControls: Readonly<Record<string, number>> = {
+  PR_SET_PDEATHSIG: 1,
+  PR_GET_PDEATHSIG: 2,
+  PR_GET_DUMPABLE: 3,
+  PR_SET_DUMPABLE: 4, // the monitor closes itself to its children with it
+  PR_SET_NAME: 15,
+  PR_GET_NAME: 16,
+  PR_GET_SECCOMP: 21,
+  PR_CAPBSET_READ: 23,
+  PR_GET_SECUREBITS: 27,
+  PR_SET_TIMERSLACK: 29,
+  PR_GET_TIMERSLACK: 30,
+  PR_SET_CHILD_SUBREAPER: 36,
+  PR_GET_CHILD_SUBREAPER: 37,
+  PR_SET_NO_NEW_PRIVS: 38,
+  PR_GET_NO_NEW_PRIVS: 39,
+  PR_SET_THP_DISABLE: 41,
+  PR_GET_THP_DISABLE: 42,
+  PR_SET_VMA: 0x53564d41, // allocators name their mappings
+};
+
+const PERSONALITY_LINUX = 0;
+const PERSONALITY_QUERY = 0xffffffff;
+
+export const seccompPolicy: SeccompPolicy = Object.freeze({
+  defaultErrno: EPERM,
+  allowed: [
+    { names: files },
+    { names: memory },
+    { names: waiting },
+    { names: processes },
+    { names: openSockets },
+    { names: ["clone"], when: [[{ index: 0, mask: CLONE_NEW_ANY, value: 0 }]] },
+    { names: ["socketpair"], when: [[int(0, AF_UNIX)]] },
+    { names: ["mknod"], when: [[{ index: 1, mask: S_IFMT, value: S_IFIFO }]] },
+    { names: ["mknodat"], when: [[{ index: 2, mask: S_IFMT, value: S_IFIFO }]] },
+    { names: ["ioctl"], when: Object.values(terminalAndFileControls).map((command) => [int(1, command)]) },
+    { names: ["prctl"], when: Object.values(processControls).map((option) => [int(0, option)]) },
+    { names: ["personality"], when: [[int(0, PERSONALITY_LINUX)], [int(0, PERSONALITY_QUERY)]] },
+  ],
+  refused: [
+    // Its flags are behind a pointer where no filter can look. On ENOSYS glibc falls back to clone, on EPERM it would give up.
+    { names: ["clone3"], errno: ENOSYS },
+  ],
+});
+
+function int(index: number, value: number): ArgumentCondition {
+  return { index, mask: 0xffffffff, value };
+}
+
+function words(text: string): string[] {
+  return text.split(" ");
+}

@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import { seccompPolicy } from "./policy.ts";
+import { syscallNumbers, type SeccompArchitecture } from "./syscall-numbers.ts";
+import { toBpf } from "./to-bpf.ts";
+
+const EPERM = 0x00050001;
+const ENOSYS = 0x00050026;
+const ALLOW = 0x7fff0000;
+const KILL_PROCESS = 0x80000000;
+const audit = { x86_64: 0xc000003e, aarch64: 0xc00000b7, i386: 0x40000003, arm: 0x40000028 };
+const architectures: readonly SeccompArchitecture[] = ["x86_64", "aarch64"];
+
+const forbidden =
+  "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd mount umount2 move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr pivot_root chroot " +
+  "setns unshare keyctl add_key request_key bpf userfaultfd perf_event_open io_uring_setup io_uring_enter io_uring_register io_setup kexec_load kexec_file_load " +
+  "init_module finit_module delete_module open_by_handle_at name_to_handle_at acct swapon swapoff reboot settimeofday clock_settime clock_adjtime adjtimex iopl ioperm " +
+  "modify_ldt quotactl quotactl_fd syslog socket connect bind listen accept accept4 setuid setgid setresuid setresgid setreuid setregid setfsuid setgroups capset " +
+  "seccomp memfd_secret vmsplice splice tee shmget shmat semget msgget mq_open fanotify_init inotify_init1 sethostname setdomainname vhangup lookup_dcookie " +
+  "landlock_create_ruleset mbind move_pages migrate_pages remap_file_pages nfsservctl uselib";
+
+describe.each(architectures)("seccomp program for %s", (architecture) => {
+  const program = toBpf(architecture);
+  const numbers = syscallNumbers[architecture];
+  const call = (name: string, ...args: (number | bigint)[]): number =>
+    run(program, { arch: audit[architecture], number: numbers[name]!, args: args.map(BigInt) });
+
+  it("allows exactly the listed calls, over every number a kernel could give out", () => {
+    const allowed = new Set<number>();
+    for (const { names } of seccompPolicy.allowed) for (const name of names) if (name in numbers) allowed.add(numbers[name]!);
+    for (let number = 0; number < 1024; number++) {
+      const conditional = seccompPolicy.allowed.some(({ names, when }) => when && names.some((name) => numbers[name] === number));
+      if (conditional) continue;
+      const expected = number === numbers["clone3"] ? ENOSYS : allowed.has(number) ? ALLOW : EPERM;
+      expect([number, run(program, { arch: audit[architecture], number, args: [] })]).toEqual([number, expected]);
+    }
+  });
+
+  it.each(forbidden.split(" ").filter((name) => name in numbers))("refuses %s", (name) => {
+    expect(call(name)).toBe(EPERM);
+  });
+
+  it("allows clone for forks and threads and refuses every flag that makes a namespace", () => {
+    expect(call("clone", 0x3d0f00)).toBe(ALLOW); // what pthread_create passes
+    expect(call("clone", 0x1200011)).toBe(ALLOW); // what fork passes
+    for (const flag of [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]) expect(call("clone", flag | 17)).toBe(EPERM);
+    expect(call("clone", 0x1_1000_0011n)).toBe(EPERM);
+  });
+
+  it("allows unix socketpairs only", () => {
+    expect(call("socketpair", 1, 1, 0)).toBe(ALLOW);
+    for (const family of [2, 10, 16, 17, 40]) expect(call("socketpair", family, 1, 0)).toBe(EPERM);
+  });
+
+  it("refuses ioctls that push into a terminal, whatever the upper bits say", () => {
+    expect(call("ioctl", 0, 0x5401)).toBe(ALLOW);
+    for (const command of [0x5412, 0x541c, 0x1_0000_5412n, 0x5414]) expect(call("ioctl", 0, command)).toBe(EPERM);
+  });
+
+  it("refuses prctl that installs filters, moves capabilities or lets itself be traced", () => {
+    expect(call("prctl", 15)).toBe(ALLOW);
+    for (const option of [22, 24, 28, 35, 47, 0x59616d61]) expect(call("prctl", option)).toBe(EPERM);
+  });
+
+  it("allows fifos and refuses devices and sockets made by mknod", () => {
+    expect(call("mknodat", -100, 0, 0o010644)).toBe(ALLOW);
+    for (const mode of [0o020666, 0o060666, 0o140666]) expect(call("mknodat", -100, 0, mode)).toBe(EPERM);
+  });
+
+  it("kills a process that calls in by another architecture", () => {
+    for (const arch of [audit.i386, audit.arm, architecture === "x86_64" ? audit.aarch64 : audit.x86_64]) {
+      expect(run(program, { arch, number: 0, args: [] })).toBe(KILL_PROCESS);
+    }
+  });
+
+  it("fits into one page of instructions and jumps forward only, within itself", () => {
+    const length = program.length / 8;
+    expect(length).toBeLessThan(512);
+    for (let at = 0; at < length; at++) {
+      const code = program.readUInt16LE(at * 8);
+      const far = code === 0x05 ? program.readUInt32LE(at * 8 + 4) : Math.max(program[at * 8 + 2]!, program[at * 8 + 3]!);
+      if (code !== 0x06) expect(at + 1 + far).toBeLessThan(length);
+    }
+    expect(program.readUInt16LE((length - 1) * 8)).toBe(0x06);
+  });
+});
+
+it("refuses x32 calls on x86_64", () => {
+  for (const name of ["read", "openat", "clone", "execve"]) {
+    expect(run(toBpf("x86_64"), { arch: audit.x86_64, number: 0x40000000 + syscallNumbers.x86_64[name]!, args: [] })).toBe(EPERM);
+  }
+});
+
+it("names only calls that at least one architecture has", () => {
+  for (const { names } of [...seccompPolicy.allowed, ...seccompPolicy.refused]) {
+    for (const name of names) expect(name in syscallNumbers.x86_64 || name in syscallNumbers.aarch64, name).toBe(true);
+  }
+});
+
+/** What the kernel's interpreter does, for the few instructions in use. */
+function run(program: Buffer, { arch, number, args }: { arch: number; number: number; args: bigint[] }): number {
+  const data = Buffer.alloc(64);
+  data.writeUInt32LE(number, 0);
+  data.writeUInt32LE(arch, 4);
+  for (const [index, value] of args.entries()) data.writeBigUInt64LE(BigInt.asUintN(64, value), 16 + 8 * index);
+  let accumulator = 0;
+  for (let at = 0; ; at++) {
+    const code = program.readUInt16LE(at * 8);
+    const k = program.readUInt32LE(at * 8 + 4);
+    const jump = (taken: boolean): void => {
+      at += program[at * 8 + (taken ? 2 : 3)]!;
+    };
+    if (code === 0x20) accumulator = data.readUInt32LE(k);
+    else if (code === 0x54) accumulator = (accumulator & k) >>> 0;
+    else if (code === 0x05) at += k;
+    else if (code === 0x15) jump(accumulator === k);
+    else if (code === 0x35) jump(accumulator >= k);
+    else if (code === 0x06) return k;
+    else throw new Error(`unexpected code ${code}`);
+  }
+}
