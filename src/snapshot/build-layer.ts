@@ -1,0 +1,162 @@
+import { chmod, glob, lstat, lutimes, mkdir, opendir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { SluiceError } from "../errors/sluice-error.ts";
+import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
+import { diskBytes } from "./disk-bytes.ts";
+import { formatFileList, listFiles, sha256 } from "./file-list.ts";
+import { installWheels } from "./install-wheels.ts";
+import type { LayerManifest } from "./manifest.ts";
+import { runStep, type OnProgress } from "./progress.ts";
+import { recipe, type SnapshotSource } from "./recipe.ts";
+import { runInside } from "./run-inside.ts";
+import { runProgram } from "./run-program.ts";
+import { packagesPath } from "./worker-code.ts";
+
+interface LayerOptions {
+  /** An empty directory; it holds `rootfs/`, `layer.json` and `files.txt` at the end. */
+  readonly directory: string;
+  readonly lockFile: string;
+  readonly inputsHash: string;
+  readonly onProgress?: OnProgress;
+  readonly signal?: AbortSignal;
+}
+
+/** Everything of a snapshot but our own code. */
+export async function buildLayer({ directory, lockFile, inputsHash, onProgress, signal }: LayerOptions): Promise<LayerManifest> {
+  const rootfs = path.join(directory, "rootfs");
+  const packages = path.join(directory, "packages");
+  const source = await bringWheels({ lockFile, packages, onProgress, signal });
+  const debian = await runStep("Debian packages", onProgress, async (say) => {
+    const names = [...recipe.debianPackages, ...(source === "debian" ? recipe.debianLibraries : [])];
+    const archives = await downloadDebianPackages({ names, directory, onLine: say, signal });
+    const value = await unpackDebianPackages({ archives, rootfs, signal });
+    return { value, bytes: value.bytes, detail: `${Object.keys(value.versions).length} packages` };
+  });
+  if (source === "wheels") await placePackages(packages, rootfs);
+  await rm(path.join(directory, "debs"), { recursive: true });
+  await rm(path.join(directory, "tmp"), { recursive: true });
+  await runStep("Trim and configure", onProgress, async () => {
+    await trim(rootfs, source);
+    await configure(rootfs, source);
+    await runProgram({ program: "/sbin/ldconfig", args: ["-r", rootfs], signal });
+    return { value: undefined };
+  });
+  const contents = await runStep("Compile Python and build the font cache", onProgress, async () => ({ value: await finishInside(rootfs, signal) }));
+  return await runStep("Record every file", onProgress, async () => {
+    await normalise(rootfs);
+    const list = formatFileList(await listFiles(rootfs, signal));
+    const manifest: LayerManifest = {
+      schemaVersion: 1,
+      architecture: process.arch,
+      source,
+      ...contents,
+      debianPackages: debian.versions,
+      inputsHash,
+      contentHash: sha256(list),
+      bytes: await diskBytes(rootfs),
+      builtAt: new Date().toISOString(),
+    };
+    await writeFile(path.join(directory, "files.txt"), list);
+    await writeFile(path.join(directory, "layer.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+    return { value: manifest, bytes: manifest.bytes };
+  });
+}
+
+async function bringWheels({ lockFile, packages, onProgress, signal }: { lockFile: string; packages: string; onProgress?: OnProgress; signal?: AbortSignal }): Promise<SnapshotSource> {
+  return await runStep("Python wheels", onProgress, async (say) => {
+    const outcome = await installWheels({ lockFile, target: packages, onLine: say, signal });
+    if (outcome.installed) return { value: "wheels", bytes: await diskBytes(packages) };
+    await rm(packages, { recursive: true, force: true });
+    return { value: "debian", detail: `${outcome.unreachable}: using Debian's own packages instead, without pyarrow` };
+  });
+}
+
+async function placePackages(packages: string, rootfs: string): Promise<void> {
+  const target = path.join(rootfs, packagesPath);
+  await mkdir(path.dirname(target), { recursive: true });
+  await rm(target, { recursive: true, force: true });
+  await rename(packages, target);
+}
+
+async function trim(rootfs: string, source: SnapshotSource): Promise<void> {
+  await removeMatches(rootfs, recipe.removedPaths);
+  await removeMatches(path.join(rootfs, source === "wheels" ? packagesPath : "usr/lib/python3/dist-packages"), recipe.removedFromPackages);
+}
+
+async function removeMatches(directory: string, patterns: readonly string[]): Promise<void> {
+  for (const pattern of patterns) {
+    const matches: string[] = [];
+    for await (const match of glob(pattern, { cwd: directory })) matches.push(match);
+    for (const match of matches) await rm(path.join(directory, match), { recursive: true, force: true });
+  }
+}
+
+/** The few files that maintainer scripts would have made, and the mount points that drivers need in a read-only root. */
+async function configure(rootfs: string, source: SnapshotSource): Promise<void> {
+  const directories = ["dev", "proc", "sys", "tmp", "run", "sandbox", "etc/ld.so.conf.d", "usr/local/bin", packagesPath, "usr/share/sluice/matplotlib"];
+  for (const name of directories) await mkdir(path.join(rootfs, name), { recursive: true });
+  const files: Record<string, string> = {
+    "etc/passwd": "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/sandbox:/bin/sh\n",
+    "etc/group": "root:x:0:\nsandbox:x:1000:\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
+    "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "etc/hostname": "sandbox\n",
+    "etc/timezone": "Etc/UTC\n",
+  };
+  // Without Debian's alternatives, the loader itself has to prefer OpenBLAS.
+  if (source === "debian") for (const triplet of ["x86_64", "aarch64"]) files[`etc/ld.so.conf.d/0-openblas-${triplet}.conf`] = `/usr/lib/${triplet}-linux-gnu/openblas-pthread\n`;
+  for (const [name, content] of Object.entries(files)) await writeFile(path.join(rootfs, name), content);
+  await link("/usr/share/zoneinfo/Etc/UTC", path.join(rootfs, "etc/localtime"));
+  await link("python3.13", path.join(rootfs, "usr/bin/python3"));
+  await link("python3.13", path.join(rootfs, "usr/bin/python"));
+  await configureMatplotlib(rootfs, source);
+}
+
+async function link(target: string, file: string): Promise<void> {
+  await rm(file, { force: true });
+  await symlink(target, file);
+}
+
+/** Its own defaults are changed, not a user's file, so that they hold after `rcdefaults()` too. */
+async function configureMatplotlib(rootfs: string, source: SnapshotSource): Promise<void> {
+  const file = path.join(rootfs, source === "wheels" ? `${packagesPath}/matplotlib/mpl-data/matplotlibrc` : "etc/matplotlibrc");
+  const families = recipe.fontFamilies[source].join(", ");
+  const lines = [`font.family: ${families}`, `font.sans-serif: ${families}, sans-serif`];
+  await writeFile(file, `${await readFile(file, "utf8")}\n## Mixed scripts: each character comes from the first family that has it.\n${lines.join("\n")}\n`);
+}
+
+const finishScript = `
+import compileall, importlib.metadata, json, os, platform, sys
+from py_compile import PycInvalidationMode
+for directory in json.loads(sys.argv[1]):
+    compileall.compile_dir(directory, quiet=2, workers=os.cpu_count(), maxlevels=30, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+import matplotlib.font_manager
+packages = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in importlib.metadata.distributions()}
+print(json.dumps({"python": platform.python_version(), "packages": dict(sorted(packages.items()))}))
+`;
+
+/** Bytecode that is never checked against its source: the root is read-only, so an import neither writes nor compiles. */
+async function finishInside(rootfs: string, signal: AbortSignal | undefined): Promise<Pick<LayerManifest, "python" | "packages">> {
+  const directories = JSON.stringify(["/usr/lib/python3.13", "/usr/lib/python3/dist-packages", `/${packagesPath}`]);
+  const output = await runInside({
+    rootfs,
+    writable: true,
+    args: ["/usr/bin/python3", "-c", finishScript, directories],
+    environment: { MPLCONFIGDIR: "/usr/share/sluice/matplotlib" },
+    signal,
+  });
+  const contents = JSON.parse(output.trim().split("\n").at(-1) ?? "") as Pick<LayerManifest, "python" | "packages">;
+  if (!contents.python.startsWith(recipe.python)) throw new SluiceError({ code: "snapshot_wrong_python", message: `The snapshot has Python ${contents.python} and not ${recipe.python}.` });
+  return contents;
+}
+
+/** One owner's habits must not show: everything can be read by the sandbox's user, nothing is set-uid, and times say nothing. */
+async function normalise(rootfs: string): Promise<void> {
+  const builtTime = new Date(0);
+  for await (const entry of await opendir(rootfs, { recursive: true })) {
+    const file = path.join(entry.parentPath, entry.name);
+    if (!entry.isSymbolicLink()) await chmod(file, entry.isDirectory() || (await lstat(file)).mode & 0o111 ? 0o755 : 0o644);
+    await lutimes(file, builtTime, builtTime);
+  }
+  await chmod(rootfs, 0o755);
+}

@@ -1,0 +1,30 @@
+/** What a long build says while it works. `bytes` is what it has brought or made so far, where that can be known. */
+export interface Progress {
+  readonly step: string;
+  readonly state: "started" | "working" | "done";
+  readonly detail?: string;
+  readonly elapsedMs: number;
+  readonly bytes?: number;
+}
+
+export type OnProgress = (progress: Progress) => void;
+
+export interface StepResult<Value> {
+  readonly value: Value;
+  readonly detail?: string;
+  readonly bytes?: number;
+}
+
+/** Runs one named step and reports its start, its lines of detail and its end. */
+export async function runStep<Value>(
+  step: string,
+  onProgress: OnProgress | undefined,
+  work: (say: (detail: string, bytes?: number) => void) => Promise<StepResult<Value>>,
+): Promise<Value> {
+  const startedAt = performance.now();
+  const elapsedMs = (): number => performance.now() - startedAt;
+  onProgress?.({ step, state: "started", elapsedMs: 0 });
+  const { value, detail, bytes } = await work((line, lineBytes) => onProgress?.({ step, state: "working", detail: line, bytes: lineBytes, elapsedMs: elapsedMs() }));
+  onProgress?.({ step, state: "done", detail, bytes, elapsedMs: elapsedMs() });
+  return value;
+}

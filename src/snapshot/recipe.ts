@@ -1,0 +1,135 @@
+/**
+ * What a snapshot is made of, as data. Everything here is part of the layer's key: change a line and the next build makes a new layer.
+ * Raise `revision` when the code that applies the recipe changes what comes out.
+ */
+export const recipe = {
+  revision: 1,
+  suite: "trixie",
+  python: "3.13",
+
+  /** Unpacked with what they depend on; no maintainer script ever runs. */
+  debianPackages: [
+    "base-files",
+    "coreutils",
+    "dash",
+    "fonts-noto-cjk",
+    "fonts-noto-core",
+    "fonts-symbola",
+    "libc-bin",
+    "libgomp1",
+    "libstdc++6",
+    "python3.13",
+    "tzdata",
+  ],
+
+  /** Instead of the wheels, when no package index can be reached. Debian has no pyarrow. */
+  debianLibraries: [
+    "libopenblas0-pthread",
+    "python3-matplotlib",
+    "python3-numpy",
+    "python3-openpyxl",
+    "python3-pandas",
+    "python3-scipy",
+    "python3-statsmodels",
+  ],
+
+  /** Dependencies of the above that have no business in a sandbox: name prefixes. */
+  leftOutPackages: [
+    "adduser",
+    "apt",
+    "binutils",
+    "blt",
+    "ca-certificates",
+    "cpp",
+    "debconf",
+    "dpkg",
+    "fonts-lyx",
+    "fonts-noto-mono",
+    "gcc-1",
+    "g++",
+    "libblas3",
+    "libjs-",
+    "liblapack3",
+    "libtcl",
+    "libtk",
+    "libx11",
+    "libxcb",
+    "libxft",
+    "libxss",
+    "mailcap",
+    "openssl",
+    "passwd",
+    "perl",
+    "python-matplotlib-data-doc",
+    "python3-pip",
+    "python3-requests",
+    "python3-setuptools",
+    "python3-tk",
+    "python3-urllib3",
+    "python3-wheel",
+    "readline-common",
+    "tar",
+    "tk8",
+    "ucf",
+    "x11-common",
+  ],
+
+  /** Globs under the root, removed after unpacking. `**` crosses directories. */
+  removedPaths: [
+    "boot",
+    "etc/{alternatives,cron.*,default,dpkg,init.d,kernel,logcheck,logrotate.d,pam.d,python3.13/*.conf,skel,systemd,update-motd.d}",
+    "usr/{games,include,src}",
+    "usr/lib/{dpkg,init,mime,systemd,valgrind}",
+    "usr/lib/python3.13/{ensurepip,idlelib,lib2to3,turtledemo,pydoc_data}",
+    "usr/lib/*/perl*",
+    "usr/local/{games,include,man,sbin,src}",
+    "usr/share/{applications,bash-completion,bug,common-licenses,debianutils,doc,doc-base,doc-rst,fontconfig,icons,info,libgcc-s1,lintian,locale,man,menu,metainfo,perl*,pixmaps,polkit-1,python3/runtime.d,zsh}",
+    "usr/share/fonts/opentype/noto/NotoSerifCJK-*",
+    "usr/share/fonts/truetype/noto/Noto{Serif,Kufi,Looped,Nastaliq,Rashi,Traditional,Music}*",
+    "usr/share/fonts/truetype/noto/NotoSans{Anatolian,Cuneiform,Display,Egyptian,Grantha,Linear,Mono-,SignWriting,Tangut}*",
+    "usr/bin/{pydoc*,py3*,pygettext*,f2py*,fonttools,numpy-config,pyftmerge,pyftsubset,ttx,chcon,runcon,chroot,install,stdbuf,pinky,users,who,hostid,nohup}",
+    "usr/sbin/{invoke-rc.d,service,update-rc.d,add-shell,remove-shell,update-shells,chroot}",
+    "var/{cache,lib/dpkg,lib/apt,lib/systemd,log,backups,mail,spool}",
+  ],
+
+  /** Globs under the directory of Python packages. */
+  removedFromPackages: [
+    "bin",
+    "share",
+    "**/tests",
+    "**/*.{a,h,hpp,c,cc,cpp,pxd,pxi,pyx,f,f90}",
+    "**/_pyinstaller",
+    "*-stubs",
+    "*/include",
+    "*.dist-info/{RECORD,direct_url.json,sboms,licenses/tools}",
+    "matplotlib/mpl-data/{sample_data,images/*.svg,images/*.pdf}",
+    "matplotlib/backends/web_backend",
+    "numpy/{f2py,distutils,_pyinstaller,random/lib,_core/lib}",
+    "pyarrow/{src,_flight.*,flight.py,_s3fs.*,_gcsfs.*,_azurefs.*,_hdfs.*,_substrait.*,substrait.py}",
+    "pyarrow/libarrow_{flight,python_flight,s3,substrait}.*",
+    "pyarrow/libarrow_python.{so,so.*.*}",
+  ],
+
+  /** Matplotlib draws each character with the first of these that has it. */
+  fontFamilies: {
+    wheels: ["DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Symbols2", "Symbola"],
+    debian: ["DejaVu Sans", "Noto Sans CJK JP", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Symbols2", "Symbola"],
+  },
+
+  /** Modules and programs that must not be there; `verify` looks for them from inside. */
+  forbiddenModules: [
+    "aiohttp", "conda", "ensurepip", "httpx", "pip", "pip._vendor.requests", "requests", "setuptools", "urllib3", "uv", "yfinance",
+  ],
+  forbiddenPrograms: [
+    "apk", "apt", "apt-get", "as", "c++", "cargo", "cc", "clang", "conda", "cpp", "curl", "dnf", "dpkg", "dpkg-deb", "easy_install", "f2py",
+    "g++", "gcc", "gfortran", "go", "ld", "make", "nc", "npm", "perl", "pip", "pip3", "rpm", "rustc", "snap", "tcc", "uv", "wget", "yum",
+  ],
+} as const;
+
+export type SnapshotSource = "wheels" | "debian";
+
+/** The wheel tags that run on the suite's C library, best first. */
+export function wheelPlatforms(machine: string): string[] {
+  const glibcMinors = [41, 39, 38, 35, 34, 31, 28, 27, 26, 24, 17];
+  return [...glibcMinors.map((minor) => `manylinux_2_${minor}_${machine}`), `manylinux2014_${machine}`];
+}

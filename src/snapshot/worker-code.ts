@@ -1,0 +1,33 @@
+import { glob, mkdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { sha256 } from "./file-list.ts";
+
+/** The directory `python/` of this package. */
+export const pythonDirectory: string = fileURLToPath(new URL("../../python/", import.meta.url));
+
+/** Where packages that are not Debian's live inside the root. */
+export const packagesPath = "usr/local/lib/python3.13/dist-packages";
+
+/** The packages that run inside the sandbox, read once, so that what is hashed is what is installed. */
+export interface WorkerCode {
+  readonly hash: string;
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+export async function readWorkerCode(directory: string = pythonDirectory): Promise<WorkerCode> {
+  const names: string[] = [];
+  for await (const name of glob("{sluice,sluice_worker}/**/*.{py,json,txt,typed}", { cwd: directory })) names.push(name);
+  const files = new Map<string, Uint8Array>();
+  for (const name of names.sort()) files.set(name, await readFile(path.join(directory, name)));
+  const hash = sha256(JSON.stringify([...files].map(([name, content]) => [name, sha256(content)]))).slice(0, 32);
+  return { hash, files };
+}
+
+export async function installWorkerCode(code: WorkerCode, rootfs: string): Promise<void> {
+  for (const [name, content] of code.files) {
+    const target = path.join(rootfs, packagesPath, name);
+    await mkdir(path.dirname(target), { recursive: true, mode: 0o755 });
+    await writeFile(target, content, { mode: 0o644 });
+  }
+}

@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import { link, mkdir, readdir, readFile, readlink, rm, unlink, utimes, writeFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+
+/** Who works in a directory or holds a lock, so that others can see whether they still live. */
+interface Owner {
+  readonly pid: number;
+  /** In clock ticks since boot; with the pid it names one process. */
+  readonly startTime: string;
+  /** Boot and pid namespace: elsewhere a pid says nothing. */
+  readonly place: string;
+}
+
+const heartbeatMs = 10_000;
+/** For owners in another container or on another machine, of whom only the heartbeat can be seen. */
+const silentOwnerMs = 120_000;
+
+export interface Workplace extends AsyncDisposable {
+  readonly directory: string;
+}
+
+/**
+ * A directory of one's own to build in, on the same file system as the final place, so that the last step is one rename. Removed at the end, whatever happened;
+ * what a killed builder left is removed by the next one.
+ */
+export async function openWorkplace(cacheDirectory: string): Promise<Workplace> {
+  const parent = path.join(cacheDirectory, "building");
+  await mkdir(parent, { recursive: true });
+  await clearAbandoned(parent);
+  const owner = await ownIdentity();
+  const directory = path.join(parent, `${owner.pid}-${randomBytes(6).toString("hex")}`);
+  const ownerFile = `${directory}.owner`;
+  await writeFile(ownerFile, JSON.stringify(owner));
+  await mkdir(directory);
+  const heartbeat = beat(ownerFile);
+  return {
+    directory,
+    async [Symbol.asyncDispose]() {
+      clearInterval(heartbeat);
+      await rm(directory, { recursive: true, force: true });
+      await rm(ownerFile, { force: true });
+    },
+  };
+}
+
+async function clearAbandoned(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    if (!name.endsWith(".owner")) continue;
+    const ownerFile = path.join(parent, name);
+    if (await isAlive(ownerFile)) continue;
+    await rm(ownerFile.slice(0, -".owner".length), { recursive: true, force: true });
+    await rm(ownerFile, { force: true });
+  }
+}
+
+/**
+ * One holder at a time, the others wait. It saves work and is never relied on for correctness: what is built gets its place by rename, and the first one wins.
+ */
+export async function openLock({ file, onWait, signal }: { file: string; onWait?: (pid: number) => void; signal?: AbortSignal }): Promise<AsyncDisposable> {
+  await mkdir(path.dirname(file), { recursive: true });
+  const own = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  await writeFile(own, JSON.stringify(await ownIdentity()));
+  try {
+    while (!(await tryLink(own, file))) {
+      signal?.throwIfAborted();
+      if (await isAlive(file)) {
+        onWait?.((await readOwner(file))?.pid ?? 0);
+        await wait(250, undefined, { signal });
+      } else await rm(file, { force: true });
+    }
+  } finally {
+    await unlink(own);
+  }
+  const heartbeat = beat(file);
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(heartbeat);
+      await rm(file, { force: true });
+    },
+  };
+}
+
+async function tryLink(own: string, file: string): Promise<boolean> {
+  try {
+    await link(own, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function beat(file: string): NodeJS.Timeout {
+  const timer = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => undefined), heartbeatMs);
+  return timer.unref();
+}
+
+/** Whether the one who wrote the file still works. */
+async function isAlive(ownerFile: string): Promise<boolean> {
+  const owner = await readOwner(ownerFile);
+  const { place } = await ownIdentity();
+  if (owner?.place === place) return (await startTimeOf(owner.pid)) === owner.startTime;
+  const status = await stat(ownerFile).catch(() => null);
+  return status !== null && Date.now() - status.mtimeMs < silentOwnerMs;
+}
+
+async function readOwner(file: string): Promise<Owner | null> {
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as Owner;
+  } catch {
+    return null;
+  }
+}
+
+async function ownIdentity(): Promise<Owner> {
+  const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+  const namespace = await readlink("/proc/self/ns/pid");
+  return { pid: process.pid, startTime: (await startTimeOf(process.pid)) ?? "", place: `${boot} ${namespace}` };
+}
+
+async function startTimeOf(pid: number): Promise<string | null> {
+  try {
+    const status = await readFile(`/proc/${pid}/stat`, "utf8");
+    // The name in parentheses may hold blanks; the start time is the 20th field after it.
+    return status.slice(status.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+  } catch {
+    return null;
+  }
+}
