@@ -1,0 +1,132 @@
+"""Buckets of time: what `freq` means, and which bucket an instant falls into."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sluice.errors import TimeError
+
+WORDS = {
+    "second": "s", "minute": "min", "hour": "h", "hourly": "h", "day": "D", "daily": "D", "week": "W", "weekly": "W",
+    "month": "M", "monthly": "M", "quarter": "Q", "quarterly": "Q", "year": "Y", "yearly": "Y", "annual": "Y",
+    "H": "h", "T": "min", "S": "s", "d": "D", "m": "min", "w": "W",
+    "ME": "M", "MS": "M", "QE": "Q", "QS": "Q", "YE": "Y", "YS": "Y", "A": "Y", "BMS": "M", "BME": "M",
+}  # fmt: skip
+WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+CLOCK = {"s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+DAY = 24 * 3600 * 10**9
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A size of bucket: `count` times `unit`, where the unit is a clock unit, ``D``, ``W``, ``M``, ``Q`` or ``Y``.
+
+    Clock units count from midnight 1970 on the wall clock of the zone. Weeks start on `weekday` (0 is Monday).
+    """
+
+    count: int
+    unit: str
+    weekday: int = 0
+
+    @property
+    def text(self) -> str:
+        """As it is written in reports."""
+        day = f"-{WEEKDAYS[self.weekday]}" if self.unit == "W" and self.weekday else ""
+        return f"{self.count if self.count > 1 else ''}{self.unit}{day}"
+
+    def floor(self, instants: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
+        """The start of the bucket of each instant, in `tz`."""
+        if self.unit in CLOCK:
+            return self._floor_clock(instants, tz)
+        days = instants.tz_convert(tz).tz_localize(None).to_numpy().astype("datetime64[D]").astype("int64")
+        return _midnights(self._floor_days(days), tz)
+
+    def between(self, start: pd.Timestamp, end: pd.Timestamp, tz: str) -> pd.DatetimeIndex:
+        """Every bucket from the one that starts at `start` to the one that starts at `end`, empty ones too."""
+        if self.unit in CLOCK:
+            step = self.count * CLOCK[self.unit]
+            if (end.value - start.value) // step > 20_000_000:
+                raise TimeError(f"freq={self.text!r} gives more than 20 million buckets from {start} to {end}; use a coarser freq")
+            half = max(step // 2, 1) if tz != "UTC" else step  # when clocks change, a bucket is shorter or longer than a step
+            every = pd.DatetimeIndex(np.arange(start.value, end.value + 1, half).astype("datetime64[ns]")).tz_localize("UTC")
+            return pd.DatetimeIndex(self.floor(every, tz).unique()).union(pd.DatetimeIndex([start, end])).as_unit("ns")
+        first, last = (int(stamp.tz_localize(None).to_datetime64().astype("datetime64[D]").astype("int64")) for stamp in (start, end))
+        return _midnights(np.unique(self._floor_days(np.arange(first, last + 1))), tz)
+
+    def _floor_clock(self, instants: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
+        """On the wall clock, but as instants: the hour that comes twice in autumn stays two hours."""
+        exact = instants.as_unit("ns")
+        utc = exact.asi8
+        wall = utc if tz == "UTC" else exact.tz_convert(tz).tz_localize(None).asi8
+        missing = np.iinfo("int64").min
+        floored = np.where(utc == missing, missing, utc - np.mod(wall, self.count * CLOCK[self.unit]))
+        return pd.DatetimeIndex(floored.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(tz)
+
+    def _floor_days(self, days: Any) -> Any:
+        missing = days == np.iinfo("int64").min
+        floored = self._floor_there(np.where(missing, 0, days))
+        return np.where(missing, np.iinfo("int64").min, floored)
+
+    def _floor_there(self, days: Any) -> Any:
+        if self.unit == "D":
+            return days - np.mod(days, self.count)
+        if self.unit == "W":  # day 4 of 1970 was a Monday
+            return days - np.mod(days - 4 - self.weekday, 7 * self.count)
+        months = days.astype("datetime64[D]").astype("datetime64[M]").astype("int64")
+        size = self.count * {"M": 1, "Q": 3, "Y": 12}[self.unit]
+        return (months - np.mod(months, size)).astype("datetime64[M]").astype("datetime64[D]").astype("int64")
+
+
+def read_bucket(freq: object) -> Bucket | None:
+    """`freq` as a bucket; None stays None.
+
+    Raises
+    ------
+    TimeError
+        For something that is no bucket size.
+    """
+    if freq is None or isinstance(freq, Bucket):
+        return freq
+    text = getattr(freq, "freqstr", None) or (str(freq.components.days) + "D" if _is_days(freq) else None) or freq
+    if isinstance(text, pd.Timedelta):
+        return _exact_bucket(text.value, freq)
+    match = re.fullmatch(r"\s*(\d*)\s*([A-Za-z]+)(?:-([A-Za-z]{3}))?\s*", str(text))
+    if not match:
+        raise _unknown(freq)
+    unit = WORDS.get(match[2], match[2])
+    if unit not in CLOCK and unit not in ("D", "W", "M", "Q", "Y"):
+        unit = WORDS.get(unit.lower(), unit.lower())
+    if unit not in CLOCK and unit not in ("D", "W", "M", "Q", "Y") or match[1] == "0":
+        raise _unknown(freq)
+    anchor = (match[3] or "MON").upper()
+    return Bucket(int(match[1] or 1), unit, WEEKDAYS.index(anchor) if unit == "W" and anchor in WEEKDAYS else 0)
+
+
+def _is_days(freq: object) -> bool:
+    return isinstance(freq, pd.Timedelta) and freq.value > 0 and freq.value % DAY == 0
+
+
+def _exact_bucket(nanoseconds: int, freq: object) -> Bucket:
+    for unit in ("h", "min", "s", "ms", "us", "ns"):
+        if nanoseconds > 0 and nanoseconds % CLOCK[unit] == 0:
+            return Bucket(nanoseconds // CLOCK[unit], unit)
+    raise _unknown(freq)
+
+
+def _unknown(freq: object) -> TimeError:
+    return TimeError(
+        f"freq={freq!r} is no bucket size; use a count and a unit, like '5min', '1h', '1D', '1W' (weeks from Monday), "
+        "'W-SUN' (weeks from Sunday), '1M', '1Q' or '1Y'"
+    )
+
+
+def _midnights(days: Any, tz: str) -> pd.DatetimeIndex:
+    naive = pd.DatetimeIndex(days.astype("datetime64[D]").astype("datetime64[ns]"))
+    if tz == "UTC":
+        return naive.tz_localize("UTC")
+    return naive.tz_localize(tz, ambiguous=np.ones(len(naive), dtype=bool), nonexistent="shift_forward")
