@@ -7,6 +7,7 @@ export interface InsideOptions {
   readonly writable?: boolean;
   /** More directories to show, read-only: path inside to path here. */
   readonly binds?: Readonly<Record<string, string>>;
+  readonly workingDirectory?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
@@ -16,7 +17,7 @@ export async function runInside(options: InsideOptions): Promise<string> {
   return await runProgram({ program: "bwrap", args: insideArguments(options), signal: options.signal });
 }
 
-export function insideArguments({ rootfs, args, writable = false, binds = {}, environment = {} }: InsideOptions): string[] {
+export function insideArguments({ rootfs, args, writable = false, binds = {}, workingDirectory = "/sandbox", environment = {} }: InsideOptions): string[] {
   const variables = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/sandbox", LANG: "C.UTF-8", MPLBACKEND: "Agg", PYTHONDONTWRITEBYTECODE: "1", ...environment };
   return [
     ...["--unshare-all", "--die-with-parent", "--new-session", "--clearenv"],
@@ -24,6 +25,6 @@ export function insideArguments({ rootfs, args, writable = false, binds = {}, en
     ...["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/sandbox"],
     ...Object.entries(binds).flatMap(([inside, here]) => ["--ro-bind", here, inside]),
     ...Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]),
-    ...["--chdir", "/sandbox", "--", ...args],
+    ...["--chdir", workingDirectory, "--", ...args],
   ];
 }

@@ -1,0 +1,52 @@
+/**
+ * Runs the checks of python/ with the snapshot's own Python, in namespaces of their own: `python-check.ts` for all, or one of
+ * `ruff|mypy|pytest|python` with arguments of its own. Needs no built snapshot, only its layer: the code comes from the clone.
+ */
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { buildLayerOnly } from "../src/snapshot/build-snapshot.ts";
+import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
+import { insideArguments } from "../src/snapshot/run-inside.ts";
+import { pythonDirectory } from "../src/snapshot/worker-code.ts";
+import { createProgressPrinter } from "../src/cli/progress-printer.ts";
+
+const checks: Record<string, readonly string[]> = {
+  ruff: ["/tmp/extra/bin/ruff", "check", "--no-cache", "."],
+  format: ["/tmp/extra/bin/ruff", "format", "--no-cache", "--check", "."],
+  mypy: ["/usr/bin/python3", "-m", "mypy", "--cache-dir=/tmp/mypy", "."],
+  pytest: ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q"],
+  python: ["/usr/bin/python3"],
+};
+
+const [chosen, ...rest] = process.argv.slice(2);
+const onProgress = createProgressPrinter(process.stderr);
+const cache = cacheDirectory();
+const rootfs = await buildLayerOnly({ cacheDirectory: cache, onProgress });
+const extra = await openExtraWheels({ cacheDirectory: cache, name: "dev", onProgress });
+
+let failed = 0;
+for (const name of chosen ? [chosen] : ["ruff", "format", "mypy", "pytest"]) {
+  const command = checks[name];
+  if (!command) throw new Error(`No check is called ${name}; there are ${Object.keys(checks).join(", ")}.`);
+  process.stderr.write(`python: ${name}\n`);
+  if (run([...command, ...rest]) !== 0) failed++;
+}
+process.exitCode = failed === 0 ? 0 : 1;
+
+function run(args: readonly string[]): number {
+  const options = insideArguments({
+    rootfs,
+    args,
+    workingDirectory: "/sandbox/python",
+    binds: { "/tmp/extra": extra, "/sandbox/python": path.resolve(pythonDirectory) },
+    environment: {
+      PYTHONPATH: "/sandbox/python:/tmp/extra",
+      MPLCONFIGDIR: "/sandbox/.matplotlib",
+      HYPOTHESIS_STORAGE_DIRECTORY: "/tmp/hypothesis",
+      OPENBLAS_NUM_THREADS: "1",
+      PYTHONHASHSEED: "0",
+    },
+  });
+  return spawnSync("bwrap", options, { stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
+}
