@@ -1,0 +1,249 @@
+"""How a fork of the zygote shuts itself in: namespaces, mounts, descriptors, limits, capabilities, the seccomp filter.
+
+The raw system calls are here and nowhere else. Every function either did what it says or raised; nothing goes on weaker.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+INNER_ID = 1000
+SCRATCH = "/sandbox"
+HIDDEN = "/run"  # what only the zygote needs is mounted under it
+CHANNEL = 3
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+CLONE_CHILD_CLEARTID = 0x00200000
+CLONE_CHILD_SETTID = 0x01000000
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_BIND = 4096
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_SECUREBITS = 28
+PR_SET_NO_NEW_PRIVS = 38
+PR_GET_TID_ADDRESS = 40
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+SECCOMP_MODE_FILTER = 2
+# no root magic, no fix-up on a change of uid, no keeping of capabilities, no raising of ambient ones: each set and locked
+SECUREBITS = 0b1110_1111
+CAPABILITY_VERSION_3 = 0x20080522
+KEYCTL_JOIN_SESSION_KEYRING = 1
+
+# Numbers and the order of clone's last two arguments: (child_tid, tls) or (tls, child_tid).
+_SYSCALLS = {"x86_64": {"clone": 56, "keyctl": 250}, "aarch64": {"clone": 220, "keyctl": 219}}[platform.machine()]
+_TLS_COMES_FIRST = platform.machine() == "aarch64"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+_libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
+_libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
+_keeping_the_lock = ctypes.PyDLL(None, use_errno=True)  # calls that must not let go of the interpreter's lock
+_keeping_the_lock.syscall.restype = ctypes.c_long
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the kernel holds each process of one sandbox to; the cgroup holds them together."""
+
+    memory_bytes: int
+    scratch_bytes: int
+    file_bytes: int
+    open_files: int
+    processes: int | None  # None: the pids cgroup counts them
+    baseline_bytes: int  # what the zygote itself has mapped, and every fork with it
+
+
+# For the zygote
+
+
+def become_unprivileged(uid: int, gid: int) -> None:
+    """Give up root for good. A fresh /proc first: bwrap covers parts of its own as root, and then no sandbox could mount one."""
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    drop_bounding_set()
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    drop_capabilities()
+
+
+def settle_zygote() -> None:
+    """After the change of user: /proc/self must be our own, and the kernel forgot that we die with our parent."""
+    prctl(PR_SET_DUMPABLE, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _libc.syscall(ctypes.c_long(_SYSCALLS["keyctl"]), ctypes.c_long(KEYCTL_JOIN_SESSION_KEYRING), None)  # an empty keyring; not every kernel has them
+
+
+def create_fork() -> Callable[[], int]:
+    """A fork() whose child is process 1 of a new pid namespace in a new user namespace, where it has every capability.
+
+    Forking twice, as unshare() wants it, would copy the page tables of the whole stack twice. glibc's fork cannot pass flags, so this is the bare
+    call between Python's own hooks. What glibc adds to it is for programs with threads, which the zygote checks that it has not; the thread's cached id, which locks
+    compare, is refreshed by the kernel, as glibc would have it.
+    """
+    address = ctypes.c_void_p()
+    prctl(PR_GET_TID_ADDRESS, ctypes.addressof(address))
+    flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | signal.SIGCHLD
+    tail = (0, address.value) if _TLS_COMES_FIRST else (address.value, 0)
+    arguments = [ctypes.c_long(value) for value in (_SYSCALLS["clone"], flags, 0, 0, *tail)]
+    before, in_parent, in_child = (getattr(_keeping_the_lock, f"PyOS_{name}") for name in ("BeforeFork", "AfterFork_Parent", "AfterFork_Child"))
+
+    def fork() -> int:
+        before()
+        pid: int = _keeping_the_lock.syscall(*arguments)
+        error = ctypes.get_errno()
+        if pid == 0:
+            in_child()
+            return 0
+        in_parent()
+        if pid < 0:
+            raise OSError(error, f"clone: {os.strerror(error)}")
+        return pid
+
+    return fork
+
+
+# For the sandbox, in this order
+
+
+def join_cgroups(paths: list[str]) -> None:
+    for path in paths:
+        write_once(path, "0")
+
+
+def enter_namespaces(outer_uid: int, outer_gid: int) -> None:
+    write_once("/proc/self/setgroups", "deny")
+    write_once("/proc/self/uid_map", f"{INNER_ID} {outer_uid} 1")
+    write_once("/proc/self/gid_map", f"{INNER_ID} {outer_gid} 1")
+    os.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+    socket.sethostname("sandbox")
+
+
+def arrange_mounts(scratch_bytes: int) -> None:
+    """One tmpfs carries everything that can be written, so that its size bounds all of it. The rest is read-only as bwrap left it."""
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    files = max(4096, scratch_bytes >> 13)
+    mount("scratch", HIDDEN, "tmpfs", MS_NOSUID | MS_NODEV, f"size={scratch_bytes},nr_inodes={files},mode=0700")
+    for name, target, mode in (("sandbox", SCRATCH, 0o700), ("tmp", "/tmp", 0o1777), ("shm", "/dev/shm", 0o1777)):
+        directory = f"{HIDDEN}/{name}"
+        os.mkdir(directory)
+        os.chmod(directory, mode)
+        mount(directory, target, None, MS_BIND)
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount("empty", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1,mode=0755")
+    os.umask(0o022)
+    os.chdir(SCRATCH)
+    os.makedirs("out/images")
+
+
+def set_limits(limits: Limits) -> None:
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_MEMLOCK, 65536)
+    _limit(resource.RLIMIT_MSGQUEUE, 0)
+    _limit(resource.RLIMIT_RTPRIO, 0)
+    _limit(resource.RLIMIT_NICE, 0)
+    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _limit(resource.RLIMIT_NOFILE, limits.open_files)
+    _limit(resource.RLIMIT_DATA, limits.memory_bytes + limits.baseline_bytes)  # one giant allocation is a MemoryError, not a kill
+    if limits.processes is not None:
+        _limit(resource.RLIMIT_NPROC, limits.processes)
+
+
+def keep_only_channel(channel: int) -> None:
+    """The channel becomes descriptor 3; 0, 1 and 2 are /dev/null; no other is open."""
+    null = os.open("/dev/null", os.O_RDWR)
+    if channel != CHANNEL:
+        if null == CHANNEL:
+            null = os.dup(null)
+        os.dup2(channel, CHANNEL, inheritable=False)
+    for well_known in (0, 1, 2):
+        os.dup2(null, well_known)
+    os.closerange(CHANNEL + 1, 1 << 30)
+
+
+def drop_privileges() -> None:
+    prctl(PR_SET_SECUREBITS, SECUREBITS)
+    drop_bounding_set()
+    drop_capabilities()
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(PR_SET_DUMPABLE, 1)  # until the monitor says otherwise: /proc/self must be its own
+
+
+def install_filter(program: bytes) -> None:
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(Program(len(program) // 8, program)))
+
+
+# The calls
+
+
+def prctl(option: int, *arguments: int) -> None:
+    padded = [*arguments, 0, 0, 0, 0][:4]
+    if _libc.prctl(option, *padded) < 0:
+        raise _last_error(f"prctl {option}")
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
+    if _libc.mount(*texts[:3], flags, texts[3]) < 0:
+        raise _last_error(f"mount {target}")
+
+
+def drop_bounding_set() -> None:
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        last = int(file.read())
+    for capability in range(last + 1):
+        prctl(PR_CAPBSET_DROP, capability)
+
+
+def drop_capabilities() -> None:
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    if _libc.capset(header, nothing) < 0:
+        raise _last_error("capset")
+
+
+def write_once(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _limit(which: int, value: int) -> None:
+    _, hard = resource.getrlimit(which)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def _last_error(what: str) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, f"{what}: {os.strerror(number)}")

@@ -1,0 +1,183 @@
+"""The zygote: has the stack imported and forks sandboxes on request. It never runs user code.
+
+It runs inside one bwrap that the host's driver made, and is process 1 there: when it ends, the kernel ends every sandbox with it. The control channel is descriptor 0 (in)
+and 1 (out). From the host: `setup {uid?, gid?}` with the seccomp program as body, once; `open {lease, token, join, limits}`; `kill {lease}`. To the host: `ready {importMs}`,
+`refused {lease, detail}` when it could not fork, `exited {lease, exitCode | signal}`. A fork connects to the host by itself and says `lease {lease, token}`;
+if it cannot shut itself in, it says `failed {detail}` there and ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from . import confine
+from .frames import ChannelClosed, Header, read_frame, write_frame
+
+HOST_SOCKET = "/run/sluice/leases.sock"
+FAILED = 71
+
+
+def main() -> NoReturn:
+    control_in, control_out = _take_control()
+    setup, program = read_frame(control_in)
+    if "uid" in setup:
+        confine.become_unprivileged(setup["uid"], setup["gid"])
+    confine.settle_zygote()
+    started = time.monotonic()
+    from . import monitor, stack
+
+    stack.import_stack()
+    _refuse_threads()
+    zygote = Zygote(control_in, control_out, program, serve=monitor.serve)
+    write_frame(control_out, {"type": "ready", "importMs": round((time.monotonic() - started) * 1000)})
+    try:
+        zygote.loop()
+    except ChannelClosed:
+        os._exit(0)
+
+
+def _take_control() -> tuple[int, int]:
+    """Whatever prints while the stack is imported goes to stderr and not into the channel."""
+    control = os.dup(0), os.dup(1)
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return control
+
+
+def _refuse_threads() -> None:
+    """A fork has one thread only; a lock that another one held would stay locked in every sandbox."""
+    names = []
+    for thread in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{thread}/comm") as file:
+            names.append(file.read().strip())
+    if len(names) != 1:
+        sys.exit(f"The imported stack left threads running, so it cannot be forked safely: {', '.join(names)}")
+
+
+class Zygote:
+    """Holds plain descriptor numbers only: an object that closes itself in a fork would close somebody else's."""
+
+    def __init__(self, control_in: int, control_out: int, program: bytes, serve: Callable[[int, int], NoReturn]) -> None:
+        self.control_in = control_in
+        self.control_out = control_out
+        self.program = program
+        self.serve = serve
+        self.leases: dict[int, str] = {}
+        self.uid, self.gid = os.getuid(), os.getgid()
+        self.baseline_bytes = _mapped_data_bytes()
+        self.fork = confine.create_fork()
+
+    def loop(self) -> NoReturn:
+        child_ended, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self.control_in, select.POLLIN)
+        poll.register(child_ended, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poll.poll()]
+            if child_ended in ready:
+                os.read(child_ended, 4096)
+                self._reap()
+            if self.control_in in ready:
+                self._obey()
+
+    def _obey(self) -> None:
+        header, _ = read_frame(self.control_in)
+        if header["type"] == "open":
+            self._open(header)
+        elif header["type"] == "kill":
+            self._kill(header["lease"])
+        else:
+            sys.exit(f"The host sent a frame of unknown type {header['type']!r}.")
+
+    def _open(self, header: Header) -> None:
+        try:
+            pid = self.fork()
+        except OSError as error:
+            write_frame(self.control_out, {"type": "refused", "lease": header["lease"], "detail": str(error)})
+            return
+        if pid == 0:
+            self._become_sandbox(header)
+        self.leases[pid] = header["lease"]
+
+    def _kill(self, lease: str) -> None:
+        for pid, held in self.leases.items():
+            if held == lease:
+                os.kill(pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            lease = self.leases.pop(pid, None)
+            if lease is not None:
+                write_frame(self.control_out, {"type": "exited", "lease": lease, **_describe(status)})
+
+    def _become_sandbox(self, header: Header) -> NoReturn:
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            confine.join_cgroups(header["join"])
+            confine.keep_only_channel(_connect())
+            write_frame(confine.CHANNEL, {"type": "lease", "lease": header["lease"], "token": header["token"]})
+        except BaseException as error:
+            print(f"A sandbox could not call back: {error}", file=sys.stderr, flush=True)
+            os._exit(FAILED)
+        try:
+            self._confine(confine.Limits(baseline_bytes=self.baseline_bytes, **header["limits"]))
+        except BaseException as error:
+            _say_why(error)
+            os._exit(FAILED)
+        self.serve(confine.CHANNEL, confine.CHANNEL)
+
+    def _confine(self, limits: confine.Limits) -> None:
+        confine.enter_namespaces(self.uid, self.gid)
+        confine.arrange_mounts(limits.scratch_bytes)
+        confine.set_limits(limits)
+        confine.drop_privileges()
+        confine.install_filter(self.program)
+
+
+def _connect() -> int:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(HOST_SOCKET)
+    return connection.detach()
+
+
+def _say_why(error: BaseException) -> None:
+    try:
+        write_frame(confine.CHANNEL, {"type": "failed", "detail": f"{type(error).__name__}: {error}"})
+    except (ChannelClosed, OSError):
+        pass
+
+
+def _mapped_data_bytes() -> int:
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith("VmData:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _describe(status: int) -> Header:
+    if os.WIFSIGNALED(status):
+        return {"signal": signal.Signals(os.WTERMSIG(status)).name}
+    return {"exitCode": os.WEXITSTATUS(status)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import type { Preflight } from "../../contract.ts";
+
+const run = promisify(execFile);
+const PROBE_TIMEOUT_MS = 10_000;
+
+export interface CheckOptions {
+  readonly bwrapPath: string;
+  /** As whom sandboxes are made when this process is root. */
+  readonly user: { readonly uid: number; readonly gid: number } | null;
+}
+
+/** Whether bwrap is there and the user that forks sandboxes may make user namespaces. Starts `true`, no sandbox. */
+export async function checkBubblewrap({ bwrapPath, user }: CheckOptions): Promise<Preflight> {
+  if (process.platform !== "linux") return { usable: false, reason: `bubblewrap needs Linux, this is ${process.platform}.`, fix: "Run on Linux, or in a Linux virtual machine." };
+  if (process.arch !== "x64" && process.arch !== "arm64") {
+    return { usable: false, reason: `There is no seccomp list for the architecture ${process.arch}.`, fix: "Run on x86_64 or aarch64." };
+  }
+  const version = await readVersion(bwrapPath);
+  if (version === null) {
+    return { usable: false, reason: `The program ${bwrapPath} was not found or does not run.`, fix: "Install it: apt-get install bubblewrap" };
+  }
+  return (await findForbidden()) ?? (await probe({ bwrapPath, user, version }));
+}
+
+async function readVersion(bwrapPath: string): Promise<string | null> {
+  try {
+    const { stdout } = await run(bwrapPath, ["--version"], { timeout: PROBE_TIMEOUT_MS, env: {} });
+    return stdout.trim();
+  } catch {
+    return null;
+  }
+}
+
+/** The switches of kernels and distributions that turn user namespaces off, each with its own way to turn them on. */
+async function findForbidden(): Promise<Preflight | null> {
+  if ((await readSetting("kernel/unprivileged_userns_clone")) === "0") {
+    return {
+      usable: false,
+      reason: "Unprivileged user namespaces are turned off here (kernel.unprivileged_userns_clone is 0).",
+      fix: "Turn them on: sysctl -w kernel.unprivileged_userns_clone=1",
+    };
+  }
+  if ((await readSetting("user/max_user_namespaces")) === "0") {
+    return { usable: false, reason: "No user namespace may be made here (user.max_user_namespaces is 0).", fix: "Allow some: sysctl -w user.max_user_namespaces=10000" };
+  }
+  if ((await readSetting("kernel/apparmor_restrict_unprivileged_userns")) === "1") {
+    return {
+      usable: false,
+      reason: "AppArmor takes every capability away in user namespaces here (kernel.apparmor_restrict_unprivileged_userns is 1).",
+      fix: "Turn the restriction off: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    };
+  }
+  return null;
+}
+
+async function readSetting(name: string): Promise<string | null> {
+  try {
+    return (await readFile(`/proc/sys/${name}`, "latin1")).trim();
+  } catch {
+    return null; // this kernel has no such switch
+  }
+}
+
+/** Containers forbid namespaces in ways of their own, so it is tried: a user namespace with its own /proc and tmpfs. */
+async function probe({ bwrapPath, user, version }: CheckOptions & { version: string }): Promise<Preflight> {
+  const args = ["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--tmpfs", "/tmp", "--", "/bin/true"];
+  try {
+    await run(bwrapPath, args, { timeout: PROBE_TIMEOUT_MS, env: {}, cwd: "/", ...user });
+  } catch (error) {
+    const said = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
+    return {
+      usable: false,
+      reason: `A namespace could not be made${user === null ? "" : ` as uid ${user.uid}`}: ${said}`,
+      fix: "In a container, allow user namespaces and an unmasked /proc (for example --security-opt seccomp=unconfined --security-opt systempaths=unconfined); on a host, see docs/drivers/bubblewrap.md.",
+    };
+  }
+  return { usable: true, version, notes: [] };
+}

@@ -1,0 +1,217 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, rm } from "node:fs/promises";
+import type { Readable, Writable } from "node:stream";
+import { NoSandboxError } from "../../../errors/sluice-error.ts";
+import type { Frame, FrameChannel, Snapshot } from "../../contract.ts";
+import { createFrameChannel } from "../../frame-channel.ts";
+import { toBpf } from "../../seccomp/to-bpf.ts";
+import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";
+import { toBwrapArguments } from "./bwrap-arguments.ts";
+import { openLeaseSocket, type LeaseSocket } from "./open-lease-socket.ts";
+
+/** One bwrap with a Python that has the stack imported and forks sandboxes. When it ends, by whatever cause, its sandboxes end with it. */
+export interface Zygote extends AsyncDisposable {
+  readonly startMs: number;
+  readonly isAlive: boolean;
+  fork(request: ForkRequest): Fork;
+}
+
+export interface ForkRequest {
+  readonly lease: string;
+  /** Files, as the zygote sees them, into which the fork writes "0" before anything else. */
+  readonly join: readonly string[];
+  readonly limits: ForkLimits;
+}
+
+/** Named as the Python side names them (confine.Limits). */
+export interface ForkLimits {
+  readonly memory_bytes: number;
+  readonly scratch_bytes: number;
+  readonly file_bytes: number;
+  readonly open_files: number;
+  readonly processes: number | null;
+}
+
+export interface Fork {
+  /** The channel to a worker that is on its way into its namespaces. Rejects if it could not be forked or ended before it called. */
+  readonly channel: Promise<FrameChannel>;
+  /** Settles once, when process 1 of the sandbox, and so every process in it, is gone. */
+  readonly exited: Promise<Exit>;
+  kill(): void;
+}
+
+export interface Exit {
+  readonly exitCode?: number;
+  readonly signal?: string;
+  /** Set when the zygote ended and took the sandbox with it. */
+  readonly zygote?: string;
+}
+
+export interface ZygoteOptions {
+  readonly bwrapPath: string;
+  readonly snapshot: Snapshot;
+  /** A new directory of this zygote's own, removed at the end. */
+  readonly directory: string;
+  readonly cgroupDirectories: readonly string[];
+  /** What the zygote becomes when this process is root. */
+  readonly user: { readonly uid: number; readonly gid: number } | null;
+  readonly signal?: AbortSignal;
+}
+
+type Process = ChildProcessByStdio<Writable, Readable, Readable>;
+
+const START_TIMEOUT_MS = 120_000; // reading some 200 MB from a cold disk
+const STDERR_BYTES = 8192;
+
+export async function openZygote(options: ZygoteOptions): Promise<Zygote> {
+  const { directory, user, signal } = options;
+  signal?.throwIfAborted();
+  const started = performance.now();
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const sockets = await openLeaseSocket({ directory, owner: user?.uid });
+  const child = start(options);
+  const stderr = keepTail(child.stderr);
+  const ended = new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(`bwrap could not be started: ${error.message}`));
+    child.once("close", (code, killed) => resolve(killed === null ? `exit status ${code}` : `signal ${killed}`));
+  });
+  const close = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+    await sockets[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true, force: true });
+  };
+  const control = createFrameChannel({ readable: child.stdout, writable: child.stdin });
+  try {
+    await control.send({ type: "setup", ...user }, toBpf(architecture()));
+    await waitForReady({ control, ended, signal });
+  } catch (error) {
+    await close();
+    signal?.throwIfAborted();
+    throw notStarted(`${(error as Error).message} ${stderr()}`.trim(), error);
+  }
+  return serve({ control, sockets, ended, stderr, close, startMs: performance.now() - started });
+}
+
+/** Must be called on the main thread: the kernel takes the end of the thread that forked as the death of the parent. */
+function start({ bwrapPath, snapshot, directory, cgroupDirectories, user }: ZygoteOptions): Process {
+  const args = toBwrapArguments({ rootfs: snapshot.rootfs, socketDirectory: directory, cgroupDirectories, isRoot: user !== null });
+  return spawn(bwrapPath, args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
+}
+
+async function waitForReady({ control, ended, signal }: { control: FrameChannel; ended: Promise<string>; signal?: AbortSignal }): Promise<void> {
+  const limit = AbortSignal.timeout(START_TIMEOUT_MS);
+  const stop = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  const aborted = once(stop, "abort").then(() => {
+    throw new Error(limit.aborted ? `It was not ready after ${START_TIMEOUT_MS / 1000} s.` : "It was not wanted any more.");
+  });
+  const frame = await Promise.race([control.receive(), aborted]);
+  if (frame === null) throw new Error(`It ended with ${await ended}.`);
+  if (frame.header.type !== "ready") throw new Error(`It said ${JSON.stringify(frame.header.type)} instead of "ready".`);
+}
+
+interface Running {
+  resolve(exit: Exit): void;
+  fail(error: Error): void;
+}
+
+interface Parts {
+  readonly control: FrameChannel;
+  readonly sockets: LeaseSocket;
+  readonly ended: Promise<string>;
+  stderr(): string;
+  close(): Promise<void>;
+  readonly startMs: number;
+}
+
+function serve({ control, sockets, ended, stderr, close, startMs }: Parts): Zygote {
+  const running = new Map<string, Running>();
+  let isAlive = true;
+  let closing: Promise<void> | undefined;
+
+  const finish = (lease: string, exit: Exit): void => {
+    const entry = running.get(lease);
+    running.delete(lease);
+    entry?.fail(notStarted(`The sandbox ended while it was being set up (${describeExit(exit)}). ${stderr()}`.trim()));
+    entry?.resolve(exit);
+  };
+  const listen = async (): Promise<void> => {
+    for (let frame; (frame = await control.receive()) !== null; ) hear(frame, { running, finish });
+  };
+  void listen()
+    .catch(() => {})
+    .then(async () => {
+      isAlive = false;
+      closing ??= close(); // also when it only closed its channel: nobody could ask it for anything any more
+      const how = await ended;
+      for (const lease of running.keys()) finish(lease, { zygote: how });
+    });
+
+  return {
+    startMs,
+    get isAlive() {
+      return isAlive;
+    },
+    fork({ lease, join: joinPaths, limits }) {
+      const call = sockets.expect(lease);
+      const { promise: exited, resolve } = Promise.withResolvers<Exit>();
+      running.set(lease, { resolve, fail: call.cancel });
+      control.send({ type: "open", lease, token: call.token, join: joinPaths, limits }).catch(() => finishUnsent(lease));
+      const kill = (): void => {
+        if (running.has(lease)) control.send({ type: "kill", lease }).catch(() => {}); // then the zygote is gone, and so is the sandbox
+      };
+      return { channel: call.channel, exited, kill };
+    },
+    async [Symbol.asyncDispose]() {
+      isAlive = false;
+      closing ??= close();
+      await closing;
+    },
+  };
+
+  function finishUnsent(lease: string): void {
+    void ended.then((how) => finish(lease, { zygote: how }));
+  }
+}
+
+function hear({ header }: Frame, { running, finish }: { running: ReadonlyMap<string, Running>; finish(lease: string, exit: Exit): void }): void {
+  const lease = String(header["lease"]);
+  if (header.type === "exited") {
+    const { exitCode, signal } = header as { exitCode?: number; signal?: string };
+    finish(lease, { exitCode, signal });
+  } else if (header.type === "refused") {
+    running.get(lease)?.fail(notStarted(`The zygote could not fork: ${String(header["detail"])}.`));
+    finish(lease, { exitCode: 1 });
+  }
+}
+
+export function describeExit({ exitCode, signal, zygote }: Exit): string {
+  if (zygote !== undefined) return `the zygote ended with ${zygote}`;
+  return signal === undefined ? `exit status ${exitCode}` : `signal ${signal}`;
+}
+
+function architecture(): SeccompArchitecture {
+  if (process.arch === "x64") return "x86_64";
+  if (process.arch === "arm64") return "aarch64";
+  throw notStarted(`There is no seccomp list for ${process.arch}.`);
+}
+
+function notStarted(detail: string, cause?: unknown): NoSandboxError {
+  return new NoSandboxError({
+    code: "BUBBLEWRAP_FAILED",
+    message: `The bubblewrap driver could not start a sandbox. ${detail}`,
+    hint: "Run `sluice doctor` to see what this machine lacks.",
+    cause,
+  });
+}
+
+function keepTail(stream: Readable): () => string {
+  let tail = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    tail = (tail + text).slice(-STDERR_BYTES);
+  });
+  stream.on("error", () => {});
+  return () => tail.trim();
+}
