@@ -1,0 +1,253 @@
+"""The cell process: holds the variables of a turn and runs cells.
+
+It is forked by the monitor (the first one) or by another cell process that stays behind as the rollback point.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import ctypes
+import io
+import os
+import resource
+import sys
+import threading
+import types
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from . import stack, traceback_text
+from .connection import Connection, close_all_but
+from .frames import ChannelClosed, Header
+from .inputs import InputError, Inputs
+
+PR_SET_DUMPABLE = 4
+LOST_CHANNEL = 70  # exit status of a cell process whose own descriptors were taken away by user code
+
+
+@dataclass(frozen=True)
+class CellLimits:
+    """What a cell may give back, as the host said; the host checks again."""
+
+    result_bytes: int
+    artifacts: int
+    artifact_bytes: int
+
+
+def main(connection_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
+    """Serve the monitor until it goes away."""
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    _prefer_for_memory_kill()
+    process = CellProcess(_own_descriptors(connection_fd, stdout_fd, stderr_fd))
+    try:
+        process.serve()
+    except ChannelClosed:
+        pass
+    os._exit(LOST_CHANNEL)
+
+
+def _own_descriptors(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Connection:
+    """Nothing stays open but the connection, the two pipes as 1 and 2, and /dev/null as 0."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(stdout_fd, 1)
+    os.dup2(stderr_fd, 2)
+    close_all_but({connection_fd})
+    os.set_inheritable(connection_fd, False)
+    sys.stdin = NoStdin()
+    sys.stdout = sys.__stdout__ = _text_stream(1)
+    sys.stderr = sys.__stderr__ = _text_stream(2)
+    return Connection(connection_fd)
+
+
+def _text_stream(fd: int) -> io.TextIOWrapper:
+    raw = open(fd, "wb", buffering=0, closefd=False)  # noqa: SIM115
+    return io.TextIOWrapper(io.BufferedWriter(raw, 1 << 16), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def _prefer_for_memory_kill() -> None:
+    """When memory runs out the kernel should end a cell, not the monitor."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
+
+
+def _set_rlimits(rlimits: dict[str, int]) -> None:
+    """Limits that a memory image cannot carry. `memory` bounds address space beyond what the stack has mapped, so that one
+    giant allocation is a MemoryError with a line number instead of the end of the sandbox."""
+    for name, value in rlimits.items():
+        if name == "memory":
+            with open("/proc/self/statm") as file:
+                mapped = int(file.read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (mapped + value, mapped + value))
+        else:
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+
+
+class NoStdin(io.TextIOBase):
+    """A cell has no standard input; whoever reads gets told so at once."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise RuntimeError("a cell has no standard input: nobody can answer. Use the bound inputs, or assign the value in code.")
+
+    read = readline = readlines = __next__ = _refuse  # type: ignore[assignment]
+
+    def readable(self) -> bool:
+        return True
+
+
+def _no_input(prompt: object = "") -> NoReturn:
+    raise RuntimeError(f"input({str(prompt)!r}) cannot be answered: a cell has no standard input. Use the bound inputs, or assign the value in code.")
+
+
+class CellProcess:
+    """The state of a turn: the namespace, the inputs, and the connection to the monitor."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.inputs = Inputs()
+        self.main = types.ModuleType("__main__")
+        sys.modules["__main__"] = self.main
+        self.namespace: dict[str, Any] = self.main.__dict__
+        self._preload()
+
+    def _preload(self) -> None:
+        import matplotlib.pyplot as plt
+        import numpy as np
+        import pandas as pd
+        import sluice
+        import statsmodels.api as sm
+
+        builtins.input = _no_input
+        self.namespace |= {"__builtins__": builtins, "pd": pd, "np": np, "plt": plt, "sm": sm, "inputs": self.inputs}
+        self.namespace |= {name: getattr(sluice, name) for name in sluice.__all__}
+
+    def serve(self) -> NoReturn:
+        while True:
+            header, body = self.connection.receive()
+            kind = header["type"]
+            if kind == "spawn":
+                self.spawn()
+            elif kind == "inputs":
+                for item, fd in zip(header["inputs"], self.connection.take_fds(), strict=True):
+                    self.inputs.add(item["alias"], item["format"], fd, item["bytes"])
+            elif kind == "rlimits":
+                _set_rlimits(header["rlimits"])
+            elif kind == "warm":
+                stack.warm()
+                self.connection.send({"type": "warmed"})
+            elif kind == "cell":
+                self.run(header, body.decode())
+
+    def spawn(self) -> None:
+        """Fork the process that will run the next cell; wait for it as the rollback point."""
+        connection_fd, stdout_fd, stderr_fd = self.connection.take_fds()
+        pid = os.fork()
+        if pid == 0:
+            self.connection.sock.detach()  # its number is closed below and must not be closed again later
+            self.connection = _own_descriptors(connection_fd, stdout_fd, stderr_fd)
+            return
+        for fd in (connection_fd, stdout_fd, stderr_fd):
+            os.close(fd)
+        self.connection.send({"type": "spawned", "pid": pid})
+        _, status, _ = os.wait4(pid, 0)
+        self.connection.send({"type": "exited", "pid": pid, **describe_status(status)})
+
+    def run(self, header: Header, code: str) -> None:
+        """Run one cell and answer with `done`."""
+        import sluice
+        import sluice._cell
+
+        owner = os.getpid()
+        number = header["cell"]
+        said = header["limits"]
+        limits = CellLimits(said["resultBytes"], said["artifacts"], said["artifactBytes"])
+
+        def emit(kind: str, details: dict[str, Any], body: bytes) -> None:
+            self.connection.send({"type": "artifact", "cell": number, "kind": kind, **details}, body)
+
+        threads_before = set(threading.enumerate())
+        report = sluice._cell.begin(emit, limits)
+        result: bytes | None = None
+        answer: Header = {"type": "done", "cell": number, "status": "ok"}
+        try:
+            self.inputs.name(header.get("names", {}))
+            value, has_value = self._execute(code, f"<cell {number}>")
+            sys.stdout.flush()
+            finished = report.finish(value, has_value)
+            result, answer["diagnostics"] = finished.result_json, finished.diagnostics
+        except BaseException as error:
+            if os.getpid() != owner:
+                os._exit(1)
+            answer |= _failure(error, f"<cell {number}>")
+            answer["diagnostics"] = _diagnostics_of(report)
+        if os.getpid() != owner:  # a child that user code forked came back out of the cell
+            os._exit(0)
+        left = [thread for thread in threading.enumerate() if thread not in threads_before]
+        answer["threads"] = len(left)
+        self._flush()
+        try:
+            self.connection.send(answer, result or b"")
+        except ChannelClosed:
+            os._exit(LOST_CHANNEL)
+        if answer["status"] != "ok" and header["rollback"] == "fork":
+            os._exit(0)
+
+    def _execute(self, code: str, filename: str) -> tuple[Any, bool]:
+        """Run the code; the value of a final expression is what comes back."""
+        traceback_text.remember_source(filename, code)
+        tree = ast.parse(code, filename)
+        self._bind_inputs(tree)
+        last: ast.expr | None = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = tree.body.pop().value  # type: ignore[attr-defined]
+        exec(compile(tree, filename, "exec", dont_inherit=True), self.namespace)
+        if last is None:
+            return None, False
+        return eval(compile(ast.Expression(last), filename, "eval", dont_inherit=True), self.namespace), True
+
+    def _bind_inputs(self, tree: ast.Module) -> None:
+        """Bind the aliases that the code reads by name, and only those; `inputs[...]` binds by itself."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in self.namespace:
+                if self.inputs.resolve(node.id) is not None:
+                    try:
+                        self.namespace[node.id] = self.inputs[node.id]
+                    except InputError as error:
+                        error.line = node.lineno
+                        raise
+
+    def _flush(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):  # user code closed or replaced it
+                pass
+
+
+def _failure(error: BaseException, filename: str) -> Header:
+    import sluice
+
+    if isinstance(error, sluice.OutputLimitError):
+        limit = {"name": error.name, "allowed": error.allowed, "seen": error.seen}
+        return {"status": "output_limit", "error": {**traceback_text.describe(error, filename), "limit": limit}}
+    status = "memory_error" if isinstance(error, MemoryError) else "python_error"
+    return {"status": status, "error": traceback_text.describe(error, filename)}
+
+
+def _diagnostics_of(report: Any) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = report.diagnostics()
+        return found
+    except Exception:  # diagnostics never hide the error that ended the cell
+        return {}
+
+
+def describe_status(status: int) -> Header:
+    """A wait status as the host reads it."""
+    if os.WIFSIGNALED(status):
+        return {"signal": os.WTERMSIG(status)}
+    return {"exitCode": os.WEXITSTATUS(status)}

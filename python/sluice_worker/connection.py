@@ -1,0 +1,101 @@
+"""The monitor's side and the cell process's side of the socketpair between them."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+
+from .frames import MAGIC, PREFIX, ChannelClosed, Header, encode
+
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_FDS = 200  # the kernel takes 253 in one message
+
+
+class Connection:
+    """Frames with descriptors over one end of a unix socketpair."""
+
+    def __init__(self, fd: int) -> None:
+        self.sock = socket.socket(fileno=fd)
+        self.buffer = bytearray()
+        self.fds: list[int] = []
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def send(self, header: Header, body: bytes | memoryview = b"", fds: list[int] | None = None) -> None:
+        """Send one frame; blocks until the other side took it."""
+        head = encode(header, len(body))
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            sent = self.sock.sendmsg([head, body], ancillary)
+            rest = memoryview(head + bytes(body))[sent:] if sent < len(head) + len(body) else None
+            if rest is not None:
+                self.sock.sendall(rest)
+        except (OSError, TimeoutError):
+            raise ChannelClosed from None
+
+    def fill(self) -> bool:
+        """Read what is there into the buffer; False when the other side is gone."""
+        try:
+            data, ancillary, _, _ = self.sock.recvmsg(1 << 18, socket.CMSG_SPACE(4 * MAX_FDS))
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            return False
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                numbers = array.array("i")
+                numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
+                self.fds.extend(numbers)
+        self.buffer += data
+        return bool(data)
+
+    def next_frame(self) -> tuple[Header, bytes] | None:
+        """A whole frame out of the buffer, or None when more has to be read first."""
+        if len(self.buffer) < PREFIX.size:
+            return None
+        magic, head_bytes, body_bytes = PREFIX.unpack_from(self.buffer)
+        size = PREFIX.size + head_bytes + body_bytes
+        if magic != MAGIC or size > MAX_FRAME_BYTES:
+            raise ChannelClosed
+        if len(self.buffer) < size:
+            return None
+        header = json.loads(bytes(self.buffer[PREFIX.size : PREFIX.size + head_bytes]))
+        body = bytes(self.buffer[PREFIX.size + head_bytes : size])
+        del self.buffer[:size]
+        if not isinstance(header, dict) or not isinstance(header.get("type"), str):
+            raise ChannelClosed
+        return header, body
+
+    def receive(self) -> tuple[Header, bytes]:
+        """The next frame; blocks."""
+        while True:
+            frame = self.next_frame()
+            if frame is not None:
+                return frame
+            if not self.fill():
+                raise ChannelClosed
+
+    def take_fds(self) -> list[int]:
+        fds, self.fds = self.fds, []
+        return fds
+
+
+def socketpair() -> tuple[int, int]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    return ours.detach(), theirs.detach()
+
+
+def close_all_but(keep: set[int]) -> None:
+    """Close every descriptor of this process but 0, 1, 2 and those."""
+    lowest = 3
+    for fd in sorted(keep):
+        if fd >= lowest:
+            os.closerange(lowest, fd)
+            lowest = fd + 1
+    os.closerange(lowest, os.sysconf("SC_OPEN_MAX"))

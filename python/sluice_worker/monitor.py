@@ -1,0 +1,478 @@
+"""The monitor: process 1 of a sandbox. It never runs user code.
+
+It holds the channel to the host, keeps inputs, pumps the output of the running cell, relays whole frames, and ends cells.
+The variables live in cell processes (cell.py): the *head* holds the committed state; a *spare*, forked from the head, runs the next
+cell. When the spare succeeds it becomes the head and the old head is ended; when it fails, the head forks another one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import select
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from . import cell
+from .connection import MAX_FDS, Connection, socketpair
+from .frames import ChannelClosed, Header, read_exact, read_head, write_frame
+from .scratch import changed_since
+
+PR_SET_DUMPABLE = 4
+DRAIN_BYTES = 16 << 20
+SPAWN_TIMEOUT_S = 20.0
+
+
+class HeadLost(Exception):
+    """The process that holds the variables is gone; so is the sandbox."""
+
+
+def serve(channel_in: int, channel_out: int, announce_import: bool = False) -> NoReturn:
+    """Serve the host until it goes away. Never returns."""
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    status = 0
+    try:
+        monitor = Monitor(channel_in, channel_out)
+        if announce_import:
+            write_frame(channel_out, {"type": "imported"})
+        monitor.loop()
+    except ChannelClosed:
+        pass
+    except HeadLost as error:
+        status = 3
+        _tell_last(channel_out, {"type": "lost", "detail": str(error)})
+    except BaseException as error:
+        status = 4
+        _tell_last(channel_out, {"type": "lost", "detail": f"the worker failed: {type(error).__name__}: {error}"})
+    os._exit(status)
+
+
+def _tell_last(channel_out: int, header: Header) -> None:
+    try:
+        write_frame(channel_out, header)
+    except (ChannelClosed, OSError):
+        pass
+
+
+@dataclass
+class Stream:
+    """One of stdout and stderr of the running cell: the first half of its budget goes out live, of the rest the last half is kept."""
+
+    name: str
+    fd: int
+    closed: bool = False
+    live: int = 0
+    tail_bytes: int = 0
+    tail: bytearray = field(default_factory=bytearray)
+    omitted: int = 0
+
+    def begin(self, budget: int) -> None:
+        self.live = budget // 2
+        self.tail_bytes = budget - self.live
+        self.tail = bytearray()
+        self.omitted = 0
+
+    def take(self, data: bytes) -> bytes:
+        """What of `data` goes out now."""
+        now, rest = data[: self.live], data[self.live :]
+        self.live -= len(now)
+        if rest:
+            self.tail += rest
+            if len(self.tail) > 2 * self.tail_bytes + 65536:
+                self._trim()
+        return now
+
+    def _trim(self) -> None:
+        excess = len(self.tail) - self.tail_bytes
+        if excess > 0:
+            del self.tail[:excess]
+            self.omitted += excess
+
+    def finish(self) -> bytes:
+        self._trim()
+        return bytes(self.tail)
+
+
+@dataclass
+class Cell:
+    """A cell process as the monitor sees it."""
+
+    pid: int
+    connection: Connection
+    streams: list[Stream]
+    known: set[str]
+    silent: bool = False
+
+    def close(self) -> None:
+        self.connection.close()
+        for stream in self.streams:
+            os.close(stream.fd)
+
+
+@dataclass
+class Running:
+    """The cell that is being run now."""
+
+    number: int
+    rollback: str
+    runner: Cell
+    started: float
+
+
+class Monitor:
+    def __init__(self, channel_in: int, channel_out: int) -> None:
+        self.channel_in = channel_in
+        self.channel_out = channel_out
+        self.inputs: dict[str, tuple[str, int, int]] = {}
+        self.keep_spare = False
+        self.running: Running | None = None
+        self.spare: Cell | None = None
+        self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
+        self.head_waits = False  # the head is blocked until its spare ends
+        self.head = self._first()
+
+    def _first(self) -> Cell:
+        ends, streams, ours = _endpoints()
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            cell.main(*ends)
+        for fd in ends:
+            os.close(fd)
+        return Cell(pid, Connection(ours), streams, set())
+
+    # The loop
+
+    def loop(self) -> NoReturn:
+        child_ended, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        while True:
+            poll = select.poll()
+            poll.register(self.channel_in, select.POLLIN)
+            poll.register(child_ended, select.POLLIN)
+            for process in (self.head, self.spare):
+                if process is not None and not process.silent:
+                    poll.register(process.connection.fileno(), select.POLLIN)
+            if self.running is not None:
+                for stream in self.running.runner.streams:
+                    if not stream.closed:
+                        poll.register(stream.fd, select.POLLIN)
+            ready = {fd for fd, _ in poll.poll()}
+            if child_ended in ready:
+                os.read(child_ended, 4096)
+                self._reap()
+            self._pump(ready)
+            for process in (self.spare, self.head):
+                if process is not None and process.connection.fileno() in ready:
+                    self._hear(process)
+            if self.channel_in in ready:
+                self._obey()
+            if self.running is None and self.keep_spare and self.spare is None and not self.head_waits:
+                self._spawn()
+
+    def _reap(self) -> None:
+        """Collect what ended. As process 1 we are the parent of every orphan, and of the head once its own parent was ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.head.pid:
+                self._head_ended(status)
+
+    def _head_ended(self, status: int) -> None:
+        self._drain_frames(self.head)
+        running = self.running
+        if running is not None and running.runner is self.head:
+            self._ended(cell.describe_status(status))
+        raise HeadLost(f"the process that held the variables ended ({_words(status)})")
+
+    def _drain_frames(self, process: Cell) -> None:
+        """A process that ended may have sent its last frames just before."""
+        process.connection.sock.setblocking(False)
+        while process.connection.fill() and len(process.connection.buffer) and self._hear_buffered(process):
+            pass
+
+    # From the host
+
+    def _obey(self) -> None:
+        header, body_bytes = read_head(self.channel_in)
+        kind = header["type"]
+        if kind == "input":
+            self._keep_input(header, body_bytes)
+            return
+        body = read_exact(self.channel_in, body_bytes)
+        if kind == "hello":
+            self.keep_spare = header["spare"]
+            if "rlimits" in header:
+                self.head.connection.send({"type": "rlimits", "rlimits": header["rlimits"]})
+            if self.keep_spare and self.spare is None:
+                self._spawn()
+            self._tell({"type": "ready", "nonce": header["nonce"], "python": ".".join(map(str, sys.version_info[:3]))})
+        elif kind == "cell":
+            self._start(header, body)
+        elif kind == "interrupt":
+            if self.running is not None and self.running.number == header["cell"]:
+                self._interrupt(self.running)
+        elif kind == "warm":
+            self.head.connection.send({"type": "warm"})
+        else:
+            raise RuntimeError(f"the host sent a frame of unknown type {kind!r}")
+
+    def _keep_input(self, header: Header, body_bytes: int) -> None:
+        """Inputs stay with the monitor, so they outlive failed cells and are shipped once."""
+        alias = header["alias"]
+        fd = os.memfd_create(f"input-{alias}", os.MFD_CLOEXEC)
+        if body_bytes:
+            os.ftruncate(fd, body_bytes)
+            with mmap.mmap(fd, body_bytes) as store, memoryview(store) as view:
+                at = 0
+                while at < body_bytes:
+                    got = os.readv(self.channel_in, [view[at : at + (1 << 20)]])
+                    if not got:
+                        raise ChannelClosed
+                    at += got
+        if alias in self.inputs:
+            os.close(self.inputs[alias][1])
+            self.head.known.discard(alias)
+            if self.spare is not None:
+                self.spare.known.discard(alias)
+        self.inputs[alias] = (header["format"], fd, body_bytes)
+        self._tell({"type": "input-ok", "alias": alias})
+
+    def _start(self, header: Header, code: bytes) -> None:
+        fork = header["rollback"] == "fork"
+        if fork and self.spare is None:
+            self._spawn()
+        runner = self.spare or self.head
+        limits = header["limits"]
+        for stream, budget in zip(runner.streams, (limits["stdoutBytes"], limits["stderrBytes"]), strict=True):
+            stream.begin(budget)
+        self._give_inputs(runner)
+        self.running = Running(header["cell"], header["rollback"], runner, time.time())
+        runner.connection.send(header, code)
+
+    def _give_inputs(self, runner: Cell) -> None:
+        fresh = [alias for alias in self.inputs if alias not in runner.known]
+        for start in range(0, len(fresh), MAX_FDS):
+            group = fresh[start : start + MAX_FDS]
+            described = [{"alias": alias, "format": self.inputs[alias][0], "bytes": self.inputs[alias][2]} for alias in group]
+            runner.connection.send({"type": "inputs", "inputs": described}, fds=[self.inputs[alias][1] for alias in group])
+        runner.known.update(fresh)
+
+    def _interrupt(self, running: Running) -> None:
+        """End the running cell and all it started. Its end is reported by who waits for it."""
+        keep = {1, os.getpid(), self.head.pid} - {running.runner.pid}
+        _kill_others(keep)
+
+    # From cell processes
+
+    def _hear(self, process: Cell) -> None:
+        if not process.connection.fill():
+            self._kill(process)  # it ended, or user code took the descriptor away: either way it is over
+            process.silent = True
+            return
+        self._hear_buffered(process)
+
+    def _hear_buffered(self, process: Cell) -> bool:
+        heard = False
+        while (frame := process.connection.next_frame()) is not None:
+            heard = True
+            self._on_frame(process, *frame)
+        return heard
+
+    def _on_frame(self, process: Cell, header: Header, body: bytes) -> None:
+        kind = header["type"]
+        if process is self.head and self.head_waits and kind == "exited":
+            self._spare_ended(header)
+        elif kind == "warmed" and process is self.head and self.running is None:
+            self._tell({"type": "warmed"})
+        elif kind == "done" and self.running is not None and process is self.running.runner:
+            self._done(header, body)
+        else:  # artifacts, and whatever user code made up: the host judges
+            self._tell(header, body)
+
+    def _done(self, header: Header, body: bytes) -> None:
+        running = self.running
+        assert running is not None
+        left = _kill_others({1, os.getpid(), self.head.pid, running.runner.pid})
+        self._finish_output(running)
+        header["leftBehind"] = {"threads": header.pop("threads", 0), "processes": left}
+        if header.get("status") != "ok":
+            header["scratchChanged"] = changed_since(running.started)
+        self.running = None
+        if header.get("status") == "ok" and running.runner is self.spare:
+            self._commit(self.spare)
+        elif running.runner is self.spare:
+            self.retired, self.spare = self.spare, None
+        self._tell(header, body)
+        if running.runner is self.head and header["leftBehind"]["threads"] and self.keep_spare:
+            self._shed_threads()
+
+    def _commit(self, spare: Cell) -> None:
+        """The spare's state is the state now. What it forked from is not needed any more."""
+        self._kill(self.head)
+        self.head.close()
+        self.head = spare
+        self.spare = None
+        self.head_waits = False
+
+    def _shed_threads(self) -> None:
+        """Threads of a finished cell must not run on: a fork has only the thread that forked."""
+        self._spawn()
+        assert self.spare is not None
+        self._commit(self.spare)
+
+    def _spare_ended(self, header: Header) -> None:
+        self.head_waits = False
+        if self.retired is not None:
+            self.retired.close()
+            self.retired = None
+            return
+        spare = self.spare
+        if spare is None:
+            return
+        if self.running is not None and self.running.runner is spare:
+            self._drain_frames(spare)
+        if self.running is not None and self.running.runner is spare:
+            self._ended({key: header[key] for key in ("signal", "exitCode") if key in header})
+        spare.close()
+        self.spare = None
+
+    def _ended(self, how: Header) -> None:
+        running = self.running
+        assert running is not None
+        _kill_others({1, os.getpid(), self.head.pid})
+        self._finish_output(running)
+        self.running = None
+        self._tell({"type": "ended", "cell": running.number, **how, "scratchChanged": changed_since(running.started)})
+
+    def _spawn(self) -> None:
+        """Have the head fork a spare, and wait until it is there."""
+        deadline = time.monotonic() + SPAWN_TIMEOUT_S
+        while self.head_waits:
+            self._await_head(deadline)
+        ends, streams, ours = _endpoints()
+        self.head.connection.send({"type": "spawn"}, fds=list(ends))
+        for fd in ends:
+            os.close(fd)
+        while True:
+            frame = self.head.connection.next_frame()
+            if frame is not None and frame[0]["type"] == "spawned":
+                break
+            if frame is not None:
+                self._on_frame(self.head, *frame)
+            else:
+                self._await_head(deadline)
+        self.spare = Cell(frame[0]["pid"], Connection(ours), streams, set(self.head.known))
+        self.head_waits = True
+
+    def _await_head(self, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        poll = select.poll()
+        poll.register(self.head.connection.fileno(), select.POLLIN)
+        if left <= 0 or not poll.poll(left * 1000):
+            raise HeadLost(f"the process that holds the variables did not answer within {SPAWN_TIMEOUT_S:g} s")
+        if not self.head.connection.fill():
+            raise HeadLost("the process that held the variables ended")
+        if self.head_waits:
+            self._hear_buffered(self.head)
+
+    # Output
+
+    def _pump(self, ready: set[int]) -> None:
+        if self.running is not None:
+            for stream in self.running.runner.streams:
+                if stream.fd in ready:
+                    self._pump_once(stream, self.running.number)
+
+    def _pump_once(self, stream: Stream, number: int) -> int:
+        try:
+            data = os.read(stream.fd, 1 << 18)
+        except BlockingIOError:
+            return 0
+        if not data:  # the process ended or closed its end; polling it again would spin
+            stream.closed = True
+            return 0
+        now = stream.take(data)
+        if now:
+            self._tell({"type": "output", "cell": number, "stream": stream.name}, now)
+        return len(data)
+
+    def _finish_output(self, running: Running) -> None:
+        for stream in running.runner.streams:
+            drained = 0
+            while drained < DRAIN_BYTES and (got := self._pump_once(stream, running.number)):
+                drained += got
+            rest = stream.finish()
+            if rest or stream.omitted:
+                self._tell({"type": "output", "cell": running.number, "stream": stream.name, "omittedBytes": stream.omitted}, rest)
+
+    def _tell(self, header: Header, body: bytes = b"") -> None:
+        write_frame(self.channel_out, header, body)
+
+    def _kill(self, process: Cell) -> None:
+        try:
+            os.kill(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def _endpoints() -> tuple[tuple[int, int, int], list[Stream], int]:
+    """Descriptors for a new cell process: its three, our two streams, our end of the connection."""
+    ours, theirs = socketpair()
+    out_read, out_write = os.pipe2(os.O_CLOEXEC)
+    err_read, err_write = os.pipe2(os.O_CLOEXEC)
+    for fd in (out_read, err_read):
+        os.set_blocking(fd, False)
+    return (theirs, out_write, err_write), [Stream("stdout", out_read), Stream("stderr", err_read)], ours
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _kill_others(keep: set[int]) -> int:
+    """End every process of the sandbox but those; how many there were. A fork bomb is stopped first, then killed."""
+    killed: set[int] = set()
+    for attempt in range(200):
+        others = [pid for pid in _processes() if pid not in keep and not _is_zombie(pid)]
+        if not others:
+            return len(killed)
+        if attempt == 0 and len(others) > 1:
+            for pid in others:
+                _signal(pid, signal.SIGSTOP)
+        for pid in others:
+            killed.add(pid)
+            _signal(pid, signal.SIGKILL)
+        if attempt > 3:
+            time.sleep(0.002)
+    raise HeadLost("processes that the cell left behind could not be ended")
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except OSError:
+        return True
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _words(status: int) -> str:
+    how: dict[str, Any] = cell.describe_status(status)
+    return f"signal {how['signal']}" if "signal" in how else f"exit status {how['exitCode']}"

@@ -1,0 +1,72 @@
+"""The science stack, imported once and touched warm, before any sandbox exists."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import random
+import shutil
+import warnings
+
+FONT_CACHE = "/usr/share/sluice/matplotlib"
+SEED = 0
+
+
+def import_stack() -> None:
+    """Import what cells use, so that a fork or a restored memory image has it ready."""
+    _offer_font_cache()
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+    import numpy
+    import pandas
+    import scipy.optimize
+    import scipy.signal
+    import scipy.stats
+    import statsmodels.api
+
+    try:
+        import pyarrow
+        import pyarrow.parquet  # noqa: F401
+
+        pyarrow.set_cpu_count(1)
+        pyarrow.set_io_thread_count(1)
+    except ImportError:  # the snapshot made of Debian's own packages has no pyarrow
+        pass
+
+    import sluice
+    import sluice._cell
+
+    sluice._cell.install()
+    warm()
+    random.seed(SEED)
+    numpy.random.seed(SEED)
+    gc.collect()
+    gc.freeze()  # keeps the collector from writing to pages that forks share
+
+
+def warm() -> None:
+    """Do once what a first cell would do, so that lazy imports, caches and (after a restore) memory pages are there."""
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    frame = pd.DataFrame({"t": pd.date_range("2024-01-01", periods=8), "k": list("abababab"), "v": [1.0, 2, 3, 4, 5, 6, 7, 8]})
+    frame.groupby("k")["v"].sum().to_json()
+    frame.set_index("t")["v"].rolling(2).mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figure, axes = plt.subplots()
+        axes.plot(frame["t"], frame["v"], label="warm")
+        axes.set_title("warm")
+        axes.legend()
+        figure.savefig(io.BytesIO(), format="png", dpi=150, bbox_inches="tight")
+        plt.close(figure)
+
+
+def _offer_font_cache() -> None:
+    """matplotlib wants a writable directory for its cache; give it a copy of the one built into the snapshot."""
+    target = os.environ.get("MPLCONFIGDIR", "")
+    if target and os.path.isdir(FONT_CACHE) and not os.path.isdir(target):
+        shutil.copytree(FONT_CACHE, target)

@@ -1,0 +1,82 @@
+"""Errors of user code as its author sees them: own line numbers, own source, none of the worker's frames."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from typing import Any
+
+from .inputs import InputError
+
+MAX_TEXT = 64 * 1024
+_WORKER_DIRECTORY = __file__.rsplit("/", 1)[0]
+
+
+def remember_source(filename: str, code: str) -> None:
+    """Lets tracebacks, inspect and warnings show the lines of a cell."""
+    linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+
+
+def describe(error: BaseException, filename: str) -> dict[str, Any]:
+    """`{type, message, line?, column?, traceback}` of an exception that left a cell."""
+    try:
+        return _describe(error, filename)
+    except Exception as problem:  # an exception whose own __str__ raises, for one
+        return {"type": type(error).__name__, "message": f"(its message could not be made: {type(problem).__name__})"}
+
+
+def _describe(error: BaseException, filename: str) -> dict[str, Any]:
+    told = traceback.TracebackException.from_exception(error, limit=None, max_group_width=15, max_group_depth=10)
+    _drop_worker_frames(told, set())
+    text = "".join(told.format())
+    found: dict[str, Any] = {"type": type(error).__qualname__, "message": _message(error), "traceback": _cut(text)}
+    if isinstance(error, SyntaxError) and error.filename == filename and error.lineno:
+        found |= {"line": error.lineno, "column": error.offset or 1}
+        return found
+    if isinstance(error, InputError) and error.line is not None:
+        found["line"] = error.line
+    own = [frame for frame in told.stack if frame.filename.startswith("<cell ")]
+    if own:
+        found["line"] = own[-1].lineno
+        if own[-1].colno is not None:
+            found["column"] = own[-1].colno + 1
+        if own[-1].filename != filename:
+            found["message"] += f" (in code of {own[-1].filename.strip('<>')})"
+    return found
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the code called exit({error.code!r}); a cell ends by reaching its end"
+    text = error.msg if isinstance(error, SyntaxError) and error.msg else str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        text += _module_hint(error.name.partition(".")[0])
+    return _cut(text)
+
+
+def _module_hint(module: str) -> str:
+    if module in {"requests", "urllib3", "httpx", "aiohttp", "yfinance", "websockets"}:
+        return ". There is no network here: Python derives from data that tools fetched, it does not fetch."
+    if module in {"seaborn", "plotly", "bokeh", "altair"}:
+        return ". Not in the snapshot: draw with matplotlib (plt) and save_figure(alt=...), or use render_chart(spec, data)."
+    return ". Not in the snapshot, and nothing can be installed: use pandas, numpy, scipy, statsmodels, matplotlib, pyarrow or the standard library."
+
+
+def _drop_worker_frames(told: traceback.TracebackException, seen: set[int]) -> None:
+    if id(told) in seen:
+        return
+    seen.add(id(told))
+    kept = [frame for frame in told.stack if not frame.filename.startswith(_WORKER_DIRECTORY)]
+    if told.exc_type is not None and issubclass(told.exc_type, SyntaxError):
+        kept = [frame for frame in kept if not frame.filename.endswith("/ast.py")]
+    told.stack = traceback.StackSummary.from_list(kept)
+    for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
+        if other is not None:
+            _drop_worker_frames(other, seen)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT:
+        return text
+    half = MAX_TEXT // 2
+    return f"{text[:half]}\n… [{len(text) - MAX_TEXT} characters omitted] …\n{text[-half:]}"
