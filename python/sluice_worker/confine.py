@@ -100,27 +100,20 @@ def settle_zygote() -> None:
 def create_fork() -> Callable[[], int]:
     """A fork() whose child is process 1 of a new pid namespace in a new user namespace, where it has every capability.
 
-    Forking twice, as unshare() wants it, would copy the page tables of the whole stack twice. glibc's fork cannot pass flags, so this is the bare
-    call between Python's own hooks. What glibc adds to it is for programs with threads, which the zygote checks that it has not; the thread's cached id, which locks
-    compare, is refreshed by the kernel, as glibc would have it.
+    Forking twice, as unshare() wants it, would copy the page tables of the whole stack twice, and glibc's fork cannot pass flags, so this is the bare call. What glibc and
+    Python do around a fork is for programs with threads, which the zygote checks that it has not; Python's share of it would write to a megabyte of pages
+    that all sandboxes can have in common. The thread's cached id, which locks compare, is refreshed by the kernel, as glibc would have it.
     """
     address = ctypes.c_void_p()
     prctl(PR_GET_TID_ADDRESS, ctypes.addressof(address))
     flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | signal.SIGCHLD
     tail = (0, address.value) if _TLS_COMES_FIRST else (address.value, 0)
     arguments = [ctypes.c_long(value) for value in (_SYSCALLS["clone"], flags, 0, 0, *tail)]
-    before, in_parent, in_child = (getattr(_keeping_the_lock, f"PyOS_{name}") for name in ("BeforeFork", "AfterFork_Parent", "AfterFork_Child"))
 
     def fork() -> int:
-        before()
         pid: int = _keeping_the_lock.syscall(*arguments)
-        error = ctypes.get_errno()
-        if pid == 0:
-            in_child()
-            return 0
-        in_parent()
         if pid < 0:
-            raise OSError(error, f"clone: {os.strerror(error)}")
+            raise _last_error("clone")
         return pid
 
     return fork
