@@ -25,6 +25,8 @@ KNOWN_SHAPES = (
     "JSON, JSON lines or CSV text",
     "an MCP content block {type: 'text', text: ...}",
 )
+#: From pandas 3 on floats in text are read exactly by default, and the option is deprecated.
+EXACT_FLOATS: dict[str, Any] = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
 SCALARS = (str, int, float, bool, type(None), np.generic, pd.Timestamp)
 
 
@@ -144,7 +146,7 @@ def _read_csv(text: str, steps: list[str]) -> pd.DataFrame | None:
     if not min(lines[0].count(separator), lines[1].count(separator)):
         return None
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=separator, float_precision="round_trip", skipinitialspace=True)
+        frame = pd.read_csv(io.StringIO(text), sep=separator, skipinitialspace=True, **EXACT_FLOATS)
     except ValueError:
         return None
     steps.append(f"read CSV text separated by {separator!r}")

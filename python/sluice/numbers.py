@@ -1,0 +1,34 @@
+"""Numbers that tools wrote as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+
+def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with every column of numeric text made numbers; a column with one other text in it stays as it is."""
+    changed = {column: numbers for column in frame.columns if (numbers := _numbers(frame[column])) is not None}
+    return frame.assign(**{str(column): numbers for column, numbers in changed.items()}) if changed and all(isinstance(column, str) for column in changed) else _assign(frame, changed)
+
+
+def _assign(frame: pd.DataFrame, changed: dict[Any, Any]) -> pd.DataFrame:
+    if not changed:
+        return frame
+    copy = frame.copy(deep=False)
+    for column, numbers in changed.items():
+        copy[column] = numbers
+    return copy
+
+
+def _numbers(series: pd.Series[Any]) -> pd.Series[Any] | None:
+    if pd.api.types.is_numeric_dtype(series.dtype) or not (series.dtype == object or pd.api.types.is_string_dtype(series.dtype)):
+        return None
+    first = next((value for value in series if value is not None and value == value), None)
+    if first is None:
+        return pd.to_numeric(series, errors="coerce") if series.dtype == object else None
+    if isinstance(first, str) and not first.strip()[:1].lstrip("+-.").isdigit() and not first.strip()[1:2].isdigit():
+        return None
+    numbers = pd.to_numeric(series, errors="coerce")
+    return numbers if bool((numbers.isna() == series.isna()).all()) else None

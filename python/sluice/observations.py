@@ -1,0 +1,193 @@
+"""Wide or long data as observations: one value for each entity and period in which it was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sluice.aggregate import check_rule
+from sluice.buckets import Bucket, read_bucket
+from sluice.errors import TimeError
+from sluice.frame import to_frame
+from sluice.numbers import as_numbers
+from sluice.time_column import split_time
+from sluice.times import Times, read_times, zone
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Sorted by entity, then period; each pair once; values are finite."""
+
+    period: Any
+    entity: Any
+    value: Any
+    periods: pd.DatetimeIndex
+    entities: list[Any]
+    quality: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """One row for each cell of the data, nulls included. `entity` holds codes into `entities`."""
+
+    time: Any
+    entity: Any
+    value: Any
+    entities: list[Any]
+
+
+def read_observations(
+    data: Any, time_col: str | None, entity_col: str | None, value_col: str | None, freq: Any, agg: Any, tz: str
+) -> Observations:
+    """Read the data, floor its times and merge duplicates by the rule `agg`.
+
+    Raises
+    ------
+    TimeError
+        When times, entities or values cannot be found, or there is no value at all.
+    """
+    tz = zone(tz)
+    bucket = read_bucket(freq)
+    times, rest, time_name = split_time(to_frame(data), time_col, "the data")
+    rest = as_numbers(rest)
+    read = read_times(times, tz)
+    timed = read.instants.notna()
+    rest = rest if timed.all() else rest[timed]
+    instants = read.instants if timed.all() else read.instants[timed]
+    entity_col, value_col = _long_columns(rest, instants, entity_col, value_col)
+    codes, periods = _period_codes(instants, bucket, tz)
+    rows = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
+    return _merge(rows, codes, instants, periods, agg, _facts(rest, rows, read, time_name, entity_col, value_col, bucket, len(timed), tz))
+
+
+def _long_columns(rest: pd.DataFrame, instants: Any, entity_col: str | None, value_col: str | None) -> tuple[str | None, str | None]:
+    for role, column in (("entity_col", entity_col), ("value_col", value_col)):
+        if column is not None and column not in rest.columns:
+            raise TimeError(f"{role}={column!r} is not there; the columns are {', '.join(map(repr, rest.columns))}")
+    if entity_col is None and value_col is not None:
+        entity_col = _only_text_column(rest)
+        return entity_col, value_col
+    if entity_col is None and instants.has_duplicates and _only_text_column(rest) is not None and len(_numeric(rest)) == 1:
+        entity_col = _only_text_column(rest)
+    if entity_col is None:
+        return None, None
+    return entity_col, value_col if value_col is not None else _only_value_column(rest, entity_col)
+
+
+def _only_text_column(rest: pd.DataFrame) -> Any:
+    text = [column for column in rest.columns if column not in _numeric(rest)]
+    return text[0] if len(text) == 1 else None
+
+
+def _only_value_column(rest: pd.DataFrame, entity_col: str) -> Any:
+    numeric = [column for column in _numeric(rest) if column != entity_col]
+    if len(numeric) != 1:
+        raise TimeError(f"value_col cannot be told: the numeric columns are {', '.join(map(repr, numeric)) or 'none'}; pass value_col=")
+    return numeric[0]
+
+
+def _numeric(rest: pd.DataFrame) -> list[Any]:
+    return [column for column in rest.columns if pd.api.types.is_numeric_dtype(rest[column].dtype) and not pd.api.types.is_bool_dtype(rest[column].dtype)]
+
+
+def _period_codes(instants: pd.DatetimeIndex, bucket: Bucket | None, tz: str) -> tuple[Any, pd.DatetimeIndex]:
+    """For each row the number of its period, and all periods; with a `freq`, empty ones too."""
+    if not len(instants):
+        raise TimeError("there are no rows with a time, so there is no change to derive")
+    floored = bucket.floor(instants, tz) if bucket else instants.tz_convert(tz)
+    moments = floored.asi8
+    distinct = pd.DatetimeIndex(np.unique(moments).astype("datetime64[ns]")).tz_localize("UTC").tz_convert(tz)
+    periods = bucket.between(distinct[0], distinct[-1], tz) if bucket else distinct
+    return np.searchsorted(periods.asi8, moments), periods.rename("period")
+
+
+def _long(rest: pd.DataFrame, entity_col: str, value_col: str | None) -> _Rows:
+    codes, entities = pd.factorize(rest[entity_col], use_na_sentinel=False)
+    named = ["(none)" if entity is None or entity != entity else entity for entity in entities]
+    return _Rows(np.arange(len(rest)), codes, _floats(rest[value_col]), named)
+
+
+def _wide(rest: pd.DataFrame, _value_col: str | None) -> _Rows:
+    columns = _numeric(rest)
+    if not columns:
+        raise TimeError(f"there is no numeric column among {', '.join(map(repr, rest.columns)) or 'none'}; pass entity_col= and value_col= for long data")
+    values = np.column_stack([_floats(rest[column]) for column in columns])
+    height, width = values.shape
+    return _Rows(np.repeat(np.arange(height), width), np.tile(np.arange(width), height), values.ravel(), columns)
+
+
+def _floats(series: pd.Series[Any]) -> Any:
+    if not pd.api.types.is_numeric_dtype(series.dtype):
+        raise TimeError(f"the column {series.name!r} holds {series.dtype}, no numbers; pass another value_col=")
+    return series.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _merge(rows: _Rows, codes: Any, instants: pd.DatetimeIndex, periods: pd.DatetimeIndex, agg: Any, facts: dict[str, Any]) -> Observations:
+    there = np.isfinite(rows.value)
+    if not there.any():
+        raise TimeError("every value is null, so there is no change to derive")
+    row, entity, value = (rows.time, rows.entity, rows.value) if there.all() else (rows.time[there], rows.entity[there], rows.value[there])
+    if not instants.is_monotonic_increasing:
+        order = np.argsort(instants.asi8[row], kind="stable")
+        row, entity, value = row[order], entity[order], value[order]
+    key = entity.astype("int64") * len(periods) + codes[row]
+    distinct, merged = _reduce(key, value, check_rule(agg), len(rows.entities) * len(periods))
+    facts["duplicatesMerged"] = len(key) - len(distinct)
+    return Observations(distinct % len(periods), distinct // len(periods), merged, periods, rows.entities, facts)
+
+
+def _reduce(key: Any, value: Any, rule: Any, size: int) -> tuple[Any, Any]:
+    """Distinct keys in order, and for each the value that the rule makes of its rows."""
+    if rule in ("last", "sum") and size <= 8 * len(key) + 1_000_000:
+        return _reduce_dense(key, value, rule, size)
+    if rule == "last":
+        order = np.argsort(key, kind="stable")
+        last = np.r_[key[order][1:] != key[order][:-1], True]
+        return key[order][last], value[order][last]
+    grouped = pd.Series(value).groupby(key, sort=True)
+    reduced = grouped.agg(rule)
+    return reduced.index.to_numpy(), reduced.to_numpy(dtype="float64")
+
+
+def _reduce_dense(key: Any, value: Any, rule: str, size: int) -> tuple[Any, Any]:
+    """A table of all keys, which beats sorting while most of it is filled."""
+    if rule == "sum":
+        filled = np.bincount(key, minlength=size) > 0
+        table = np.bincount(key, weights=value, minlength=size)
+    else:
+        table = np.full(size, np.nan)
+        table[key] = value  # with an index more than once, numpy keeps the last value
+        filled = table == table
+    distinct = np.flatnonzero(filled)
+    return distinct, table[distinct]
+
+
+def _facts(
+    rest: pd.DataFrame, rows: _Rows, read: Times, time_name: str, entity_col: str | None, value_col: str | None, bucket: Bucket | None, rows_in: int, tz: str
+) -> dict[str, Any]:
+    used = {entity_col, value_col} if entity_col is not None else set(rows.entities)
+    ignored = [str(column) for column in rest.columns if column not in used]
+    without_time = rows_in - len(rest)
+    warnings = []
+    if ignored:
+        warnings.append(f"the columns {', '.join(ignored[:10])} were not used")
+    if without_time:
+        warnings.append(f"{without_time} rows have no time and are left out")
+    if read.naive:
+        warnings.append(f"{read.naive} times have no zone and were taken as {tz}")
+    return {
+        "shape": "wide" if entity_col is None else "long",
+        "timeColumn": time_name,
+        "entityColumn": entity_col,
+        "valueColumn": value_col,
+        "freq": bucket.text if bucket else None,
+        "rowsIn": rows_in,
+        "rowsWithoutTime": without_time,
+        "entities": len(rows.entities),
+        "nulls": int((~np.isfinite(rows.value)).sum()),
+        "assumedZone": read.naive,
+        "warnings": warnings,
+    }

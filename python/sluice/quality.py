@@ -1,0 +1,128 @@
+"""What is said about the data behind a merged series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sluice.buckets import Bucket
+from sluice.cadence import find_cadence, gap_text
+from sluice.times import Times
+
+#: Below this share of buckets that have every source, a warning is given.
+ENOUGH_OVERLAP = 0.5
+
+
+class Quality(dict[str, Any]):
+    """A report in `.attrs`. pandas copies attrs deeply with each operation; this one is never changed, so it is shared."""
+
+    def __deepcopy__(self, _memo: object) -> Quality:
+        return self
+
+
+def describe_source(
+    name: str,
+    column: str,
+    rows: int,
+    instants: pd.DatetimeIndex,
+    buckets: pd.DatetimeIndex,
+    merged: pd.DataFrame,
+    read: Times,
+    bucket: Bucket | None,
+    timed: pd.DataFrame,
+) -> dict[str, Any]:
+    """The facts about one source."""
+    nulls = {str(label): count for label in merged.columns if (count := int(merged[label].isna().sum()))}
+    facts = {
+        "name": name,
+        "timeColumn": column,
+        "timeKinds": list(read.kinds),
+        "rowsIn": rows,
+        "rowsOut": len(buckets),
+        "rowsWithoutTime": rows - len(instants),
+        "duplicatesMerged": len(instants) - len(buckets),
+        "nulls": nulls,
+        "start": buckets[0].isoformat() if len(buckets) else None,
+        "end": buckets[-1].isoformat() if len(buckets) else None,
+        "assumedZone": read.naive,
+        **_gaps(buckets, bucket),
+    }
+    entities = _entity_columns(instants, timed)
+    if entities:
+        facts["entityColumns"] = entities
+    return facts
+
+
+def describe_join(
+    helper: str, facts: list[dict[str, Any]], indexes: list[pd.DatetimeIndex], index: pd.DatetimeIndex, bucket: Bucket | None, how: str, tz: str
+) -> Quality:
+    """The facts about all sources together, with the warnings that follow from them."""
+    everywhere = set(indexes[0].asi8.tolist()) if len(indexes) == 1 else None
+    if everywhere is None:
+        distinct, counts = np.unique(np.concatenate([part.asi8 for part in indexes]), return_counts=True)
+        complete, union = int((counts == len(indexes)).sum()), len(distinct)
+    else:
+        complete = union = len(everywhere)
+    overlap = complete / union if union else 0.0
+    return Quality(
+        helper=helper,
+        freq=bucket.text if bucket else None,
+        tz=tz,
+        how=how,
+        rows=len(index),
+        buckets=union,
+        completeBuckets=complete,
+        overlap=overlap,
+        sources=facts,
+        warnings=_warnings(facts, overlap, complete, union, bucket, tz),
+    )
+
+
+def _gaps(buckets: pd.DatetimeIndex, bucket: Bucket | None) -> dict[str, Any]:
+    """Cadence, number of missing buckets and the largest hole."""
+    moments = buckets.asi8
+    cadence = find_cadence(moments)
+    if bucket and len(buckets):
+        missing = len(bucket.between(buckets[0], buckets[-1], str(buckets.tz))) - len(buckets)
+    else:
+        missing = max(cadence.expected(int(moments[0]), int(moments[-1])) - len(moments), 0) if cadence else 0
+    largest = int(np.diff(moments).max()) if len(moments) > 1 else 0
+    return {"cadence": cadence.text if cadence else None, "gaps": missing, "largestGap": gap_text(largest) if largest else None}
+
+
+def _entity_columns(instants: pd.DatetimeIndex, timed: pd.DataFrame) -> list[str]:
+    """Text columns that tell apart rows of one and the same instant: merging them by time mixes entities."""
+    moments = instants.asi8
+    same = np.flatnonzero(moments[1:] == moments[:-1])[:1000] if len(moments) > 1 else []
+    if len(same) < 0.25 * min(len(moments), 1000) or not len(same):
+        return []
+    found = []
+    for column in timed.columns:
+        series = timed[column]
+        if pd.api.types.is_numeric_dtype(series.dtype) or series.dtype.kind == "M":
+            continue
+        left, right = series.take(same).to_numpy(dtype=object), series.take(same + 1).to_numpy(dtype=object)
+        if np.mean(left != right) > 0.5:
+            found.append(str(column))
+    return found
+
+
+def _warnings(facts: list[dict[str, Any]], overlap: float, complete: int, union: int, bucket: Bucket | None, tz: str) -> list[str]:
+    warnings = []
+    for source in facts:
+        name = source["name"]
+        if not source["rowsOut"]:
+            warnings.append(f"{name} has no rows with a time, so its columns are null everywhere")
+        if source["rowsWithoutTime"]:
+            warnings.append(f"{name}: {source['rowsWithoutTime']} rows have no time and are left out")
+        if source["assumedZone"]:
+            warnings.append(f"{name}: {source['assumedZone']} times have no zone and were taken as {tz}")
+        if "entityColumns" in source:
+            listed = ", ".join(source["entityColumns"])
+            warnings.append(f"{name} has several rows at one time that differ in {listed}; pivot or filter by it first, or values of different {listed} are merged")
+    if len(facts) > 1 and overlap < ENOUGH_OVERLAP:
+        advice = "" if bucket else "; pass freq= so that times of different sources meet in one bucket"
+        warnings.append(f"only {complete} of {union} buckets ({overlap:.0%}) have every source{advice}")
+    return warnings
