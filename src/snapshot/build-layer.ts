@@ -121,8 +121,10 @@ async function link(target: string, file: string): Promise<void> {
 async function configureMatplotlib(rootfs: string, source: SnapshotSource): Promise<void> {
   const file = path.join(rootfs, source === "wheels" ? `${packagesPath}/matplotlib/mpl-data/matplotlibrc` : "etc/matplotlibrc");
   const families = recipe.fontFamilies[source].join(", ");
-  const lines = [`font.family: ${families}`, `font.sans-serif: ${families}, sans-serif`];
-  await writeFile(file, `${await readFile(file, "utf8")}\n## Mixed scripts: each character comes from the first family that has it.\n${lines.join("\n")}\n`);
+  const defaults = await readFile(file, "utf8");
+  // Matplotlib reads this file with one leading # removed, so that each default stands there as a comment.
+  const changed = defaults.replace(/^#?font\.family:.*$/m, `#font.family: ${families}`).replace(/^#?font\.sans-serif:.*$/m, `#font.sans-serif: ${families}, sans-serif`);
+  await writeFile(file, changed);
 }
 
 const finishScript = `

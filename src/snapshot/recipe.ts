@@ -6,6 +6,7 @@ export const recipe = {
   revision: 1,
   suite: "trixie",
   python: "3.13",
+  maxBytes: 800e6,
 
   /** Unpacked with what they depend on; no maintainer script ever runs. */
   debianPackages: [
@@ -77,18 +78,18 @@ export const recipe = {
   /** Globs under the root, removed after unpacking. `**` crosses directories. */
   removedPaths: [
     "boot",
-    "etc/{alternatives,cron.*,default,dpkg,init.d,kernel,logcheck,logrotate.d,pam.d,python3.13/*.conf,skel,systemd,update-motd.d}",
+    "etc/{alternatives,bindresvport.blacklist,ethertypes,fonts,issue,issue.net,profile.d,rpc,xattr.conf,cron.*,default,dpkg,init.d,kernel,logcheck,logrotate.d,pam.d,python3.13/*.conf,skel,systemd,update-motd.d}",
     "usr/{games,include,src}",
     "usr/lib/{dpkg,init,mime,systemd,valgrind}",
     "usr/lib/python3.13/{ensurepip,idlelib,lib2to3,turtledemo,pydoc_data}",
     "usr/lib/*/perl*",
     "usr/local/{games,include,man,sbin,src}",
-    "usr/share/{applications,bash-completion,bug,common-licenses,debianutils,doc,doc-base,doc-rst,fontconfig,icons,info,libgcc-s1,lintian,locale,man,menu,metainfo,perl*,pixmaps,polkit-1,python3/runtime.d,zsh}",
+    "usr/share/{applications,base-files,binfmts,bash-completion,bug,common-licenses,debianutils,dict,doc,doc-base,doc-rst,fontconfig,gcc,gdb,icons,info,libgcc-s1,lintian,locale,man,menu,metainfo,perl*,pixmaps,polkit-1,python3/runtime.d,zsh}",
     "usr/share/fonts/opentype/noto/NotoSerifCJK-*",
     "usr/share/fonts/truetype/noto/Noto{Serif,Kufi,Looped,Nastaliq,Rashi,Traditional,Music}*",
     "usr/share/fonts/truetype/noto/NotoSans{Anatolian,Cuneiform,Display,Egyptian,Grantha,Linear,Mono-,SignWriting,Tangut}*",
-    "usr/bin/{pydoc*,py3*,pygettext*,f2py*,fonttools,numpy-config,pyftmerge,pyftsubset,ttx,chcon,runcon,chroot,install,stdbuf,pinky,users,who,hostid,nohup}",
-    "usr/sbin/{invoke-rc.d,service,update-rc.d,add-shell,remove-shell,update-shells,chroot}",
+    "usr/bin/{pydoc*,py3*,pygettext*,f2py*,fonttools,numpy-config,pyftmerge,pyftsubset,ttx,chcon,runcon,chroot,install,stdbuf,pinky,users,who,hostid,nohup,mknod,run-parts,savelog,installkernel,tzselect,localedef,pldd,pdb3*,ischroot,tempfile,which*}",
+    "usr/sbin/{invoke-rc.d,service,update-rc.d,add-shell,remove-shell,update-shells,chroot,iconvconfig,installkernel,zic}",
     "var/{cache,lib/dpkg,lib/apt,lib/systemd,log,backups,mail,spool}",
   ],
 
@@ -104,10 +105,12 @@ export const recipe = {
     "*.dist-info/{RECORD,direct_url.json,sboms,licenses/tools}",
     "matplotlib/mpl-data/{sample_data,images/*.svg,images/*.pdf}",
     "matplotlib/backends/web_backend",
-    "numpy/{f2py,distutils,_pyinstaller,random/lib,_core/lib}",
-    "pyarrow/{src,_flight.*,flight.py,_s3fs.*,_gcsfs.*,_azurefs.*,_hdfs.*,_substrait.*,substrait.py}",
-    "pyarrow/libarrow_{flight,python_flight,s3,substrait}.*",
-    "pyarrow/libarrow_python.{so,so.*.*}",
+    "numpy/{f2py/src,distutils,_pyinstaller,random/lib,_core/lib}",
+    // Every extension of pyarrow is linked to libarrow_substrait; the ways to the network can go.
+    "pyarrow/{src,_flight.*,flight.py,_s3fs.*,_gcsfs.*,_azurefs.*,_hdfs.*,_pyarrow_cpp_tests.*}",
+    "pyarrow/libarrow_{flight,python_flight,s3}.*",
+    // The same file under three names: the loader asks for the one with the major version only.
+    "pyarrow/libarrow_python{,_parquet_encryption}.{so,so.*.*}",
   ],
 
   /** Matplotlib draws each character with the first of these that has it. */

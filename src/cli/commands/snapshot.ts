@@ -1,0 +1,74 @@
+import { parseArgs } from "node:util";
+import { cacheDirectory } from "../../config/cache-directory.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
+import { buildSnapshot } from "../../snapshot/build-snapshot.ts";
+import { findSnapshot, type SnapshotInfo } from "../../snapshot/find-snapshot.ts";
+import { snapshotMissing, verifySnapshot, type Verification } from "../../snapshot/verify-snapshot.ts";
+import { createProgressPrinter, formatBytes } from "../progress-printer.ts";
+
+export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   make the snapshot for this worker code, if it is not there
+       sluice snapshot info [--json]              what is in it
+       sluice snapshot verify [--json]            whether it is whole, and has what it must and nothing that it must not
+
+--fresh brings Debian and the Python packages again, for newer security fixes of Debian.
+`;
+
+/** `sluice snapshot …`. Gives the exit status: 0, or 1 when a check failed. */
+export async function snapshotCommand(args: readonly string[], signal?: AbortSignal): Promise<number> {
+  const { action, json, fresh } = parse(args);
+  const cache = cacheDirectory();
+  switch (action) {
+    case "build": {
+      const snapshot = await buildSnapshot({ cacheDirectory: cache, fresh, onProgress: createProgressPrinter(process.stderr), signal });
+      print(json ? snapshot : describe(snapshot));
+      return 0;
+    }
+    case "info": {
+      const snapshot = await findSnapshot({ cacheDirectory: cache });
+      if (!snapshot) throw snapshotMissing(cache);
+      print(json ? snapshot : describe(snapshot));
+      return 0;
+    }
+    case "verify": {
+      const verification = await verifySnapshot({ cacheDirectory: cache, signal });
+      print(json ? verification : describeVerification(verification));
+      return verification.ok ? 0 : 1;
+    }
+  }
+}
+
+function parse(args: readonly string[]): { action: "build" | "info" | "verify"; json: boolean; fresh: boolean } {
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { json: { type: "boolean" }, fresh: { type: "boolean" } } });
+    const [action, ...more] = positionals;
+    if ((action === "build" || action === "info" || action === "verify") && more.length === 0 && !(values.fresh && action !== "build")) {
+      return { action, json: values.json ?? false, fresh: values.fresh ?? false };
+    }
+  } catch (cause) {
+    throw new UsageError({ code: "usage", message: cause instanceof Error ? cause.message : String(cause), hint: snapshotUsage, cause });
+  }
+  throw new UsageError({ code: "usage", message: `sluice snapshot does not understand: ${args.join(" ") || "(nothing)"}`, hint: snapshotUsage });
+}
+
+function print(value: unknown): void {
+  process.stdout.write(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
+}
+
+function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo): string {
+  const main = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
+  const versions = main.map((name) => (packages[name] ? `${name} ${packages[name]}` : `no ${name}`)).join(", ");
+  const lines = [
+    ["snapshot", id],
+    ["python", python],
+    ["packages", versions],
+    ["source", source === "wheels" ? "wheels of the lock file" : "Debian's own packages, because no package index could be reached; `sluice snapshot build` tries again"],
+    ["size", formatBytes(bytes)],
+    ["path", rootfs],
+  ];
+  return `${lines.map(([name = "", value = ""]) => `${name.padEnd(10)}${value}`).join("\n")}\n`;
+}
+
+function describeVerification({ snapshot, ok, checks }: Verification): string {
+  const lines = checks.map((check) => `${check.ok ? "✓" : "✗"} ${check.name.padEnd(12)} ${check.detail}`);
+  return [`snapshot ${snapshot.id} (${snapshot.source})`, ...lines, ok ? "The snapshot is sound." : "The snapshot is NOT sound. `sluice snapshot build` makes it again.", ""].join("\n");
+}
