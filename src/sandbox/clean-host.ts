@@ -1,0 +1,59 @@
+import { execFile } from "node:child_process";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { findCgroups } from "./cgroup/find-cgroups.ts";
+import { removeHostCgroups } from "./cgroup/remove-host-cgroups.ts";
+import { type ProcessIdentity, readStartTime } from "./host-process.ts";
+import { findProcessesByArgument, killAll, listProcessTree } from "./process-tree.ts";
+
+/** Names inside a host's run directory. */
+export const processRecords = "processes";
+export const pathRecords = "paths";
+export const runscState = "runsc";
+
+/**
+ * Ends and removes everything that one host process had: processes, cgroups, mounts, directories. For a host that is dead; used by its reaper,
+ * and at the start of the next host for what even the reaper could not do (a power cut). Never throws: what cannot be removed now is tried again by the next host.
+ */
+export async function cleanHost({ directory, host }: { directory: string; host: ProcessIdentity }): Promise<void> {
+  await quietly(async () => removeHostCgroups(await findCgroups(), host));
+  await quietly(() => killRecorded(directory));
+  await quietly(() => killAll(() => findProcessesByArgument(`--root=${join(directory, runscState)}`), 3_000));
+  await quietly(() => unmountBelow(directory));
+  await quietly(() => removeRecordedPaths(directory));
+  await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+}
+
+async function killRecorded(directory: string): Promise<void> {
+  const names = await readdir(join(directory, processRecords)).catch(() => []);
+  const roots = names.map((name) => /^(\d+)-(\d+)$/.exec(name)).filter((match) => match !== null && readStartTime(Number(match[1])) === match[2]);
+  let tree = await listProcessTree(roots.map((match) => Number(match![1])));
+  // Each round looks for children before it kills, so that none gets away to another parent.
+  await killAll(async () => {
+    tree = [...new Set([...tree, ...(await listProcessTree(tree))])].filter((pid) => readStartTime(pid) !== null);
+    return tree;
+  }, 3_000);
+}
+
+async function unmountBelow(directory: string): Promise<void> {
+  const text = await readFile("/proc/self/mountinfo", "utf8");
+  const points = text.split("\n").map((line) => line.split(" ")[4] ?? "").map(unescapeMount).filter((path) => path.startsWith(`${directory}/`));
+  for (const point of points.reverse()) await promisify(execFile)("umount", ["-l", point]).catch(() => {});
+}
+
+/** mountinfo writes space, tab, newline and backslash as octal. */
+function unescapeMount(path: string): string {
+  return path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
+}
+
+async function removeRecordedPaths(directory: string): Promise<void> {
+  for (const name of await readdir(join(directory, pathRecords)).catch(() => [])) {
+    const path = await readFile(join(directory, pathRecords, name), "utf8");
+    if (path.startsWith("/")) await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function quietly(step: () => Promise<unknown>): Promise<void> {
+  await step().catch(() => {});
+}

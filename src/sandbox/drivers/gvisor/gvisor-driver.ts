@@ -1,0 +1,311 @@
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { NoSandboxError } from "../../../errors/sluice-error.ts";
+import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
+import type { FrameChannel, Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
+import { createFrameChannel } from "../../frame-channel.ts";
+import { defaultLimits } from "../../limits.ts";
+import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
+import { findRunsc, type Runsc } from "./find-runsc.ts";
+import { createGvisorLease, sentryAllowanceBytes } from "./gvisor-lease.ts";
+import { checkpointContainer, findImage, loadIntoPageCache, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
+import { toOciSpec } from "./oci-spec.ts";
+import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
+import { toRunscFlags } from "./runsc-flags.ts";
+import { startRunsc, type RunscProcess } from "./runsc-process.ts";
+import { expectFrame, toHello } from "./worker-greeting.ts";
+
+export interface GvisorDriverOptions {
+  /** Holds `images/`, and `tools/runsc` where set-up put it. */
+  readonly cacheDirectory: string;
+  readonly runDirectory: RunDirectory;
+  /** Default: the first on `searchPath`, else the cache's. */
+  readonly runscPath?: string;
+  readonly searchPath?: string;
+  /** Without root. A mode with a name of its own, because it lacks cgroup limits. */
+  readonly rootless?: boolean;
+}
+
+/** How long a sandbox may take to answer; a machine with all cores busy needs seconds. */
+const START_TIMEOUT_MS = 60_000;
+const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** One user-space kernel per sandbox, restored from a memory image in which the stack is imported. */
+export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, searchPath = SYSTEM_PATH, rootless = false }: GvisorDriverOptions): SandboxDriver {
+  const name = rootless ? "gvisor-rootless" : "gvisor";
+  const images = join(cacheDirectory, "images");
+  const flags = toRunscFlags({ rootless });
+  const leases = new Set<Lease>();
+  const behind = new Set<Promise<void>>();
+  const prepared = new Map<string, Promise<Prepared>>();
+  let runscFound: Promise<Runsc | null> | null = null;
+  let coldReason: string | null = null;
+  const lifetime = new AbortController();
+
+  function locateRunsc(): Promise<Runsc | null> {
+    runscFound ??= findRunsc({ runscPath, searchPath, fallback: join(cacheDirectory, "tools", "runsc") });
+    return runscFound;
+  }
+
+  async function requireRunsc(): Promise<Runsc> {
+    const runsc = await locateRunsc().catch(() => null);
+    if (runsc !== null) return runsc;
+    runscFound = null; // set-up may bring it while we live
+    throw new NoSandboxError({ code: "RUNSC_MISSING", message: runscMissing.reason, hint: runscMissing.fix });
+  }
+
+  function goBehind(work: Promise<void>): void {
+    const quiet = work.catch(() => {}).finally(() => behind.delete(quiet));
+    behind.add(quiet);
+  }
+
+  /** One preparation per image and driver, shared by whoever waits for it. A failed one is forgotten, so that the next caller tries again. */
+  async function prepareImage({ snapshot, scratchBytes, signal }: PrepareOptions): Promise<Prepared> {
+    const runsc = await requireRunsc();
+    const key = await toImageKey({ snapshot, runsc, flags, scratchBytes });
+    let pending = prepared.get(key);
+    if (pending === undefined) {
+      pending = makeReady({ snapshot, scratchBytes, runsc, key });
+      prepared.set(key, pending);
+      pending.catch(() => prepared.delete(key));
+    }
+    return untilAborted(pending, signal);
+  }
+
+  async function makeReady({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<Prepared> {
+    const existing = await findImage({ images, key });
+    if (existing !== null) {
+      await loadIntoPageCache(existing);
+      return { runsc, key, image: existing };
+    }
+    return { runsc, key, image: await buildImage({ snapshot, scratchBytes, runsc, key }) };
+  }
+
+  /** Null when this machine cannot checkpoint: then every sandbox is started cold. */
+  async function buildImage({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<MemoryImage | null> {
+    const limits: SandboxLimits = { ...defaultLimits, scratchBytes };
+    const sandbox = await startSandbox({ snapshot, limits, runsc, image: null, signal: within(2 * START_TIMEOUT_MS, lifetime.signal) });
+    try {
+      return await saveImage({
+        images,
+        key,
+        runDirectory,
+        checkpoint: async (directory) => {
+          await checkpointContainer({ runsc: runsc.path, state: runDirectory.runscState, flags, containerId: sandbox.directory.id, directory, signal: within(START_TIMEOUT_MS, lifetime.signal) }).catch((error: Error) => {
+            throw new CheckpointRefused(error.message);
+          });
+          await sandbox.process.exited;
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof CheckpointRefused)) throw imageFailed(images, error as Error);
+      coldReason = error.message;
+      return null;
+    } finally {
+      await discard(sandbox);
+    }
+  }
+
+  /** Starts runsc and waits until the worker speaks: `imported` when cold, at once when restored. On failure nothing is left. */
+  async function startSandbox({ snapshot, limits, runsc, image, signal }: StartOptions): Promise<Started> {
+    signal.throwIfAborted();
+    const directory = await runDirectory.newLeaseDirectory();
+    let cgroup: LeaseCgroup | null = null;
+    let process: RunscProcess | null = null;
+    try {
+      const { cgroups } = runDirectory;
+      const spec = toOciSpec({ rootfs: snapshot.rootfs, scratchBytes: limits.scratchBytes });
+      [cgroup] = await Promise.all([
+        cgroups.available ? createLeaseCgroup({ cgroups, name: directory.id, memoryBytes: limits.memoryBytes + sentryAllowanceBytes, processes: toHostProcesses(limits) }) : null,
+        writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
+      ]);
+      const command = image === null ? ["run"] : ["restore", `--image-path=${image.path}`];
+      process = await startRunsc({
+        runsc: runsc.path,
+        state: runDirectory.runscState,
+        flags,
+        command: [...command, `--bundle=${directory.path}`],
+        containerId: directory.id,
+        cgroup,
+      });
+      const channel = createFrameChannel({ readable: process.stdout, writable: process.stdin });
+      if (image === null) await expectFrame({ channel, type: "imported", process, signal });
+      return { directory, cgroup, process, channel };
+    } catch (error) {
+      await discard({ directory, cgroup, process });
+      throw error;
+    }
+  }
+
+  async function discard({ directory, cgroup, process }: Remains): Promise<void> {
+    await process?.kill();
+    await process?.removeState();
+    await cgroup?.remove();
+    await directory.remove();
+  }
+
+  async function openLease({ snapshot, limits, signal, ready }: OpenLeaseOptions): Promise<Lease> {
+    const { runsc, image } = ready;
+    const sandbox = await startSandbox({ snapshot, limits, runsc, image, signal });
+    const { directory, cgroup, process, channel } = sandbox;
+    try {
+      const nonce = randomBytes(16).toString("hex");
+      await channel.send(toHello({ nonce, limits })).catch(() => {}); // a worker that is gone is told by what follows
+      const frame = await expectFrame({ channel, type: "ready", process, signal });
+      if (frame.header["nonce"] !== nonce) throw new Error("The worker answered with another nonce than it was given.");
+      await process.preferAsMemoryVictim();
+    } catch (error) {
+      await discard(sandbox);
+      throw error;
+    }
+    const lease = createGvisorLease({ driver: name, start: image === null ? "cold" : "restored", limits, directory, cgroup, process, channel, behind: goBehind });
+    leases.add(lease);
+    void lease.died.then(() => leases.delete(lease));
+    return lease;
+  }
+
+  async function open({ snapshot, limits, signal: callers }: OpenOptions): Promise<Lease> {
+    if (lifetime.signal.aborted) throw new NoSandboxError({ code: "DRIVER_CLOSED", message: "The gVisor driver was closed." });
+    const ready = await prepareImage({ snapshot, scratchBytes: limits.scratchBytes, signal: callers });
+    const signal = within(START_TIMEOUT_MS, lifetime.signal, callers);
+    try {
+      return await openLease({ snapshot, limits, signal, ready });
+    } catch (error) {
+      if (callers?.aborted === true) throw aborted(callers);
+      if (ready.image === null) throw cannotStart(error as Error);
+      return await openFromNewImage({ snapshot, limits, callers, ready, first: error as Error });
+    }
+  }
+
+  /** An image that does not restore may be damaged, or of another kernel: it is made anew, once. */
+  async function openFromNewImage({ snapshot, limits, callers, ready, first }: RetryOptions): Promise<Lease> {
+    prepared.delete(ready.key);
+    await removeImage(ready.image!);
+    try {
+      const again = await prepareImage({ snapshot, scratchBytes: limits.scratchBytes, signal: callers });
+      const signal = within(START_TIMEOUT_MS, lifetime.signal, callers);
+      return await openLease({ snapshot, limits, signal, ready: again });
+    } catch (error) {
+      if (callers?.aborted === true) throw aborted(callers);
+      throw cannotStart(error as Error, first);
+    }
+  }
+
+  return {
+    name,
+    rollback: "replay",
+    preflight: () => preflightGvisor({ locateRunsc, rootless, cgroups: runDirectory.cgroups, coldReason: () => coldReason }),
+    open,
+    async prepare({ snapshot, signal }) {
+      await prepareImage({ snapshot, scratchBytes: defaultLimits.scratchBytes, signal }).catch((error: Error) => {
+        throw signal?.aborted === true ? aborted(signal) : cannotStart(error);
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      lifetime.abort(new Error("The driver was closed."));
+      await Promise.allSettled(prepared.values());
+      await Promise.all([...leases].map((lease) => lease.close()));
+      while (behind.size > 0) await Promise.all(behind);
+    },
+  };
+}
+
+interface Prepared {
+  readonly runsc: Runsc;
+  readonly key: string;
+  readonly image: MemoryImage | null;
+}
+
+interface PrepareOptions {
+  readonly snapshot: Snapshot;
+  readonly scratchBytes: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+interface BuildOptions {
+  readonly snapshot: Snapshot;
+  readonly scratchBytes: number;
+  readonly runsc: Runsc;
+  readonly key: string;
+}
+
+interface StartOptions {
+  readonly snapshot: Snapshot;
+  readonly limits: SandboxLimits;
+  readonly runsc: Runsc;
+  readonly image: MemoryImage | null;
+  readonly signal: AbortSignal;
+}
+
+interface OpenLeaseOptions {
+  readonly snapshot: Snapshot;
+  readonly limits: SandboxLimits;
+  readonly signal: AbortSignal;
+  readonly ready: Prepared;
+}
+
+interface RetryOptions {
+  readonly snapshot: Snapshot;
+  readonly limits: SandboxLimits;
+  readonly callers: AbortSignal | undefined;
+  readonly ready: Prepared;
+  readonly first: Error;
+}
+
+interface Remains {
+  readonly directory: LeaseDirectory;
+  readonly cgroup: LeaseCgroup | null;
+  readonly process: RunscProcess | null;
+}
+
+interface Started extends Remains {
+  readonly process: RunscProcess;
+  readonly channel: FrameChannel;
+}
+
+class CheckpointRefused extends Error {}
+
+/** Processes inside are limited by RLIMIT_NPROC; outside, each costs a stub and a few threads beside those of the sentry. */
+function toHostProcesses({ processes }: SandboxLimits): number {
+  return 256 + 4 * processes;
+}
+
+function within(timeoutMs: number, ...signals: (AbortSignal | undefined)[]): AbortSignal {
+  return AbortSignal.any([AbortSignal.timeout(timeoutMs), ...signals.filter((signal) => signal !== undefined)]);
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  signal.throwIfAborted();
+  return Promise.race([
+    work,
+    new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    }),
+  ]);
+}
+
+function aborted(signal: AbortSignal): NoSandboxError {
+  return new NoSandboxError({ code: "OPEN_ABORTED", message: "Opening the gVisor sandbox was aborted.", cause: signal.reason });
+}
+
+function cannotStart(error: Error, first?: Error): NoSandboxError {
+  if (error instanceof NoSandboxError) return error;
+  return new NoSandboxError({
+    code: "GVISOR_START",
+    message: first === undefined ? error.message : `${error.message} (Its memory image was made anew before this; the first failure was: ${first.message})`,
+    hint: "Run `sluice doctor` to see what this machine allows, or use the bubblewrap driver.",
+    cause: error,
+  });
+}
+
+function imageFailed(images: string, error: Error): NoSandboxError {
+  if (error instanceof NoSandboxError) return error;
+  return new NoSandboxError({
+    code: "MEMORY_IMAGE",
+    message: `The memory image could not be written to ${images}: ${error.message}`,
+    hint: "Check that the cache directory is writable and has some 200 MB free.",
+    cause: error,
+  });
+}

@@ -1,0 +1,156 @@
+import { execFile } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Snapshot } from "../../contract.ts";
+import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "../../host-process.ts";
+import type { RunDirectory } from "../../run-directory.ts";
+import { toOciSpec } from "./oci-spec.ts";
+import type { Runsc } from "./find-runsc.ts";
+
+/** A container with the stack imported, as files: `runsc restore` makes a running sandbox of it. */
+export interface MemoryImage {
+  readonly key: string;
+  readonly path: string;
+}
+
+export interface ImageFacts {
+  readonly snapshot: Snapshot;
+  readonly runsc: Runsc;
+  readonly flags: readonly string[];
+  readonly scratchBytes: number;
+}
+
+/** Anything that makes a saved memory differ, or unusable: then it is another image. */
+export async function toImageKey({ snapshot, runsc, flags, scratchBytes }: ImageFacts): Promise<string> {
+  const spec = toOciSpec({ rootfs: "", scratchBytes });
+  const facts = { schemaVersion: 1, snapshot: snapshot.id, runsc: runsc.version, flags, spec, cpu: await readCpuFeatures() };
+  return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
+}
+
+/** Null when there is none, or it is not whole. */
+export async function findImage({ images, key }: { images: string; key: string }): Promise<MemoryImage | null> {
+  const path = join(images, key);
+  const meta = await readMeta(path);
+  if (meta === null) return null;
+  for (const [name, bytes] of Object.entries(meta.files)) {
+    const found = await stat(join(path, name)).catch(() => null);
+    if (found === null || found.size !== bytes) return null;
+  }
+  return { key, path };
+}
+
+/**
+ * Makes an image through `checkpoint`, which gets an empty directory to write to. It appears under its name only when it is whole; who makes the same one at
+ * the same time does no harm: the first stays. A build that is interrupted leaves a directory that its reaper, or the next build, removes.
+ */
+export async function saveImage({ images, key, runDirectory, checkpoint }: SaveOptions): Promise<MemoryImage> {
+  await mkdir(images, { recursive: true, mode: 0o700 });
+  await removeDeadBuilds(images);
+  const building = join(images, `${BUILDING}${toProcessKey(currentProcess())}.${randomBytes(4).toString("hex")}`);
+  const forget = await runDirectory.recordPath(building);
+  try {
+    await mkdir(building, { mode: 0o700 });
+    await checkpoint(building);
+    await writeMeta(building);
+    await moveInto({ building, path: join(images, key), images, key });
+    return { key, path: join(images, key) };
+  } finally {
+    await rm(building, { recursive: true, force: true });
+    await forget();
+  }
+}
+
+interface SaveOptions {
+  readonly images: string;
+  readonly key: string;
+  readonly runDirectory: RunDirectory;
+  readonly checkpoint: (directory: string) => Promise<void>;
+}
+
+/** Reads the pages once in this process: they are in the page cache then, and not charged to the cgroup of the first sandbox that reads them. */
+export async function loadIntoPageCache(image: MemoryImage): Promise<void> {
+  const handle = await open(join(image.path, PAGES)).catch(() => null);
+  if (handle === null) return;
+  try {
+    const buffer = Buffer.allocUnsafe(4 * 1024 * 1024);
+    while ((await handle.read(buffer, 0, buffer.length)).bytesRead > 0);
+  } finally {
+    await handle.close();
+  }
+}
+
+export async function removeImage(image: MemoryImage): Promise<void> {
+  await rm(image.path, { recursive: true, force: true });
+}
+
+/** `checkpoint` ends the container as well. No compression: it makes the files a quarter of the size and restore three times as slow. */
+export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
+  const words = [`--root=${state}`, ...flags, "checkpoint", `--image-path=${directory}`, "--compression=none", containerId];
+  await promisify(execFile)(runsc, words, { env: {}, timeout: 120_000, signal });
+}
+
+interface CheckpointOptions {
+  readonly runsc: string;
+  readonly state: string;
+  readonly flags: readonly string[];
+  readonly containerId: string;
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+const BUILDING = ".building-";
+const META = "meta.json";
+const PAGES = "pages.img";
+
+interface ImageMeta {
+  readonly schemaVersion: 1;
+  readonly createdAt: string;
+  readonly files: Readonly<Record<string, number>>;
+}
+
+async function writeMeta(directory: string): Promise<void> {
+  const files: Record<string, number> = {};
+  for (const name of await readdir(directory)) files[name] = (await stat(join(directory, name))).size;
+  if (Object.keys(files).length === 0) throw new Error("runsc checkpoint wrote nothing");
+  const meta: ImageMeta = { schemaVersion: 1, createdAt: new Date().toISOString(), files };
+  await writeFile(join(directory, META), JSON.stringify(meta));
+}
+
+async function readMeta(directory: string): Promise<ImageMeta | null> {
+  try {
+    const meta = JSON.parse(await readFile(join(directory, META), "utf8")) as ImageMeta;
+    return meta.schemaVersion === 1 && typeof meta.files === "object" ? meta : null;
+  } catch {
+    return null;
+  }
+}
+
+/** rename() refuses a directory that is there and not empty. If that one is whole, somebody else was first; if not, it is in the way. */
+async function moveInto({ building, path, images, key }: { building: string; path: string; images: string; key: string }): Promise<void> {
+  try {
+    await rename(building, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+    if ((await findImage({ images, key })) !== null) return;
+    await rm(path, { recursive: true, force: true });
+    await rename(building, path);
+  }
+}
+
+async function removeDeadBuilds(images: string): Promise<void> {
+  for (const name of await readdir(images)) {
+    if (!name.startsWith(BUILDING)) continue;
+    const host = fromProcessKey(name.slice(BUILDING.length).split(".")[0]!);
+    if (host !== null && isProcessAlive(host) === false) await rm(join(images, name), { recursive: true, force: true });
+  }
+}
+
+/** runsc refuses to restore on a processor that lacks a feature of the one it was saved on. */
+async function readCpuFeatures(): Promise<string> {
+  const text = await readFile("/proc/cpuinfo", "utf8").catch(() => "");
+  const features = new Set([...text.matchAll(/^(?:flags|Features)\s*:\s*(.*)$/gm)].flatMap((match) => match[1]!.trim().split(/\s+/)));
+  return createHash("sha256").update([...features].sort().join(" ")).digest("hex");
+}

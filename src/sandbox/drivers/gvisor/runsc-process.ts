@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
+import { readStartTime } from "../../host-process.ts";
+import { killAll, listProcessTree } from "../../process-tree.ts";
+
+/** An attached `runsc run` or `runsc restore`: its standard input and output are the worker's. It and all it started end with this process. */
+export interface RunscProcess {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** What runsc or the worker said on standard error, the first and last few KB. */
+  stderr(): string;
+  /** Settles when runsc itself is gone; never rejects. */
+  readonly exited: Promise<RunscExit>;
+  /** Processes of the sandbox, for metering where there is no cgroup. */
+  listProcesses(): Promise<number[]>;
+  /** Makes the kernel take the whole sandbox when memory runs out, not one of its stubs, after which the rest would hang. */
+  preferAsMemoryVictim(): Promise<void>;
+  /** SIGKILL to everything. Resolves when nothing of it can run. */
+  kill(): Promise<void>;
+  /** Removes runsc's records of the container; only once it is dead. */
+  removeState(): Promise<void>;
+}
+
+export interface RunscExit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+export interface RunscCommand {
+  readonly runsc: string;
+  /** Directory of runsc's records. */
+  readonly state: string;
+  readonly flags: readonly string[];
+  readonly command: readonly string[];
+  readonly containerId: string;
+  readonly cgroup: LeaseCgroup | null;
+}
+
+/** Joins the cgroups and becomes the program, so that not one instruction of it runs outside. */
+const JOIN_AND_EXEC = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
+const STDERR_BYTES = 8 * 1024;
+
+export async function startRunsc({ runsc, state, flags, command, containerId, cgroup }: RunscCommand): Promise<RunscProcess> {
+  const joinPaths = cgroup?.joinPaths ?? [];
+  const words = [...dieWithParent(), runsc, `--root=${state}`, ...flags, ...command, containerId];
+  const child = spawn("/bin/sh", ["-c", JOIN_AND_EXEC, "sh", String(joinPaths.length), ...joinPaths, ...words], {
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: true, // a terminal's Ctrl-C is the host's to handle, not the sandbox's
+    cwd: "/",
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+  });
+  const exited = new Promise<RunscExit>((resolve) => {
+    child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+    child.once("error", () => resolve({ exitCode: null, signal: null }));
+  });
+  await once(child, "spawn");
+  const readStderr = collectStderr(child);
+  const pid = child.pid!;
+  const seen = new Set<number>([pid]);
+
+  async function readState(): Promise<{ sandbox?: { pid?: number }; goferPid?: number }> {
+    const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8").catch(() => "{}");
+    try {
+      return JSON.parse(text) as { sandbox?: { pid?: number }; goferPid?: number };
+    } catch {
+      return {};
+    }
+  }
+
+  async function listProcesses(): Promise<number[]> {
+    const tree = await listProcessTree([...seen]);
+    for (const found of tree) seen.add(found);
+    return [...new Set(tree)];
+  }
+
+  async function preferAsMemoryVictim(): Promise<void> {
+    const { sandbox, goferPid } = await readState();
+    for (const known of [sandbox?.pid, goferPid]) if (known !== undefined && known > 0) seen.add(known);
+    if (sandbox?.pid !== undefined) await writeFile(`/proc/${sandbox.pid}/oom_score_adj`, "1000").catch(() => {});
+  }
+
+  async function kill(): Promise<void> {
+    if (cgroup !== null) await cgroup.kill();
+    else await killAll(listProcesses, 10_000);
+    child.kill("SIGKILL");
+    await exited;
+  }
+
+  async function removeState(): Promise<void> {
+    for (const name of [`${containerId}_sandbox:${containerId}.state`, `${containerId}_sandbox:${containerId}.lock`, `runsc-${containerId}.sock`]) {
+      await rm(join(state, name), { force: true });
+    }
+  }
+
+  return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, preferAsMemoryVictim, kill, removeState };
+}
+
+/** From util-linux, which every Debian has; the reaper does the same work, a little later. */
+function dieWithParent(): string[] {
+  return existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL"] : [];
+}
+
+function collectStderr(child: ChildProcess): () => string {
+  let head = "";
+  let tail = "";
+  child.stderr!.setEncoding("utf8");
+  child.stderr!.on("data", (text: string) => {
+    const room = STDERR_BYTES - head.length;
+    head += text.slice(0, room);
+    tail = (tail + text.slice(room)).slice(-STDERR_BYTES);
+  });
+  child.stderr!.on("error", () => {});
+  return () => head + tail;
+}
+
+export function isRunning(pid: number): boolean {
+  return readStartTime(pid) !== null;
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import { chmod, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NoSandboxError } from "../errors/sluice-error.ts";
+import { findCgroups, type Cgroups } from "./cgroup/find-cgroups.ts";
+import { listHostCgroups, removeEmptyHostCgroups } from "./cgroup/remove-host-cgroups.ts";
+import { cleanHost, pathRecords, processRecords, runscState } from "./clean-host.ts";
+import { currentProcess, fromProcessKey, isProcessAlive, readStartTime, toProcessKey } from "./host-process.ts";
+import { startReaper } from "./reaper.ts";
+
+/**
+ * Where one host process keeps what lives no longer than itself: sockets, bundles, lease directories. Private to the user, watched by a reaper
+ * that removes it, with every process it knows of, when the host dies.
+ */
+export interface RunDirectory extends AsyncDisposable {
+  readonly path: string;
+  readonly cgroups: Cgroups;
+  /** State of runsc; every runsc process carries this path in its arguments and is found by it. */
+  readonly runscState: string;
+  newLeaseDirectory(): Promise<LeaseDirectory>;
+  /** From now on the reaper ends this process, and everything below it, if we die. The returned function forgets it. */
+  recordProcess(pid: number): Promise<() => Promise<void>>;
+  /** From now on the reaper removes this absolute path if we die. The returned function forgets it. */
+  recordPath(path: string): Promise<() => Promise<void>>;
+  /** Idempotent. What is still in it is removed; processes must have been ended by who started them. */
+  close(): Promise<void>;
+}
+
+export interface LeaseDirectory {
+  /** Twelve characters, unique. */
+  readonly id: string;
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+export interface RunDirectoryOptions {
+  /** Default: the directory for temporary files of the system. */
+  readonly parent?: string;
+}
+
+export async function openRunDirectory({ parent = tmpdir() }: RunDirectoryOptions = {}): Promise<RunDirectory> {
+  const home = join(parent, `sluice-${process.getuid?.() ?? 0}`);
+  await makePrivate(home);
+  const cgroups = await findCgroups();
+  await clearDeadHosts(home, cgroups);
+
+  const host = currentProcess();
+  const path = join(home, `${toProcessKey(host)}-${randomBytes(2).toString("hex")}`);
+  await mkdir(path, { mode: 0o700 });
+  for (const name of [processRecords, pathRecords, runscState, "leases"]) await mkdir(join(path, name), { mode: 0o700 });
+  const reaper = startReaper({ directory: path });
+  let closing: Promise<void> | null = null;
+
+  async function newLeaseDirectory(): Promise<LeaseDirectory> {
+    const id = randomBytes(6).toString("hex");
+    const directory = join(path, "leases", id);
+    await mkdir(directory, { mode: 0o700 });
+    return { id, path: directory, remove: () => rm(directory, { recursive: true, force: true }) };
+  }
+
+  async function recordProcess(pid: number): Promise<() => Promise<void>> {
+    const startTime = readStartTime(pid);
+    if (startTime === null) return async () => {};
+    return record(join(path, processRecords, `${pid}-${startTime}`), "");
+  }
+
+  function recordPath(recorded: string): Promise<() => Promise<void>> {
+    return record(join(path, pathRecords, randomBytes(8).toString("hex")), recorded);
+  }
+
+  async function close(): Promise<void> {
+    await removeEmptyHostCgroups(cgroups, host);
+    await rm(path, { recursive: true, force: true, maxRetries: 3 });
+    reaper.release();
+  }
+
+  return {
+    path,
+    cgroups,
+    runscState: join(path, runscState),
+    newLeaseDirectory,
+    recordProcess,
+    recordPath,
+    close: () => (closing ??= close()),
+    [Symbol.asyncDispose]: () => (closing ??= close()),
+  };
+}
+
+async function record(file: string, content: string): Promise<() => Promise<void>> {
+  await writeFile(file, content, { mode: 0o600 });
+  return () => rm(file, { force: true });
+}
+
+/** In a directory that everyone can write to, the name may have been taken by somebody else, or be a link to elsewhere. */
+async function makePrivate(directory: string): Promise<void> {
+  await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw refused(directory, `it cannot be made: ${error.message}`);
+  });
+  const stat = await lstat(directory);
+  if (!stat.isDirectory()) throw refused(directory, "it is not a directory");
+  if (stat.uid !== process.getuid?.()) throw refused(directory, `it belongs to another user (uid ${stat.uid})`);
+  if ((stat.mode & 0o077) !== 0) await chmod(directory, 0o700);
+}
+
+function refused(directory: string, why: string): NoSandboxError {
+  return new NoSandboxError({
+    code: "RUN_DIRECTORY",
+    message: `The run directory ${directory} cannot be used: ${why}.`,
+    hint: `Remove ${directory}, or set TMPDIR to a directory of your own.`,
+    details: { directory },
+  });
+}
+
+async function clearDeadHosts(home: string, cgroups: Cgroups): Promise<void> {
+  for (const name of await readdir(home)) {
+    const host = fromProcessKey(name.replace(/-[0-9a-f]{4}$/, ""));
+    if (host !== null && isProcessAlive(host) === false) await cleanHost({ directory: join(home, name), host });
+  }
+  // cgroups whose directory is gone already, for instance with another TMPDIR
+  for (const host of await listHostCgroups(cgroups)) {
+    if (isProcessAlive(host) === false) await cleanHost({ directory: join(home, toProcessKey(host)), host });
+  }
+}
