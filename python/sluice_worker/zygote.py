@@ -1,7 +1,7 @@
 """The zygote: has the stack imported and forks sandboxes on request. It never runs user code.
 
 It runs inside one bwrap that the host's driver made, and is process 1 there: when it ends, the kernel ends every sandbox with it. The control channel is descriptor 0 (in)
-and 1 (out). From the host: `setup {uid?, gid?}` with the seccomp program as body, once; `open {lease, token, join, limits}`; `kill {lease}`. To the host: `ready {importMs}`,
+and 1 (out). From the host: `setup {uid?, gid?}` with the seccomp program as body, once; `open {lease, token, join, limits}`; `kill {lease}`. To the host: `ready {importMs}`, `forked {lease, pid}`,
 `refused {lease, detail}` when it could not fork, `exited {lease, exitCode | signal}`. A fork connects to the host by itself and says `lease {lease, token}`;
 if it cannot shut itself in, it says `failed {detail}` there and ends.
 """
@@ -120,6 +120,7 @@ class Zygote:
         if pid == 0:
             self._become_sandbox(header)
         self.leases[pid] = header["lease"]
+        write_frame(self.control_out, {"type": "forked", "lease": header["lease"], "pid": pid})
 
     def _kill(self, lease: str) -> None:
         for pid, held in self.leases.items():

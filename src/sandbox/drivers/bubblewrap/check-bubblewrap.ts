@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import type { Cgroups } from "../../cgroup/find-cgroups.ts";
 import type { Preflight } from "../../contract.ts";
 
 const run = promisify(execFile);
@@ -10,10 +11,11 @@ export interface CheckOptions {
   readonly bwrapPath: string;
   /** As whom sandboxes are made when this process is root. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
+  readonly cgroups: Cgroups;
 }
 
 /** Whether bwrap is there and the user that forks sandboxes may make user namespaces. Starts `true`, no sandbox. */
-export async function checkBubblewrap({ bwrapPath, user }: CheckOptions): Promise<Preflight> {
+export async function checkBubblewrap({ bwrapPath, user, cgroups }: CheckOptions): Promise<Preflight> {
   if (process.platform !== "linux") return { usable: false, reason: `bubblewrap needs Linux, this is ${process.platform}.`, fix: "Run on Linux, or in a Linux virtual machine." };
   if (process.arch !== "x64" && process.arch !== "arm64") {
     return { usable: false, reason: `There is no seccomp list for the architecture ${process.arch}.`, fix: "Run on x86_64 or aarch64." };
@@ -22,7 +24,7 @@ export async function checkBubblewrap({ bwrapPath, user }: CheckOptions): Promis
   if (version === null) {
     return { usable: false, reason: `The program ${bwrapPath} was not found or does not run.`, fix: "Install it: apt-get install bubblewrap" };
   }
-  return (await findForbidden()) ?? (await probe({ bwrapPath, user, version }));
+  return (await findForbidden()) ?? (await probe({ bwrapPath, user, cgroups, version }));
 }
 
 async function readVersion(bwrapPath: string): Promise<string | null> {
@@ -65,7 +67,7 @@ async function readSetting(name: string): Promise<string | null> {
 }
 
 /** Containers forbid namespaces in ways of their own, so it is tried: a user namespace with its own /proc and tmpfs. */
-async function probe({ bwrapPath, user, version }: CheckOptions & { version: string }): Promise<Preflight> {
+async function probe({ bwrapPath, user, cgroups, version }: CheckOptions & { version: string }): Promise<Preflight> {
   const args = ["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--tmpfs", "/tmp", "--", "/bin/true"];
   try {
     await run(bwrapPath, args, { timeout: PROBE_TIMEOUT_MS, env: {}, cwd: "/", ...user });
@@ -77,5 +79,6 @@ async function probe({ bwrapPath, user, version }: CheckOptions & { version: str
       fix: "In a container, allow user namespaces and an unmasked /proc (for example --security-opt seccomp=unconfined --security-opt systempaths=unconfined); on a host, see docs/drivers/bubblewrap.md.",
     };
   }
-  return { usable: true, version, notes: [] };
+  const notes = cgroups.available ? [] : [`Without a cgroup, memory is limited by a watcher that looks twenty times a second, and processes by an rlimit. ${cgroups.reason}`];
+  return { usable: true, version, notes };
 }

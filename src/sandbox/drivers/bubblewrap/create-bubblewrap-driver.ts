@@ -1,16 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import { createLeaseCgroup, hostCgroupName } from "../../cgroup/lease-cgroup.ts";
-import { findCgroups, type Cgroups } from "../../cgroup/find-cgroups.ts";
-import type { OpenOptions, Preflight, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
+import type { Cgroups } from "../../cgroup/find-cgroups.ts";
+import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
+import type { RunDirectory } from "../../run-directory.ts";
 import { toZygotePath } from "./bwrap-arguments.ts";
 import { checkBubblewrap } from "./check-bubblewrap.ts";
+import { createMemoryWatcher } from "./create-memory-watcher.ts";
 import { openLease, type Meter } from "./open-lease.ts";
+import { orAbort } from "./or-abort.ts";
 import { openZygote, type Zygote } from "./open-zygote.ts";
 
 export interface BubblewrapOptions {
-  readonly runDirectory: string;
+  readonly runDirectory: Pick<RunDirectory, "path" | "cgroups" | "recordProcess">;
   /** "bwrap" on PATH unless given. */
   readonly bwrapPath?: string;
 }
@@ -21,78 +25,72 @@ export const zygoteUser: { readonly uid: number; readonly gid: number } = Object
 /** Namespaces, seccomp, rlimits and a cgroup around forks of a Python that has the stack imported. */
 export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions): SandboxDriver {
   const user = process.getuid?.() === 0 ? zygoteUser : null;
+  const cgroupDirectories = toHostDirectories(runDirectory.cgroups);
+  const watcher = createMemoryWatcher();
   const zygotes = new Map<string, Promise<Zygote>>();
-  let host: Promise<HostCgroups> | undefined;
-  let closed = false;
+  const stopping = new AbortController();
 
-  /** One zygote per snapshot; a dead one is replaced by the next caller. */
-  async function getZygote(snapshot: Snapshot, signal?: AbortSignal): Promise<Zygote> {
-    const existing = zygotes.get(snapshot.id);
-    if (existing !== undefined && (await existing).isAlive) return await existing;
-    if (zygotes.get(snapshot.id) === existing) {
-      const starting = startZygote(snapshot, signal);
-      zygotes.set(snapshot.id, starting);
-      starting.catch(() => zygotes.get(snapshot.id) === starting && zygotes.delete(snapshot.id));
-    }
+  /** One zygote per snapshot; a dead one, or one that could not be started, is replaced by the next caller. */
+  async function getZygote(snapshot: Snapshot): Promise<Zygote> {
+    const known = zygotes.get(snapshot.id);
+    const zygote = await known?.catch(() => undefined);
+    if (zygote?.isAlive) return zygote;
+    stopping.signal.throwIfAborted();
+    if (zygotes.get(snapshot.id) === known) zygotes.set(snapshot.id, startZygote(snapshot));
     return await zygotes.get(snapshot.id)!;
   }
 
-  async function startZygote(snapshot: Snapshot, signal?: AbortSignal): Promise<Zygote> {
-    host ??= prepareHostCgroups();
-    const { directories } = await host;
-    const directory = join(runDirectory, `z${randomBytes(4).toString("hex")}`);
-    return openZygote({ bwrapPath, snapshot, directory, cgroupDirectories: directories, user, signal });
+  /** Not bound to the caller who came first: others wait for it too. */
+  async function startZygote(snapshot: Snapshot): Promise<Zygote> {
+    for (const directory of cgroupDirectories) await mkdir(directory, { recursive: true, mode: 0o755 }); // bwrap binds them
+    const directory = join(runDirectory.path, `z${randomBytes(4).toString("hex")}`);
+    const zygote = await openZygote({ bwrapPath, snapshot, directory, cgroupDirectories, user, signal: stopping.signal });
+    await runDirectory.recordProcess(zygote.pid);
+    return zygote;
   }
 
-  async function open({ snapshot, limits, signal }: OpenOptions) {
+  async function open({ snapshot, limits, signal }: OpenOptions): Promise<Lease> {
     signal?.throwIfAborted();
     const id = `bw-${randomBytes(8).toString("hex")}`;
-    const zygote = await getZygote(snapshot, signal);
-    const meter = await createMeter({ host: await host!, id, limits, owner: user?.uid });
+    const zygote = await orAbort(getZygote(snapshot), signal);
+    const meter = await createMeter({ id, limits, zygote });
     return await openLease({ id, zygote, meter, limits, signal });
+  }
+
+  async function createMeter({ id, limits, zygote }: { id: string; limits: SandboxLimits; zygote: Zygote }): Promise<Meter> {
+    const { cgroups } = runDirectory;
+    if (!cgroups.available) return watcher.watch({ limits, zygote });
+    const cgroup = await createLeaseCgroup({ cgroups, name: id, memoryBytes: limits.memoryBytes, processes: limits.processes, owner: user?.uid });
+    const join = cgroup.joinPaths.map((path) => toZygotePath(cgroupDirectories, path));
+    return { ...cgroup, join, countsProcesses: true, begin: async () => {} };
+  }
+
+  async function close(): Promise<void> {
+    stopping.abort(driverClosed());
+    const open = await Promise.allSettled(zygotes.values());
+    await Promise.all(open.map((start) => (start.status === "fulfilled" ? start.value[Symbol.asyncDispose]() : undefined)));
+    watcher.stop();
   }
 
   return {
     name: "bubblewrap",
     rollback: "fork",
-    preflight: (): Promise<Preflight> => checkBubblewrap({ bwrapPath, user }),
+    preflight: () => checkBubblewrap({ bwrapPath, user, cgroups: runDirectory.cgroups }),
     open,
     async prepare({ snapshot, signal }) {
-      await getZygote(snapshot, signal);
+      await orAbort(getZygote(snapshot), signal);
     },
-    async [Symbol.asyncDispose]() {
-      closed = true;
-      const open = [...zygotes.values()];
-      zygotes.clear();
-      await Promise.all(open.map(async (zygote) => (await zygote.catch(() => null))?.[Symbol.asyncDispose]()));
-    },
+    [Symbol.asyncDispose]: close,
   };
 }
 
-interface HostCgroups {
-  readonly cgroups: Cgroups;
-  readonly directories: readonly string[];
-}
-
-/** The zygote's bwrap binds these directories, so they have to be there before it. */
-async function prepareHostCgroups(): Promise<HostCgroups> {
-  const cgroups = await findCgroups();
-  if (!cgroups.available) return { cgroups, directories: [] };
+/** In each hierarchy the directory below which all cgroups of this host process are. */
+function toHostDirectories(cgroups: Cgroups): string[] {
+  if (!cgroups.available) return [];
   const parents = cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent];
-  const directories = [...new Set(parents)].map((parent) => join(parent, hostCgroupName()));
-  for (const directory of directories) await mkdir(directory, { recursive: true, mode: 0o755 });
-  return { cgroups, directories };
+  return [...new Set(parents)].map((parent) => join(parent, hostCgroupName()));
 }
 
-async function createMeter({ host, id, limits, owner }: { host: HostCgroups; id: string; limits: SandboxLimits; owner?: number }): Promise<Meter> {
-  const { cgroups, directories } = host;
-  if (!cgroups.available) throw new Error("to do: watcher");
-  const cgroup = await createLeaseCgroup({ cgroups, name: id, memoryBytes: limits.memoryBytes, processes: limits.processes, owner });
-  return {
-    join: cgroup.joinPaths.map((path) => toZygotePath(directories, path)),
-    countsProcesses: true,
-    usage: cgroup.usage,
-    resetPeak: cgroup.resetPeak,
-    remove: cgroup.remove,
-  };
+function driverClosed(): NoSandboxError {
+  return new NoSandboxError({ code: "DRIVER_CLOSED", message: "The bubblewrap driver was closed.", hint: "Create a new driver." });
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import type { Death, FrameChannel, Lease, SandboxLimits, Usage } from "../../contract.ts";
+import { orAbort } from "./or-abort.ts";
 import { describeExit, type Exit, type Fork, type ForkLimits, type Zygote } from "./open-zygote.ts";
 
 /** What holds the sandbox as a whole to its limits and measures it: a cgroup, or a watcher where there is none. */
@@ -9,6 +10,8 @@ export interface Meter {
   readonly join: readonly string[];
   /** Whether the meter bounds the number of processes; if not, RLIMIT_NPROC does. */
   readonly countsProcesses: boolean;
+  /** The sandbox is there; before this, nothing of the user's runs in it. */
+  begin(fork: Fork): Promise<void>;
   usage(): Promise<Usage>;
   resetPeak(): Promise<void>;
   /** Kills what may be left, and removes what the meter made. */
@@ -30,6 +33,7 @@ export async function openLease({ id, zygote, meter, limits, signal }: LeaseOpti
   let channel: FrameChannel;
   try {
     channel = await orGiveUp(greet(fork), signal);
+    await meter.begin(fork);
   } catch (error) {
     fork.kill();
     void fork.channel.then((late) => late.close(), () => {});
@@ -63,17 +67,12 @@ async function greet(fork: Fork): Promise<FrameChannel> {
 }
 
 async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(notOpened(`It was not ready after ${READY_TIMEOUT_MS / 1000} s.`)), READY_TIMEOUT_MS);
-  const abort = (): void => reject(signal?.reason);
-  if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort, { once: true });
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(notOpened(`It was not ready after ${READY_TIMEOUT_MS / 1000} s.`)), READY_TIMEOUT_MS);
   try {
-    return await Promise.race([work, stopped]);
+    return await orAbort(work, signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]));
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
-    work.catch(() => {}); // it lost the race
   }
 }
 
@@ -90,7 +89,7 @@ function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; cha
   const died = fork.exited.then(async (exit): Promise<Death> => {
     const { memoryKills } = await usage().catch(() => last);
     removed = meter.remove().catch(() => {}); // what stays behind is cleared with the run directory
-    if (closing) return { cause: "closed", detail: "The host closed the sandbox.", ...toHow(exit) };
+    if (closing || exit.closed) return { cause: "closed", detail: "The host closed the sandbox.", ...toHow(exit) };
     channel.close();
     return toDeath(exit, memoryKills > killsBefore);
   });

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
@@ -9,11 +8,13 @@ import { toBpf } from "../../seccomp/to-bpf.ts";
 import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";
 import { toBwrapArguments } from "./bwrap-arguments.ts";
 import { openLeaseSocket, type LeaseSocket } from "./open-lease-socket.ts";
+import { orAbort } from "./or-abort.ts";
 
 /** One bwrap with a Python that has the stack imported and forks sandboxes. When it ends, by whatever cause, its sandboxes end with it. */
 export interface Zygote extends AsyncDisposable {
-  readonly startMs: number;
   readonly isAlive: boolean;
+  /** The outer bwrap; the zygote is its only child. */
+  readonly pid: number;
   fork(request: ForkRequest): Fork;
 }
 
@@ -34,6 +35,8 @@ export interface ForkLimits {
 }
 
 export interface Fork {
+  /** Of process 1 of the sandbox, as the zygote sees it. Never settles if it could not be forked. */
+  readonly pid: Promise<number>;
   /** The channel to a worker that is on its way into its namespaces. Rejects if it could not be forked or ended before it called. */
   readonly channel: Promise<FrameChannel>;
   /** Settles once, when process 1 of the sandbox, and so every process in it, is gone. */
@@ -46,6 +49,8 @@ export interface Exit {
   readonly signal?: string;
   /** Set when the zygote ended and took the sandbox with it. */
   readonly zygote?: string;
+  /** The driver was closed while the sandbox was open. */
+  readonly closed?: true;
 }
 
 export interface ZygoteOptions {
@@ -56,7 +61,7 @@ export interface ZygoteOptions {
   readonly cgroupDirectories: readonly string[];
   /** What the zygote becomes when this process is root. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
 }
 
 type Process = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -66,8 +71,7 @@ const STDERR_BYTES = 8192;
 
 export async function openZygote(options: ZygoteOptions): Promise<Zygote> {
   const { directory, user, signal } = options;
-  signal?.throwIfAborted();
-  const started = performance.now();
+  signal.throwIfAborted();
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const sockets = await openLeaseSocket({ directory, owner: user?.uid });
   const child = start(options);
@@ -88,10 +92,10 @@ export async function openZygote(options: ZygoteOptions): Promise<Zygote> {
     await waitForReady({ control, ended, signal });
   } catch (error) {
     await close();
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     throw notStarted(`${(error as Error).message} ${stderr()}`.trim(), error);
   }
-  return serve({ control, sockets, ended, stderr, close, startMs: performance.now() - started });
+  return serve({ control, sockets, ended, stderr, close, pid: child.pid! });
 }
 
 /** Must be called on the main thread: the kernel takes the end of the thread that forked as the death of the parent. */
@@ -100,18 +104,14 @@ function start({ bwrapPath, snapshot, directory, cgroupDirectories, user }: Zygo
   return spawn(bwrapPath, args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
 }
 
-async function waitForReady({ control, ended, signal }: { control: FrameChannel; ended: Promise<string>; signal?: AbortSignal }): Promise<void> {
-  const limit = AbortSignal.timeout(START_TIMEOUT_MS);
-  const stop = signal === undefined ? limit : AbortSignal.any([signal, limit]);
-  const aborted = once(stop, "abort").then(() => {
-    throw new Error(limit.aborted ? `It was not ready after ${START_TIMEOUT_MS / 1000} s.` : "It was not wanted any more.");
-  });
-  const frame = await Promise.race([control.receive(), aborted]);
-  if (frame === null) throw new Error(`It ended with ${await ended}.`);
-  if (frame.header.type !== "ready") throw new Error(`It said ${JSON.stringify(frame.header.type)} instead of "ready".`);
+async function waitForReady({ control, ended, signal }: { control: FrameChannel; ended: Promise<string>; signal: AbortSignal }): Promise<void> {
+  const frame = await orAbort(control.receive(), AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]));
+  if (frame === null) throw new Error(`The zygote ended with ${await ended}.`);
+  if (frame.header.type !== "ready") throw new Error(`The zygote said ${JSON.stringify(frame.header.type)} instead of "ready".`);
 }
 
 interface Running {
+  forked(pid: number): void;
   resolve(exit: Exit): void;
   fail(error: Error): void;
 }
@@ -122,12 +122,13 @@ interface Parts {
   readonly ended: Promise<string>;
   stderr(): string;
   close(): Promise<void>;
-  readonly startMs: number;
+  readonly pid: number;
 }
 
-function serve({ control, sockets, ended, stderr, close, startMs }: Parts): Zygote {
+function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
   const running = new Map<string, Running>();
   let isAlive = true;
+  let disposed = false;
   let closing: Promise<void> | undefined;
 
   const finish = (lease: string, exit: Exit): void => {
@@ -145,25 +146,27 @@ function serve({ control, sockets, ended, stderr, close, startMs }: Parts): Zygo
       isAlive = false;
       closing ??= close(); // also when it only closed its channel: nobody could ask it for anything any more
       const how = await ended;
-      for (const lease of running.keys()) finish(lease, { zygote: how });
+      for (const lease of running.keys()) finish(lease, { zygote: how, ...(disposed ? { closed: true } : {}) });
     });
 
   return {
-    startMs,
+    pid,
     get isAlive() {
       return isAlive;
     },
     fork({ lease, join: joinPaths, limits }) {
       const call = sockets.expect(lease);
       const { promise: exited, resolve } = Promise.withResolvers<Exit>();
-      running.set(lease, { resolve, fail: call.cancel });
+      const { promise: forkedPid, resolve: forked } = Promise.withResolvers<number>();
+      running.set(lease, { forked, resolve, fail: call.cancel });
       control.send({ type: "open", lease, token: call.token, join: joinPaths, limits }).catch(() => finishUnsent(lease));
       const kill = (): void => {
         if (running.has(lease)) control.send({ type: "kill", lease }).catch(() => {}); // then the zygote is gone, and so is the sandbox
       };
-      return { channel: call.channel, exited, kill };
+      return { pid: forkedPid, channel: call.channel, exited, kill };
     },
     async [Symbol.asyncDispose]() {
+      disposed = true;
       isAlive = false;
       closing ??= close();
       await closing;
@@ -177,7 +180,8 @@ function serve({ control, sockets, ended, stderr, close, startMs }: Parts): Zygo
 
 function hear({ header }: Frame, { running, finish }: { running: ReadonlyMap<string, Running>; finish(lease: string, exit: Exit): void }): void {
   const lease = String(header["lease"]);
-  if (header.type === "exited") {
+  if (header.type === "forked") running.get(lease)?.forked(Number(header["pid"]));
+  else if (header.type === "exited") {
     const { exitCode, signal } = header as { exitCode?: number; signal?: string };
     finish(lease, { exitCode, signal });
   } else if (header.type === "refused") {

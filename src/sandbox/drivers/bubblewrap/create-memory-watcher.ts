@@ -1,0 +1,184 @@
+import { readdir, readFile, statfs } from "node:fs/promises";
+import type { SandboxLimits, Usage } from "../../contract.ts";
+import { readStartTime } from "../../host-process.ts";
+import { readMemoryBytes } from "../../process-usage.ts";
+import { scratchDirectory } from "../../worker-environment.ts";
+import type { Meter } from "./open-lease.ts";
+import type { Fork, Zygote } from "./open-zygote.ts";
+
+/**
+ * Limits and measures sandboxes where there is no cgroup, by looking at /proc up to twenty times a second. Coarser than a cgroup: a sandbox can be over its limit for one
+ * interval, and files in memory that no process maps (memfd) are not seen. Whoever is over loses its largest process, which is the running cell.
+ */
+export interface MemoryWatcher {
+  watch(sandbox: { readonly limits: SandboxLimits; readonly zygote: Zygote }): Meter;
+  stop(): void;
+}
+
+interface Watched {
+  readonly limits: SandboxLimits;
+  readonly fork: Fork;
+  /** Process 1 of the sandbox, as this process sees it. */
+  readonly init: number;
+  roughBytes: number;
+  peakMemoryBytes: number;
+  cpuMs: number;
+  memoryKills: number;
+}
+
+interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly startTime: string;
+  readonly residentBytes: number;
+  /** Of the process and of the children it waited for: what ended is in there. */
+  readonly cpuMs: number;
+}
+
+type Scan = ReadonlyMap<number, readonly ProcessEntry[]>;
+
+const INTERVAL_MS = 50;
+const WORTH_A_LOOK_BYTES = 1024 * 1024;
+const MS_PER_TICK = 10; // USER_HZ is 100 everywhere
+const PAGE_BYTES = 4096;
+const FILES_AT_ONCE = 32;
+
+export function createMemoryWatcher(): MemoryWatcher {
+  const all = new Set<Watched>();
+  let timer: NodeJS.Timeout | undefined;
+  let scanning: Promise<Scan> | undefined;
+
+  /** One pass over /proc for whoever asks while it runs. */
+  function scan(): Promise<Scan> {
+    scanning ??= scanProcesses().finally(() => {
+      scanning = undefined;
+    });
+    return scanning;
+  }
+
+  /** The next look starts when this one is over, so that slow ones do not pile up. */
+  function schedule(): void {
+    if (timer !== undefined || all.size === 0) return;
+    timer = setTimeout(async () => {
+      const seen = await scan();
+      for (const watched of all) await look({ watched, scan: seen, always: false }).catch(() => {});
+      timer = undefined;
+      schedule();
+    }, INTERVAL_MS);
+    timer.unref();
+  }
+
+  function watch({ limits, zygote }: { limits: SandboxLimits; zygote: Zygote }): Meter {
+    let watched: Watched | undefined;
+    return {
+      join: [],
+      countsProcesses: false,
+      async begin(fork) {
+        const pidInZygote = await fork.pid;
+        const init = (await findInit({ scan: await scan(), zygote, pidInZygote })) ?? (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
+        if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
+        watched = { limits, fork, init, roughBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+        all.add(watched);
+        schedule();
+      },
+      async usage() {
+        if (watched !== undefined && all.has(watched)) await look({ watched, scan: await scan(), always: true });
+        return toUsage(watched);
+      },
+      async resetPeak() {
+        if (watched === undefined) return;
+        watched.peakMemoryBytes = 0;
+        watched.roughBytes = 0;
+      },
+      async remove() {
+        if (watched !== undefined) all.delete(watched);
+      },
+    };
+  }
+
+  return {
+    watch,
+    stop() {
+      all.clear();
+      clearTimeout(timer);
+    },
+  };
+}
+
+function toUsage(watched: Watched | undefined): Usage {
+  const { peakMemoryBytes, cpuMs, memoryKills } = watched ?? { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+  return { peakMemoryBytes, cpuMs, memoryKills };
+}
+
+async function scanProcesses(): Promise<Scan> {
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const byParent = new Map<number, ProcessEntry[]>();
+  for (let start = 0; start < names.length; start += FILES_AT_ONCE) {
+    for (const entry of await Promise.all(names.slice(start, start + FILES_AT_ONCE).map(readEntry))) {
+      if (entry === null) continue;
+      const siblings = byParent.get(entry.parent);
+      if (siblings === undefined) byParent.set(entry.parent, [entry]);
+      else siblings.push(entry);
+    }
+  }
+  return byParent;
+}
+
+async function readEntry(name: string): Promise<ProcessEntry | null> {
+  const stat = await readFile(`/proc/${name}/stat`, "latin1").catch(() => null);
+  if (stat === null) return null;
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return { pid: Number(name), parent: Number(fields[1]), startTime: fields[19]!, residentBytes: Number(fields[21]) * PAGE_BYTES, cpuMs: ticks * MS_PER_TICK };
+}
+
+/** The pid namespaces are nested, so /proc has every process under our own number; the last two of NSpid are the zygote's number for it, and 1. */
+async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zygote; pidInZygote: number }): Promise<number | null> {
+  const inits = (scan.get(zygote.pid) ?? []).flatMap(({ pid }) => scan.get(pid) ?? []);
+  for (const { pid } of inits.toReversed()) {
+    const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
+    const numbers = /^NSpid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
+    if (numbers.length >= 3 && numbers.at(-1) === 1 && numbers.at(-2) === pidInZygote) return pid;
+  }
+  return null;
+}
+
+/** Proportional memory is exact and slow to read (the kernel walks every page); it is read only when resident memory moved. */
+async function look({ watched, scan, always }: { watched: Watched; scan: Scan; always: boolean }): Promise<void> {
+  const entries = listBelow(scan, watched.init);
+  const rough = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+  watched.cpuMs = Math.max(watched.cpuMs, entries.reduce((sum, { cpuMs }) => sum + cpuMs, 0));
+  if (!always && Math.abs(rough - watched.roughBytes) < WORTH_A_LOOK_BYTES) return;
+  watched.roughBytes = rough;
+
+  const sizes: number[] = [];
+  for (const { pid } of entries) sizes.push(await readMemoryBytes(pid));
+  const seen = sizes.reduce((sum, bytes) => sum + bytes, await readScratchBytes(watched.init));
+  watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, seen);
+  if (seen > watched.limits.memoryBytes) killLargest({ watched, entries, sizes });
+}
+
+function killLargest({ watched, entries, sizes }: { watched: Watched; entries: readonly ProcessEntry[]; sizes: readonly number[] }): void {
+  watched.memoryKills += 1;
+  watched.roughBytes = 0; // look again, whatever is left
+  const cells = entries.map((entry, index) => ({ ...entry, bytes: sizes[index]! })).filter(({ pid }) => pid !== watched.init);
+  const largest = cells.toSorted((a, b) => b.bytes - a.bytes)[0];
+  if (largest === undefined) watched.fork.kill();
+  else if (readStartTime(largest.pid) === largest.startTime) process.kill(largest.pid, "SIGKILL");
+}
+
+function listBelow(scan: Scan, init: number): ProcessEntry[] {
+  const found: ProcessEntry[] = [];
+  const root = [...scan.values()].flat().find(({ pid }) => pid === init);
+  const queue = root === undefined ? [] : [root];
+  for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
+    found.push(entry);
+    queue.push(...(scan.get(entry.pid) ?? []));
+  }
+  return found;
+}
+
+async function readScratchBytes(init: number): Promise<number> {
+  const used = await statfs(`/proc/${init}/root${scratchDirectory}`).catch(() => null);
+  return used === null ? 0 : (used.blocks - used.bfree) * used.bsize;
+}
