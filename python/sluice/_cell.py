@@ -73,14 +73,16 @@ class CellReport:
 
     def put_artifact(self, kind: str, header: dict[str, Any], body: bytes) -> None:
         """Send an artifact to the host at once."""
-        allowed = self.limits.artifacts
-        if self.artifact_count >= allowed:
-            seen = self.artifact_count + 1
-            raise OutputLimitError(
-                "artifacts", allowed, seen, f"a cell may emit at most {allowed} figures and charts; this is number {seen}"
-            )
+        self.refuse_more_artifacts()
         self.emit_artifact(kind, header, body)
         self.artifact_count += 1
+
+    def refuse_more_artifacts(self) -> None:
+        """Raise when the next artifact would be one too many."""
+        allowed, seen = self.limits.artifacts, self.artifact_count + 1
+        if seen > allowed:
+            message = f"a cell may emit at most {allowed} figures and charts; this is number {seen}"
+            raise OutputLimitError("artifacts", allowed, seen, message)
 
     def note(self, key: str, entry: Any) -> None:
         """Add one entry to the diagnostics under `key`."""
@@ -133,5 +135,7 @@ def current() -> CellReport:
 def install() -> None:
     """Hook pyplot, once, after the stack was imported."""
     from sluice._figure_watch import watch_pyplot
+    from sluice.figures.given import watch_axes
 
     watch_pyplot()
+    watch_axes()

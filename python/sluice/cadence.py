@@ -34,17 +34,15 @@ class Cadence:
                 return f"{self.step // size}{unit}"
         return f"{self.step / SECOND:.6g}s"
 
-    def expected(self, start: int, end: int) -> int:
-        """How many points there would be from `start` to `end` (nanoseconds), both included."""
-        if end < start:
-            return 0
-        if self.months:
-            first, last = _months(np.array([start, end]))
-            return int(round(last - first)) // self.months + 1
+    def expected(self, start: int, end: int, anchor: int | None = None) -> int:
+        """How many points there would be from `start` to `end` (nanoseconds, both included), one of them at `anchor`."""
+        at = start if anchor is None else anchor
         if self.weekdays_only:
             first, last = (np.array([start, end]) // DAY).astype("datetime64[D]")
             return int(np.busday_count(first, last + 1))
-        return int((end - start) / self.step + 0.5 * TOLERANCE) + 1
+        places = _months(np.array([start, at, end])) / self.months if self.months else np.array([start, at, end], dtype=float) / self.step
+        slack = 0.15 / self.months if self.months else 0.5 * TOLERANCE
+        return max(int(np.floor(places[1] - places[0] + slack) + np.floor(places[2] - places[1] + slack)) + 1, 0)
 
 
 def find_cadence(instants: Any) -> Cadence | None:

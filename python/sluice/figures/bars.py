@@ -1,0 +1,117 @@
+"""Bars: vertical, horizontal, grouped, stacked, with errors, and histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sluice.figures.errors import error_lengths
+from sluice.figures.given import given
+from sluice.figures.scales import Scale, as_floats, plain_numbers
+from sluice.figures.series import Reading
+
+
+def read_bars(reading: Reading) -> None:
+    """Every container of bars in the axes."""
+    from matplotlib.container import BarContainer
+
+    for container in reading.axes.containers:
+        if not isinstance(container, BarContainer):
+            continue
+        patches = reading.left(container.patches)
+        reading.take(*container.patches)
+        if not patches:
+            continue
+        histogram = given(container, "hist")
+        if histogram is not None and _still_fits(patches, histogram):
+            read_histogram(reading, histogram)
+        elif getattr(container, "orientation", None) == "horizontal":
+            _read_horizontal(reading, container, patches)
+        else:
+            _read_vertical(reading, container, patches)
+
+
+def read_histogram(reading: Reading, record: dict[str, Any]) -> None:
+    """A histogram by the counts and edges that it was drawn from."""
+    edges = record["edges"]
+    centres = (edges[:-1] + edges[1:]) / 2
+    counts = plain_numbers(record["counts"])
+    baseline = None if record["baseline"] is None else plain_numbers(record["baseline"])
+    scale = reading.y if record["horizontal"] else reading.x
+    scale = Scale("linear", {}) if scale.categories else scale
+    places, bounds = scale.values(centres), scale.values(edges)
+    x, y = (counts, places) if record["horizontal"] else (places, counts)
+    reading.add("histogram", record["label"], x, y, edges=bounds, baseline=baseline)
+
+
+def read_stairs(reading: Reading) -> None:
+    """Patches of `stairs`."""
+    from matplotlib.patches import StepPatch
+
+    for patch in reading.left(reading.axes.patches):
+        if isinstance(patch, StepPatch):
+            reading.take(patch)
+            values, edges, baseline = patch.get_data()
+            edges = as_floats(edges)
+            record = {
+                "counts": values,
+                "edges": edges,
+                "baseline": None if baseline is None or not np.any(baseline) else np.broadcast_to(baseline, np.shape(values)),
+                "horizontal": patch.orientation == "horizontal",
+                "label": patch.get_label(),
+            }
+            read_histogram(reading, record)
+
+
+def read_outline_histograms(reading: Reading) -> None:
+    """Histograms drawn as one outline; their bars are no longer to be seen, but their counts were kept."""
+    for patch in reading.left(reading.axes.patches):
+        record = given(patch, "hist")
+        if record is not None:
+            reading.take(patch)
+            read_histogram(reading, record)
+
+
+def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None:
+    heights = np.array([patch.get_height() for patch in patches], dtype=float)
+    bottoms = np.array([patch.get_y() for patch in patches], dtype=float)
+    centres, plain = _centres(container, [patch.get_x() for patch in patches], [patch.get_width() for patch in patches])
+    x = reading.x.values(centres, plain)
+    y, baseline = _lengths(reading.y, heights, bottoms)
+    errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
+    reading.add("bar", container.get_label(), x, y, baseline=baseline, **errors)
+
+
+def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> None:
+    widths = np.array([patch.get_width() for patch in patches], dtype=float)
+    lefts = np.array([patch.get_x() for patch in patches], dtype=float)
+    centres, plain = _centres(container, [patch.get_y() for patch in patches], [patch.get_height() for patch in patches])
+    y = reading.y.values(centres, plain)
+    x, baseline = _lengths(reading.x, widths, lefts)
+    errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
+    reading.add("barh", container.get_label(), x, y, baseline=baseline, **errors)
+
+
+def _lengths(scale: Scale, lengths: Any, starts: Any) -> tuple[list[Any], list[Any] | None]:
+    """Bars have a length from a baseline; along a time axis they have an end instead."""
+    if scale.kind == "time":
+        return scale.values(starts + lengths), scale.values(starts)
+    return plain_numbers(lengths), plain_numbers(starts) if np.any(np.nan_to_num(starts)) else None
+
+
+def _centres(container: Any, starts: list[float], widths: list[float]) -> tuple[Any, Any]:
+    """The places of bars. The middle of a drawn bar is off by a rounding, so the place that was given is taken if it fits."""
+    drawn = np.array(starts, dtype=float) + np.array(widths, dtype=float) / 2
+    record = given(container, "bar")
+    if record is None or len(record["position"]) != len(drawn):
+        return drawn, None
+    if not np.allclose(record["position"], drawn, rtol=1e-12, atol=1e-9, equal_nan=True):
+        return drawn, None
+    plain = record["plain"]
+    return record["position"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain
+
+
+def _still_fits(patches: list[Any], record: dict[str, Any]) -> bool:
+    lengths = [patch.get_width() if record["horizontal"] else patch.get_height() for patch in patches]
+    return len(lengths) == len(record["counts"]) and np.allclose(lengths, record["counts"], equal_nan=True)

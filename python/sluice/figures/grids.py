@@ -1,0 +1,70 @@
+"""Heatmaps: images and meshes of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sluice.figures.given import given
+from sluice.figures.scales import Scale, plain_numbers
+from sluice.figures.series import Reading
+
+
+def read_images(reading: Reading) -> None:
+    """Images of numbers, with the centres of their cells; images of colours are named as unread."""
+    for image in reading.left(reading.axes.images):
+        reading.take(image)
+        values = np.ma.asarray(image.get_array())
+        if values.ndim != 2:
+            reading.cannot_read(image, "a picture of colours, no numbers")
+            continue
+        rows, columns = values.shape
+        left, right, bottom, top = image.get_extent()
+        first, last = (top, bottom) if image.origin == "upper" else (bottom, top)
+        x = _centres(np.linspace(left, right, columns + 1))
+        y = _centres(np.linspace(first, last, rows + 1))
+        _add(reading, image, x, y, values)
+
+
+def read_meshes(reading: Reading) -> None:
+    """Meshes whose columns and rows are straight."""
+    for mesh in reading.left(reading.axes.collections):
+        if not hasattr(mesh, "get_coordinates"):
+            continue
+        reading.take(mesh)
+        values = mesh.get_array()
+        corners = np.ma.filled(np.ma.asarray(mesh.get_coordinates(), dtype=float), np.nan)
+        if values is None or np.ndim(values) > 2:
+            reading.cannot_read(mesh, "a mesh of colours, no numbers")
+            continue
+        x_edges, y_edges = corners[0, :, 0], corners[:, 0, 1]
+        if not (np.allclose(corners[:, :, 0], x_edges[None, :]) and np.allclose(corners[:, :, 1], y_edges[:, None])):
+            reading.cannot_read(mesh, "a mesh whose rows and columns are not straight")
+            continue
+        shape = np.shape(values) if np.ndim(values) == 2 else (len(y_edges) - 1, len(x_edges) - 1)
+        _add_mesh(reading, mesh, x_edges, y_edges, np.ma.reshape(values, shape))
+
+
+def _add_mesh(reading: Reading, mesh: Any, x_edges: Any, y_edges: Any, values: Any) -> None:
+    record = given(mesh, "pcolormesh")
+    if record is not None and (len(record["y"]), len(record["x"])) == values.shape:
+        _add(reading, mesh, record["x"], record["y"], values)
+    elif values.shape == (len(y_edges), len(x_edges)):  # gouraud: the corners are the points
+        _add(reading, mesh, x_edges, y_edges, values)
+    else:
+        edges = [_bounds(reading.x, x_edges), _bounds(reading.y, y_edges)]
+        _add(reading, mesh, _centres(x_edges), _centres(y_edges), values, edges)
+
+
+def _add(reading: Reading, artist: Any, x: Any, y: Any, values: Any, edges: list[list[Any]] | None = None) -> None:
+    z = [plain_numbers(row) for row in values]
+    reading.add("heatmap", artist.get_label(), reading.x.values(x), reading.y.values(y), z=z, edges=edges)
+
+
+def _centres(edges: Any) -> Any:
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def _bounds(scale: Scale, edges: Any) -> list[Any]:
+    return (Scale("linear", {}) if scale.categories else scale).values(edges)

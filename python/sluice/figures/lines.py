@@ -1,0 +1,81 @@
+"""Lines, steps, stems and markers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sluice.figures.scales import plain_numbers
+from sluice.figures.series import Reading
+
+
+def read_stems(reading: Reading) -> None:
+    """The heads of `stem` are its points; stalks and base line only decorate them."""
+    from matplotlib.container import StemContainer
+
+    for container in reading.axes.containers:
+        if isinstance(container, StemContainer):
+            stalks = container.stemlines if isinstance(container.stemlines, list) else [container.stemlines]
+            reading.take(container.markerline, container.baseline, *stalks)
+            _add(reading, "scatter", container.markerline, container.get_label())
+
+
+def read_lines(reading: Reading) -> None:
+    """Every line that is data; lines across the whole axes are named as the reference lines that they are."""
+    from matplotlib.lines import AxLine
+
+    for line in reading.left(reading.axes.lines):
+        reading.take(line)
+        if isinstance(line, AxLine):
+            reading.cannot_read(line, "a reference line, no data")
+        elif not reading.is_data(line):
+            reading.cannot_read(line, _reference(reading, line))
+        elif len(line.get_xdata(orig=False)):
+            _add(reading, line_kind(line), line, line.get_label())
+
+
+def read_scatters(reading: Reading) -> None:
+    """Clouds of points; the numbers behind their colours come along, sizes are named as unread."""
+    from matplotlib.collections import PathCollection
+
+    for points in reading.left(reading.axes.collections):
+        if not isinstance(points, PathCollection) or not _is_at_data(reading, points):
+            continue
+        reading.take(points)
+        offsets = np.ma.asarray(points.get_offsets())
+        if not len(offsets):
+            continue
+        colours = points.get_array()
+        z = None if colours is None else [plain_numbers(colours)]
+        x, y = np.ma.getdata(offsets)[:, 0], offsets[:, 1]  # matplotlib masks both where one is missing
+        reading.add("scatter", points.get_label(), reading.x.values(x), reading.y.values(y), z=z)
+        if len(set(np.ravel(points.get_sizes()).tolist())) > 1:
+            reading.cannot_read(points, "the sizes of the markers")
+
+
+def line_kind(line: Any) -> str:
+    """Whether a Line2D shows a line, steps, or only its markers."""
+    if str(line.get_drawstyle()).startswith("steps"):
+        return "step"
+    return "scatter" if line.get_linestyle() in ("None", "", " ", "none") else "line"
+
+
+def _add(reading: Reading, kind: str, line: Any, label: Any) -> None:
+    x = reading.x.values(line.get_xdata(orig=False), line.get_xdata(orig=True))
+    y = reading.y.values(line.get_ydata(orig=False), line.get_ydata(orig=True))
+    reading.add(kind, label, x, y)
+    reading.lines.append((line, reading.series[-1]))
+
+
+def _is_at_data(reading: Reading, points: Any) -> bool:
+    return bool(points.get_offset_transform().contains_branch(reading.axes.transData))
+
+
+def _reference(reading: Reading, line: Any) -> str:
+    in_x, in_y = line.get_transform().contains_branch_seperately(reading.axes.transData)
+    if in_x or in_y:
+        scale, numbers = (reading.x, line.get_xdata(orig=False)) if in_x else (reading.y, line.get_ydata(orig=False))
+        value = scale.values(numbers)
+        return f"a reference line at {'x' if in_x else 'y'} = {value[0] if value else '?'}"
+    return "a line in coordinates of the picture, no data"

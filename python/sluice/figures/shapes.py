@@ -1,0 +1,99 @@
+"""Pies, boxes, violins and filled areas: shapes that do not show the numbers they were made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sluice.figures.given import given, owner
+from sluice.figures.scales import Scale, plain_numbers
+from sluice.figures.series import Reading, shown_label
+
+
+def read_pies(reading: Reading) -> None:
+    """Wedges by the values they were given, else by their share of the circle."""
+    from matplotlib.patches import Wedge
+
+    wedges = [patch for patch in reading.left(reading.axes.patches) if isinstance(patch, Wedge)]
+    reading.take(*wedges)
+    while wedges:
+        record = given(wedges[0], "pie")
+        group = [wedge for wedge in wedges if given(wedge, "pie") is record]
+        wedges = [wedge for wedge in wedges if given(wedge, "pie") is not record]
+        shares = [(wedge.theta2 - wedge.theta1) / 360 for wedge in group]
+        labels = [shown_label(wedge.get_label()) for wedge in group]
+        if record is not None and len(record["values"]) == len(group) and _same_shares(record["values"], shares):
+            values = record["values"]
+            labels = record["labels"] or labels
+        else:
+            values = shares
+        reading.add("pie", None, [label or f"slice {i + 1}" for i, label in enumerate(labels)], plain_numbers(values))
+
+
+def read_boxes(reading: Reading) -> None:
+    """Box plots and violins: five numbers each (low, lower quartile, median, upper quartile, high), outliers as z."""
+    axes = reading.axes
+    for artist in [*axes.lines, *axes.patches, *axes.collections]:
+        record = owner(artist)
+        if record is None or record["method"] not in ("bxp", "violin"):
+            continue
+        reading.take(artist)
+        if id(record) in reading.done:
+            continue
+        reading.done.add(id(record))
+        _read_box(reading, record)
+
+
+def read_areas(reading: Reading) -> None:
+    """Areas of `fill_between` and `stackplot`: y is the first edge, baseline the second."""
+    from matplotlib.collections import PolyCollection
+
+    for area in reading.left(reading.axes.collections):
+        record = given(area, "fill_between")
+        if not isinstance(area, PolyCollection) or record is None:
+            continue
+        reading.take(area)
+        if not _is_same_area(area, record):
+            reading.cannot_read(area, "the area was changed after it was drawn")
+            continue
+        plain = record["plain"]
+        x = reading.x.values(record["x"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain)
+        reading.add("area", area.get_label(), x, reading.y.values(record["y"]), baseline=reading.y.values(record["baseline"]))
+
+
+def _same_shares(values: list[float], shares: list[float]) -> bool:
+    total = sum(values) if sum(values) > 0 else 1.0
+    whole = np.allclose(np.array(values) / total, shares, atol=1e-5)
+    return bool(whole or np.allclose(values, shares, atol=1e-5))
+
+
+def _read_box(reading: Reading, record: dict[str, Any]) -> None:
+    scale = reading.y if record["horizontal"] else reading.x
+    labels = record["labels"]
+    named = [text for text in labels or [] if text]
+    if scale.categories:
+        places: list[Any] = scale.values(record["positions"])
+    elif named and len(set(named)) == len(record["positions"]):
+        places = list(labels)
+    else:
+        places = Scale("linear", {}).values(record["positions"])
+    summaries = [plain_numbers(summary) for summary in record["summaries"]]
+    outliers = None if not record["outliers"] or not any(record["outliers"]) else [plain_numbers(values) for values in record["outliers"]]
+    x, y = (summaries, places) if record["horizontal"] else (places, summaries)
+    reading.add("box" if record["method"] == "bxp" else "violin", None, x, y, z=outliers)
+
+
+def _is_same_area(area: Any, record: dict[str, Any]) -> bool:
+    """Compares the drawn extent with the extent of the record."""
+    drawn = [path.vertices for path in area.get_paths() if len(path.vertices)]
+    known = np.isfinite(record["x"]) & np.isfinite(record["y"]) & np.isfinite(record["baseline"])
+    if not drawn or not known.any():
+        return not drawn and not known.any()
+    vertices = np.concatenate(drawn)
+    values = np.concatenate([record["y"][known], record["baseline"][known]])
+    return bool(
+        vertices[:, 1].min() >= values.min() - 1e-9 * abs(values.min())
+        and vertices[:, 1].max() <= values.max() + 1e-9 * abs(values.max())
+        and np.isclose(vertices[:, 0].max(), record["x"][known].max())
+    )
