@@ -12,7 +12,7 @@ import { createGvisorLease, sentryAllowanceBytes } from "./gvisor-lease.ts";
 import { checkpointContainer, findImage, loadIntoPageCache, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
 import { toOciSpec } from "./oci-spec.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
-import { toRunscFlags } from "./runsc-flags.ts";
+import { toRunscFlags, toRunscPrefix } from "./runsc-flags.ts";
 import { startRunsc, type RunscProcess } from "./runsc-process.ts";
 import { expectFrame, toHello } from "./worker-greeting.ts";
 
@@ -36,6 +36,7 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
   const name = rootless ? "gvisor-rootless" : "gvisor";
   const images = join(cacheDirectory, "images");
   const flags = toRunscFlags({ rootless });
+  const prefix = toRunscPrefix({ rootless });
   const leases = new Set<Lease>();
   const behind = new Set<Promise<void>>();
   const prepared = new Map<string, Promise<Prepared>>();
@@ -92,7 +93,7 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
         key,
         runDirectory,
         checkpoint: async (directory) => {
-          await checkpointContainer({ runsc: runsc.path, state: runDirectory.runscState, flags, containerId: sandbox.directory.id, directory, signal: within(START_TIMEOUT_MS, lifetime.signal) }).catch((error: Error) => {
+          await checkpointContainer({ runsc: [...prefix, runsc.path], state: runDirectory.runscState, flags, containerId: sandbox.directory.id, directory, signal: within(START_TIMEOUT_MS, lifetime.signal) }).catch((error: Error) => {
             throw new CheckpointRefused(error.message);
           });
           await sandbox.process.exited;
@@ -122,7 +123,7 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
       ]);
       const command = image === null ? ["run"] : ["restore", `--image-path=${image.path}`];
       process = await startRunsc({
-        runsc: runsc.path,
+        runsc: [...prefix, runsc.path],
         state: runDirectory.runscState,
         flags,
         command: [...command, `--bundle=${directory.path}`],

@@ -87,12 +87,12 @@ export async function removeImage(image: MemoryImage): Promise<void> {
 
 /** `checkpoint` ends the container as well. No compression: it makes the files a quarter of the size and restore three times as slow. */
 export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
-  const words = [`--root=${state}`, ...flags, "checkpoint", `--image-path=${directory}`, "--compression=none", containerId];
-  await promisify(execFile)(runsc, words, { env: {}, timeout: 120_000, signal });
+  const [program, ...words] = [...runsc, `--root=${state}`, ...flags, "checkpoint", `--image-path=${directory}`, "--compression=none", containerId];
+  await promisify(execFile)(program!, words, { env: {}, timeout: 120_000, signal });
 }
 
 interface CheckpointOptions {
-  readonly runsc: string;
+  readonly runsc: readonly string[];
   readonly state: string;
   readonly flags: readonly string[];
   readonly containerId: string;

@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
+
 /**
  * The flags of every runsc command. `--directfs=false`: files are opened by the gofer, so the sandbox process itself is nobody without capabilities; restore is not
- * slower for it. `--overlay2=none`: the root is read-only, nothing has to be overlaid and no file store appears beside it. `--ignore-cgroups`: the sandbox
- * is put into a cgroup of ours before runsc starts. `--file-access=exclusive`: nobody changes a snapshot while it is used.
+ * slower for it. Without root there is no nobody to become, and the sandbox process opens files of the snapshot itself. `--overlay2=none`: the root is read-only, nothing
+ * has to be overlaid and no file store appears beside it. `--ignore-cgroups`: the sandbox is put into a cgroup of ours before runsc starts.
+ * `--file-access=exclusive`: nobody changes a snapshot while it is used.
  */
 export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
   return [
@@ -12,8 +15,16 @@ export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
     "--oci-seccomp",
     "--overlay2=none",
     "--file-access=exclusive",
-    "--directfs=false",
+    `--directfs=${rootless}`,
     "--ignore-cgroups",
-    ...(rootless ? ["--rootless"] : []),
   ];
+}
+
+/**
+ * What is put before runsc. Without root, runsc gets a user namespace in which it is root and nothing else is there: its own `--rootless` does the same,
+ * but refuses to restore. The signal at the parent's death comes last, because entering a namespace clears it; both programs are in util-linux, which every Debian has.
+ */
+export function toRunscPrefix({ rootless }: { rootless: boolean }): string[] {
+  const setpriv = "/usr/bin/setpriv";
+  return [...(rootless ? ["/usr/bin/unshare", "--user", "--map-root-user"] : []), ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : [])];
 }

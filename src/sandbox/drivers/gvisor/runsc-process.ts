@@ -1,11 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import { readStartTime } from "../../host-process.ts";
 import { killAll, listProcessTree } from "../../process-tree.ts";
 
 /** An attached `runsc run` or `runsc restore`: its standard input and output are the worker's. It and all it started end with this process. */
@@ -33,7 +31,7 @@ export interface RunscExit {
 }
 
 export interface RunscCommand {
-  readonly runsc: string;
+  readonly runsc: readonly string[];
   /** Directory of runsc's records. */
   readonly state: string;
   readonly flags: readonly string[];
@@ -48,7 +46,7 @@ const STDERR_BYTES = 8 * 1024;
 
 export async function startRunsc({ runsc, state, flags, command, containerId, cgroup }: RunscCommand): Promise<RunscProcess> {
   const joinPaths = cgroup?.joinPaths ?? [];
-  const words = [...dieWithParent(), runsc, `--root=${state}`, ...flags, ...command, containerId];
+  const words = [...runsc, `--root=${state}`, ...flags, ...command, containerId];
   const child = spawn("/bin/sh", ["-c", JOIN_AND_EXEC, "sh", String(joinPaths.length), ...joinPaths, ...words], {
     stdio: ["pipe", "pipe", "pipe"],
     detached: true, // a terminal's Ctrl-C is the host's to handle, not the sandbox's
@@ -101,11 +99,6 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, preferAsMemoryVictim, kill, removeState };
 }
 
-/** From util-linux, which every Debian has; the reaper does the same work, a little later. */
-function dieWithParent(): string[] {
-  return existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL"] : [];
-}
-
 function collectStderr(child: ChildProcess): () => string {
   let head = "";
   let tail = "";
@@ -117,8 +110,4 @@ function collectStderr(child: ChildProcess): () => string {
   });
   child.stderr!.on("error", () => {});
   return () => head + tail;
-}
-
-export function isRunning(pid: number): boolean {
-  return readStartTime(pid) !== null;
 }
