@@ -35,6 +35,19 @@ class CellLimits:
     artifact_bytes: int
 
 
+class ArtifactsNotAsDeclared(Exception):
+    """What the cell gave out is not what the call declared; nothing of it counts."""
+
+    def __init__(self, declared: set[str], emitted: set[str]) -> None:
+        def words(kinds: set[str]) -> str:
+            return " and ".join(sorted(kinds)) or "no artifact"
+
+        how = {"image": "save_figure(alt)", "chart": "render_chart(spec, data)"}
+        missing = [how.get(kind, kind) for kind in sorted(declared - emitted)]
+        todo = f" Call {' and '.join(missing)}." if missing else " Declare what is emitted, or do not emit it."
+        super().__init__(f"the call declared {words(declared)} and emitted {words(emitted)}.{todo}")
+
+
 def main(connection_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
     """Serve the monitor until it goes away."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
@@ -166,7 +179,10 @@ class CellProcess:
         said = header["limits"]
         limits = CellLimits(said["resultBytes"], said["artifacts"], said["artifactBytes"])
 
+        kinds: set[str] = set()
+
         def emit(kind: str, details: dict[str, Any], body: bytes) -> None:
+            kinds.add(kind)
             self.connection.send({"type": "artifact", "cell": number, "kind": kind, **details}, body)
 
         threads_before = set(threading.enumerate())
@@ -178,6 +194,8 @@ class CellProcess:
             value, has_value = self._execute(code, f"<cell {number}>")
             sys.stdout.flush()
             finished = report.finish(value, has_value)
+            if header.get("expect") is not None and kinds != set(header["expect"]):
+                raise ArtifactsNotAsDeclared(declared=set(header["expect"]), emitted=kinds)
             result, answer["diagnostics"] = finished.result_json, finished.diagnostics
         except BaseException as error:
             if os.getpid() != owner:
@@ -234,6 +252,8 @@ def _failure(error: BaseException, filename: str) -> Header:
     if isinstance(error, sluice.OutputLimitError):
         limit = {"name": error.name, "allowed": error.allowed, "seen": error.seen}
         return {"status": "output_limit", "error": {**traceback_text.describe(error, filename), "limit": limit}}
+    if isinstance(error, ArtifactsNotAsDeclared):
+        return {"status": "contract_violation", "error": {"type": "ArtifactsNotAsDeclared", "message": str(error)}}
     status = "memory_error" if isinstance(error, MemoryError) else "python_error"
     return {"status": status, "error": traceback_text.describe(error, filename)}
 

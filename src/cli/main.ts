@@ -1,0 +1,77 @@
+import { NoSandboxError, SluiceError, UsageError } from "../errors/sluice-error.ts";
+import { doctorCommand, doctorUsage } from "./commands/doctor.ts";
+import { prepareCommand } from "./commands/prepare.ts";
+import { runCommand, runUsage } from "./commands/run.ts";
+import { snapshotCommand, snapshotUsage } from "./commands/snapshot.ts";
+
+const usage = `sluice: sandboxed Python for AI agents
+
+  sluice run SCRIPT.py      run one cell in a sandbox (sluice run --help)
+  sluice doctor             which sandboxes work here, and what they were seen to enforce
+  sluice snapshot           build, show or verify the Python root file system
+  sluice prepare            make the memory image, so that the first run is quick
+`;
+
+type Command = (args: string[], signal: AbortSignal) => Promise<number>;
+
+const commands: Readonly<Record<string, { run: Command; usage: string }>> = {
+  run: { run: runCommand, usage: runUsage },
+  doctor: { run: doctorCommand, usage: doctorUsage },
+  snapshot: { run: snapshotCommand, usage: snapshotUsage },
+  prepare: { run: prepareCommand, usage: "Usage: sluice prepare\n" },
+};
+
+/** Exit status: 0 ok, 1 a failed cell or check, 2 wrong usage, 3 no sandbox, 130 interrupted. */
+async function main([name, ...args]: string[]): Promise<number> {
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    (name === undefined ? process.stderr : process.stdout).write(usage);
+    return name === undefined ? 2 : 0;
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) {
+    process.stderr.write(`sluice: there is no command ${JSON.stringify(name)}.\n\n${usage}`);
+    return 2;
+  }
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(command.usage);
+    return 0;
+  }
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort(new Interrupted(signal)));
+  try {
+    return await command.run(args, stop.signal);
+  } catch (error) {
+    return explain(error, name);
+  }
+}
+
+class Interrupted extends Error {
+  constructor(signal: string) {
+    super(`interrupted by ${signal}`);
+  }
+}
+
+/** The one printer of errors. */
+function explain(error: unknown, command: string): number {
+  if (error instanceof Interrupted) {
+    process.stderr.write("sluice: interrupted; the cell was ended and nothing is left behind.\n");
+    return 130;
+  }
+  if (!(error instanceof SluiceError)) {
+    if (isParseArgsError(error)) {
+      process.stderr.write(`sluice: ${error.message}\n\n${commands[command]?.usage ?? ""}`);
+      return 2;
+    }
+    process.stderr.write(`sluice: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    return 1;
+  }
+  process.stderr.write(`sluice: ${error.message}\n${error.hint ? `  ${error.hint}\n` : ""}`);
+  if (error instanceof UsageError) return 2;
+  return error instanceof NoSandboxError ? 3 : 1;
+}
+
+function isParseArgsError(error: unknown): error is Error {
+  return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+}
+
+process.exitCode = await main(process.argv.slice(2));

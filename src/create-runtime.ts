@@ -1,0 +1,125 @@
+import os from "node:os";
+import { NoSandboxError } from "./errors/sluice-error.ts";
+import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
+import { openSession, type Session } from "./interpreter/open-session.ts";
+import type { DriverName, SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
+import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
+import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
+import { createGate, type Gate } from "./sandbox/gate.ts";
+import { defaultLimits } from "./sandbox/limits.ts";
+import { createSandboxPool, type SandboxPool } from "./sandbox/pool.ts";
+import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
+import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
+
+export interface RuntimeOptions {
+  readonly cacheDirectory: string;
+  readonly driver?: DriverName | "auto";
+  readonly limits?: SandboxLimits;
+  /** Warm sandboxes kept ready; 0 is allowed. */
+  readonly poolSize?: number;
+  /** All sandboxes together, warm ones included. Default: what fits three quarters of the machine's memory. */
+  readonly maxSandboxes?: number;
+  readonly queueDeadlineMs?: number;
+}
+
+/** Everything a caller needs to run cells, and the only place where its parts meet. Nothing is started before it is asked for. */
+export interface Runtime extends AsyncDisposable {
+  readonly limits: SandboxLimits;
+  readonly gate: Gate;
+  /** The snapshot for this version of the worker. Rejects with what to do when it is missing. */
+  snapshot(): Promise<SnapshotInfo>;
+  /** The driver in use, chosen on the first call. */
+  driver(signal?: AbortSignal): Promise<SandboxDriver>;
+  drivers(): Promise<readonly SandboxDriver[]>;
+  /** Every driver, tried anew. */
+  examineDrivers(signal?: AbortSignal): Promise<DriverReport[]>;
+  pool(signal?: AbortSignal): Promise<SandboxPool>;
+  openSession(options?: { limits?: SandboxLimits; signal?: AbortSignal }): Promise<Session>;
+  close(): Promise<void>;
+}
+
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const { cacheDirectory, driver: wanted = "auto", limits = defaultLimits, poolSize = 1, queueDeadlineMs = 60_000 } = options;
+  const gate = createGate({ places: options.maxSandboxes ?? placesFor(limits), deadlineMs: queueDeadlineMs });
+  const sessions = new Set<Session>();
+  const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
+  const runDirectory = once(() => openRunDirectory());
+  const drivers = once(async () => createDrivers(cacheDirectory, await runDirectory()));
+  const driver = once(async (signal?: AbortSignal) =>
+    chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory, signal }),
+  );
+  const pool = once(async (signal?: AbortSignal) =>
+    createSandboxPool({ driver: await driver(signal), snapshot: await snapshot(), limits, size: poolSize, gate }),
+  );
+
+  async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
+    const reports: DriverReport[] = [];
+    for (const one of await drivers()) reports.push(await examine({ driver: one, snapshot: await snapshot(), cacheDirectory, fresh: true, signal }));
+    return reports;
+  }
+
+  async function open({ limits: own = limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal } = {}): Promise<Session> {
+    const source = await pool(signal);
+    const session = openSession({ rollback: source.driver.rollback, limits: own, take: (abort) => source.take({ limits: own, signal: abort }) });
+    const close = async (): Promise<void> => {
+      sessions.delete(tracked);
+      await session.close();
+    };
+    const tracked: Session = { ...session, close, [Symbol.asyncDispose]: close };
+    sessions.add(tracked);
+    return tracked;
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...sessions].map((session) => session.close()));
+    await (await pool.started())?.[Symbol.asyncDispose]();
+    for (const one of (await drivers.started()) ?? []) await one[Symbol.asyncDispose]();
+    await (await runDirectory.started())?.[Symbol.asyncDispose]();
+  }
+
+  return { limits, gate, snapshot, driver, drivers, examineDrivers, pool, openSession: open, close, [Symbol.asyncDispose]: close };
+}
+
+/** Strongest first. */
+function createDrivers(cacheDirectory: string, runDirectory: RunDirectory): SandboxDriver[] {
+  const root = process.getuid?.() === 0;
+  return [
+    ...(root ? [createGvisorDriver({ cacheDirectory, runDirectory })] : []),
+    createGvisorDriver({ cacheDirectory, runDirectory, rootless: true }),
+    createBubblewrapDriver({ runDirectory }),
+  ];
+}
+
+function placesFor({ memoryBytes }: SandboxLimits): number {
+  return Math.max(2, Math.floor((0.75 * os.totalmem()) / memoryBytes));
+}
+
+function snapshotMissing(): never {
+  throw new NoSandboxError({
+    code: "SNAPSHOT_MISSING",
+    message: "There is no snapshot for this version of Sluice in the cache.",
+    hint: "Run `npm run setup`, or `sluice snapshot build`.",
+  });
+}
+
+interface Once<Args extends unknown[], T> {
+  (...args: Args): Promise<T>;
+  /** What was made, if it was asked for and came about. */
+  started(): Promise<T | null>;
+}
+
+/** Made on the first call and kept; a failure is forgotten, so that the next call tries again. */
+function once<Args extends unknown[], T>(make: (...args: Args) => Promise<T>): Once<Args, T> {
+  let made: Promise<T> | null = null;
+  const get = (...args: Args): Promise<T> => {
+    if (made === null) {
+      const attempt = make(...args);
+      made = attempt;
+      attempt.catch(() => {
+        if (made === attempt) made = null;
+      });
+    }
+    return made;
+  };
+  return Object.assign(get, { started: async () => (made === null ? null : await made.catch(() => null)) });
+}

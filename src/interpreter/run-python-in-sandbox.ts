@@ -1,0 +1,70 @@
+import { SluiceError } from "../errors/sluice-error.ts";
+import type { CellOutcome } from "../protocol/outcome.ts";
+import type { CellRequest, Session } from "./open-session.ts";
+import { formatProbe, type ProbeSink, type ProbeValue } from "./probe.ts";
+
+export interface PythonCall extends CellRequest {
+  readonly session: Session;
+  readonly turnId: string;
+  /** Aliases and bytes bound for this call; they are named in the probes. */
+  readonly inputAliasCount: number;
+  readonly inputsBytes: number;
+  readonly onProbe: ProbeSink;
+}
+
+const SOURCE = "python-sandbox-latency-probe";
+
+/** Runs one cell and leaves its probes: one line when it starts, one when it ends, however it ends. */
+export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome> {
+  const { session, turnId, inputAliasCount, inputsBytes, onProbe, ...request } = call;
+  const probe = (event: string, fields: Record<string, ProbeValue>): void => onProbe(formatProbe(SOURCE, event, { turnId, ...fields }));
+  let sandboxId: string | undefined;
+  let outcome: CellOutcome;
+  try {
+    outcome = await session.run({
+      ...request,
+      onStart: (sandbox) => {
+        sandboxId = sandbox.id;
+        probe("python_call_start", { inputsBytes, codeBytes: Buffer.byteLength(request.code), inputAliasCount, sandboxId });
+        request.onStart?.(sandbox);
+      },
+    });
+  } catch (error) {
+    const aborted = request.signal?.aborted === true;
+    const code = error instanceof SluiceError ? error.code : "UNEXPECTED";
+    probe("python_call_failure", {
+      stage: sandboxId === undefined ? "start" : "run",
+      status: aborted ? "aborted" : code,
+      sandboxId,
+      error: error instanceof Error ? error.message : String(error),
+    });
+    throw error;
+  }
+  const shared = {
+    sandboxId: outcome.sandbox.id,
+    driver: outcome.sandbox.driver,
+    start: outcome.sandbox.start,
+    ...outcome.timing,
+    peakMemoryBytes: outcome.usage.peakMemoryBytes,
+    cpuMs: outcome.usage.cpuMs,
+  };
+  if (outcome.status === "ok") {
+    const count = (kind: string): number => outcome.artifacts.filter((artifact) => artifact.kind === kind).length;
+    probe("python_call_success", {
+      stdoutChars: outcome.stdout.length,
+      artifactCount: outcome.artifacts.length,
+      imageCount: count("image"),
+      chartCount: count("chart"),
+      ...shared,
+    });
+  } else {
+    probe("python_call_failure", {
+      stage: "run",
+      status: outcome.status,
+      exitCode: outcome.exitCode ?? null,
+      error: `${outcome.error?.type ?? "Error"}: ${outcome.error?.message ?? ""}`.slice(0, 500),
+      ...shared,
+    });
+  }
+  return outcome;
+}

@@ -1,0 +1,73 @@
+import { NoSandboxError } from "../errors/sluice-error.ts";
+
+/** Bounds all sandboxes of a runtime together, of every driver, pooled ones included. */
+export interface Gate {
+  readonly places: number;
+  readonly taken: number;
+  readonly waiting: number;
+  /** Waits in line until a place is free; rejects when the queue's deadline passes. The returned function gives the place back, once. */
+  enter(signal?: AbortSignal): Promise<() => void>;
+  /** A place if one is free and nobody waits for it, else null. */
+  tryEnter(): (() => void) | null;
+}
+
+export function createGate({ places, deadlineMs }: { places: number; deadlineMs: number }): Gate {
+  const line: (() => void)[] = [];
+  let taken = 0;
+
+  function place(): () => void {
+    taken += 1;
+    let given = false;
+    return () => {
+      if (given) return;
+      given = true;
+      taken -= 1;
+      line.shift()?.();
+    };
+  }
+
+  async function enter(signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    if (taken < places && line.length === 0) return place();
+    const { promise, resolve, reject } = Promise.withResolvers<() => void>();
+    const go = (): void => resolve(place());
+    line.push(go);
+    const leave = (error: unknown): void => {
+      const at = line.indexOf(go);
+      if (at >= 0) {
+        line.splice(at, 1);
+        reject(error);
+      }
+    };
+    const timer = setTimeout(() => leave(queueTooLong(places, deadlineMs)), deadlineMs);
+    const abort = (): void => leave(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  return {
+    places,
+    get taken() {
+      return taken;
+    },
+    get waiting() {
+      return line.length;
+    },
+    enter,
+    tryEnter: () => (taken < places && line.length === 0 ? place() : null),
+  };
+}
+
+function queueTooLong(places: number, deadlineMs: number): NoSandboxError {
+  return new NoSandboxError({
+    code: "SANDBOX_QUEUE_TIMEOUT",
+    message: `No sandbox became free within ${deadlineMs / 1000} s: all ${places} are in use.`,
+    hint: "Try again later, or raise maxSandboxes if the machine has the memory.",
+    details: { maxSandboxes: places, deadlineMs },
+  });
+}

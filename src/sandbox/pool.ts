@@ -1,0 +1,153 @@
+import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "./contract.ts";
+import type { Gate } from "./gate.ts";
+
+/** A lease as a caller gets it: `start` says where it came from. It is the caller's to close; it never comes back to the pool. */
+export interface TakenLease {
+  readonly lease: Lease;
+  readonly start: "pool" | Lease["start"];
+}
+
+export interface SandboxPool extends AsyncDisposable {
+  readonly driver: SandboxDriver;
+  readonly warm: number;
+  take(options: { limits?: SandboxLimits; signal?: AbortSignal | undefined }): Promise<TakenLease>;
+  /** Resolves when the pool is as full as it can be now; for benches and tests. */
+  filled(): Promise<void>;
+}
+
+export interface PoolOptions {
+  readonly driver: SandboxDriver;
+  readonly snapshot: Snapshot;
+  readonly limits: SandboxLimits;
+  /** How many warm sandboxes wait; 0 is allowed. */
+  readonly size: number;
+  readonly gate: Gate;
+}
+
+/** A warm sandbox is replaced after this time, so that none waits for ever. */
+const MAX_IDLE_MS = 10 * 60_000;
+const RETRY_MS = 5_000;
+
+/** Keeps sandboxes ready. A first call takes a warm one; the pool refills behind it. */
+export function createSandboxPool({ driver, snapshot, limits, size, gate }: PoolOptions): SandboxPool {
+  const waiting: Lease[] = [];
+  const ending = new AbortController();
+  let filling: Promise<void> | null = null;
+  let retry: NodeJS.Timeout | undefined;
+
+  async function open(wanted: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
+    try {
+      const lease = await driver.open({ snapshot, limits: wanted, networkPolicy: "deny-all", ...(signal && { signal }) });
+      void lease.died.then(release);
+      return lease;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async function take({ limits: wanted = limits, signal }: Parameters<SandboxPool["take"]>[0]): Promise<TakenLease> {
+    signal?.throwIfAborted();
+    const warm = sameLimits(wanted, limits) ? waiting.shift() : undefined;
+    if (warm !== undefined) {
+      refill();
+      return { lease: warm, start: "pool" };
+    }
+    if (gate.taken >= gate.places && waiting.length > 0) await waiting.shift()!.close(); // of other limits, in the way of a caller
+    const release = await gate.enter(signal);
+    const lease = await open(wanted, release, signal);
+    refill();
+    return { lease, start: lease.start };
+  }
+
+  /** Started behind a caller's back, so it never throws; what is wrong shows when a caller opens one itself. */
+  function refill(): void {
+    if (filling !== null || ending.signal.aborted || waiting.length >= size) return;
+    filling = fill().finally(() => {
+      filling = null;
+    });
+  }
+
+  async function fill(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve)); // let the caller's own work go first
+    while (waiting.length < size && !ending.signal.aborted) {
+      const release = gate.tryEnter();
+      if (release === null) return;
+      try {
+        keep(await warmUp(await open(limits, release, ending.signal)));
+      } catch {
+        retry ??= setTimeout(() => {
+          retry = undefined;
+          refill();
+        }, RETRY_MS).unref();
+        return;
+      }
+    }
+  }
+
+  function keep(lease: Lease): void {
+    if (ending.signal.aborted) {
+      void lease.close();
+      return;
+    }
+    waiting.push(lease);
+    const drop = (): void => {
+      const at = waiting.indexOf(lease);
+      if (at >= 0) waiting.splice(at, 1);
+    };
+    const old = setTimeout(() => {
+      if (waiting.includes(lease)) {
+        drop();
+        void lease.close();
+        refill();
+      }
+    }, MAX_IDLE_MS).unref();
+    void lease.died.then(() => {
+      clearTimeout(old);
+      if (waiting.includes(lease)) {
+        drop();
+        refill();
+      }
+    });
+  }
+
+  async function dispose(): Promise<void> {
+    ending.abort(new Error("the pool is closing"));
+    clearTimeout(retry);
+    await filling;
+    await Promise.all(waiting.splice(0).map((lease) => lease.close()));
+  }
+
+  refill();
+  return {
+    driver,
+    get warm() {
+      return waiting.length;
+    },
+    take,
+    filled: async () => {
+      refill();
+      await filling;
+    },
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** After a restore memory pages are touched for the first time; do it while nobody waits. */
+async function warmUp(lease: Lease): Promise<Lease> {
+  if (lease.start !== "restored") return lease;
+  await lease.channel.send({ type: "warm" });
+  const frame = await lease.channel.receive();
+  if (frame?.header.type === "warmed") return lease;
+  await lease.close();
+  throw new Error("the sandbox did not warm up");
+}
+
+function sameLimits(a: SandboxLimits, b: SandboxLimits): boolean {
+  return a === b || (Object.keys(a) as (keyof SandboxLimits)[]).every((name) => isHostSide(name) || a[name] === b[name]);
+}
+
+/** Limits that are applied per cell by the host, not when a sandbox is opened. */
+function isHostSide(name: keyof SandboxLimits): boolean {
+  return name !== "memoryBytes" && name !== "processes" && name !== "scratchBytes" && name !== "openFiles" && name !== "inputBytes";
+}
