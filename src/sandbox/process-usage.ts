@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import type { Usage } from "./contract.ts";
 
 /**
- * Measures, and where there is no cgroup also limits, the memory of a set of processes by walking /proc. Coarser than a cgroup: what is allocated
- * and freed between two looks is not seen, and a process that allocates very fast can be over the limit for one interval.
+ * Measures and limits the memory of a sandbox where there is no cgroup, by looking at it from outside. Coarser than a cgroup: what is allocated
+ * and freed between two looks is not seen, and a sandbox that allocates very fast can be over its limit for one interval.
  */
 export interface ProcessMeter {
   usage(): Promise<Usage>;
@@ -12,39 +12,50 @@ export interface ProcessMeter {
 }
 
 export interface ProcessMeterOptions {
-  /** The processes of the sandbox, now. */
-  readonly list: () => Promise<readonly number[]>;
+  /** Bytes in use now. Called at every look, so it has to be cheap. */
+  readonly measureMemory: () => Promise<number>;
+  /** The processes of the sandbox, now; for processor time. */
+  readonly listProcesses: () => Promise<readonly number[]>;
   readonly memoryBytes: number;
   readonly intervalMs?: number;
-  /** Called once, when the sum is over the limit. It has to end the sandbox. */
+  /** Called once, when the sandbox is over its limit. It has to end it. */
   readonly onOverLimit: (seenBytes: number) => void;
 }
 
-export function startProcessMeter({ list, memoryBytes, intervalMs = 50, onOverLimit }: ProcessMeterOptions): ProcessMeter {
+/** Processor time is looked at more rarely than memory: only what a process used after the last look is lost when it ends. */
+const LOOKS_PER_CPU_LOOK = 10;
+
+export function startProcessMeter({ measureMemory, listProcesses, memoryBytes, intervalMs = 25, onOverLimit }: ProcessMeterOptions): ProcessMeter {
   const cpuByPid = new Map<number, number>();
-  let peak = 0;
-  let kills = 0;
+  let peakMemoryBytes = 0;
+  let memoryKills = 0;
+  let looks = 0;
   let looking: Promise<void> | null = null;
 
   async function look(): Promise<void> {
-    let sum = 0;
-    for (const pid of await list()) {
-      sum += await readMemoryBytes(pid);
+    const seen = await measureMemory();
+    peakMemoryBytes = Math.max(peakMemoryBytes, seen);
+    if (seen > memoryBytes && memoryKills === 0) {
+      memoryKills = 1;
+      onOverLimit(seen);
+    }
+    if (looks++ % LOOKS_PER_CPU_LOOK === 0) await lookAtCpu();
+  }
+
+  async function lookAtCpu(): Promise<void> {
+    for (const pid of await listProcesses()) {
       const cpuMs = await readCpuMs(pid);
       if (cpuMs !== null) cpuByPid.set(pid, cpuMs);
-    }
-    peak = Math.max(peak, sum);
-    if (sum > memoryBytes && kills === 0) {
-      kills = 1;
-      onOverLimit(sum);
     }
   }
 
   /** One look at a time; a slow one is shared, not piled up. */
   function lookOnce(): Promise<void> {
-    looking ??= look().finally(() => {
-      looking = null;
-    });
+    looking ??= look()
+      .catch(() => {})
+      .finally(() => {
+        looking = null;
+      });
     return looking;
   }
 
@@ -54,11 +65,12 @@ export function startProcessMeter({ list, memoryBytes, intervalMs = 50, onOverLi
   return {
     async usage() {
       await lookOnce();
-      return { peakMemoryBytes: peak, cpuMs: [...cpuByPid.values()].reduce((sum, ms) => sum + ms, 0), memoryKills: kills };
+      await lookAtCpu();
+      return { peakMemoryBytes, cpuMs: [...cpuByPid.values()].reduce((sum, ms) => sum + ms, 0), memoryKills };
     },
     async resetPeak() {
       await looking;
-      peak = 0;
+      peakMemoryBytes = 0;
       await lookOnce();
     },
     stop() {
@@ -67,13 +79,10 @@ export function startProcessMeter({ list, memoryBytes, intervalMs = 50, onOverLi
   };
 }
 
-/** Proportional: a page that n processes share counts for 1/n in each. 0 for a process that is gone. */
-export async function readMemoryBytes(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${pid}/smaps_rollup`, "latin1").catch(() => null);
-  const kilobytes = text === null ? null : /^Pss:\s+(\d+) kB/m.exec(text)?.[1];
-  if (kilobytes !== null && kilobytes !== undefined) return Number(kilobytes) * 1024;
-  const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => ""); // a process of another user: resident memory is all that may be seen
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
+/** Memory that only this process has. 0 for one that is gone. */
+export async function readPrivateBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
+  return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
 /** User and system time of the process and of its children that were waited for. */

@@ -28,7 +28,8 @@ export function createGvisorLease({ driver, start, limits, directory, cgroup, pr
 
   function watchProcesses(): ProcessMeter {
     return startProcessMeter({
-      list: () => process.listProcesses(),
+      measureMemory: () => process.measureMemory(),
+      listProcesses: () => process.listProcesses(),
       memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
       onOverLimit: () => {
         memoryKilled = true;

@@ -40,7 +40,7 @@ function toNotes({ runsc, rootless, cgroups, coldReason }: { runsc: Runsc; rootl
   if (runsc.releasedAt !== null && Date.now() - runsc.releasedAt.getTime() > OLD_AFTER_DAYS * 86_400_000) {
     notes.push(`This runsc is old (${describeAge(runsc)}); fixes made since are missing. A newer one on PATH is used instead.`);
   }
-  if (!cgroups.available) notes.push(`No cgroup limits: ${cgroups.reason} Memory is watched from outside every 50 ms instead; the number of processes is limited inside the sandbox only.`);
+  if (!cgroups.available) notes.push(`No cgroup limits: ${cgroups.reason} Memory is watched from outside every 25 ms instead; the number of processes is limited inside the sandbox only.`);
   if (rootless) notes.push("Rootless: the processes of gVisor run as the user that started Sluice, not as nobody, so a break-out would have that user's rights.");
   if (coldReason !== null) notes.push(`Checkpoints do not work here, so each sandbox imports the stack anew: ${coldReason}`);
   return notes;

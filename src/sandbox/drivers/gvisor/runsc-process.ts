@@ -1,9 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readdirSync, readlinkSync } from "node:fs";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
+import { readPrivateBytes } from "../../process-usage.ts";
 import { killAll, listProcessTree } from "../../process-tree.ts";
 
 /** An attached `runsc run` or `runsc restore`: its standard input and output are the worker's. It and all it started end with this process. */
@@ -15,8 +17,9 @@ export interface RunscProcess {
   stderr(): string;
   /** Settles when runsc itself is gone; never rejects. */
   readonly exited: Promise<RunscExit>;
-  /** Processes of the sandbox, for metering where there is no cgroup. */
   listProcesses(): Promise<number[]>;
+  /** What the sandbox holds now, for hosts without cgroups. */
+  measureMemory(): Promise<number>;
   /** Makes the kernel take the whole sandbox when memory runs out, not one of its stubs, after which the rest would hang. */
   preferAsMemoryVictim(): Promise<void>;
   /** SIGKILL to everything. Resolves when nothing of it can run. */
@@ -61,6 +64,7 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   const readStderr = collectStderr(child);
   const pid = child.pid!;
   const seen = new Set<number>([pid]);
+  let memoryFile: string | null = null;
 
   async function readState(): Promise<{ sandbox?: { pid?: number }; goferPid?: number }> {
     const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8").catch(() => "{}");
@@ -75,6 +79,19 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
     const tree = await listProcessTree([...seen]);
     for (const found of tree) seen.add(found);
     return [...new Set(tree)];
+  }
+
+  /**
+   * All memory of the sandboxed processes, and its files in memory, is one memfd of the sentry. Adding up what is mapped would miss most of it: the sentry
+   * unmaps a process that waits.
+   */
+  async function measureMemory(): Promise<number> {
+    const { sandbox, goferPid } = await readState();
+    if (sandbox?.pid === undefined) return 0;
+    memoryFile ??= findMemoryFile(sandbox.pid);
+    const held = memoryFile === null ? null : await stat(memoryFile).catch(() => null);
+    const own = await Promise.all([pid, sandbox.pid, goferPid ?? 0].map(readPrivateBytes));
+    return own.reduce((sum, bytes) => sum + bytes, held === null ? 0 : held.blocks * 512);
   }
 
   async function preferAsMemoryVictim(): Promise<void> {
@@ -96,7 +113,7 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
     }
   }
 
-  return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, preferAsMemoryVictim, kill, removeState };
+  return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, measureMemory, preferAsMemoryVictim, kill, removeState };
 }
 
 function collectStderr(child: ChildProcess): () => string {
@@ -110,4 +127,17 @@ function collectStderr(child: ChildProcess): () => string {
   });
   child.stderr!.on("error", () => {});
   return () => head + tail;
+}
+
+/** Hundreds of descriptors, a microsecond each; asynchronous calls would cost more than a hundred times that. */
+function findMemoryFile(sentry: number): string | null {
+  const directory = `/proc/${sentry}/fd`;
+  try {
+    for (const name of readdirSync(directory)) {
+      if (readlinkSync(join(directory, name)).startsWith("/memfd:runsc-memory")) return join(directory, name);
+    }
+  } catch {
+    // gone already
+  }
+  return null;
 }
