@@ -32,14 +32,17 @@ async function lock(name: string): Promise<void> {
       const key = wheel.metadata.name.toLowerCase().replaceAll(/[-_.]+/g, "-");
       if (inSnapshot.has(key)) continue;
       const entry = locked.get(key) ?? { version: wheel.metadata.version, hashes: new Set() };
-      if (entry.version !== wheel.metadata.version) throw new Error(`${key}: ${entry.version} and ${wheel.metadata.version} for different machines`);
+      if (entry.version !== wheel.metadata.version)
+        throw new Error(`${key}: ${entry.version} and ${wheel.metadata.version} for different machines`);
       entry.hashes.add(wheel.download_info.archive_info.hashes.sha256);
       locked.set(key, entry);
     }
   }
-  const lines = [...locked].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, { version, hashes }]) =>
-    [`${key}==${version}`, ...[...hashes].sort().map((hash) => `    --hash=sha256:${hash}`)].join(" \\\n"),
-  );
+  const lines = [...locked]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, { version, hashes }]) =>
+      [`${key}==${version}`, ...[...hashes].sort().map((hash) => `    --hash=sha256:${hash}`)].join(" \\\n"),
+    );
   await writeFile(path.join(python, `${name}.lock`), `# Made by \`npm run lock\` from ${name}.in.\n${lines.join("\n")}\n`);
   process.stdout.write(`${name}.lock: ${locked.size} packages\n`);
 }
@@ -52,8 +55,25 @@ async function resolve(name: string, machine: string): Promise<PipReport> {
     // The constraint keeps the test tools on the very versions that the snapshot has.
     const constraint = name === "requirements" ? [] : ["--constraint", await constraints(directory)];
     await promisify(execFile)("python3", [
-      "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--report", report, "--target", path.join(directory, "target"),
-      "--python-version", recipe.python, "--implementation", "cp", "--only-binary=:all:", ...platforms, ...constraint, "-r", path.join(python, `${name}.in`),
+      "-m",
+      "pip",
+      "install",
+      "--dry-run",
+      "--ignore-installed",
+      "--quiet",
+      "--report",
+      report,
+      "--target",
+      path.join(directory, "target"),
+      "--python-version",
+      recipe.python,
+      "--implementation",
+      "cp",
+      "--only-binary=:all:",
+      ...platforms,
+      ...constraint,
+      "-r",
+      path.join(python, `${name}.in`),
     ]);
     return JSON.parse(await readFile(report, "utf8")) as PipReport;
   } finally {

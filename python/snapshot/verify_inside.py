@@ -5,6 +5,7 @@ import importlib.metadata
 import importlib.util
 import io
 import json
+import logging
 import os
 import pathlib
 import shutil
@@ -110,6 +111,8 @@ def fonts() -> str:
     """A figure with every script has no missing glyph, with the defaults."""
     import matplotlib.pyplot as plt
 
+    logged = io.StringIO()
+    logging.getLogger("matplotlib").addHandler(logging.StreamHandler(logged))
     figure = plt.figure()
     for index, text in enumerate(SAMPLES.values()):
         figure.text(0.1, 0.1 * index, text)
@@ -117,7 +120,7 @@ def fonts() -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.savefig(io.BytesIO(), format="png")
-    missing = [str(warning.message) for warning in caught]
+    missing = [*(str(warning.message) for warning in caught), *logged.getvalue().splitlines()]
     if missing:
         raise CheckFailedError(missing[0])
     return ", ".join(SAMPLES)

@@ -5,6 +5,7 @@ import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.
 import { diskBytes } from "./disk-bytes.ts";
 import { formatFileList, listFiles, sha256 } from "./file-list.ts";
 import { installWheels } from "./install-wheels.ts";
+import { finishScript, lockFile } from "./layer-inputs.ts";
 import type { LayerManifest } from "./manifest.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { recipe, type SnapshotSource } from "./recipe.ts";
@@ -15,17 +16,16 @@ import { packagesPath } from "./worker-code.ts";
 interface LayerOptions {
   /** An empty directory; it holds `rootfs/`, `layer.json` and `files.txt` at the end. */
   readonly directory: string;
-  readonly lockFile: string;
   readonly inputsHash: string;
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
 }
 
 /** Everything of a snapshot but our own code. */
-export async function buildLayer({ directory, lockFile, inputsHash, onProgress, signal }: LayerOptions): Promise<LayerManifest> {
+export async function buildLayer({ directory, inputsHash, onProgress, signal }: LayerOptions): Promise<LayerManifest> {
   const rootfs = path.join(directory, "rootfs");
   const packages = path.join(directory, "packages");
-  const source = await bringWheels({ lockFile, packages, onProgress, signal });
+  const source = await bringWheels({ packages, onProgress, signal });
   const debian = await runStep("Debian packages", onProgress, async (say) => {
     const names = [...recipe.debianPackages, ...(source === "debian" ? recipe.debianLibraries : [])];
     const archives = await downloadDebianPackages({ names, directory, onLine: say, signal });
@@ -41,7 +41,9 @@ export async function buildLayer({ directory, lockFile, inputsHash, onProgress, 
     await runProgram({ program: "/sbin/ldconfig", args: ["-r", rootfs], signal });
     return { value: undefined };
   });
-  const contents = await runStep("Compile Python and build the font cache", onProgress, async () => ({ value: await finishInside(rootfs, signal) }));
+  const contents = await runStep("Compile Python and build the font cache", onProgress, async () => ({
+    value: await finishInside(rootfs, source, signal),
+  }));
   return await runStep("Record every file", onProgress, async () => {
     await normalise(rootfs);
     const list = formatFileList(await listFiles(rootfs, signal));
@@ -62,7 +64,15 @@ export async function buildLayer({ directory, lockFile, inputsHash, onProgress, 
   });
 }
 
-async function bringWheels({ lockFile, packages, onProgress, signal }: { lockFile: string; packages: string; onProgress?: OnProgress; signal?: AbortSignal }): Promise<SnapshotSource> {
+async function bringWheels({
+  packages,
+  onProgress,
+  signal,
+}: {
+  packages: string;
+  onProgress?: OnProgress;
+  signal?: AbortSignal;
+}): Promise<SnapshotSource> {
   return await runStep("Python wheels", onProgress, async (say) => {
     const outcome = await installWheels({ lockFile, target: packages, onLine: say, signal });
     if (outcome.installed) return { value: "wheels", bytes: await diskBytes(packages) };
@@ -93,7 +103,18 @@ async function removeMatches(directory: string, patterns: readonly string[]): Pr
 
 /** The few files that maintainer scripts would have made, and the mount points that drivers need in a read-only root. */
 async function configure(rootfs: string, source: SnapshotSource): Promise<void> {
-  const directories = ["dev", "proc", "sys", "tmp", "run", "sandbox", "etc/ld.so.conf.d", "usr/local/bin", packagesPath, "usr/share/sluice/matplotlib"];
+  const directories = [
+    "dev",
+    "proc",
+    "sys",
+    "tmp",
+    "run",
+    "sandbox",
+    "etc/ld.so.conf.d",
+    "usr/local/bin",
+    packagesPath,
+    "usr/share/sluice/matplotlib",
+  ];
   for (const name of directories) await mkdir(path.join(rootfs, name), { recursive: true });
   const files: Record<string, string> = {
     "etc/passwd": "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/sandbox:/bin/sh\n",
@@ -104,7 +125,9 @@ async function configure(rootfs: string, source: SnapshotSource): Promise<void> 
     "etc/timezone": "Etc/UTC\n",
   };
   // Without Debian's alternatives, the loader itself has to prefer OpenBLAS.
-  if (source === "debian") for (const triplet of ["x86_64", "aarch64"]) files[`etc/ld.so.conf.d/0-openblas-${triplet}.conf`] = `/usr/lib/${triplet}-linux-gnu/openblas-pthread\n`;
+  if (source === "debian")
+    for (const triplet of ["x86_64", "aarch64"])
+      files[`etc/ld.so.conf.d/0-openblas-${triplet}.conf`] = `/usr/lib/${triplet}-linux-gnu/openblas-pthread\n`;
   for (const [name, content] of Object.entries(files)) await writeFile(path.join(rootfs, name), content);
   await link("/usr/share/zoneinfo/Etc/UTC", path.join(rootfs, "etc/localtime"));
   await link("python3.13", path.join(rootfs, "usr/bin/python3"));
@@ -117,38 +140,46 @@ async function link(target: string, file: string): Promise<void> {
   await symlink(target, file);
 }
 
-/** Its own defaults are changed, not a user's file, so that they hold after `rcdefaults()` too. */
+/** Its own defaults and styles are changed, not a user's file, so that mixed scripts work after `rcdefaults()` and `style.use()` too. */
 async function configureMatplotlib(rootfs: string, source: SnapshotSource): Promise<void> {
-  const file = path.join(rootfs, source === "wheels" ? `${packagesPath}/matplotlib/mpl-data/matplotlibrc` : "etc/matplotlibrc");
   const families = recipe.fontFamilies[source].join(", ");
-  const defaults = await readFile(file, "utf8");
-  // Matplotlib reads this file with one leading # removed, so that each default stands there as a comment.
-  const changed = defaults.replace(/^#?font\.family:.*$/m, `#font.family: ${families}`).replace(/^#?font\.sans-serif:.*$/m, `#font.sans-serif: ${families}, sans-serif`);
-  await writeFile(file, changed);
+  const data = source === "wheels" ? `${packagesPath}/matplotlib/mpl-data` : "usr/share/matplotlib/mpl-data";
+  const files = [source === "wheels" ? `${data}/matplotlibrc` : "etc/matplotlibrc"];
+  for await (const style of glob(`${data}/stylelib/*.mplstyle`, { cwd: rootfs })) files.push(style);
+  for (const name of files) {
+    const file = path.join(rootfs, name);
+    const text = await readFile(file, "utf8");
+    // Matplotlib reads its defaults with one leading # removed from each line, so that one is kept.
+    await writeFile(
+      file,
+      text.replace(/^(#?font\.family\s*:).*$/m, `$1 ${families}`).replace(/^(#?font\.sans-serif\s*:).*$/m, `$1 ${families}, sans-serif`),
+    );
+  }
 }
 
-const finishScript = `
-import compileall, importlib.metadata, json, os, platform, sys
-from py_compile import PycInvalidationMode
-for directory in json.loads(sys.argv[1]):
-    compileall.compile_dir(directory, quiet=2, workers=os.cpu_count(), maxlevels=30, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
-import matplotlib.font_manager
-packages = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in importlib.metadata.distributions()}
-print(json.dumps({"python": platform.python_version(), "packages": dict(sorted(packages.items()))}))
-`;
-
 /** Bytecode that is never checked against its source: the root is read-only, so an import neither writes nor compiles. */
-async function finishInside(rootfs: string, signal: AbortSignal | undefined): Promise<Pick<LayerManifest, "python" | "packages">> {
-  const directories = JSON.stringify(["/usr/lib/python3.13", "/usr/lib/python3/dist-packages", `/${packagesPath}`]);
+async function finishInside(
+  rootfs: string,
+  source: SnapshotSource,
+  signal: AbortSignal | undefined,
+): Promise<Pick<LayerManifest, "python" | "packages">> {
+  const options = {
+    directories: ["/usr/lib/python3.13", "/usr/lib/python3/dist-packages", `/${packagesPath}`],
+    families: recipe.fontFamilies[source],
+  };
   const output = await runInside({
     rootfs,
     writable: true,
-    args: ["/usr/bin/python3", "-c", finishScript, directories],
+    args: ["/usr/bin/python3", "-c", await readFile(finishScript, "utf8"), JSON.stringify(options)],
     environment: { MPLCONFIGDIR: "/usr/share/sluice/matplotlib" },
     signal,
   });
   const contents = JSON.parse(output.trim().split("\n").at(-1) ?? "") as Pick<LayerManifest, "python" | "packages">;
-  if (!contents.python.startsWith(recipe.python)) throw new SluiceError({ code: "snapshot_wrong_python", message: `The snapshot has Python ${contents.python} and not ${recipe.python}.` });
+  if (!contents.python.startsWith(recipe.python))
+    throw new SluiceError({
+      code: "snapshot_wrong_python",
+      message: `The snapshot has Python ${contents.python} and not ${recipe.python}.`,
+    });
   return contents;
 }
 

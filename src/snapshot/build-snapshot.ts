@@ -1,9 +1,9 @@
 import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { SluiceError } from "../errors/sluice-error.ts";
 import { buildLayer } from "./build-layer.ts";
 import { differences, formatFileList, listFiles, sha256 } from "./file-list.ts";
-import { findSnapshot, inputsHash, lockFile, type SnapshotInfo } from "./find-snapshot.ts";
+import { findSnapshot, toSnapshotInfo, type SnapshotInfo } from "./find-snapshot.ts";
+import { inputsHash } from "./layer-inputs.ts";
 import { layerSchema, readManifest, snapshotId, type LayerManifest, type SnapshotManifest } from "./manifest.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { runInside } from "./run-inside.ts";
@@ -33,15 +33,16 @@ export async function buildSnapshot({ cacheDirectory, fresh = false, onProgress,
   const present = fresh ? null : await findSnapshot({ cacheDirectory });
   if (present && present.source === "wheels" && (await isSound(path.dirname(present.rootfs), "manifest.json", signal))) return present;
   const layer = await getLayer({ cacheDirectory, fresh, onProgress, signal });
-  await assembleSnapshot({ cacheDirectory, layer, onProgress, signal });
-  const built = await findSnapshot({ cacheDirectory });
-  if (built) return built;
-  throw new SluiceError({ code: "snapshot_inputs_changed", message: "The worker code or the lock file changed during the build.", hint: "Build again." });
+  return await assembleSnapshot({ cacheDirectory, layer, onProgress, signal });
 }
 
 /** The root file system of the layer alone, for tools that bring their own code (the tests of python/). */
 export async function buildLayerOnly(options: BuildOptions): Promise<string> {
-  await using _lock = await openLock({ file: path.join(options.cacheDirectory, "locks", "snapshot"), onWait: sayOnce(options.onProgress), signal: options.signal });
+  await using _lock = await openLock({
+    file: path.join(options.cacheDirectory, "locks", "snapshot"),
+    onWait: sayOnce(options.onProgress),
+    signal: options.signal,
+  });
   return path.join((await getLayer(options)).directory, "rootfs");
 }
 
@@ -63,7 +64,7 @@ async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: B
   await using workplace = await openWorkplace(cacheDirectory);
   const directory = path.join(workplace.directory, "layer");
   await mkdir(directory);
-  const manifest = await buildLayer({ directory, lockFile, inputsHash: key, onProgress, signal });
+  const manifest = await buildLayer({ directory, inputsHash: key, onProgress, signal });
   const final = path.join(cacheDirectory, "layers", `${key}-${manifest.contentHash.slice(0, 16)}`);
   await moveIntoPlace(directory, final);
   return { directory: final, manifest };
@@ -82,9 +83,9 @@ async function findLayer(cacheDirectory: string, key: string): Promise<Layer | n
 }
 
 /** A hard-linked copy of the layer with our own code added. */
-async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: BuildOptions & { layer: Layer }): Promise<void> {
+async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: BuildOptions & { layer: Layer }): Promise<SnapshotInfo> {
   await using workplace = await openWorkplace(cacheDirectory);
-  await runStep("Worker code", onProgress, async () => {
+  return await runStep("Worker code", onProgress, async () => {
     const directory = path.join(workplace.directory, "snapshot");
     const rootfs = path.join(directory, "rootfs");
     await mkdir(directory);
@@ -92,7 +93,12 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
     const code = await readWorkerCode();
     await installWorkerCode(code, rootfs);
     const packages = ["sluice", "sluice_worker"].map((name) => `/${packagesPath}/${name}`);
-    await runInside({ rootfs, writable: true, args: ["/usr/bin/python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", ...packages], signal });
+    await runInside({
+      rootfs,
+      writable: true,
+      args: ["/usr/bin/python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", ...packages],
+      signal,
+    });
     const list = formatFileList(await listFiles(rootfs, signal));
     const content = { ...layer.manifest, workerHash: code.hash, contentHash: sha256(list) };
     const manifest: SnapshotManifest = { id: snapshotId(content), ...content };
@@ -101,7 +107,7 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
     const final = path.join(cacheDirectory, "snapshots", manifest.id);
     if (!(await isSound(final, "manifest.json", signal))) await rm(final, { recursive: true, force: true });
     await moveIntoPlace(directory, final);
-    return { value: undefined, detail: `snapshot ${manifest.id}`, bytes: manifest.bytes };
+    return { value: toSnapshotInfo(manifest, path.join(final, "rootfs")), detail: `snapshot ${manifest.id}`, bytes: manifest.bytes };
   });
 }
 
@@ -110,7 +116,9 @@ async function isSound(directory: string, manifestName: string, signal: AbortSig
   try {
     const recorded = await readFile(path.join(directory, "files.txt"), "utf8");
     const { contentHash } = JSON.parse(await readFile(path.join(directory, manifestName), "utf8")) as { contentHash: string };
-    return sha256(recorded) === contentHash && differences(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0;
+    return (
+      sha256(recorded) === contentHash && differences(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0
+    );
   } catch {
     signal?.throwIfAborted();
     return false;

@@ -43,12 +43,23 @@ export async function downloadDebianPackages({ names, directory, onLine, signal 
 
 /** mmdebstrap starts from an empty apt configuration; a proxy that the host's apt is told to use counts here too. */
 async function hostAptOptions(signal: AbortSignal | undefined): Promise<string[]> {
-  const dump = await runProgram({ program: "apt-config", args: ["dump", "--format", "%f \"%v\";%n"], signal });
-  return dump.split("\n").filter((line) => /^Acquire::(https?::(Proxy|CaInfo)|Retries)\b.* ".+";$/i.test(line)).map((line) => `--aptopt=${line}`);
+  const dump = await runProgram({ program: "apt-config", args: ["dump", "--format", '%f "%v";%n'], signal });
+  return dump
+    .split("\n")
+    .filter((line) => /^Acquire::(https?::(Proxy|CaInfo)|Retries)\b.* ".+";$/i.test(line))
+    .map((line) => `--aptopt=${line}`);
 }
 
 /** Unpacks them, except those that have no business in a sandbox. */
-export async function unpackDebianPackages({ archives, rootfs, signal }: { archives: readonly string[]; rootfs: string; signal?: AbortSignal }): Promise<DebianPackages> {
+export async function unpackDebianPackages({
+  archives,
+  rootfs,
+  signal,
+}: {
+  archives: readonly string[];
+  rootfs: string;
+  signal?: AbortSignal;
+}): Promise<DebianPackages> {
   const versions: Record<string, string> = {};
   let bytes = 0;
   await mkdir(rootfs, { recursive: true });

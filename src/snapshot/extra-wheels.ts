@@ -28,7 +28,11 @@ export async function openExtraWheels({ cacheDirectory, name, onProgress, signal
   await runStep(`Python wheels for ${name === "dev" ? "the tests" : "the bench"}`, onProgress, async (say) => {
     const outcome = await installWheels({ lockFile, target, onLine: say, signal });
     if (!outcome.installed) {
-      throw new SluiceError({ code: "extra_wheels_unreachable", message: `${path.basename(lockFile)}: ${outcome.unreachable}.`, hint: "The tests need a package index; the snapshot itself does not." });
+      throw new SluiceError({
+        code: "extra_wheels_unreachable",
+        message: `${path.basename(lockFile)}: ${outcome.unreachable}.`,
+        hint: "The tests need a package index; the snapshot itself does not.",
+      });
     }
     return { value: undefined, bytes: await diskBytes(target) };
   });
@@ -38,5 +42,8 @@ export async function openExtraWheels({ cacheDirectory, name, onProgress, signal
 }
 
 async function exists(file: string): Promise<boolean> {
-  return await access(file).then(() => true, () => false);
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
 }

@@ -17,7 +17,8 @@ const readersAtOnce = 16;
 /** Every entry below the root, in a fixed order, with its content's hash. Reads everything: about a second for a snapshot. */
 export async function listFiles(root: string, signal?: AbortSignal): Promise<ListedFile[]> {
   const paths: string[] = [];
-  for await (const entry of await opendir(root, { recursive: true })) paths.push(path.relative(root, path.join(entry.parentPath, entry.name)));
+  for await (const entry of await opendir(root, { recursive: true }))
+    paths.push(path.relative(root, path.join(entry.parentPath, entry.name)));
   paths.sort();
   const listed: ListedFile[] = Array.from({ length: paths.length });
   let next = 0;
@@ -53,7 +54,10 @@ export function differences(recorded: string, present: readonly ListedFile[], li
   const changed = new Set<string>();
   for (const line of then) if (!now.has(line)) changed.add(pathOf(line));
   for (const line of now) if (!then.has(line)) changed.add(pathOf(line));
-  return [...changed].sort().slice(0, limit).map((name) => `${name} is not as it was built`);
+  return [...changed]
+    .sort()
+    .slice(0, limit)
+    .map((name) => `${name} is not as it was built`);
 }
 
 function pathOf(line: string): string {

@@ -1,9 +1,9 @@
-import { access, readFile, readdir } from "node:fs/promises";
+import { access, readdir } from "node:fs/promises";
 import path from "node:path";
-import { sha256 } from "./file-list.ts";
+import { inputsHash } from "./layer-inputs.ts";
 import { manifestSchema, readManifest, type SnapshotManifest } from "./manifest.ts";
-import { recipe, type SnapshotSource } from "./recipe.ts";
-import { pythonDirectory, readWorkerCode } from "./worker-code.ts";
+import type { SnapshotSource } from "./recipe.ts";
+import { readWorkerCode } from "./worker-code.ts";
 
 /** A built snapshot on this machine. Fits the drivers' `Snapshot`. */
 export interface SnapshotInfo {
@@ -15,8 +15,6 @@ export interface SnapshotInfo {
   readonly source: SnapshotSource;
   readonly bytes: number;
 }
-
-export const lockFile: string = path.join(pythonDirectory, "requirements.lock");
 
 /** The snapshot for the present worker code and lock, or null. Reads only manifests: cheap enough for every start. */
 export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string }): Promise<SnapshotInfo | null> {
@@ -30,18 +28,16 @@ export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string 
   }
   const rank = (manifest: SnapshotManifest): string => `${manifest.source} ${manifest.builtAt}`;
   const best = found.sort((a, b) => (rank(a) < rank(b) ? 1 : -1))[0];
-  return best ? toInfo(best, path.join(parent, best.id, "rootfs")) : null;
+  return best ? toSnapshotInfo(best, path.join(parent, best.id, "rootfs")) : null;
 }
 
-/** What a layer is made from. */
-export async function inputsHash(): Promise<string> {
-  return sha256(JSON.stringify([recipe, process.arch, sha256(await readFile(lockFile))])).slice(0, 32);
-}
-
-function toInfo({ id, python, packages, source, bytes }: SnapshotManifest, rootfs: string): SnapshotInfo {
+export function toSnapshotInfo({ id, python, packages, source, bytes }: SnapshotManifest, rootfs: string): SnapshotInfo {
   return { id, rootfs, python, packages, source, bytes };
 }
 
 async function exists(file: string): Promise<boolean> {
-  return await access(file).then(() => true, () => false);
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
 }

@@ -24,9 +24,27 @@ export async function installWheels({ lockFile, target, onLine, signal }: Instal
   const { exitCode, stdout, stderr } = await tryProgram({
     program: python,
     args: [
-      ...["-m", "pip", "--no-input", "--disable-pip-version-check", "install", "--retries", "2", "--root-user-action", "ignore", "--progress-bar", "off"],
+      ...[
+        "-m",
+        "pip",
+        "--no-input",
+        "--disable-pip-version-check",
+        "install",
+        "--retries",
+        "2",
+        "--root-user-action",
+        "ignore",
+        "--progress-bar",
+        "off",
+      ],
       ...["--no-deps", "--no-compile", "--ignore-installed", "--only-binary=:all:", "--require-hashes"],
-      ...["--python-version", recipe.python, "--implementation", "cp", ...wheelPlatforms(machine).flatMap((platform) => ["--platform", platform])],
+      ...[
+        "--python-version",
+        recipe.python,
+        "--implementation",
+        "cp",
+        ...wheelPlatforms(machine).flatMap((platform) => ["--platform", platform]),
+      ],
       ...["--target", target, "-r", lockFile],
     ],
     onLine,
@@ -59,5 +77,9 @@ async function findPip(signal: AbortSignal | undefined): Promise<string> {
     const { exitCode } = await tryProgram({ program: python, args: ["-m", "pip", "--version"], signal });
     if (exitCode === 0) return python;
   }
-  throw new SluiceError({ code: "pip_missing", message: "No python3 with pip was found.", hint: "Install it: apt-get install python3-pip" });
+  throw new SluiceError({
+    code: "pip_missing",
+    message: "No python3 with pip was found.",
+    hint: "Install it: apt-get install python3-pip",
+  });
 }

@@ -47,7 +47,17 @@ export const manifestSchema: z.ZodType<SnapshotManifest> = z.object({ ...layerFi
 export function snapshotId(manifest: Omit<SnapshotManifest, "id">): string {
   const { schemaVersion, architecture, python, source, packages, debianPackages, inputsHash, contentHash, workerHash } = manifest;
   const sorted = (versions: Record<string, string>): [string, string][] => Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1));
-  const content = [schemaVersion, architecture, python, source, sorted(packages), sorted(debianPackages), inputsHash, contentHash, workerHash];
+  const content = [
+    schemaVersion,
+    architecture,
+    python,
+    source,
+    sorted(packages),
+    sorted(debianPackages),
+    inputsHash,
+    contentHash,
+    workerHash,
+  ];
   return sha256(JSON.stringify(content)).slice(0, 32);
 }
 

@@ -24,7 +24,9 @@ export async function runStep<Value>(
   const startedAt = performance.now();
   const elapsedMs = (): number => performance.now() - startedAt;
   onProgress?.({ step, state: "started", elapsedMs: 0 });
-  const { value, detail, bytes } = await work((line, lineBytes) => onProgress?.({ step, state: "working", detail: line, bytes: lineBytes, elapsedMs: elapsedMs() }));
+  const { value, detail, bytes } = await work((line, lineBytes) =>
+    onProgress?.({ step, state: "working", detail: line, bytes: lineBytes, elapsedMs: elapsedMs() }),
+  );
   onProgress?.({ step, state: "done", detail, bytes, elapsedMs: elapsedMs() });
   return value;
 }

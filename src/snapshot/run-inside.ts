@@ -17,8 +17,22 @@ export async function runInside(options: InsideOptions): Promise<string> {
   return await runProgram({ program: "bwrap", args: insideArguments(options), signal: options.signal });
 }
 
-export function insideArguments({ rootfs, args, writable = false, binds = {}, workingDirectory = "/sandbox", environment = {} }: InsideOptions): string[] {
-  const variables = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/sandbox", LANG: "C.UTF-8", MPLBACKEND: "Agg", PYTHONDONTWRITEBYTECODE: "1", ...environment };
+export function insideArguments({
+  rootfs,
+  args,
+  writable = false,
+  binds = {},
+  workingDirectory = "/sandbox",
+  environment = {},
+}: InsideOptions): string[] {
+  const variables = {
+    PATH: "/usr/local/bin:/usr/bin:/bin",
+    HOME: "/sandbox",
+    LANG: "C.UTF-8",
+    MPLBACKEND: "Agg",
+    PYTHONDONTWRITEBYTECODE: "1",
+    ...environment,
+  };
   return [
     ...["--unshare-all", "--die-with-parent", "--new-session", "--clearenv"],
     ...[writable ? "--bind" : "--ro-bind", rootfs, "/"],

@@ -27,7 +27,7 @@ export async function runProgram(options: ProgramOptions): Promise<string> {
   throw new SluiceError({
     code: "program_failed",
     message: `${options.program} ended with status ${exitCode}:\n${lastLines}`,
-    details: { program: options.program, args: options.args, exitCode },
+    details: { program: options.program, exitCode },
   });
 }
 

@@ -25,11 +25,44 @@ export interface Verification {
 export const fontCachePath = "/usr/share/sluice/matplotlib";
 
 const libraries = [
-  ...["pandas", "numpy", "scipy.stats", "scipy.optimize", "scipy.signal", "scipy.interpolate", "scipy.cluster.hierarchy", "scipy.spatial", "scipy.sparse.linalg"],
+  ...[
+    "pandas",
+    "numpy",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.interpolate",
+    "scipy.cluster.hierarchy",
+    "scipy.spatial",
+    "scipy.sparse.linalg",
+  ],
   ...["matplotlib.pyplot", "mpl_toolkits.mplot3d", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf"],
-  ...["statsmodels.api", "statsmodels.formula.api", "statsmodels.tsa.api", "statsmodels.datasets", "openpyxl", "sqlite3", "ssl", "lzma", "bz2", "zlib", "decimal", "ctypes", "curses"],
+  ...[
+    "statsmodels.api",
+    "statsmodels.formula.api",
+    "statsmodels.tsa.api",
+    "statsmodels.datasets",
+    "openpyxl",
+    "sqlite3",
+    "ssl",
+    "lzma",
+    "bz2",
+    "zlib",
+    "decimal",
+    "ctypes",
+    "curses",
+  ],
 ];
-const arrowLibraries = ["pyarrow", "pyarrow.parquet", "pyarrow.dataset", "pyarrow.compute", "pyarrow.csv", "pyarrow.json", "pyarrow.feather", "pyarrow.orc"];
+const arrowLibraries = [
+  "pyarrow",
+  "pyarrow.parquet",
+  "pyarrow.dataset",
+  "pyarrow.compute",
+  "pyarrow.csv",
+  "pyarrow.json",
+  "pyarrow.feather",
+  "pyarrow.orc",
+];
 
 const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
 
@@ -38,7 +71,13 @@ export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirector
   const snapshot = await findSnapshot({ cacheDirectory });
   if (!snapshot) throw snapshotMissing(cacheDirectory);
   const files = await listFiles(snapshot.rootfs, signal);
-  const checks = [await checkManifest(snapshot), await checkFiles(snapshot, files), checkModes(files), checkSize(snapshot), ...(await checkInside(snapshot, signal))];
+  const checks = [
+    await checkManifest(snapshot),
+    await checkFiles(snapshot, files),
+    checkModes(files),
+    checkSize(snapshot),
+    ...(await checkInside(snapshot, signal)),
+  ];
   return { snapshot, ok: checks.every(({ ok }) => ok), checks };
 }
 
@@ -62,12 +101,19 @@ async function checkFiles(snapshot: SnapshotInfo, files: readonly ListedFile[]):
   const manifest = await readManifest(manifestSchema, path.join(directory, "manifest.json"));
   if (sha256(recorded) !== manifest?.contentHash) return { name: "files", ok: false, detail: "the list of files itself was changed" };
   const changed = differences(recorded, files);
-  return { name: "files", ok: changed.length === 0, detail: changed.length === 0 ? `${files.length} entries are as they were built` : changed.join("; ") };
+  return {
+    name: "files",
+    ok: changed.length === 0,
+    detail: changed.length === 0 ? `${files.length} entries are as they were built` : changed.join("; "),
+  };
 }
 
 function checkModes(files: readonly ListedFile[]): SnapshotCheck {
   const wrong = files.filter(({ kind, mode }) => kind !== "link" && (mode & 0o7022 || (mode & 0o004) === 0));
-  const detail = wrong.length === 0 ? "all can be read, none can be written or is set-uid" : `${wrong.length} with wrong modes, ${wrong[0]?.path} for one`;
+  const detail =
+    wrong.length === 0
+      ? "all can be read, none can be written or is set-uid"
+      : `${wrong.length} with wrong modes, ${wrong[0]?.path} for one`;
   return { name: "modes", ok: wrong.length === 0, detail };
 }
 

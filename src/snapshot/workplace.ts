@@ -57,7 +57,15 @@ async function clearAbandoned(parent: string): Promise<void> {
 /**
  * One holder at a time, the others wait. It saves work and is never relied on for correctness: what is built gets its place by rename, and the first one wins.
  */
-export async function openLock({ file, onWait, signal }: { file: string; onWait?: (pid: number) => void; signal?: AbortSignal }): Promise<AsyncDisposable> {
+export async function openLock({
+  file,
+  onWait,
+  signal,
+}: {
+  file: string;
+  onWait?: (pid: number) => void;
+  signal?: AbortSignal;
+}): Promise<AsyncDisposable> {
   await mkdir(path.dirname(file), { recursive: true });
   const own = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
   await writeFile(own, JSON.stringify(await ownIdentity()));

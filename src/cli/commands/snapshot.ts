@@ -39,7 +39,11 @@ export async function snapshotCommand(args: readonly string[], signal?: AbortSig
 
 function parse(args: readonly string[]): { action: "build" | "info" | "verify"; json: boolean; fresh: boolean } {
   try {
-    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { json: { type: "boolean" }, fresh: { type: "boolean" } } });
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { json: { type: "boolean" }, fresh: { type: "boolean" } },
+    });
     const [action, ...more] = positionals;
     if ((action === "build" || action === "info" || action === "verify") && more.length === 0 && !(values.fresh && action !== "build")) {
       return { action, json: values.json ?? false, fresh: values.fresh ?? false };
@@ -47,7 +51,11 @@ function parse(args: readonly string[]): { action: "build" | "info" | "verify"; 
   } catch (cause) {
     throw new UsageError({ code: "usage", message: cause instanceof Error ? cause.message : String(cause), hint: snapshotUsage, cause });
   }
-  throw new UsageError({ code: "usage", message: `sluice snapshot does not understand: ${args.join(" ") || "(nothing)"}`, hint: snapshotUsage });
+  throw new UsageError({
+    code: "usage",
+    message: `sluice snapshot does not understand: ${args.join(" ") || "(nothing)"}`,
+    hint: snapshotUsage,
+  });
 }
 
 function print(value: unknown): void {
@@ -61,7 +69,12 @@ function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo)
     ["snapshot", id],
     ["python", python],
     ["packages", versions],
-    ["source", source === "wheels" ? "wheels of the lock file" : "Debian's own packages, because no package index could be reached; `sluice snapshot build` tries again"],
+    [
+      "source",
+      source === "wheels"
+        ? "wheels of the lock file"
+        : "Debian's own packages, because no package index could be reached; `sluice snapshot build` tries again",
+    ],
     ["size", formatBytes(bytes)],
     ["path", rootfs],
   ];
@@ -70,5 +83,10 @@ function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo)
 
 function describeVerification({ snapshot, ok, checks }: Verification): string {
   const lines = checks.map((check) => `${check.ok ? "✓" : "✗"} ${check.name.padEnd(12)} ${check.detail}`);
-  return [`snapshot ${snapshot.id} (${snapshot.source})`, ...lines, ok ? "The snapshot is sound." : "The snapshot is NOT sound. `sluice snapshot build` makes it again.", ""].join("\n");
+  return [
+    `snapshot ${snapshot.id} (${snapshot.source})`,
+    ...lines,
+    ok ? "The snapshot is sound." : "The snapshot is NOT sound. `sluice snapshot build` makes it again.",
+    "",
+  ].join("\n");
 }
