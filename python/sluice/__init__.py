@@ -2,9 +2,10 @@
 
 from sluice.align import align_timeseries, safe_merge_timeseries
 from sluice.change import derive_change_series
+from sluice.chart import render_chart
 from sluice.errors import ChartError, FigureError, OutputLimitError, ResultError, ShapeError, SluiceError, TimeError
 from sluice.figure import save_figure
 from sluice.frame import to_frame
 from sluice.result import set_result
 
-__all__ = ["save_figure", "set_result", "to_frame", "align_timeseries", "safe_merge_timeseries", "derive_change_series"]  # noqa: RUF022
+__all__ = ["set_result", "save_figure", "render_chart", "to_frame", "align_timeseries", "safe_merge_timeseries", "derive_change_series"]  # noqa: RUF022

@@ -116,9 +116,10 @@ class JsonValues:
         if value.ndim == 0:
             return self.convert(value.dtype.type(value[()]) if value.dtype.kind != "O" else value[()], path)
         if isinstance(value, np.ma.MaskedArray):
-            filled = value.astype(object).filled(None)
-            self._null((*path, 0), int(np.ma.getmaskarray(value).sum()))
-            return self._sequence(list(filled), path)
+            masked = np.ma.getmaskarray(value)
+            self._null((*path, 0), int(masked.sum()) if value.ndim == 1 else 0)
+            rows = [None if value.ndim == 1 and masked[i] else value[i] for i in range(len(value))]
+            return self._sequence(rows, path)
         if value.ndim == 1:
             return self._column(value, (*path, 0), lambda i: (*path, i))
         return self._inside(value, path, lambda: [self._array(row, (*path, i)) for i, row in enumerate(value)])

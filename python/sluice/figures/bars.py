@@ -74,8 +74,8 @@ def read_outline_histograms(reading: Reading) -> None:
 
 
 def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None:
-    heights = np.array([patch.get_height() for patch in patches], dtype=float)
     bottoms = np.array([patch.get_y() for patch in patches], dtype=float)
+    heights = _exact_lengths(container, [patch.get_height() for patch in patches], bottoms)
     centres, plain = _centres(container, [patch.get_x() for patch in patches], [patch.get_width() for patch in patches])
     x = reading.x.values(centres, plain)
     y, baseline = _lengths(reading.y, heights, bottoms)
@@ -84,13 +84,26 @@ def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None
 
 
 def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> None:
-    widths = np.array([patch.get_width() for patch in patches], dtype=float)
     lefts = np.array([patch.get_x() for patch in patches], dtype=float)
+    widths = _exact_lengths(container, [patch.get_width() for patch in patches], lefts)
     centres, plain = _centres(container, [patch.get_y() for patch in patches], [patch.get_height() for patch in patches])
     y = reading.y.values(centres, plain)
     x, baseline = _lengths(reading.x, widths, lefts)
     errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
     reading.add("barh", container.get_label(), x, y, baseline=baseline, **errors)
+
+
+def _exact_lengths(container: Any, drawn: list[float], starts: Any) -> Any:
+    """On top of others a bar's drawn length is off by a rounding, so the value that was given is taken if it fits."""
+    lengths = np.array(drawn, dtype=float)
+    record = given(container, "bar")
+    try:
+        values = np.broadcast_to(as_floats(record["length"]), lengths.shape) if record else lengths
+    except (TypeError, ValueError):  # lengths of time
+        return lengths
+    rounding = 1e-12 * np.nanmax(np.abs(starts) + np.abs(lengths), initial=0)
+    fits = np.allclose(values, lengths, rtol=1e-12, atol=rounding, equal_nan=True)
+    return values if fits else lengths
 
 
 def _lengths(scale: Scale, lengths: Any, starts: Any) -> tuple[list[Any], list[Any] | None]:
@@ -104,7 +117,7 @@ def _centres(container: Any, starts: list[float], widths: list[float]) -> tuple[
     """The places of bars. The middle of a drawn bar is off by a rounding, so the place that was given is taken if it fits."""
     drawn = np.array(starts, dtype=float) + np.array(widths, dtype=float) / 2
     record = given(container, "bar")
-    if record is None or len(record["position"]) != len(drawn):
+    if record is None or record["position"] is None or len(record["position"]) != len(drawn):
         return drawn, None
     if not np.allclose(record["position"], drawn, rtol=1e-12, atol=1e-9, equal_nan=True):
         return drawn, None

@@ -79,11 +79,18 @@ def _numbers(axis: Any, values: Any) -> Any:
 
 
 def _keep_bar(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
-    centre = arguments["align"] == "center"
-    axis = axes.xaxis if made.orientation == "vertical" else axes.yaxis
-    position = arguments["x"] if made.orientation == "vertical" else arguments["y"]
-    if centre:
-        _put([made], {"method": "bar", "position": np.atleast_1d(_numbers(axis, position)), "plain": position})
+    """`barh` calls `bar` with its arguments turned around; only the outer call says what is what."""
+    vertical = made.orientation == "vertical"
+    if vertical != ("x" in arguments and "bottom" in arguments):
+        return
+    axis, position, length = (axes.xaxis, "x", "height") if vertical else (axes.yaxis, "y", "width")
+    record = {
+        "method": "bar",
+        "position": np.atleast_1d(_numbers(axis, arguments[position])) if arguments["align"] == "center" else None,
+        "plain": arguments[position],
+        "length": arguments[length],
+    }
+    _put([made], record)
 
 
 def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:

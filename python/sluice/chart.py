@@ -1,0 +1,94 @@
+"""`render_chart`: hands an interactive chart to the host, as a spec and rows."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sluice import _cell
+from sluice.charts.rows import chart_frame, chart_rows, is_time
+from sluice.charts.rules import MAX_ROWS, check_chart, check_spec, named_keys
+from sluice.charts.schema import Issue
+from sluice.errors import ChartError, OutputLimitError
+
+
+def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -> None:
+    """Hand an interactive chart over. Nothing is drawn here; the reader's page draws it from the rows.
+
+    Parameters
+    ----------
+    spec : dict
+        ``type``: line, bar, area, scatter, composed, histogram, heatmap or candlestick.
+        ``xKey``: the column along x.
+        ``series``: a list of ``{key, label?, type?, errorKey?, yAxis?, satisfies?}``; ``type`` (line, bar, area,
+        scatter) only in a composed chart, ``yAxis`` is left or right, ``errorKey`` a column with the length of error
+        bars, ``satisfies`` one of ``expectedMeasures``.
+        Optional: ``xAxis``, ``yAxis``, ``yAxisRight`` (each ``{type: time|category|number, label, format:
+        number|percent|currency|compact, valueScale: fraction|percent_points, currency}``), ``stacked``, ``brush``,
+        ``legend``, ``expectedMeasures`` (each must be shown by a series), ``referenceLines``
+        (``[{axis: x|y|yRight, value, label?}]``), ``referenceAreas`` (``[{x1, x2, y1, y2, label?}]``).
+        A heatmap has ``yKey`` and ``valueKey`` instead of series, a candlestick ``ohlc`` (``{openKey, highKey,
+        lowKey, closeKey}``). In a histogram each row is a bin.
+    data : DataFrame, records or anything that `to_frame` takes
+        At most 5,000 rows. Only the columns that the spec names go along. Times become ISO text, NaN a gap.
+    title : str, optional
+        A title shown above the chart.
+
+    Raises
+    ------
+    ChartError
+        With every problem: its path, what is wrong and what is allowed. Nothing was emitted.
+    OutputLimitError
+        When the chart is over the limit of an artifact.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> prices = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=3), "price": [42.0, None, 45.5]})
+    >>> render_chart({"type": "line", "xKey": "day", "series": [{"key": "price", "label": "BTC"}]}, prices)
+    """
+    report = _cell.current()
+    report.refuse_more_artifacts()
+    checked = copy.deepcopy(dict(spec)) if isinstance(spec, Mapping) else spec
+    _refuse(check_spec(checked))
+    frame = chart_frame(data)
+    if len(frame) > MAX_ROWS:
+        raise ChartError(_too_many_rows(len(frame), checked, frame))
+    _say_time_axis(checked, frame)
+    rows, issues = chart_rows(frame, named_keys(checked))
+    _refuse(issues or _with_all_columns(check_chart(checked, rows), frame))
+    body = json.dumps({"spec": checked, "data": rows}, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    allowed = report.limits.artifact_bytes
+    if len(body) > allowed:
+        raise OutputLimitError("artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed")
+    report.put_artifact("chart", {"title": title}, body)
+
+
+def _refuse(issues: list[Issue]) -> None:
+    if issues:
+        listed = "; ".join(f"{issue.path or 'spec'} {issue.message}" for issue in issues[:10])
+        raise ChartError(f"the chart does not hold: {listed}" + (f"; and {len(issues) - 10} more" if len(issues) > 10 else ""))
+
+
+def _with_all_columns(issues: list[Issue], frame: Any) -> list[Issue]:
+    """Rows only carry the named columns, but who misses one wants to know all that there are."""
+    listed = ", ".join(map(str, frame.columns[:30]))
+    return [Issue(issue.path, f"{issue.message.partition(';')[0]}; the columns are {listed}") if "; the columns are" in issue.message else issue for issue in issues]
+
+
+def _say_time_axis(spec: dict[str, Any], frame: Any) -> None:
+    key = spec["xKey"]
+    if key in frame.columns and is_time(frame[key]) and "type" not in spec.get("xAxis", {}):
+        spec["xAxis"] = {"type": "time", **spec.get("xAxis", {})}
+
+
+def _too_many_rows(rows: int, spec: dict[str, Any], frame: Any) -> str:
+    key = spec["xKey"]
+    timed = key in frame.columns and is_time(frame[key])
+    how = f'df.resample("1D", on={key!r}).last()' if timed else f"df.groupby({key!r}).mean(numeric_only=True)"
+    return (
+        f"data has {rows:,} rows, at most {MAX_ROWS:,} can be drawn; aggregate before, for example with {how}, "
+        "or draw all of them with matplotlib and save_figure"
+    )

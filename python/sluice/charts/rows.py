@@ -1,0 +1,67 @@
+"""Rows of a chart from whatever the caller has."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import Any
+
+import pandas as pd
+
+from sluice.charts.schema import Issue
+from sluice.errors import ChartError
+from sluice.frame import to_frame
+from sluice.json_value import JsonValues, key_text
+
+Rows = list[dict[str, Any]]
+
+
+def chart_frame(data: Any) -> pd.DataFrame:
+    """The data as a frame with text columns; an index that says something is a column of it."""
+    if isinstance(data, list) and not data:
+        return pd.DataFrame()
+    frame = to_frame(data)
+    if not (isinstance(frame.index, pd.RangeIndex) and frame.index.name is None):
+        frame = frame.reset_index(names=frame.index.name or "index") if frame.index.nlevels == 1 else frame.reset_index()
+    names = [key_text(column) for column in frame.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ChartError(f"the data has the column {twice!r} more than once (the index counts as a column); rename one of them")
+    return frame.set_axis(names, axis=1)
+
+
+def chart_rows(frame: pd.DataFrame, keys: list[str]) -> tuple[Rows, list[Issue]]:
+    """The named columns as rows of strings, numbers and nulls; times are ISO text."""
+    there = [key for key in keys if key in frame.columns]
+    columns = {key: _cells(frame[key]) for key in there}
+    issues = [
+        Issue(f"data[{place}].{key}", f"must be a string, number or null, got {type(cell).__name__}")
+        for key, cells in columns.items()
+        for place, cell in enumerate(cells)
+        if isinstance(cell, dict | list)
+    ]
+    if not columns:
+        return [{} for _ in range(len(frame))], issues
+    return [dict(zip(there, row, strict=True)) for row in zip(*columns.values(), strict=True)], issues[:1]
+
+
+def _cells(series: pd.Series[Any]) -> list[Any]:
+    if isinstance(series.dtype, pd.PeriodDtype):
+        series = series.dt.to_timestamp()
+    values = [_cell(value) for value in series] if series.dtype == object else series.array
+    cells = JsonValues(max_bytes=1 << 40).convert(values if isinstance(values, list) else pd.Series(values))
+    return [("true" if cell else "false") if isinstance(cell, bool) else cell for cell in cells]
+
+
+def _cell(value: Any) -> Any:
+    """Exact text does not help a chart: decimals are numbers here, and a period is its first moment."""
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    return value.start_time if isinstance(value, pd.Period) else value
+
+
+def is_time(series: pd.Series[Any]) -> bool:
+    """Whether a column holds times."""
+    if series.dtype.kind == "M" or isinstance(series.dtype, pd.PeriodDtype):
+        return True
+    return series.dtype == object and len(series) > 0 and all(isinstance(value, dt.date | pd.Period) for value in series)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+
+from sluice import _cell
+
+sys.path.insert(0, str(Path(__file__).parent))
+_cell.install()
+
+
+class Cell:
+    """One cell without a worker: what it emitted, and its report."""
+
+    def __init__(self, **limits: int) -> None:
+        self.artifacts: list[tuple[str, dict[str, Any], bytes]] = []
+        self.report = _cell.begin(lambda *artifact: self.artifacts.append(artifact), _cell.DefaultLimits(**limits))
+
+    @property
+    def result(self) -> Any:
+        assert self.report.result_json is not None
+        return json.loads(self.report.result_json)
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        return self.report.diagnostics()
+
+    def png(self, place: int = -1) -> bytes:
+        _, header, body = self.artifacts[place]
+        return body[: header["pngBytes"]]
+
+    def figure(self, place: int = -1) -> dict[str, Any]:
+        _, header, body = self.artifacts[place]
+        figure: dict[str, Any] = json.loads(body[header["pngBytes"] :])
+        return figure
+
+    def series(self, place: int = -1) -> list[dict[str, Any]]:
+        """Every series of the figure, whatever its axes."""
+        return [series for axes in self.figure(place)["axes"] for series in axes["series"]]
+
+
+@pytest.fixture
+def cell() -> Iterator[Cell]:
+    plt.close("all")
+    yield Cell()
+    plt.close("all")

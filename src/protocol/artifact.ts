@@ -1,0 +1,71 @@
+import { z } from "zod";
+import type { ChartRow, ChartSpec } from "./chart-spec.ts";
+import { chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
+import { checkChart } from "./check-chart.ts";
+import type { Figure } from "./figure.ts";
+import { figureSchema } from "./figure.ts";
+
+/** A matplotlib picture that was checked and stored. */
+export interface ImageArtifact {
+  schemaVersion: 1;
+  kind: "image";
+  url: string;
+  alt: string;
+  title?: string | undefined;
+  contentHash: string;
+  bytes: number;
+  width: number;
+  height: number;
+  figure?: Figure | undefined;
+}
+
+/** A chart as spec and rows. */
+export interface ChartArtifact {
+  schemaVersion: 1;
+  kind: "chart";
+  url: string;
+  spec: ChartSpec;
+  data: ChartRow[];
+  title?: string | undefined;
+  contentHash: string;
+}
+
+export type ArtifactEnvelope = ImageArtifact | ChartArtifact;
+
+const fileName = /^(?:\S+\.\w{2,5}|.*\.(?:png|jpe?g|svg|gif|webp|pdf))$/iu;
+
+/** Whether an alt text says something: at least 10 characters with letters, and not a file name. */
+export function saysSomething(alt: string): boolean {
+  const text = alt.trim();
+  return [...text].length >= 10 && /\p{L}/u.test(text) && !fileName.test(text);
+}
+
+const contentHash = z.string().regex(/^[0-9a-f]{64}$/);
+const title = z.string().max(500).optional();
+
+const imageArtifactSchema = z.strictObject({
+  schemaVersion: z.literal(1),
+  kind: z.literal("image"),
+  url: z.string(),
+  alt: z.string().refine(saysSomething, { error: "must say what the picture shows, in at least 10 characters" }),
+  title,
+  contentHash,
+  bytes: z.int().positive(),
+  width: z.int().positive(),
+  height: z.int().positive(),
+  figure: figureSchema.optional(),
+});
+
+const chartArtifactSchema = z
+  .strictObject({
+    schemaVersion: z.literal(1),
+    kind: z.literal("chart"),
+    url: z.string(),
+    spec: chartSpecSchema,
+    data: chartRowsSchema,
+    title,
+    contentHash,
+  })
+  .refine(({ spec, data }) => checkChart(spec, data).length === 0, { error: "the spec and its rows do not fit" });
+
+export const artifactSchema: z.ZodType<ArtifactEnvelope> = z.union([imageArtifactSchema, chartArtifactSchema]);
