@@ -71,7 +71,10 @@ def _reduce(group: Any, rule: Rule, series: pd.Series[Any]) -> pd.Series[Any]:
         return group.agg(rule)  # type: ignore[no-any-return]
     numeric = pd.api.types.is_numeric_dtype(series.dtype)
     if rule in ("sum", "mean", "median", "std", "var") and not numeric:
-        raise TimeError(f"the column {series.name!r} holds {series.dtype}, which has no {rule}; pass agg={{{series.name!r}: 'last'}}")
+        raise TimeError(
+            f"the column {series.name!r} holds {series.dtype}, which has no {rule}; "
+            f"pass agg={{{series.name!r}: 'last'}}"
+        )
     if rule == "sum":
         return group.sum(min_count=1)  # type: ignore[no-any-return]
     return getattr(group, rule)()  # type: ignore[no-any-return]

@@ -134,7 +134,14 @@ class _Source:
 
 
 def _align(
-    sources: tuple[Any, ...], time_col: Any, freq: Any, how: str, agg: Any, tz: str, names: Sequence[str] | None, helper: str
+    sources: tuple[Any, ...],
+    time_col: Any,
+    freq: Any,
+    how: str,
+    agg: Any,
+    tz: str,
+    names: Sequence[str] | None,
+    helper: str,
 ) -> tuple[list[pd.DataFrame], Quality]:
     if how not in HOW:
         raise TimeError(f"how={how!r} is not known; use one of {', '.join(HOW)}")
@@ -142,12 +149,17 @@ def _align(
     bucket = read_bucket(freq)
     values, given = _unpack(sources, names)
     time_cols = _per_source(time_col, len(values))
-    sourced = [_split(value, column, given, position) for position, (value, column) in enumerate(zip(values, time_cols, strict=True))]
+    sourced = [
+        _split(value, column, given, position)
+        for position, (value, column) in enumerate(zip(values, time_cols, strict=True))
+    ]
     labels = _labels([list(rest.columns) for _, _, rest, _ in sourced], given)
     read = [_read(*one, labels[position], bucket, agg, tz) for position, one in enumerate(sourced)]
     _refuse_unknown_rules(agg, read)
     index = _common_index([source.buckets for source in read], how)
-    quality = describe_join(helper, [source.facts for source in read], [source.buckets for source in read], index, bucket, how, tz)
+    quality = describe_join(
+        helper, [source.facts for source in read], [source.buckets for source in read], index, bucket, how, tz
+    )
     if not len(index):
         raise TimeError(_why_empty(read, how))
     _cell.current().note("dataQuality", quality)
@@ -157,9 +169,19 @@ def _align(
 def _unpack(sources: tuple[Any, ...], names: Sequence[str] | None) -> tuple[list[Any], list[str] | None]:
     """The sources and their names; a single list or dict of frames is taken apart."""
     values = list(sources)
-    if len(values) == 1 and isinstance(values[0], list | tuple) and values[0] and all(isinstance(item, pd.DataFrame | pd.Series) for item in values[0]):
+    if (
+        len(values) == 1
+        and isinstance(values[0], list | tuple)
+        and values[0]
+        and all(isinstance(item, pd.DataFrame | pd.Series) for item in values[0])
+    ):
         values = list(values[0])
-    if len(values) == 1 and isinstance(values[0], Mapping) and values[0] and all(isinstance(item, pd.DataFrame) for item in values[0].values()):
+    if (
+        len(values) == 1
+        and isinstance(values[0], Mapping)
+        and values[0]
+        and all(isinstance(item, pd.DataFrame) for item in values[0].values())
+    ):
         names = [str(key) for key in values[0]] if names is None else names
         values = list(values[0].values())
     if not values:
@@ -179,11 +201,15 @@ def _per_source(time_col: Any, count: int) -> list[str | None]:
     return [time_col] * count
 
 
-def _split(value: Any, time_col: str | None, given: list[str] | None, position: int) -> tuple[str, Any, pd.DataFrame, str]:
+def _split(
+    value: Any, time_col: str | None, given: list[str] | None, position: int
+) -> tuple[str, Any, pd.DataFrame, str]:
     name = given[position] if given else f"source{position + 1}"
     frame = to_frame(value)
     if not frame.columns.is_unique:
-        raise TimeError(f"{name} has the column {frame.columns[frame.columns.duplicated()][0]!r} more than once; rename it")
+        raise TimeError(
+            f"{name} has the column {frame.columns[frame.columns.duplicated()][0]!r} more than once; rename it"
+        )
     times, rest, column = split_time(frame, time_col, name)
     return name, times, rest, column
 
@@ -193,11 +219,21 @@ def _labels(columns: list[list[Any]], given: list[str] | None) -> list[dict[Any,
     if given is not None:
         return [{column: f"{name}_{column}" for column in listed} for name, listed in zip(given, columns, strict=True)]
     shared = {column for listed in columns for column in listed if sum(column in other for other in columns) > 1}
-    return [{column: f"source{position}_{column}" if column in shared else column for column in listed} for position, listed in enumerate(columns, 1)]
+    return [
+        {column: f"source{position}_{column}" if column in shared else column for column in listed}
+        for position, listed in enumerate(columns, 1)
+    ]
 
 
 def _read(
-    name: str, times: Any, rest: pd.DataFrame, column: str, labels: dict[Any, str], bucket: Bucket | None, agg: Any, tz: str
+    name: str,
+    times: Any,
+    rest: pd.DataFrame,
+    column: str,
+    labels: dict[Any, str],
+    bucket: Bucket | None,
+    agg: Any,
+    tz: str,
 ) -> _Source:
     read = read_times(times, tz)
     rest = as_numbers(rest)
@@ -213,7 +249,9 @@ def _read(
     starts = np.r_[True, moments[1:] != moments[:-1]] if len(moments) else np.zeros(0, dtype=bool)
     buckets = floored[starts]
     rules, used = rules_for(list(rest.columns), agg, labels)
-    if len(buckets) < len(moments) or any(rule not in ("last", "first", "sum", "min", "max") for rule in rules.values()):
+    if len(buckets) < len(moments) or any(
+        rule not in ("last", "first", "sum", "min", "max") for rule in rules.values()
+    ):
         merged = merge_duplicates(rest, np.cumsum(starts) - 1, len(buckets), rules)
     else:
         merged = rest
@@ -227,7 +265,9 @@ def _refuse_unknown_rules(agg: Any, read: list[_Source]) -> None:
     unknown = [key for key in agg if key not in used] if isinstance(agg, Mapping) else []
     if unknown:
         columns = [column for source in read for column in source.frame.columns]
-        raise TimeError(f"agg names {', '.join(map(repr, unknown))}, but the columns are {', '.join(map(repr, columns))}")
+        raise TimeError(
+            f"agg names {', '.join(map(repr, unknown))}, but the columns are {', '.join(map(repr, columns))}"
+        )
 
 
 def _common_index(indexes: list[pd.DatetimeIndex], how: str) -> pd.DatetimeIndex:
@@ -242,7 +282,9 @@ def _common_index(indexes: list[pd.DatetimeIndex], how: str) -> pd.DatetimeIndex
     return index.rename("time")
 
 
-def _labelled(read: list[_Source], index: pd.DatetimeIndex, labels: list[dict[Any, str]], given: list[str] | None) -> list[pd.DataFrame]:
+def _labelled(
+    read: list[_Source], index: pd.DatetimeIndex, labels: list[dict[Any, str]], given: list[str] | None
+) -> list[pd.DataFrame]:
     everywhere = [column for listed in labels for column in listed]
     prefixed = {label for listed in labels for label in listed.values()}
     if len(prefixed) < len(everywhere):
@@ -264,11 +306,26 @@ def _on(frame: pd.DataFrame, buckets: pd.DatetimeIndex, index: pd.DatetimeIndex)
     places = np.searchsorted(buckets.asi8, index.asi8)
     places[places == len(buckets)] = 0
     there = buckets.asi8[places] == index.asi8 if len(buckets) else np.zeros(len(index), dtype=bool)
-    taken = frame.reset_index(drop=True).reindex(np.where(there, places, -1)) if len(frame) else frame.reindex(range(len(index)))
+    taken = (
+        frame.reset_index(drop=True).reindex(np.where(there, places, -1))
+        if len(frame)
+        else frame.reindex(range(len(index)))
+    )
     return taken.set_axis(index, axis=0)
 
 
 def _why_empty(read: list[_Source], how: str) -> str:
-    ranges = "; ".join(f"{source.name} has {len(source.buckets)} buckets" + (f" from {source.buckets[0]} to {source.buckets[-1]}" if len(source.buckets) else "") for source in read)
-    reason = "no bucket is in every source" if how == "inner" and all(len(source.buckets) for source in read) else "there are no rows with a time"
-    return f"the merged series would be empty: {reason} (how={how!r}). {ranges}. Use how='outer', a coarser freq, or sources that overlap"
+    ranges = "; ".join(
+        f"{source.name} has {len(source.buckets)} buckets"
+        + (f" from {source.buckets[0]} to {source.buckets[-1]}" if len(source.buckets) else "")
+        for source in read
+    )
+    reason = (
+        "no bucket is in every source"
+        if how == "inner" and all(len(source.buckets) for source in read)
+        else "there are no rows with a time"
+    )
+    return (
+        f"the merged series would be empty: {reason} (how={how!r}). {ranges}. "
+        "Use how='outer', a coarser freq, or sources that overlap"
+    )

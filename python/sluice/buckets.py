@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -51,11 +52,20 @@ class Bucket:
         if self.unit in CLOCK:
             step = self.count * CLOCK[self.unit]
             if (end.value - start.value) // step > 20_000_000:
-                raise TimeError(f"freq={self.text!r} gives more than 20 million buckets from {start} to {end}; use a coarser freq")
-            half = max(step // 2, 1) if tz != "UTC" else step  # when clocks change, a bucket is shorter or longer than a step
-            every = pd.DatetimeIndex(np.arange(start.value, end.value + 1, half).astype("datetime64[ns]")).tz_localize("UTC")
+                raise TimeError(
+                    f"freq={self.text!r} gives more than 20 million buckets from {start} to {end}; use a coarser freq"
+                )
+            half = (
+                max(step // 2, 1) if tz != "UTC" else step
+            )  # when clocks change, a bucket is shorter or longer than a step
+            every = pd.DatetimeIndex(np.arange(start.value, end.value + 1, half).astype("datetime64[ns]")).tz_localize(
+                "UTC"
+            )
             return pd.DatetimeIndex(self.floor(every, tz).unique()).union(pd.DatetimeIndex([start, end])).as_unit("ns")
-        first, last = (int(stamp.tz_localize(None).to_datetime64().astype("datetime64[D]").astype("int64")) for stamp in (start, end))
+        first, last = (
+            int(stamp.tz_localize(None).to_datetime64().astype("datetime64[D]").astype("int64"))
+            for stamp in (start, end)
+        )
         return _midnights(np.unique(self._floor_days(np.arange(first, last + 1))), tz)
 
     def _floor_clock(self, instants: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
@@ -92,26 +102,24 @@ def read_bucket(freq: object) -> Bucket | None:
     """
     if freq is None or isinstance(freq, Bucket):
         return freq
-    text = getattr(freq, "freqstr", None) or (str(freq.components.days) + "D" if _is_days(freq) else None) or freq
-    if isinstance(text, pd.Timedelta):
-        return _exact_bucket(text.value, freq)
+    if isinstance(freq, dt.timedelta | np.timedelta64):
+        return _exact_bucket(pd.Timedelta(freq).value, freq)
+    text = getattr(freq, "freqstr", freq)
     match = re.fullmatch(r"\s*(\d*)\s*([A-Za-z]+)(?:-([A-Za-z]{3}))?\s*", str(text))
     if not match:
         raise _unknown(freq)
     unit = WORDS.get(match[2], match[2])
     if unit not in CLOCK and unit not in ("D", "W", "M", "Q", "Y"):
         unit = WORDS.get(unit.lower(), unit.lower())
-    if unit not in CLOCK and unit not in ("D", "W", "M", "Q", "Y") or match[1] == "0":
+    if (unit not in CLOCK and unit not in ("D", "W", "M", "Q", "Y")) or match[1] == "0":
         raise _unknown(freq)
     anchor = (match[3] or "MON").upper()
     return Bucket(int(match[1] or 1), unit, WEEKDAYS.index(anchor) if unit == "W" and anchor in WEEKDAYS else 0)
 
 
-def _is_days(freq: object) -> bool:
-    return isinstance(freq, pd.Timedelta) and freq.value > 0 and freq.value % DAY == 0
-
-
 def _exact_bucket(nanoseconds: int, freq: object) -> Bucket:
+    if nanoseconds > 0 and nanoseconds % DAY == 0:
+        return Bucket(nanoseconds // DAY, "D")
     for unit in ("h", "min", "s", "ms", "us", "ns"):
         if nanoseconds > 0 and nanoseconds % CLOCK[unit] == 0:
             return Bucket(nanoseconds // CLOCK[unit], unit)

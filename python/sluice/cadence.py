@@ -29,18 +29,29 @@ class Cadence:
             return f"{self.months // 12}Y" if self.months % 12 == 0 else f"{self.months}M"
         if self.weekdays_only:
             return "1B"
-        for unit, size in (("D", DAY), ("h", 3600 * SECOND), ("min", 60 * SECOND), ("s", SECOND), ("ms", 10**6), ("us", 1000)):
+        for unit, size in (
+            ("D", DAY),
+            ("h", 3600 * SECOND),
+            ("min", 60 * SECOND),
+            ("s", SECOND),
+            ("ms", 10**6),
+            ("us", 1000),
+        ):
             if self.step % size == 0:
                 return f"{self.step // size}{unit}"
         return f"{self.step / SECOND:.6g}s"
 
     def expected(self, start: int, end: int, anchor: int | None = None) -> int:
-        """How many points there would be from `start` to `end` (nanoseconds, both included), one of them at `anchor`."""
+        """How many points there would be from `start` to `end` (nanoseconds, included), one of them at `anchor`."""
         at = start if anchor is None else anchor
         if self.weekdays_only:
             first, last = (np.array([start, end]) // DAY).astype("datetime64[D]")
             return int(np.busday_count(first, last + 1))
-        places = _months(np.array([start, at, end])) / self.months if self.months else np.array([start, at, end], dtype=float) / self.step
+        places = (
+            _months(np.array([start, at, end])) / self.months
+            if self.months
+            else np.array([start, at, end], dtype=float) / self.step
+        )
         slack = 0.15 / self.months if self.months else 0.5 * TOLERANCE
         return max(int(np.floor(places[1] - places[0] + slack) + np.floor(places[2] - places[1] + slack)) + 1, 0)
 
@@ -74,7 +85,9 @@ def gap_text(nanoseconds: float) -> str:
 def _common_step(steps: Any) -> int:
     """The smallest step that is common: jitter within the tolerance counts as the same step."""
     order = np.sort(steps)
-    counts = np.searchsorted(order, order * (1 + TOLERANCE), side="right") - np.searchsorted(order, order * (1 - TOLERANCE), side="left")
+    counts = np.searchsorted(order, order * (1 + TOLERANCE), side="right") - np.searchsorted(
+        order, order * (1 - TOLERANCE), side="left"
+    )
     best = order[int(np.argmax(counts))]
     near = order[(order >= best * (1 - TOLERANCE)) & (order <= best * (1 + TOLERANCE))]
     return int(np.median(near))
@@ -88,7 +101,7 @@ def _is_regular(steps: Any, step: int) -> bool:
 
 
 def _month_cadence(instants: Any, steps: Any) -> int:
-    """1 for monthly, 3 for quarterly, 12 for yearly and so on; 0 when the points do not sit on one day of their month."""
+    """1 for monthly, 3 for quarterly, 12 for yearly and so on; 0 when no day of the month is kept."""
     if np.median(steps) < 27 * DAY:
         return 0
     moves = np.diff(_months(instants))

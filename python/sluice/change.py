@@ -114,7 +114,9 @@ def derive_change_series(
     [('b', 'first_listed', 35000.0)]
     """
     if kind not in KINDS:
-        raise TimeError(f"kind={kind!r} is not known; use 'level' for stocks or 'flow' for values that are changes already")
+        raise TimeError(
+            f"kind={kind!r} is not known; use 'level' for stocks or 'flow' for values that are changes already"
+        )
     if sign not in (1, -1):
         raise TimeError(f"sign={sign!r} must be 1 or -1")
     rule = "sum" if kind == "flow" and agg == "last" else agg
@@ -126,7 +128,9 @@ def derive_change_series(
         changes.attrs["selected"] = [seen.entities[code] for code in chosen]
     events = _events(seen)
     changes.attrs["coverage_events"] = events
-    changes.attrs["data_quality"] = Quality(seen.quality, helper="derive_change_series", kind=kind, coverageEvents=len(events))
+    changes.attrs["data_quality"] = Quality(
+        seen.quality, helper="derive_change_series", kind=kind, coverageEvents=len(events)
+    )
     _cell.current().note("dataQuality", changes.attrs["data_quality"])
     return changes
 
@@ -159,7 +163,9 @@ def _changes(seen: Observations, kind: str, sign: int) -> pd.DataFrame:
     else:
         moved = seen.value[steps.before] - seen.value[np.flatnonzero(steps.before) - 1]
         stable = _sum(seen.period[steps.before], moved, count)
-        coverage = _sum(seen.period[entering], seen.value[entering], count) - _sum(seen.period[exiting] + 1, seen.value[exiting], count)
+        coverage = _sum(seen.period[entering], seen.value[entering], count) - _sum(
+            seen.period[exiting] + 1, seen.value[exiting], count
+        )
         known = observed & np.r_[False, observed[:-1]]
     stable, coverage = (np.where(known, sign * part, np.nan) for part in (stable, coverage))
     return pd.DataFrame(
@@ -222,4 +228,6 @@ def _events(seen: Observations) -> CoverageEvents:
 def _told(seen: Observations, at: Any, shift: int, kinds: Any) -> list[tuple[int, int, int, str, float]]:
     """Plain tuples of period, order within the period, entity, kind and value."""
     periods = (seen.period[at] + shift).tolist()
-    return list(zip(periods, [shift] * len(at), seen.entity[at].tolist(), kinds.tolist(), seen.value[at].tolist(), strict=True))
+    return list(
+        zip(periods, [shift] * len(at), seen.entity[at].tolist(), kinds.tolist(), seen.value[at].tolist(), strict=True)
+    )

@@ -59,23 +59,34 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
     _say_time_axis(checked, frame)
     rows, issues = chart_rows(frame, named_keys(checked))
     _refuse(issues or _with_all_columns(check_chart(checked, rows), frame))
-    body = json.dumps({"spec": checked, "data": rows}, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    body = json.dumps(
+        {"spec": checked, "data": rows}, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    ).encode()
     allowed = report.limits.artifact_bytes
     if len(body) > allowed:
-        raise OutputLimitError("artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed")
+        raise OutputLimitError(
+            "artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed"
+        )
     report.put_artifact("chart", {"title": title}, body)
 
 
 def _refuse(issues: list[Issue]) -> None:
     if issues:
         listed = "; ".join(f"{issue.path or 'spec'} {issue.message}" for issue in issues[:10])
-        raise ChartError(f"the chart does not hold: {listed}" + (f"; and {len(issues) - 10} more" if len(issues) > 10 else ""))
+        raise ChartError(
+            f"the chart does not hold: {listed}" + (f"; and {len(issues) - 10} more" if len(issues) > 10 else "")
+        )
 
 
 def _with_all_columns(issues: list[Issue], frame: Any) -> list[Issue]:
     """Rows only carry the named columns, but who misses one wants to know all that there are."""
     listed = ", ".join(map(str, frame.columns[:30]))
-    return [Issue(issue.path, f"{issue.message.partition(';')[0]}; the columns are {listed}") if "; the columns are" in issue.message else issue for issue in issues]
+    return [
+        Issue(issue.path, f"{issue.message.partition(';')[0]}; the columns are {listed}")
+        if "; the columns are" in issue.message
+        else issue
+        for issue in issues
+    ]
 
 
 def _say_time_axis(spec: dict[str, Any], frame: Any) -> None:

@@ -35,8 +35,8 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     cadence : dict or str, optional
         How far apart the points of a line are meant to be, by its label: ``{"Fed rate": "6W"}``. Lines on a time axis
         that have under 60 % of the points that their own rhythm promises are reported in
-        ``diagnostics.lowCoverage``; say the cadence of a line that is sparse by design, or None not to judge it. Markers without a line are
-        never judged.
+        ``diagnostics.lowCoverage``; say the cadence of a line that is sparse by design, or None not to judge it.
+        Markers without a line are never judged.
 
     Raises
     ------
@@ -62,7 +62,9 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     _refuse_saved_or_too_many(figure, report)
     readings = read_figure(figure)
     if _is_empty(figure, readings):
-        raise FigureError("the figure is empty: there is no value to see in any of its axes; plot something before save_figure")
+        raise FigureError(
+            "the figure is empty: there is no value to see in any of its axes; plot something before save_figure"
+        )
     sparse = low_coverage(readings, cadence)
     axes = [reading.axes for reading in readings]
     rendered = render(figure, axes)
@@ -72,7 +74,8 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
             "artifactBytes",
             allowed,
             len(rendered.png),
-            f"the picture is {len(rendered.png):,} bytes, at most {allowed:,} are allowed; use a smaller figsize or draw less",
+            f"the picture is {len(rendered.png):,} bytes, at most {allowed:,} are allowed; "
+            "use a smaller figsize or draw less",
         )
     width, height = struct.unpack(">II", rendered.png[16:24])
     data = figure_json([describe_axes(reading) for reading in readings], allowed - len(rendered.png))
@@ -95,7 +98,8 @@ def check_alt(alt: object) -> str:
     text = alt.strip() if isinstance(alt, str) else ""
     if len(text) < 10 or not any(character.isalpha() for character in text) or FILE_NAME.fullmatch(text):
         raise FigureError(
-            f"alt must say what the picture shows, in at least 10 characters with letters, and not be a file name; got {alt!r}. "
+            f"alt must say what the picture shows, in at least 10 characters with letters, "
+            f"and not be a file name; got {alt!r}. "
             'For example save_figure("Daily price of BTC in 2024, rising from 42k to 93k")'
         )
     return text
@@ -105,7 +109,11 @@ def figure_json(axes: list[dict[str, Any]], max_bytes: int) -> bytes:
     """The figure data as JSON. Series that do not fit, the largest first, are named as unread instead."""
     data = _dump({"axes": axes})
     while len(data) > max_bytes:
-        sizes = [(len(_dump(series)), number, place) for number, one in enumerate(axes) for place, series in enumerate(one["series"])]
+        sizes = [
+            (len(_dump(series)), number, place)
+            for number, one in enumerate(axes)
+            for place, series in enumerate(one["series"])
+        ]
         if not sizes:
             return _dump({"axes": []})
         size, number, place = max(sizes)
@@ -130,7 +138,9 @@ def _chosen_figure(fig: Any) -> Any:
     from matplotlib.figure import FigureBase
 
     figure = fig if isinstance(fig, FigureBase) else getattr(fig, "figure", None)
-    while figure is not None and getattr(figure, "figure", figure) is not figure:  # a part of a figure stands for the whole
+    while (
+        figure is not None and getattr(figure, "figure", figure) is not figure
+    ):  # a part of a figure stands for the whole
         figure = figure.figure
     if not isinstance(figure, FigureBase):
         raise FigureError(f"fig must be a matplotlib figure or one of its axes, got {type(fig).__name__}")

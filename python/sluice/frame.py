@@ -31,7 +31,7 @@ SCALARS = (str, int, float, bool, type(None), np.generic, pd.Timestamp)
 
 
 def to_frame(value: Any) -> pd.DataFrame:
-    """Turn what a tool returned into a DataFrame.
+    r"""Turn what a tool returned into a DataFrame.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def to_frame(value: Any) -> pd.DataFrame:
                            time  value
     0 2024-01-01 00:00:00+00:00    1.5
     1 2024-01-02 00:00:00+00:00    2.5
-    >>> to_frame("day,sold\\nmon,5\\ntue,7").attrs["to_frame"]
+    >>> to_frame("day,sold\nmon,5\ntue,7").attrs["to_frame"]
     ["read CSV text separated by ','"]
     """
     steps: list[str] = []
@@ -76,7 +76,11 @@ def to_frame(value: Any) -> pd.DataFrame:
 def describe(value: Any, depth: int = 0) -> str:
     """The shape of a value in a few words."""
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{key!r}: {describe(item, depth + 1)}" for key, item in list(value.items())[:6]) if depth < 2 else "…"
+        inner = (
+            ", ".join(f"{key!r}: {describe(item, depth + 1)}" for key, item in list(value.items())[:6])
+            if depth < 2
+            else "…"
+        )
         more = ", …" if len(value) > 6 else ""
         return f"dict of {len(value)} keys {{{inner}{more}}}"
     if isinstance(value, str):
@@ -145,6 +149,7 @@ def _read_csv(text: str, steps: list[str]) -> pd.DataFrame | None:
     separator = max(",\t;|", key=lambda candidate: min(lines[0].count(candidate), lines[1].count(candidate)))
     if not min(lines[0].count(separator), lines[1].count(separator)):
         return None
+    frame: pd.DataFrame
     try:
         frame = pd.read_csv(io.StringIO(text), sep=separator, skipinitialspace=True, **EXACT_FLOATS)
     except ValueError:
@@ -184,7 +189,11 @@ def _read_rows(rows: list[Any], steps: list[str]) -> pd.DataFrame | None:
     width = len(rows[0])
     if width < 2 or any(len(row) != width for row in rows):
         return None
-    if len(rows) > 1 and all(isinstance(name, str) for name in rows[0]) and not all(isinstance(cell, str) for cell in rows[1]):
+    if (
+        len(rows) > 1
+        and all(isinstance(name, str) for name in rows[0])
+        and not all(isinstance(cell, str) for cell in rows[1])
+    ):
         steps.append("took the first of the rows as column names")
         return pd.DataFrame(rows[1:], columns=list(rows[0]))
     times = _times_or_none([row[0] for row in rows])
@@ -203,7 +212,9 @@ def _times_or_none(values: Any) -> Any:
         times = read_times(list(values))
     except (TimeError, ValueError, OverflowError):
         return None
-    if times.instants.isna().all() or any(kind == "epoch s" for kind in times.kinds) and times.instants.min() < pd.Timestamp("1975", tz="UTC"):
+    if times.instants.isna().all() or (
+        any(kind == "epoch s" for kind in times.kinds) and times.instants.min() < pd.Timestamp("1975", tz="UTC")
+    ):
         return None
     return times.instants.tz_localize(None) if times.naive == len(times.instants) else times.instants
 
@@ -214,7 +225,14 @@ def _times_or_none(values: Any) -> Any:
 def _read_mapping(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.DataFrame | None:
     if not value:
         return None
-    for reader in (_read_tool_result, _read_columns_and_rows, _read_by_date, _read_nested, _read_columns, _read_named_records):
+    for reader in (
+        _read_tool_result,
+        _read_columns_and_rows,
+        _read_by_date,
+        _read_nested,
+        _read_columns,
+        _read_named_records,
+    ):
         frame = reader(value, steps, depth)
         if frame is not None:
             return frame
@@ -235,8 +253,12 @@ def _is_content_block(value: Any) -> bool:
 def _read_tool_result(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.DataFrame | None:
     if _is_content_block(value):
         return _read_content([value], steps, depth)
-    content = value.get("content")
-    is_result = isinstance(content, list) and bool(content) and all(isinstance(block, Mapping) and "type" in block for block in content)
+    content: Any = value.get("content")
+    is_result = (
+        isinstance(content, list)
+        and bool(content)
+        and all(isinstance(block, Mapping) and "type" in block for block in content)
+    )
     if not is_result and "structuredContent" not in value:
         return None
     if value.get("isError") is True:
@@ -249,7 +271,11 @@ def _read_tool_result(value: Mapping[Any, Any], steps: list[str], depth: int) ->
 
 
 def _read_content(blocks: list[Any], steps: list[str], depth: int) -> pd.DataFrame | None:
-    texts = [block["text"] if block.get("type") == "text" else block["resource"].get("text", "") for block in blocks if _is_content_block(block)]
+    texts = [
+        block["text"] if block.get("type") == "text" else block["resource"].get("text", "")
+        for block in blocks
+        if _is_content_block(block)
+    ]
     if len(texts) == 1:
         steps.append("took the text of the MCP content block")
         return _read(texts[0], steps, depth + 1)
@@ -262,7 +288,9 @@ def _read_content(blocks: list[Any], steps: list[str], depth: int) -> pd.DataFra
 
 
 def _read_columns_and_rows(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.DataFrame | None:
-    columns = next((value[key] for key in ("columns", "fields", "headers") if isinstance(value.get(key), list | tuple)), None)
+    columns = next(
+        (value[key] for key in ("columns", "fields", "headers") if isinstance(value.get(key), list | tuple)), None
+    )
     key = next((key for key in ("rows", "data", "values") if isinstance(value.get(key), list | tuple)), None)
     if columns is None or key is None:
         return None
@@ -276,7 +304,9 @@ def _read_columns_and_rows(value: Mapping[Any, Any], steps: list[str], depth: in
         frame = pd.DataFrame(rows, columns=names)
     else:
         widths = sorted({len(row) if isinstance(row, list | tuple) else -1 for row in rows})
-        raise ShapeError(f"there are {len(names)} columns, but the rows under {key!r} have {widths} cells: {describe(value)}")
+        raise ShapeError(
+            f"there are {len(names)} columns, but the rows under {key!r} have {widths} cells: {describe(value)}"
+        )
     index = value.get("index")
     if isinstance(index, list) and len(index) == len(frame):
         frame.index = pd.Index(index)
@@ -286,7 +316,9 @@ def _read_columns_and_rows(value: Mapping[Any, Any], steps: list[str], depth: in
 
 def _read_by_date(value: Mapping[Any, Any], steps: list[str], _depth: int) -> pd.DataFrame | None:
     keys = list(value)
-    if not all(isinstance(key, str) and len(key) >= 6 and key[:2].isdigit() or hasattr(key, "isoformat") for key in keys):
+    if not all(
+        (isinstance(key, str) and len(key) >= 6 and key[:2].isdigit()) or hasattr(key, "isoformat") for key in keys
+    ):
         return None
     cells = list(value.values())
     times = _times_or_none(keys)
@@ -323,7 +355,11 @@ def _read_nested(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.D
 def _read_table(item: Any, steps: list[str], depth: int) -> pd.DataFrame | None:
     if isinstance(item, list | tuple) and item and all(isinstance(row, Mapping | list | tuple) for row in item):
         return _read_list(list(item), steps, depth)
-    if isinstance(item, Mapping) and depth <= MAX_NESTING and not all(isinstance(cell, SCALARS) for cell in item.values()):
+    if (
+        isinstance(item, Mapping)
+        and depth <= MAX_NESTING
+        and not all(isinstance(cell, SCALARS) for cell in item.values())
+    ):
         return _read_mapping(item, steps, depth)
     if isinstance(item, Mapping) and len(item) > 1:
         return _read_by_date(item, steps, depth)
@@ -332,13 +368,17 @@ def _read_table(item: Any, steps: list[str], depth: int) -> pd.DataFrame | None:
     return None
 
 
-def _join_pairs(value: Mapping[Any, Any], found: dict[Any, tuple[pd.DataFrame, list[str]]], steps: list[str]) -> pd.DataFrame | None:
-    """Several lists of pairs with the same times are columns of one table; any other plurality has to be decided by the caller."""
+def _join_pairs(
+    value: Mapping[Any, Any], found: dict[Any, tuple[pd.DataFrame, list[str]]], steps: list[str]
+) -> pd.DataFrame | None:
+    """Lists of pairs with the same times are columns of one table; among other tables the caller has to choose."""
     if all(isinstance(item, Mapping) for item in value.values()):
         return None
     frames = {key: frame for key, (frame, _) in found.items()}
     first = next(iter(frames.values()))
-    if all(list(frame.columns) == ["time", "value"] and frame["time"].equals(first["time"]) for frame in frames.values()):
+    if all(
+        list(frame.columns) == ["time", "value"] and frame["time"].equals(first["time"]) for frame in frames.values()
+    ):
         steps.append(f"joined the pairs under {', '.join(map(repr, frames))} on their times")
         return pd.DataFrame({"time": first["time"], **{key: frame["value"] for key, frame in frames.items()}})
     names = ", ".join(f"value[{key!r}]" for key in frames)
@@ -355,14 +395,18 @@ def _read_columns(value: Mapping[Any, Any], steps: list[str], _depth: int) -> pd
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns are not equally long: {lengths}")
     steps.append(f"took a dict of {len(cells)} columns")
-    return pd.DataFrame({name: column if isinstance(column, pd.Series) else list(column) for name, column in value.items()})
+    return pd.DataFrame(
+        {name: column if isinstance(column, pd.Series) else list(column) for name, column in value.items()}
+    )
 
 
 def _read_named_records(value: Mapping[Any, Any], steps: list[str], _depth: int) -> pd.DataFrame | None:
     records = list(value.values())
     if len(records) < 2 or not all(isinstance(record, Mapping) and record for record in records):
         return None
-    if any(set(record) != set(records[0]) for record in records) or not all(isinstance(cell, SCALARS) for record in records for cell in record.values()):
+    if any(set(record) != set(records[0]) for record in records) or not all(
+        isinstance(cell, SCALARS) for record in records for cell in record.values()
+    ):
         return None
     name = "key" if "key" not in records[0] else "name"
     steps.append(f"took {len(records)} records by name; the names are in the column {name!r}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sluice.errors import OutputLimitError, ResultError
+from sluice.errors import ResultError
 
 MAX_DEPTH = 200
 MAX_NOTED_PATHS = 100
@@ -59,10 +59,11 @@ class JsonValues:
             non_finite.append({"path": f"({len(paths) - MAX_NOTED_PATHS} more paths)", "count": rest})
         return {"nonFinite": non_finite, "frames": self._frames}
 
-    def _null(self, path: Path, count: int = 1) -> None:
+    def _null(self, path: Path, count: int = 1) -> Any:
         if count:
             key = _general(path)
             self._non_finite[key] = self._non_finite.get(key, 0) + count
+        return None
 
     def _inside(self, value: object, path: Path, convert: Callable[[], Any]) -> Any:
         """Convert the parts of a container, refusing cycles and bottomless nesting."""
@@ -133,7 +134,8 @@ class JsonValues:
         if isinstance(dtype, np.dtype):
             array = np.asarray(values)
             if dtype.kind in "iub":
-                return array.tolist()
+                listed: list[Any] = array.tolist()
+                return listed
             if dtype.kind == "f" and dtype.itemsize <= 8:
                 return self._floats(array, general)
         if isinstance(dtype, pd.CategoricalDtype | pd.SparseDtype):
@@ -185,7 +187,7 @@ class JsonValues:
         return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def _refuse_too_large(self, rows: int, columns: dict[str, Any]) -> None:
-        """Refuse a frame that cannot fit before it is spread out in memory: each cell takes its key and two bytes more."""
+        """Refuse a frame that cannot fit before it is spread out: a cell takes its key and five bytes more."""
         least = rows * sum(len(name) + 5 for name in columns)
         if least > self._max_bytes:
             from sluice.result import result_too_large
@@ -223,7 +225,7 @@ class JsonValues:
     def _refuse(self, value: object, path: Path) -> Any:
         raise ResultError(f"{_exact(path)} is a {_type_name(value)}, which has no JSON form; {_advice(value)}")
 
-    def _timestamp(self, value: Any, path: Path) -> str | None:
+    def _timestamp(self, value: Any, path: Path) -> Any:
         return self._null(path) if pd.isna(value) else value.isoformat()
 
     def _timedelta(self, value: dt.timedelta, path: Path) -> float | None:
@@ -238,7 +240,9 @@ class JsonValues:
 
 def _exact_integer(value: int, path: Path) -> int:
     if value.bit_length() > MAX_INTEGER_BITS:
-        raise ResultError(f"{_exact(path)} is an integer of {value.bit_length():,} bits; give it as a string or a float")
+        raise ResultError(
+            f"{_exact(path)} is an integer of {value.bit_length():,} bits; give it as a string or a float"
+        )
     return int(value)
 
 
@@ -258,7 +262,8 @@ def _distinct_keys(mapping: Mapping[Any, Any], path: Path) -> dict[str, Any]:
         name = key_text(key, path)
         if name in names:
             raise ResultError(
-                f"{_exact(path)} has two keys that are both {name!r} in JSON: {names[name]!r} and {key!r}; rename one of them"
+                f"{_exact(path)} has two keys that are both {name!r} in JSON: "
+                f"{names[name]!r} and {key!r}; rename one of them"
             )
         names[name] = key
     return names
@@ -278,15 +283,19 @@ def key_text(key: Any, path: Path = ()) -> str:
         return str(int(key))
     if isinstance(key, float | np.floating):
         return repr(float(key))
-    if isinstance(key, dt.date | dt.time) and not pd.isna(key):
+    if isinstance(key, dt.date | dt.time) and key is not pd.NaT:
         return key.isoformat()
     if isinstance(key, np.datetime64):
         return key_text(pd.Timestamp(key), path)
     if isinstance(key, tuple):
         return "_".join(key_text(part, path) for part in key if part != "")
-    if isinstance(key, decimal.Decimal | uuid.UUID | pd.Period | pd.Interval | dt.timedelta | Fraction | PurePath) or pd.isna(key):
+    if isinstance(
+        key, decimal.Decimal | uuid.UUID | pd.Period | pd.Interval | dt.timedelta | Fraction | PurePath
+    ) or pd.isna(key):
         return str(key)
-    raise ResultError(f"{_exact(path)} has the key {key!r} of type {_type_name(key)}; use strings, numbers or dates as keys")
+    raise ResultError(
+        f"{_exact(path)} has the key {key!r} of type {_type_name(key)}; use strings, numbers or dates as keys"
+    )
 
 
 def _frame_columns(frame: pd.DataFrame, path: Path) -> dict[str, Any]:

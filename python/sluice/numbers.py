@@ -10,7 +10,11 @@ import pandas as pd
 def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with every column of numeric text made numbers; a column with one other text in it stays as it is."""
     changed = {column: numbers for column in frame.columns if (numbers := _numbers(frame[column])) is not None}
-    return frame.assign(**{str(column): numbers for column, numbers in changed.items()}) if changed and all(isinstance(column, str) for column in changed) else _assign(frame, changed)
+    return (
+        frame.assign(**{str(column): numbers for column, numbers in changed.items()})
+        if changed and all(isinstance(column, str) for column in changed)
+        else _assign(frame, changed)
+    )
 
 
 def _assign(frame: pd.DataFrame, changed: dict[Any, Any]) -> pd.DataFrame:
@@ -23,7 +27,9 @@ def _assign(frame: pd.DataFrame, changed: dict[Any, Any]) -> pd.DataFrame:
 
 
 def _numbers(series: pd.Series[Any]) -> pd.Series[Any] | None:
-    if pd.api.types.is_numeric_dtype(series.dtype) or not (series.dtype == object or pd.api.types.is_string_dtype(series.dtype)):
+    if pd.api.types.is_numeric_dtype(series.dtype) or not (
+        series.dtype == object or pd.api.types.is_string_dtype(series.dtype)
+    ):
         return None
     first = next((value for value in series if value is not None and value == value), None)
     if first is None:

@@ -60,17 +60,31 @@ def read_observations(
     entity_col, value_col = _long_columns(rest, instants, entity_col, value_col)
     codes, periods = _period_codes(instants, bucket, tz)
     rows = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
-    return _merge(rows, codes, instants, periods, agg, _facts(rest, rows, read, time_name, entity_col, value_col, bucket, len(timed), tz))
+    return _merge(
+        rows,
+        codes,
+        instants,
+        periods,
+        agg,
+        _facts(rest, rows, read, time_name, entity_col, value_col, bucket, len(timed), tz),
+    )
 
 
-def _long_columns(rest: pd.DataFrame, instants: Any, entity_col: str | None, value_col: str | None) -> tuple[str | None, str | None]:
+def _long_columns(
+    rest: pd.DataFrame, instants: Any, entity_col: str | None, value_col: str | None
+) -> tuple[str | None, str | None]:
     for role, column in (("entity_col", entity_col), ("value_col", value_col)):
         if column is not None and column not in rest.columns:
             raise TimeError(f"{role}={column!r} is not there; the columns are {', '.join(map(repr, rest.columns))}")
     if entity_col is None and value_col is not None:
         entity_col = _only_text_column(rest)
         return entity_col, value_col
-    if entity_col is None and instants.has_duplicates and _only_text_column(rest) is not None and len(_numeric(rest)) == 1:
+    if (
+        entity_col is None
+        and instants.has_duplicates
+        and _only_text_column(rest) is not None
+        and len(_numeric(rest)) == 1
+    ):
         entity_col = _only_text_column(rest)
     if entity_col is None:
         return None, None
@@ -85,12 +99,19 @@ def _only_text_column(rest: pd.DataFrame) -> Any:
 def _only_value_column(rest: pd.DataFrame, entity_col: str) -> Any:
     numeric = [column for column in _numeric(rest) if column != entity_col]
     if len(numeric) != 1:
-        raise TimeError(f"value_col cannot be told: the numeric columns are {', '.join(map(repr, numeric)) or 'none'}; pass value_col=")
+        raise TimeError(
+            f"value_col cannot be told: the numeric columns are "
+            f"{', '.join(map(repr, numeric)) or 'none'}; pass value_col="
+        )
     return numeric[0]
 
 
 def _numeric(rest: pd.DataFrame) -> list[Any]:
-    return [column for column in rest.columns if pd.api.types.is_numeric_dtype(rest[column].dtype) and not pd.api.types.is_bool_dtype(rest[column].dtype)]
+    return [
+        column
+        for column in rest.columns
+        if pd.api.types.is_numeric_dtype(rest[column].dtype) and not pd.api.types.is_bool_dtype(rest[column].dtype)
+    ]
 
 
 def _period_codes(instants: pd.DatetimeIndex, bucket: Bucket | None, tz: str) -> tuple[Any, pd.DatetimeIndex]:
@@ -113,7 +134,10 @@ def _long(rest: pd.DataFrame, entity_col: str, value_col: str | None) -> _Rows:
 def _wide(rest: pd.DataFrame, _value_col: str | None) -> _Rows:
     columns = _numeric(rest)
     if not columns:
-        raise TimeError(f"there is no numeric column among {', '.join(map(repr, rest.columns)) or 'none'}; pass entity_col= and value_col= for long data")
+        raise TimeError(
+            f"there is no numeric column among {', '.join(map(repr, rest.columns)) or 'none'}; "
+            "pass entity_col= and value_col= for long data"
+        )
     values = np.column_stack([_floats(rest[column]) for column in columns])
     height, width = values.shape
     return _Rows(np.repeat(np.arange(height), width), np.tile(np.arange(width), height), values.ravel(), columns)
@@ -125,11 +149,17 @@ def _floats(series: pd.Series[Any]) -> Any:
     return series.to_numpy(dtype="float64", na_value=np.nan)
 
 
-def _merge(rows: _Rows, codes: Any, instants: pd.DatetimeIndex, periods: pd.DatetimeIndex, agg: Any, facts: dict[str, Any]) -> Observations:
+def _merge(
+    rows: _Rows, codes: Any, instants: pd.DatetimeIndex, periods: pd.DatetimeIndex, agg: Any, facts: dict[str, Any]
+) -> Observations:
     there = np.isfinite(rows.value)
     if not there.any():
         raise TimeError("every value is null, so there is no change to derive")
-    row, entity, value = (rows.time, rows.entity, rows.value) if there.all() else (rows.time[there], rows.entity[there], rows.value[there])
+    row, entity, value = (
+        (rows.time, rows.entity, rows.value)
+        if there.all()
+        else (rows.time[there], rows.entity[there], rows.value[there])
+    )
     if not instants.is_monotonic_increasing:
         order = np.argsort(instants.asi8[row], kind="stable")
         row, entity, value = row[order], entity[order], value[order]
@@ -166,7 +196,15 @@ def _reduce_dense(key: Any, value: Any, rule: str, size: int) -> tuple[Any, Any]
 
 
 def _facts(
-    rest: pd.DataFrame, rows: _Rows, read: Times, time_name: str, entity_col: str | None, value_col: str | None, bucket: Bucket | None, rows_in: int, tz: str
+    rest: pd.DataFrame,
+    rows: _Rows,
+    read: Times,
+    time_name: str,
+    entity_col: str | None,
+    value_col: str | None,
+    bucket: Bucket | None,
+    rows_in: int,
+    tz: str,
 ) -> dict[str, Any]:
     used = {entity_col, value_col} if entity_col is not None else set(rows.entities)
     ignored = [str(column) for column in rest.columns if column not in used]

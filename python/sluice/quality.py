@@ -16,7 +16,7 @@ ENOUGH_OVERLAP = 0.5
 
 
 class Quality(dict[str, Any]):
-    """A report in `.attrs`. pandas copies attrs deeply with each operation; this one is never changed, so it is shared."""
+    """A report in `.attrs`; pandas copies attrs with each operation, this is never changed and so shared."""
 
     def __deepcopy__(self, _memo: object) -> Quality:
         return self
@@ -56,7 +56,13 @@ def describe_source(
 
 
 def describe_join(
-    helper: str, facts: list[dict[str, Any]], indexes: list[pd.DatetimeIndex], index: pd.DatetimeIndex, bucket: Bucket | None, how: str, tz: str
+    helper: str,
+    facts: list[dict[str, Any]],
+    indexes: list[pd.DatetimeIndex],
+    index: pd.DatetimeIndex,
+    bucket: Bucket | None,
+    how: str,
+    tz: str,
 ) -> Quality:
     """The facts about all sources together, with the warnings that follow from them."""
     everywhere = set(indexes[0].asi8.tolist()) if len(indexes) == 1 else None
@@ -89,13 +95,17 @@ def _gaps(buckets: pd.DatetimeIndex, bucket: Bucket | None) -> dict[str, Any]:
     else:
         missing = max(cadence.expected(int(moments[0]), int(moments[-1])) - len(moments), 0) if cadence else 0
     largest = int(np.diff(moments).max()) if len(moments) > 1 else 0
-    return {"cadence": cadence.text if cadence else None, "gaps": missing, "largestGap": gap_text(largest) if largest else None}
+    return {
+        "cadence": cadence.text if cadence else None,
+        "gaps": missing,
+        "largestGap": gap_text(largest) if largest else None,
+    }
 
 
 def _entity_columns(instants: pd.DatetimeIndex, timed: pd.DataFrame) -> list[str]:
     """Text columns that tell apart rows of one and the same instant: merging them by time mixes entities."""
     moments = instants.asi8
-    same = np.flatnonzero(moments[1:] == moments[:-1])[:1000] if len(moments) > 1 else []
+    same: Any = np.flatnonzero(moments[1:] == moments[:-1])[:1000]
     if len(same) < 0.25 * min(len(moments), 1000) or not len(same):
         return []
     found = []
@@ -109,7 +119,9 @@ def _entity_columns(instants: pd.DatetimeIndex, timed: pd.DataFrame) -> list[str
     return found
 
 
-def _warnings(facts: list[dict[str, Any]], overlap: float, complete: int, union: int, bucket: Bucket | None, tz: str) -> list[str]:
+def _warnings(
+    facts: list[dict[str, Any]], overlap: float, complete: int, union: int, bucket: Bucket | None, tz: str
+) -> list[str]:
     warnings = []
     for source in facts:
         name = source["name"]
@@ -121,7 +133,10 @@ def _warnings(facts: list[dict[str, Any]], overlap: float, complete: int, union:
             warnings.append(f"{name}: {source['assumedZone']} times have no zone and were taken as {tz}")
         if "entityColumns" in source:
             listed = ", ".join(source["entityColumns"])
-            warnings.append(f"{name} has several rows at one time that differ in {listed}; pivot or filter by it first, or values of different {listed} are merged")
+            warnings.append(
+                f"{name} has several rows at one time that differ in {listed}; "
+                f"pivot or filter by it first, or values of different {listed} are merged"
+            )
     if len(facts) > 1 and overlap < ENOUGH_OVERLAP:
         advice = "" if bucket else "; pass freq= so that times of different sources meet in one bucket"
         warnings.append(f"only {complete} of {union} buckets ({overlap:.0%}) have every source{advice}")

@@ -10,7 +10,8 @@ from sluice.errors import TimeError
 
 NAMES = (
     "time", "timestamp", "date", "datetime", "ts", "t", "day", "period", "month", "week", "hour", "quarter", "year",
-    "open_time", "opentime", "close_time", "time_period_start", "block_time", "created_at", "updated_at", "asof", "as_of",
+    "open_time", "opentime", "close_time", "time_period_start", "block_time", "created_at", "updated_at",
+    "asof", "as_of",
 )  # fmt: skip
 
 
@@ -29,7 +30,7 @@ def split_time(frame: pd.DataFrame, time_col: str | None, name: str) -> tuple[An
     column = _by_dtype(frame) or _by_name(frame)
     if column is not None:
         return frame[column], frame.drop(columns=[column]), str(column)
-    if frame.index.name is not None and str(frame.index.name).lower() in NAMES or _is_text_of_dates(frame.index):
+    if (frame.index.name is not None and str(frame.index.name).lower() in NAMES) or _is_text_of_dates(frame.index):
         return frame.index, frame, str(frame.index.name or "index")
     column = next((candidate for candidate in frame.columns if _is_text_of_dates(frame[candidate])), None)
     if column is None:
@@ -46,7 +47,12 @@ def _given(frame: pd.DataFrame, time_col: str, name: str) -> tuple[Any, pd.DataF
 
 
 def _by_dtype(frame: pd.DataFrame) -> Any:
-    dated = [column for column in frame.columns if frame[column].ndim == 1 and (frame[column].dtype.kind == "M" or isinstance(frame[column].dtype, pd.PeriodDtype))]
+    dated = [
+        column
+        for column in frame.columns
+        if frame[column].ndim == 1
+        and (frame[column].dtype.kind == "M" or isinstance(frame[column].dtype, pd.PeriodDtype))
+    ]
     if len(dated) > 1:
         named = [column for wanted in NAMES for column in dated if str(column).lower() == wanted]
         if not named:
@@ -60,13 +66,17 @@ def _by_name(frame: pd.DataFrame) -> Any:
     for wanted in NAMES:
         if wanted in lower:
             return lower[wanted]
-    endings = [column for text, column in lower.items() if text.endswith(("_time", "_date", "_at", "timestamp", "_ts", "_day"))]
+    endings = [
+        column for text, column in lower.items() if text.endswith(("_time", "_date", "_at", "timestamp", "_ts", "_day"))
+    ]
     return endings[0] if len(endings) == 1 else None
 
 
 def _is_text_of_dates(values: Any) -> bool:
     sample = [value for value in values[:5] if value is not None]
-    return bool(sample) and all(isinstance(value, str) and len(value) >= 8 and value[:4].isdigit() and value[4] in "-/" for value in sample)
+    return bool(sample) and all(
+        isinstance(value, str) and len(value) >= 8 and value[:4].isdigit() and value[4] in "-/" for value in sample
+    )
 
 
 def _listed(frame: pd.DataFrame) -> str:

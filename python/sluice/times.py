@@ -53,9 +53,9 @@ def read_times(values: Any, tz: str = "UTC") -> Times:
     TimeError
         For a value that is no time, or text like 01/02/2024 that can be read in two ways.
     """
-    column = pd.Series(values).reset_index(drop=True) if not isinstance(values, pd.Index) else values.to_series(index=range(len(values)))
+    column: pd.Series[Any] = pd.Series(values).reset_index(drop=True)
     if isinstance(column.dtype, pd.PeriodDtype):
-        column = column.dt.to_timestamp()
+        column = pd.Series(pd.PeriodIndex(column).to_timestamp())
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return Times(pd.DatetimeIndex(column).tz_convert("UTC").as_unit("ns"), 0, ("times with zone",))
     if column.dtype.kind == "M":
@@ -78,7 +78,7 @@ def zone(tz: str | None) -> str:
 
 
 def _localize(naive: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
-    """Wall times of a zone as instants. In the hour that comes twice the first is taken; the one that never comes moves on."""
+    """Wall times as instants: of an hour that comes twice the first, of one that never comes the next."""
     wall = naive.as_unit("ns")
     if tz == "UTC":
         return wall.tz_localize("UTC")
@@ -152,7 +152,7 @@ def _read_numbers(numbers: Any, tz: str) -> Times:
             return _read_text_numbers(column, there, "%Y%m%d", tz, "YYYYMMDD numbers")
     nanoseconds, units = _epochs(column, values, there)
     instants = pd.DatetimeIndex(nanoseconds.astype("datetime64[ns]")).tz_localize("UTC")
-    return Times(instants.where(there), 0, tuple(f"epoch {unit}" for unit in units))
+    return Times(pd.DatetimeIndex(instants.where(there)), 0, tuple(f"epoch {unit}" for unit in units))
 
 
 def _read_text_numbers(column: pd.Series[Any], there: Any, layout: str, tz: str, kind: str) -> Times:
@@ -170,7 +170,12 @@ def _epochs(column: pd.Series[Any], values: Any, there: Any) -> tuple[Any, list[
     exact = column.to_numpy().astype("int64") if whole else None
     nanoseconds = np.zeros(len(values), dtype="int64")
     units: list[str] = []
-    for unit, least, below, factor in (("s", 0, 1e11, 10**9), ("ms", 1e11, 1e14, 10**6), ("us", 1e14, 1e17, 1000), ("ns", 1e17, 9.2e18, 1)):
+    for unit, least, below, factor in (
+        ("s", 0, 1e11, 10**9),
+        ("ms", 1e11, 1e14, 10**6),
+        ("us", 1e14, 1e17, 1000),
+        ("ns", 1e17, 9.2e18, 1),
+    ):
         mask = there & (size >= least) & (size < below)
         if not mask.any():
             continue
@@ -226,7 +231,9 @@ def _parse(values: list[str], *, utc: bool) -> pd.DatetimeIndex:
 
 
 def _read_day_or_month_first(values: list[str], tz: str) -> Times:
-    parts = [tuple(map(int, match.groups())) for match in map(DAY_OR_MONTH_FIRST.match, map(str.strip, values)) if match]
+    parts = [
+        tuple(map(int, match.groups())) for match in map(DAY_OR_MONTH_FIRST.match, map(str.strip, values)) if match
+    ]
     day_first = any(first > 12 for first, _ in parts)
     month_first = any(second > 12 for _, second in parts)
     if day_first == month_first:
@@ -234,7 +241,9 @@ def _read_day_or_month_first(values: list[str], tz: str) -> Times:
             f"times like {values[0]!r} can be read day first or month first; convert the column with "
             "pd.to_datetime(column, dayfirst=True) or dayfirst=False before"
         )
-    parsed = pd.DatetimeIndex(pd.to_datetime(pd.Series(values, dtype=object), format="mixed", dayfirst=day_first, errors="coerce"))
+    parsed = pd.DatetimeIndex(
+        pd.to_datetime(pd.Series(values, dtype=object), format="mixed", dayfirst=day_first, errors="coerce")
+    )
     _refuse_unread(parsed, values, np.ones(len(values), dtype=bool))
     return Times(_localize(parsed, tz), len(values), ("dates, day first" if day_first else "dates, month first",))
 

@@ -22,11 +22,15 @@ def chart_frame(data: Any) -> pd.DataFrame:
         return pd.DataFrame()
     frame = to_frame(data)
     if not (isinstance(frame.index, pd.RangeIndex) and frame.index.name is None):
-        frame = frame.reset_index(names=frame.index.name or "index") if frame.index.nlevels == 1 else frame.reset_index()
+        frame = (
+            frame.reset_index(names=frame.index.name or "index") if frame.index.nlevels == 1 else frame.reset_index()
+        )
     names = [key_text(column) for column in frame.columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ChartError(f"the data has the column {twice!r} more than once (the index counts as a column); rename one of them")
+        raise ChartError(
+            f"the data has the column {twice!r} more than once (the index counts as a column); rename one of them"
+        )
     return frame.set_axis(names, axis=1)
 
 
@@ -64,4 +68,6 @@ def is_time(series: pd.Series[Any]) -> bool:
     """Whether a column holds times."""
     if series.dtype.kind == "M" or isinstance(series.dtype, pd.PeriodDtype):
         return True
-    return series.dtype == object and len(series) > 0 and all(isinstance(value, dt.date | pd.Period) for value in series)
+    return (
+        series.dtype == object and len(series) > 0 and all(isinstance(value, dt.date | pd.Period) for value in series)
+    )

@@ -53,7 +53,9 @@ def _check_parts(spec: dict[str, Any]) -> Iterator[Issue]:
 def _check_kind(spec: dict[str, Any]) -> Iterator[Issue]:
     kind = spec["type"]
     if (kind == "candlestick") != ("ohlc" in spec):
-        yield Issue("ohlc", "a candlestick chart needs ohlc" if kind == "candlestick" else "only a candlestick chart has ohlc")
+        yield Issue(
+            "ohlc", "a candlestick chart needs ohlc" if kind == "candlestick" else "only a candlestick chart has ohlc"
+        )
     for name in ("yKey", "valueKey"):
         if (kind == "heatmap") != (name in spec):
             yield Issue(name, f"a heatmap needs {name}" if kind == "heatmap" else f"only a heatmap has {name}")
@@ -79,7 +81,10 @@ def _check_measures(spec: dict[str, Any]) -> Iterator[Issue]:
         return
     for place, series in enumerate(spec["series"]):
         if "satisfies" in series and series["satisfies"] not in expected:
-            yield Issue(f"series[{place}].satisfies", f"{series['satisfies']} is none of the expected measures {', '.join(expected)}")
+            yield Issue(
+                f"series[{place}].satisfies",
+                f"{series['satisfies']} is none of the expected measures {', '.join(expected)}",
+            )
     shown = {series.get(name) for series in spec["series"] for name in ("key", "label", "satisfies")}
     for place, measure in enumerate(expected):
         if measure not in shown:
@@ -121,7 +126,9 @@ def _check_places(spec: dict[str, Any], rows: Rows, columns: list[str]) -> Itera
             continue
         bad = next((place for place, row in enumerate(rows) if not _is_place(row.get(key), kind)), None)
         if bad is not None:
-            yield Issue(f"data[{bad}].{key}", f"{rows[bad].get(key)!r} is no place on {f'a {kind}' if kind else 'an'} axis")
+            yield Issue(
+                f"data[{bad}].{key}", f"{rows[bad].get(key)!r} is no place on {f'a {kind}' if kind else 'an'} axis"
+            )
 
 
 def _is_place(cell: Any, kind: str | None) -> bool:
@@ -129,7 +136,7 @@ def _is_place(cell: Any, kind: str | None) -> bool:
         return False
     if kind == "number":
         return isinstance(cell, int | float)
-    return kind != "time" or isinstance(cell, str) and ISO_TIME.fullmatch(cell) is not None
+    return kind != "time" or (isinstance(cell, str) and ISO_TIME.fullmatch(cell) is not None)
 
 
 def _numeric_keys(spec: dict[str, Any]) -> list[tuple[str, str]]:

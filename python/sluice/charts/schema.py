@@ -39,11 +39,22 @@ def check_value(value: Any, schema: dict[str, Any], path: str = "") -> list[Issu
         return _check_object(value, schema, path)
     if isinstance(value, list):
         too_many = len(value) > schema.get("maxItems", math.inf)
-        return [Issue(path, f"has {len(value)} entries, at most {schema['maxItems']} are allowed")] if too_many else [
-            issue for place, item in enumerate(value) for issue in check_value(item, schema.get("items", {}), f"{path}[{place}]")
-        ]
+        return (
+            [Issue(path, f"has {len(value)} entries, at most {schema['maxItems']} are allowed")]
+            if too_many
+            else [
+                issue
+                for place, item in enumerate(value)
+                for issue in check_value(item, schema.get("items", {}), f"{path}[{place}]")
+            ]
+        )
     if isinstance(value, str) and not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", math.inf):
-        return [Issue(path, f"must have {schema.get('minLength', 0)} to {schema.get('maxLength')} characters, has {len(value)}")]
+        return [
+            Issue(
+                path,
+                f"must have {schema.get('minLength', 0)} to {schema.get('maxLength')} characters, has {len(value)}",
+            )
+        ]
     return []
 
 

@@ -57,7 +57,9 @@ def read_stairs(reading: Reading) -> None:
             record = {
                 "counts": values,
                 "edges": edges,
-                "baseline": None if baseline is None or not np.any(baseline) else np.broadcast_to(baseline, np.shape(values)),
+                "baseline": None
+                if baseline is None or not np.any(baseline)
+                else np.broadcast_to(baseline, np.shape(values)),
                 "horizontal": patch.orientation == "horizontal",
                 "label": patch.get_label(),
             }
@@ -86,7 +88,9 @@ def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None
 def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> None:
     lefts = np.array([patch.get_x() for patch in patches], dtype=float)
     widths = _exact_lengths(container, [patch.get_width() for patch in patches], lefts)
-    centres, plain = _centres(container, [patch.get_y() for patch in patches], [patch.get_height() for patch in patches])
+    centres, plain = _centres(
+        container, [patch.get_y() for patch in patches], [patch.get_height() for patch in patches]
+    )
     y = reading.y.values(centres, plain)
     x, baseline = _lengths(reading.x, widths, lefts)
     errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
@@ -114,7 +118,7 @@ def _lengths(scale: Scale, lengths: Any, starts: Any) -> tuple[list[Any], list[A
 
 
 def _centres(container: Any, starts: list[float], widths: list[float]) -> tuple[Any, Any]:
-    """The places of bars. The middle of a drawn bar is off by a rounding, so the place that was given is taken if it fits."""
+    """The places of bars: the middle of a drawn bar may be off by a rounding, so what was given is taken if it fits."""
     drawn = np.array(starts, dtype=float) + np.array(widths, dtype=float) / 2
     record = given(container, "bar")
     if record is None or record["position"] is None or len(record["position"]) != len(drawn):

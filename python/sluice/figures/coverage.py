@@ -41,7 +41,9 @@ def low_coverage(readings: list[Reading], cadence: CadenceArgument) -> list[dict
     return found
 
 
-def _judge(reading: Reading, line: Any, span: tuple[int, int] | None, fixed: Cadence | None, skip: bool) -> dict[str, Any] | None:
+def _judge(
+    reading: Reading, line: Any, span: tuple[int, int] | None, fixed: Cadence | None, skip: bool
+) -> dict[str, Any] | None:
     stamps = reading.x.instants(line.get_xdata(orig=False), line.get_xdata(orig=True))
     if stamps is None or skip:
         return None
@@ -79,7 +81,7 @@ def _expected(cadence: Cadence, shown: Any, start: int, end: int) -> int:
 
 
 def _expected_in_sessions(cadence: Cadence, shown: Any, start: int, end: int) -> int:
-    """Within a day only the slots that the line uses on most of its days are expected, and no weekends if it never has any."""
+    """Only the slots of a day that the line uses on most days are expected, and no weekends if it has none."""
     slots_a_day = max(round(DAY / cadence.step), 1)
     days = shown // DAY
     slots = np.minimum((shown % DAY) * slots_a_day // DAY, slots_a_day - 1)
@@ -95,7 +97,7 @@ def _expected_in_sessions(cadence: Cadence, shown: Any, start: int, end: int) ->
 
 
 def _span(reading: Reading) -> tuple[int, int] | None:
-    """The time that the figure shows: what was set by hand, or else from the first to the last datum of the axis, which others may share."""
+    """The time that the figure shows: as set by hand, or else from the first to the last datum on a shared axis."""
     axes = reading.axes
     low, high = sorted(axes.get_xlim())
     siblings = axes.get_shared_x_axes().get_siblings(axes)
@@ -132,10 +134,17 @@ def _given_cadence(cadence: CadenceArgument, label: str) -> tuple[Cadence | None
 def _refuse_unknown_labels(readings: list[Reading], cadence: CadenceArgument) -> None:
     if not isinstance(cadence, Mapping):
         return
-    labels = {series.get("label", f"line {position + 1}") for reading in readings for position, (_, series) in enumerate(reading.lines)}
+    labels = {
+        series.get("label", f"line {position + 1}")
+        for reading in readings
+        for position, (_, series) in enumerate(reading.lines)
+    }
     unknown = [label for label in cadence if label not in labels]
     if unknown:
-        raise FigureError(f"cadence names {', '.join(map(repr, unknown))}, but the lines are {', '.join(map(repr, sorted(labels))) or 'none'}")
+        raise FigureError(
+            f"cadence names {', '.join(map(repr, unknown))}, but the lines are "
+            f"{', '.join(map(repr, sorted(labels))) or 'none'}"
+        )
 
 
 def _iso(nanoseconds: int, stamps: pd.DatetimeIndex) -> str:

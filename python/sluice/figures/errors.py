@@ -36,7 +36,9 @@ def error_lengths(container: Any, count: int) -> dict[str, list[Any]]:
             continue
         ends = _ends(stems.pop(0), direction, count) if stems else None
         exact = _exact(record.get(name), count)
-        if exact is not None and (ends is None or np.allclose(np.sum(exact, axis=0), ends[1] - ends[0], equal_nan=True)):
+        if exact is not None and (
+            ends is None or np.allclose(np.sum(exact, axis=0), ends[1] - ends[0], equal_nan=True)
+        ):
             lengths[name] = _pairs(*exact)
         elif ends is not None:
             middle = as_floats(record["xy"[direction]]) if "x" in record else (ends[0] + ends[1]) / 2
@@ -63,7 +65,10 @@ def _ends(stems: Any, direction: int, count: int) -> tuple[Any, Any] | None:
     segments = stems.get_segments()
     if len(segments) != count:
         return None
-    ends = np.array([[segment[0][direction], segment[-1][direction]] if len(segment) else [np.nan, np.nan] for segment in segments], dtype=float)
+    ends = np.array(
+        [[segment[0][direction], segment[-1][direction]] if len(segment) else [np.nan, np.nan] for segment in segments],
+        dtype=float,
+    )
     return ends[:, 0], ends[:, 1]
 
 

@@ -64,7 +64,9 @@ def _resolve_data(arguments: dict[str, Any]) -> dict[str, Any]:
     data = arguments.get("data")
     if data is None:
         return arguments
-    return {name: data[value] if isinstance(value, str) and value in data else value for name, value in arguments.items()}
+    return {
+        name: data[value] if isinstance(value, str) and value in data else value for name, value in arguments.items()
+    }
 
 
 def _put(artists: Any, record: dict[str, Any]) -> None:
@@ -144,17 +146,21 @@ def _keep_errorbar(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
 
 def _keep_area(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     x = np.atleast_1d(_numbers(axes.xaxis, arguments["x"]))
-    upper, lower = (np.broadcast_to(_numbers(axes.yaxis, arguments[name]), x.shape).astype(float) for name in ("y1", "y2"))
+    upper, lower = (
+        np.broadcast_to(_numbers(axes.yaxis, arguments[name]), x.shape).astype(float) for name in ("y1", "y2")
+    )
     if arguments["where"] is not None:
         shown = np.asarray(arguments["where"], dtype=bool)
         upper, lower = np.where(shown, upper, np.nan), np.where(shown, lower, np.nan)
-    if _is_baseline(upper) and not _is_baseline(lower) or not _is_baseline(lower) and np.all((upper <= lower) | np.isnan(upper)):
+    if (_is_baseline(upper) and not _is_baseline(lower)) or (
+        not _is_baseline(lower) and np.all((upper <= lower) | np.isnan(upper))
+    ):
         upper, lower = lower, upper
     _put([made], {"method": "fill_between", "x": x, "plain": arguments["x"], "y": upper, "baseline": lower})
 
 
 def _is_baseline(edge: Any) -> bool:
-    """Whether an edge of an area is the zero line. Stacks are drawn from their lower edge, so this decides which is which."""
+    """Whether an edge of an area is the zero line; stacks are drawn from their lower edge."""
     return bool(np.all(np.isnan(edge) | (edge == 0)))
 
 
@@ -163,7 +169,9 @@ def _keep_box(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     positions = arguments["positions"]
     record = {
         "method": "bxp",
-        "positions": list(range(1, len(stats) + 1)) if positions is None else [float(position) for position in positions],
+        "positions": list(range(1, len(stats) + 1))
+        if positions is None
+        else [float(position) for position in positions],
         "labels": [str(one.get("label", "")) for one in stats],
         "summaries": [[float(one[key]) for key in ("whislo", "q1", "med", "q3", "whishi")] for one in stats],
         "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats],
@@ -179,7 +187,10 @@ def _keep_violin_data(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     columns = [columns] if len(columns) and np.isscalar(columns[0]) else columns
     record = owner(made["bodies"][0])
     if record is not None:
-        record["summaries"] = [[float(q) for q in np.percentile(np.asarray(column, dtype=float), [0, 25, 50, 75, 100])] for column in columns]
+        record["summaries"] = [
+            [float(q) for q in np.percentile(np.asarray(column, dtype=float), [0, 25, 50, 75, 100])]
+            for column in columns
+        ]
 
 
 def _keep_violin(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
@@ -187,13 +198,19 @@ def _keep_violin(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     positions = arguments["positions"]
     record = {
         "method": "violin",
-        "positions": list(range(1, len(stats) + 1)) if positions is None else [float(position) for position in positions],
+        "positions": list(range(1, len(stats) + 1))
+        if positions is None
+        else [float(position) for position in positions],
         "labels": None,
         "summaries": [[float(one["min"]), np.nan, float(one["median"]), np.nan, float(one["max"])] for one in stats],
         "outliers": None,
         "horizontal": _is_horizontal(arguments),
     }
-    artists = [artist for name, made_artists in made.items() for artist in (made_artists if name == "bodies" else [made_artists])]
+    artists = [
+        artist
+        for name, made_artists in made.items()
+        for artist in (made_artists if name == "bodies" else [made_artists])
+    ]
     _put(artists, record)
 
 

@@ -34,7 +34,7 @@ def read_meshes(reading: Reading) -> None:
             continue
         reading.take(mesh)
         values = mesh.get_array()
-        corners = np.ma.filled(np.ma.asarray(mesh.get_coordinates(), dtype=float), np.nan)
+        corners: Any = np.ma.filled(np.ma.asarray(mesh.get_coordinates(), dtype=float), np.nan)
         if values is None or np.ndim(values) > 2:
             reading.cannot_read(mesh, "a mesh of colours, no numbers")
             continue
@@ -43,7 +43,7 @@ def read_meshes(reading: Reading) -> None:
             reading.cannot_read(mesh, "a mesh whose rows and columns are not straight")
             continue
         shape = np.shape(values) if np.ndim(values) == 2 else (len(y_edges) - 1, len(x_edges) - 1)
-        _add_mesh(reading, mesh, x_edges, y_edges, np.ma.reshape(values, shape))
+        _add_mesh(reading, mesh, x_edges, y_edges, np.ma.asarray(values).reshape(shape))
 
 
 def _add_mesh(reading: Reading, mesh: Any, x_edges: Any, y_edges: Any, values: Any) -> None:

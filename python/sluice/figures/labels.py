@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -36,15 +37,19 @@ def overlapping_labels(axes: Any, number: int, renderer: Any) -> list[dict[str, 
         if not axes.get_visible() or not axis.get_visible() or not axes.axison:
             continue
         boxes = [_box(label, renderer) for label in _labels(axis)]
-        pairs = [(one, two) for one, two in zip(boxes, boxes[1:], strict=False) if one.overlaps(two)]
+        pairs = [(one, two) for one, two in itertools.pairwise(boxes) if one.overlaps(two)]
         if pairs:
-            found.append({"axes": number, "axis": name, "pairs": len(pairs), "example": [pairs[0][0].text, pairs[0][1].text]})
+            found.append(
+                {"axes": number, "axis": name, "pairs": len(pairs), "example": [pairs[0][0].text, pairs[0][1].text]}
+            )
     return found
 
 
 def large_legends(figure: Any, axes: list[Any]) -> list[dict[str, Any]]:
     """Legends with more entries than a reader can tell apart."""
-    legends = [(number, one.get_legend()) for number, one in enumerate(axes)] + [(None, legend) for legend in figure.legends]
+    legends = [(number, one.get_legend()) for number, one in enumerate(axes)] + [
+        (None, legend) for legend in figure.legends
+    ]
     counts = [(number, len(legend.get_texts())) for number, legend in legends if legend is not None]
     return [{"axes": number, "entries": entries} for number, entries in counts if entries > MAX_LEGEND_ENTRIES]
 

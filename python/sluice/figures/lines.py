@@ -43,7 +43,7 @@ def read_scatters(reading: Reading) -> None:
         if not isinstance(points, PathCollection) or not _is_at_data(reading, points):
             continue
         reading.take(points)
-        offsets = np.ma.asarray(points.get_offsets())
+        offsets: Any = np.ma.asarray(points.get_offsets())
         if not len(offsets):
             continue
         colours = points.get_array()

@@ -39,7 +39,11 @@ def data_axes(figure: Any) -> list[Any]:
     for axes in figure.axes:
         if not hasattr(axes, "_colorbar") and axes.get_visible():
             found.append(axes)
-            found += [inset for inset in axes.child_axes if hasattr(inset, "has_data") and not hasattr(inset, "_colorbar") and inset.has_data()]
+            found += [
+                inset
+                for inset in axes.child_axes
+                if hasattr(inset, "has_data") and not hasattr(inset, "_colorbar") and inset.has_data()
+            ]
     return found
 
 
@@ -54,7 +58,9 @@ def read_axes(axes: Any) -> Reading:
         try:
             read(reading)
         except Exception as error:  # the picture is still good; what this reader would have read is named below
-            reading.unread.append({"artist": read.__name__.removeprefix("read_"), "reason": f"{type(error).__name__}: {error}"[:200]})
+            reading.unread.append(
+                {"artist": read.__name__.removeprefix("read_"), "reason": f"{type(error).__name__}: {error}"[:200]}
+            )
     for artist in _artists(reading):
         reading.cannot_read(artist, _why(reading, artist))
     return reading
@@ -63,7 +69,11 @@ def read_axes(axes: Any) -> Reading:
 def describe_axes(reading: Reading) -> dict[str, Any]:
     """The reading in the shape of the contract."""
     axes = reading.axes
-    titles = {"title": axes.get_title() or axes.get_title("left"), "xLabel": axes.get_xlabel(), "yLabel": axes.get_ylabel()}
+    titles = {
+        "title": axes.get_title() or axes.get_title("left"),
+        "xLabel": axes.get_xlabel(),
+        "yLabel": axes.get_ylabel(),
+    }
     return {
         **{name: text for name, text in titles.items() if text},
         "xScale": reading.x.kind,

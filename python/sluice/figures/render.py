@@ -46,7 +46,9 @@ def render(figure: Any, axes: list[Any]) -> Rendered:
                 figure.draw(renderer)
             box = figure.get_tightbbox(renderer).padded(PAD_INCHES)
             _refuse_too_many_pixels(box.width * DPI, box.height * DPI)
-            overlapping = [entry for number, one in enumerate(axes) for entry in overlapping_labels(one, number, renderer)]
+            overlapping = [
+                entry for number, one in enumerate(axes) for entry in overlapping_labels(one, number, renderer)
+            ]
             target = io.BytesIO()
             canvas.print_figure(target, format="png", dpi=DPI, bbox_inches=box)
         finally:
@@ -68,7 +70,8 @@ def _refuse_too_many_pixels(width: float, height: float) -> None:
             "artifactPixels",
             MAX_PIXELS,
             int(width * height),
-            f"the picture would be {width:,.0f} by {height:,.0f} pixels, over {MAX_PIXELS // 1_000_000} megapixels at {DPI} dpi; "
+            f"the picture would be {width:,.0f} by {height:,.0f} pixels at {DPI} dpi, "
+            f"over {MAX_PIXELS // 1_000_000} megapixels; "
             "use a smaller figsize, and keep text and arrows near the axes",
         )
 

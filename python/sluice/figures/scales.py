@@ -33,7 +33,7 @@ class Scale:
     period_freq: Any = None
 
     def values(self, numbers: Any, plain: Any = None) -> list[Any]:
-        """Plain JSON values for places along this axis; `plain` is what was plotted, before matplotlib made it numbers."""
+        """JSON values for places along this axis; `plain` is what was plotted, before it was made numbers."""
         places = as_floats(numbers)
         if self.kind == "time":
             return self._times(places, plain)
@@ -57,21 +57,27 @@ class Scale:
         if exact is not None:
             return exact
         if self.period_freq is not None:
-            whole = [pd.Period(ordinal=round(place), freq=self.period_freq).start_time if np.isfinite(place) else pd.NaT for place in places]
+            whole = [
+                pd.Period(ordinal=round(place), freq=self.period_freq).start_time if np.isfinite(place) else pd.NaT
+                for place in places
+            ]
             return pd.DatetimeIndex(whole)
         return self._from_day_numbers(places)
 
     def _from_day_numbers(self, places: Any) -> pd.DatetimeIndex | None:
         """Matplotlib's dates are days since its epoch; a double holds them to the microsecond."""
-        from matplotlib.dates import get_epoch
+        from matplotlib import dates
 
+        epoch: Any = dates.get_epoch()  # type: ignore[no-untyped-call]
         there = np.isfinite(places)
         if np.abs(places[there]).max(initial=0) > 1e8:
             return None
         micros = np.round(np.where(there, places, 0) * MICROSECONDS_A_DAY).astype("int64")
         near = np.round(micros / 1000).astype("int64") * 1000
-        micros = np.where(np.abs(micros - near) <= 2, near, micros)  # sums of day numbers are off by a microsecond or two
-        stamps = np.datetime64(get_epoch(), "us") + micros.astype("timedelta64[us]")
+        micros = np.where(
+            np.abs(micros - near) <= 2, near, micros
+        )  # sums of day numbers are off by a microsecond or two
+        stamps = np.datetime64(epoch, "us") + micros.astype("timedelta64[us]")
         index = pd.DatetimeIndex(np.where(there, stamps, np.datetime64("NaT", "us")))
         return index if self.zone is None else index.tz_localize("UTC").tz_convert(self.zone)
 
@@ -144,7 +150,7 @@ def _set_labels(axis: Any) -> dict[float, str]:
     locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
     if not isinstance(locator, FixedLocator) or not isinstance(formatter, FixedFormatter | FuncFormatter):
         return {}
-    places = [float(place) for place in np.ravel(locator.locs)]
+    places = [float(place) for place in np.ravel(locator())]
     texts = formatter.format_ticks(places)
     labels = {place: str(text) for place, text in zip(places, texts, strict=False) if str(text)}
     return labels if any(not _repeats(place, text) for place, text in labels.items()) else {}
@@ -163,9 +169,16 @@ def _plain_times(plain: Any, count: int) -> pd.DatetimeIndex | None:
         return None
     if isinstance(plain, np.ndarray) and plain.dtype.kind not in "MO":
         return None
-    values = np.ma.filled(plain, np.datetime64("NaT")) if isinstance(plain, np.ma.MaskedArray) and plain.dtype.kind == "M" else plain
+    values = (
+        np.ma.filled(plain, np.datetime64("NaT"))
+        if isinstance(plain, np.ma.MaskedArray) and plain.dtype.kind == "M"
+        else plain
+    )
     listed = list(values)
-    if not all(isinstance(value, dt.date | np.datetime64 | pd.Timestamp) or value is None or value is pd.NaT for value in listed):
+    if not all(
+        isinstance(value, dt.date | np.datetime64 | pd.Timestamp) or value is None or value is pd.NaT
+        for value in listed
+    ):
         return None
     try:
         return pd.DatetimeIndex([pd.Timestamp(value) for value in listed])

@@ -48,7 +48,7 @@ class Reading:
 
     def is_data(self, artist: Any) -> bool:
         """Whether both coordinates of an artist are data of this axes."""
-        return artist.get_transform().contains_branch_seperately(self.axes.transData) == (True, True)  # type: ignore[no-any-return]
+        return tuple(artist.get_transform().contains_branch_seperately(self.axes.transData)) == (True, True)
 
 
 def shown_label(label: Any) -> str | None:

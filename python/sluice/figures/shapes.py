@@ -59,7 +59,9 @@ def read_areas(reading: Reading) -> None:
             continue
         plain = record["plain"]
         x = reading.x.values(record["x"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain)
-        reading.add("area", area.get_label(), x, reading.y.values(record["y"]), baseline=reading.y.values(record["baseline"]))
+        reading.add(
+            "area", area.get_label(), x, reading.y.values(record["y"]), baseline=reading.y.values(record["baseline"])
+        )
 
 
 def _same_shares(values: list[float], shares: list[float]) -> bool:
@@ -79,7 +81,11 @@ def _read_box(reading: Reading, record: dict[str, Any]) -> None:
     else:
         places = Scale("linear", {}).values(record["positions"])
     summaries = [plain_numbers(summary) for summary in record["summaries"]]
-    outliers = None if not record["outliers"] or not any(record["outliers"]) else [plain_numbers(values) for values in record["outliers"]]
+    outliers = (
+        None
+        if not record["outliers"] or not any(record["outliers"])
+        else [plain_numbers(values) for values in record["outliers"]]
+    )
     x, y = (summaries, places) if record["horizontal"] else (places, summaries)
     reading.add("box" if record["method"] == "bxp" else "violin", None, x, y, z=outliers)
 
