@@ -17,15 +17,18 @@ interface LayerOptions {
   /** An empty directory; it holds `rootfs/`, `layer.json` and `files.txt` at the end. */
   readonly directory: string;
   readonly inputsHash: string;
+  /** Give null instead of making a layer of Debian's own packages: the caller has one. */
+  readonly onlyWheels: boolean;
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
 }
 
 /** Everything of a snapshot but our own code. */
-export async function buildLayer({ directory, inputsHash, onProgress, signal }: LayerOptions): Promise<LayerManifest> {
+export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress, signal }: LayerOptions): Promise<LayerManifest | null> {
   const rootfs = path.join(directory, "rootfs");
   const packages = path.join(directory, "packages");
   const source = await bringWheels({ packages, onProgress, signal });
+  if (source === "debian" && onlyWheels) return null;
   const debian = await runStep("Debian packages", onProgress, async (say) => {
     const names = [...recipe.debianPackages, ...(source === "debian" ? recipe.debianLibraries : [])];
     const archives = await downloadDebianPackages({ names, directory, onLine: say, signal });
@@ -144,7 +147,7 @@ async function link(target: string, file: string): Promise<void> {
 async function configureMatplotlib(rootfs: string, source: SnapshotSource): Promise<void> {
   const families = recipe.fontFamilies[source].join(", ");
   const data = source === "wheels" ? `${packagesPath}/matplotlib/mpl-data` : "usr/share/matplotlib/mpl-data";
-  const files = [source === "wheels" ? `${data}/matplotlibrc` : "etc/matplotlibrc"];
+  const files = [`${data}/matplotlibrc`];
   for await (const style of glob(`${data}/stylelib/*.mplstyle`, { cwd: rootfs })) files.push(style);
   for (const name of files) {
     const file = path.join(rootfs, name);

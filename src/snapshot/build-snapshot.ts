@@ -56,18 +56,24 @@ function sayOnce(onProgress: OnProgress | undefined): (pid: number) => void {
 
 async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<Layer> {
   const key = await inputsHash();
-  const kept = fresh ? null : await findLayer(cacheDirectory, key);
-  if (kept && kept.manifest.source === "wheels") {
-    if (await isSound(kept.directory, "layer.json", signal)) return kept;
-    await rm(kept.directory, { recursive: true, force: true });
-  }
+  const kept = fresh ? null : await findSoundLayer(cacheDirectory, key, signal);
+  if (kept?.manifest.source === "wheels") return kept;
   await using workplace = await openWorkplace(cacheDirectory);
   const directory = path.join(workplace.directory, "layer");
   await mkdir(directory);
-  const manifest = await buildLayer({ directory, inputsHash: key, onProgress, signal });
+  const manifest = await buildLayer({ directory, inputsHash: key, onlyWheels: kept !== null, onProgress, signal });
+  if (!manifest) return kept ?? (await getLayer({ cacheDirectory, fresh: true, onProgress, signal }));
   const final = path.join(cacheDirectory, "layers", `${key}-${manifest.contentHash.slice(0, 16)}`);
   await moveIntoPlace(directory, final);
   return { directory: final, manifest };
+}
+
+/** The best kept layer; a damaged one is removed, because snapshots share its files. */
+async function findSoundLayer(cacheDirectory: string, key: string, signal: AbortSignal | undefined): Promise<Layer | null> {
+  const layer = await findLayer(cacheDirectory, key);
+  if (!layer || (await isSound(layer.directory, "layer.json", signal))) return layer;
+  await rm(layer.directory, { recursive: true, force: true });
+  return await findSoundLayer(cacheDirectory, key, signal);
 }
 
 /** The newest one of these inputs; one of wheels before one of Debian's packages. */
