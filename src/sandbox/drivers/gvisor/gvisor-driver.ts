@@ -168,13 +168,13 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
 
   async function open({ snapshot, limits, signal: callers }: OpenOptions): Promise<Lease> {
     if (lifetime.signal.aborted) throw new NoSandboxError({ code: "DRIVER_CLOSED", message: "The gVisor driver was closed." });
-    const ready = await prepareImage({ snapshot, scratchBytes: limits.scratchBytes, signal: callers });
-    const signal = within(START_TIMEOUT_MS, lifetime.signal, callers);
+    let ready: Prepared | null = null;
     try {
-      return await openLease({ snapshot, limits, signal, ready });
+      ready = await prepareImage({ snapshot, scratchBytes: limits.scratchBytes, signal: callers });
+      return await openLease({ snapshot, limits, signal: within(START_TIMEOUT_MS, lifetime.signal, callers), ready });
     } catch (error) {
       if (callers?.aborted === true) throw aborted(callers);
-      if (ready.image === null) throw cannotStart(error as Error);
+      if (ready === null || ready.image === null || error instanceof NoSandboxError) throw cannotStart(error as Error);
       return await openFromNewImage({ snapshot, limits, callers, ready, first: error as Error });
     }
   }
@@ -288,7 +288,11 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined
 }
 
 function aborted(signal: AbortSignal): NoSandboxError {
-  return new NoSandboxError({ code: "OPEN_ABORTED", message: "Opening the gVisor sandbox was aborted.", cause: signal.reason });
+  return new NoSandboxError({ code: "OPEN_ABORTED", message: `Opening the gVisor sandbox was aborted: ${toWords(signal.reason)}`, cause: signal.reason });
+}
+
+function toWords(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function cannotStart(error: Error, first?: Error): NoSandboxError {

@@ -1,0 +1,304 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { cacheDirectory } from "../../../config/cache-directory.ts";
+import { findSnapshot } from "../../../snapshot/find-snapshot.ts";
+import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
+import { withLimits } from "../../limits.ts";
+import { findProcessesByArgument } from "../../process-tree.ts";
+import { openRunDirectory, type RunDirectory } from "../../run-directory.ts";
+import { describeAge, findRunsc, toReleaseDate, type Runsc } from "./find-runsc.ts";
+import { createGvisorDriver } from "./gvisor-driver.ts";
+import { toOciSpec } from "./oci-spec.ts";
+
+const MB = 1024 * 1024;
+const realCache = cacheDirectory();
+const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+let snapshot: Snapshot;
+let runsc: Runsc;
+let runDirectory: RunDirectory;
+let driver: SandboxDriver;
+
+beforeAll(async () => {
+  const [foundSnapshot, foundRunsc] = await Promise.all([
+    findSnapshot({ cacheDirectory: realCache }),
+    findRunsc({ searchPath: SYSTEM_PATH, fallback: join(realCache, "tools", "runsc") }),
+  ]);
+  if (foundSnapshot === null || foundRunsc === null) throw new Error("There is no snapshot or no runsc to test with: run `npm run setup`.");
+  [snapshot, runsc] = [foundSnapshot, foundRunsc];
+  runDirectory = await openRunDirectory();
+  driver = createGvisorDriver({ cacheDirectory: realCache, runDirectory });
+  await driver.prepare({ snapshot });
+}, 180_000);
+
+afterAll(async () => {
+  await driver?.[Symbol.asyncDispose]();
+  await runDirectory?.close();
+}, 60_000);
+
+async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = driver): Promise<Lease> {
+  const lease = await from.open({ snapshot, limits: withLimits(limits), networkPolicy: "deny-all" });
+  onTestFinished(() => lease.close());
+  return lease;
+}
+
+/** Runs code and gives the header that ended it; null when the sandbox went away. */
+async function run(lease: Lease, code: string): Promise<{ header: Readonly<Record<string, unknown>>; result: string } | null> {
+  const limits = { stdoutBytes: MB, stderrBytes: MB, resultBytes: MB, artifacts: 1, artifactBytes: MB };
+  await lease.channel.send({ type: "cell", cell: 1, rollback: "none", names: {}, limits }, Buffer.from(code));
+  for (;;) {
+    const frame = await lease.channel.receive().catch(() => null);
+    if (frame === null) return null;
+    if (frame.header.type !== "output") return { header: frame.header, result: Buffer.from(frame.body).toString() };
+  }
+}
+
+/** What exists of sandboxes outside this process. */
+async function remains(directory: RunDirectory = runDirectory): Promise<Record<string, number>> {
+  const { cgroups } = directory;
+  const parent = cgroups.available ? (cgroups.version === 1 ? cgroups.parents.memory : cgroups.parent) : null;
+  const host = parent === null ? undefined : readdirSync(parent).find((name) => name.startsWith(`sluice-${process.pid}-`));
+  return {
+    processes: (await findProcessesByArgument(`--root=${directory.runscState}`)).length,
+    cgroups: host === undefined ? 0 : readdirSync(join(parent!, host), { withFileTypes: true }).filter((entry) => entry.isDirectory()).length,
+    directories: readdirSync(join(directory.path, "leases")).length,
+    state: readdirSync(directory.runscState).length,
+    mounts: readFileSync("/proc/self/mountinfo", "utf8").split("\n").filter((line) => line.includes(directory.path)).length,
+  };
+}
+const nothing = { processes: 0, cgroups: 0, directories: 0, state: 0, mounts: 0 };
+
+/** A cache of its own that has the tools, and the images of the real one. */
+function makeCache({ withImages }: { withImages: boolean }): string {
+  const cache = mkdtempSync(join(tmpdir(), "sluice-cache-"));
+  onTestFinished(() => rmSync(cache, { recursive: true, force: true }));
+  if (withImages) cpSync(join(realCache, "images"), join(cache, "images"), { recursive: true });
+  return cache;
+}
+
+function createOther(options: { cacheDirectory?: string; runscPath?: string; rootless?: boolean } = {}): SandboxDriver {
+  const other = createGvisorDriver({ cacheDirectory: realCache, runscPath: runsc.path, runDirectory, ...options });
+  onTestFinished(() => other[Symbol.asyncDispose]());
+  return other;
+}
+
+describe("preflight", () => {
+  test("names runsc, its version and its age", async () => {
+    expect(await driver.preflight()).toMatchObject({ usable: true, version: `runsc ${runsc.version} (${describeAge(runsc)})` });
+  });
+
+  test("says what to do when runsc is missing or does not run", async () => {
+    const missing = createOther({ runscPath: "/nonexistent/runsc" });
+    expect(await missing.preflight()).toEqual({
+      usable: false,
+      reason: "runsc, the program of gVisor, was not found.",
+      fix: "Run `npm run setup`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
+    });
+    await expect(missing.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" })).rejects.toMatchObject({ name: "NoSandboxError", code: "RUNSC_MISSING" });
+    expect(await createOther({ runscPath: "/bin/false" }).preflight()).toMatchObject({ usable: false, reason: expect.stringContaining("runsc does not run here") });
+  });
+
+  test("rootless mode has a name of its own and says what it lacks", async () => {
+    const rootless = createOther({ rootless: true });
+    expect(rootless.name).toBe("gvisor-rootless");
+    const found = await rootless.preflight();
+    expect(found.usable && found.notes.join(" ")).toContain("run as the user that started Sluice");
+  });
+});
+
+test("the release date is read from both forms of version", () => {
+  expect(toReleaseDate("release-20260817.0")?.toISOString()).toBe("2026-08-17T00:00:00.000Z");
+  expect(toReleaseDate("0.0~20240729.0")?.toISOString()).toBe("2024-07-29T00:00:00.000Z");
+  expect(toReleaseDate("unknown")).toBeNull();
+  expect(describeAge({ path: "", version: "", releasedAt: new Date("2026-08-17") }, new Date("2026-11-15"))).toBe("released 2026-08-17, 3 months ago");
+});
+
+test("the spec gives the worker no capability, no writable root and no way to gain either", () => {
+  const { root, process: worker, mounts, linux } = toOciSpec({ rootfs: "/r", scratchBytes: 1000 });
+  expect(root).toEqual({ path: "/r", readonly: true });
+  expect(worker).toMatchObject({
+    noNewPrivileges: true,
+    user: { uid: 1000, gid: 1000, additionalGids: [] },
+    capabilities: { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] },
+  });
+  expect(mounts.map((mount) => mount.type).sort()).toEqual(["proc", "sysfs", "tmpfs", "tmpfs", "tmpfs", "tmpfs"]); // nothing of the host is mounted
+  expect(linux["seccomp"]).toMatchObject({ defaultAction: "SCMP_ACT_ERRNO" });
+});
+
+describe("the processes of a sandbox", { timeout: 30_000 }, () => {
+  test.runIf(process.getuid!() === 0)("the sentry is nobody, without capabilities, without a network", async () => {
+    await open();
+    const pids = await findProcessesByArgument(`--root=${runDirectory.runscState}`);
+    const sentry = pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("runsc-sandbox"))!;
+    const status = readFileSync(`/proc/${sentry}/status`, "utf8");
+    expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe("0");
+    expect(/^CapEff:\s+(\w+)/m.exec(status)?.[1]).toBe("0000000000000000");
+    expect(/^Seccomp:\s+(\d)/m.exec(status)?.[1]).toBe("2");
+    const interfaces = readFileSync(`/proc/${sentry}/net/dev`, "utf8").split("\n").slice(2).map((line) => line.split(":")[0]!.trim()).filter((name) => name !== "" && name !== "lo");
+    expect(interfaces).toEqual([]);
+  });
+
+  test("leave nothing, whether closed idle, running, or twenty times in a row", { timeout: 120_000 }, async () => {
+    for (let round = 0; round < 20; round++) {
+      const lease = await driver.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" });
+      if (round % 2 === 1) void run(lease, "while True: pass");
+      await lease.close();
+      expect((await remains()).processes).toBe(0);
+    }
+    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+  });
+
+  test("leave nothing when opening is aborted at any moment", { timeout: 120_000 }, async () => {
+    for (const afterMs of [0, 5, 20, 60, 120, 200, 300]) {
+      const stop = new AbortController();
+      const opening = driver.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all", signal: stop.signal });
+      setTimeout(() => stop.abort(new Error("changed my mind")), afterMs);
+      await opening.then(
+        (lease) => lease.close(),
+        (error: Error) => expect(error).toMatchObject({ name: "NoSandboxError", code: "OPEN_ABORTED" }),
+      );
+    }
+    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+  });
+});
+
+describe("a sandbox that dies", { timeout: 60_000 }, () => {
+  async function pidOf(name: string): Promise<number> {
+    const pids = await findProcessesByArgument(`--root=${runDirectory.runscState}`);
+    return pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]!.endsWith(name))!;
+  }
+
+  test.each(["runsc-sandbox", "runsc-gofer", "runsc"])("tells so when %s is killed, and leaves nothing", async (name) => {
+    const lease = await open();
+    process.kill(await pidOf(name), "SIGKILL");
+    if (name === "runsc-gofer") void run(lease, "import os; os.listdir('/usr/share')"); // the sentry notices when it needs it
+    const death = await lease.died;
+    expect(["killed", "exited"]).toContain(death.cause);
+    expect(await lease.channel.receive()).toBeNull();
+    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+  });
+
+  test("tells that the worker was killed from inside", async () => {
+    const lease = await open();
+    expect(await run(lease, "import os; os.kill(1, 9)")).toBeNull();
+    expect(await lease.died).toMatchObject({ cause: "killed", signal: "SIGKILL" });
+  });
+
+  test.each([
+    ["a list", "held = []\nwhile True: held.append(bytearray(1 << 20))"],
+    ["numpy", "import numpy\nheld = [numpy.ones(10_000_000) for _ in range(20)]"],
+    ["shared memory", "import mmap\nheld = []\nwhile True:\n    held.append(mmap.mmap(-1, 1 << 26))\n    for i in range(0, 1 << 26, 4096): held[-1][i] = 1"],
+    ["files in scratch and /tmp", "for place in ('/sandbox/x', '/tmp/x', '/dev/shm/x'):\n    with open(place, 'wb') as f:\n        for _ in range(400): f.write(bytes(1 << 20))"],
+    ["children", "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        held = bytearray(150 << 20); time.sleep(30)\ntime.sleep(30)"],
+  ])("tells out_of_memory for %s, promptly", async (_, code) => {
+    const lease = await open({ memoryBytes: 512 * MB });
+    const ended = await run(lease, code);
+    if (ended !== null) {
+      expect(ended.header["status"]).toBe("memory_error");
+      return;
+    }
+    expect(await lease.died).toMatchObject({ cause: "out_of_memory" });
+    const usage = await lease.usage();
+    expect(usage.memoryKills).toBe(1);
+    expect(usage.peakMemoryBytes).toBeGreaterThan(500 * MB);
+  });
+
+  test("one allocation over the limit is a MemoryError and the sandbox goes on", async () => {
+    const lease = await open({ memoryBytes: 512 * MB });
+    expect((await run(lease, "bytearray(1 << 30)"))?.header["status"]).toBe("memory_error");
+    expect((await run(lease, "set_result(1)"))?.result).toBe("1");
+  });
+});
+
+describe("the memory image", { timeout: 120_000 }, () => {
+  const imagesOf = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")) : []);
+
+  test("is made once, by whoever comes first, and nothing else is left beside it", async () => {
+    const cache = makeCache({ withImages: false });
+    const [one, two] = [createOther({ cacheDirectory: cache }), createOther({ cacheDirectory: cache })];
+    await Promise.all([one.prepare({ snapshot }), one.prepare({ snapshot }), two.prepare({ snapshot })]);
+    expect(imagesOf(cache)).toHaveLength(1);
+    expect((await open({}, two)).start).toBe("restored");
+  });
+
+  test.each([
+    ["cut short", (path: string) => truncateSync(join(path, "pages.img"), 4096)],
+    ["overwritten", (path: string) => writeFileSync(join(path, "checkpoint.img"), Buffer.alloc(readFileSync(join(path, "checkpoint.img")).length, 7))],
+    ["without its list", (path: string) => rmSync(join(path, "meta.json"))],
+  ])("is made anew when it is %s", async (_, damage) => {
+    const cache = makeCache({ withImages: true });
+    for (const name of imagesOf(cache)) damage(join(cache, "images", name));
+    const lease = await open({}, createOther({ cacheDirectory: cache }));
+    expect(lease.start).toBe("restored");
+    expect((await run(lease, "set_result(6 * 7)"))?.result).toBe("42");
+  });
+
+  test("that cannot be written is told with the place", async () => {
+    const cache = makeCache({ withImages: false });
+    writeFileSync(join(cache, "images"), "in the way");
+    await expect(open({}, createOther({ cacheDirectory: cache }))).rejects.toMatchObject({ name: "NoSandboxError", code: "MEMORY_IMAGE", message: expect.stringContaining(join(cache, "images")) });
+  });
+
+  test("a runsc that cannot checkpoint gives cold sandboxes and a note", async () => {
+    const cache = makeCache({ withImages: false });
+    const program = join(cache, "runsc-without-checkpoint");
+    writeFileSync(program, `#!/bin/sh\nfor word; do [ "$word" = checkpoint ] && { echo "not supported" >&2; exit 1; }; done\nexec ${runsc.path} "$@"\n`, { mode: 0o755 });
+    const other = createOther({ cacheDirectory: cache, runscPath: program });
+    const lease = await open({}, other);
+    expect(lease.start).toBe("cold");
+    expect((await run(lease, "set_result(1)"))?.result).toBe("1");
+    const found = await other.preflight();
+    expect(found.usable && found.notes.join(" ")).toContain("Checkpoints do not work here");
+  });
+
+  test("a damaged snapshot is a truthful error", async () => {
+    const rootfs = mkdtempSync(join(tmpdir(), "sluice-rootfs-"));
+    onTestFinished(() => rmSync(rootfs, { recursive: true, force: true }));
+    for (const name of ["proc", "sys", "dev", "tmp", "sandbox", "usr"]) mkdirSync(join(rootfs, name));
+    symlinkSync("usr/bin", join(rootfs, "bin"));
+    const other = createOther({ cacheDirectory: makeCache({ withImages: false }) });
+    const opening = other.open({ snapshot: { id: "broken", rootfs }, limits: withLimits({}), networkPolicy: "deny-all" });
+    await expect(opening).rejects.toMatchObject({ name: "NoSandboxError", code: "GVISOR_START", message: expect.stringContaining("python3") });
+    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+  });
+});
+
+describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
+  test.each(["while it makes an image", "with open sandboxes"])("%s, nothing is left after 5 s", async (moment) => {
+    const cache = moment === "with open sandboxes" ? realCache : makeCache({ withImages: false });
+    const host = spawn(process.execPath, ["--no-warnings", join(import.meta.dirname, "fixtures", "gvisor-host.ts"), cache, runsc.path, snapshot.id, snapshot.rootfs], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines: string[] = [];
+    host.stdout.setEncoding("utf8").on("data", (text: string) => lines.push(...text.split("\n").filter(Boolean)));
+    await vi.waitFor(() => expect(lines.length).toBeGreaterThan(moment === "with open sandboxes" ? 1 : 0), { timeout: 60_000, interval: 20 });
+    const directory = lines[0]!;
+    const argument = `--root=${join(directory, "runsc")}`;
+    await vi.waitFor(async () => expect((await findProcessesByArgument(argument)).length).toBeGreaterThan(0), { timeout: 10_000, interval: 20 });
+    const exited = once(host, "exit");
+    host.kill("SIGKILL");
+    await exited;
+    await vi.waitFor(
+      async () => {
+        expect(await findProcessesByArgument(argument)).toEqual([]);
+        expect(existsSync(directory)).toBe(false);
+        expect(imagesInWork(cache)).toEqual([]);
+        expect(cgroupsOf(host.pid!)).toEqual([]);
+      },
+      { timeout: 5_000, interval: 50 },
+    );
+  });
+});
+
+const imagesInWork = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")).filter((name) => name.startsWith(".")) : []);
+
+function cgroupsOf(pid: number): string[] {
+  const { cgroups } = runDirectory;
+  if (!cgroups.available) return [];
+  const parents = cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent];
+  return parents.flatMap((parent) => readdirSync(parent)).filter((name) => name.startsWith(`sluice-${pid}-`));
+}
