@@ -29,7 +29,7 @@ export function toBwrapArguments({ rootfs, socketDirectory: sockets, cgroupDirec
     ...["--perms", "0777", "--tmpfs", scratchDirectory, "--perms", "1777", "--tmpfs", "/tmp"],
     ...["--tmpfs", "/run", "--ro-bind", sockets, socketDirectory, "--perms", "0755", "--dir", cgroupDirectory],
     ...cgroupDirectories.flatMap((path, index) => ["--bind", path, `${cgroupDirectory}/${index}`]),
-    ...["--clearenv", ...Object.entries(zygoteEnvironment).flatMap(([name, value]) => ["--setenv", name, value])],
+    ...["--clearenv", ...Object.entries(workerEnvironment).flatMap(([name, value]) => ["--setenv", name, value])],
     ...["--chdir", scratchDirectory, "--", "/usr/bin/python3", "-m", "sluice_worker.zygote"],
   ];
 }
@@ -49,6 +49,3 @@ const deviceLinks = ["fd:/proc/self/fd", "stdin:/proc/self/fd/0", "stdout:/proc/
   const [name, target] = link.split(":") as [string, string];
   return ["--symlink", target, `/dev/${name}`];
 });
-
-/** Arrow's allocator would start a thread, and a process with threads cannot be forked safely. */
-const zygoteEnvironment = { ...workerEnvironment, JE_ARROW_MALLOC_CONF: "background_thread:false" };

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import { createLeaseCgroup, hostCgroupName } from "../../cgroup/lease-cgroup.ts";
@@ -26,6 +26,8 @@ export const zygoteUser: { readonly uid: number; readonly gid: number } = Object
 export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions): SandboxDriver {
   const user = process.getuid?.() === 0 ? zygoteUser : null;
   const cgroupDirectories = toHostDirectories(runDirectory.cgroups);
+  /** bwrap binds those directories, so none may be removed as empty and made again under a zygote. */
+  const keeper = `bw-keep-${randomBytes(4).toString("hex")}`;
   const watcher = createMemoryWatcher();
   const zygotes = new Map<string, Promise<Zygote>>();
   const stopping = new AbortController();
@@ -42,7 +44,7 @@ export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: Bu
 
   /** Not bound to the caller who came first: others wait for it too. */
   async function startZygote(snapshot: Snapshot): Promise<Zygote> {
-    for (const directory of cgroupDirectories) await mkdir(directory, { recursive: true, mode: 0o755 }); // bwrap binds them
+    for (const directory of cgroupDirectories) await mkdir(join(directory, keeper), { recursive: true, mode: 0o755 });
     const directory = join(runDirectory.path, `z${randomBytes(4).toString("hex")}`);
     const zygote = await openZygote({ bwrapPath, snapshot, directory, cgroupDirectories, user, signal: stopping.signal });
     await runDirectory.recordProcess(zygote.pid);
@@ -69,6 +71,7 @@ export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: Bu
     stopping.abort(driverClosed());
     const open = await Promise.allSettled(zygotes.values());
     await Promise.all(open.map((start) => (start.status === "fulfilled" ? start.value[Symbol.asyncDispose]() : undefined)));
+    for (const directory of cgroupDirectories) await rmdir(join(directory, keeper)).catch(() => {}); // no zygote was started, or the reaper was faster
     watcher.stop();
   }
 

@@ -1,7 +1,6 @@
 import { readdir, readFile, statfs } from "node:fs/promises";
 import type { SandboxLimits, Usage } from "../../contract.ts";
 import { readStartTime } from "../../host-process.ts";
-import { readMemoryBytes } from "../../process-usage.ts";
 import { scratchDirectory } from "../../worker-environment.ts";
 import type { Meter } from "./open-lease.ts";
 import type { Fork, Zygote } from "./open-zygote.ts";
@@ -20,6 +19,8 @@ interface Watched {
   readonly fork: Fork;
   /** Process 1 of the sandbox, as this process sees it. */
   readonly init: number;
+  /** What every process of the sandbox has in common with the zygote. Nobody's fault, so not counted. */
+  readonly commonBytes: number;
   roughBytes: number;
   peakMemoryBytes: number;
   cpuMs: number;
@@ -77,7 +78,8 @@ export function createMemoryWatcher(): MemoryWatcher {
         const pidInZygote = await fork.pid;
         const init = (await findInit({ scan: await scan(), zygote, pidInZygote })) ?? (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
         if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
-        watched = { limits, fork, init, roughBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+        const commonBytes = await readCommonBytes(await scan(), zygote);
+        watched = { limits, fork, init, commonBytes, roughBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
         all.add(watched);
         schedule();
       },
@@ -143,7 +145,7 @@ async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zyg
   return null;
 }
 
-/** Proportional memory is exact and slow to read (the kernel walks every page); it is read only when resident memory moved. */
+/** What is private to a process is slow to read (the kernel walks every page); it is read only when resident memory moved. */
 async function look({ watched, scan, always }: { watched: Watched; scan: Scan; always: boolean }): Promise<void> {
   const entries = listBelow(scan, watched.init);
   const rough = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
@@ -151,11 +153,37 @@ async function look({ watched, scan, always }: { watched: Watched; scan: Scan; a
   if (!always && Math.abs(rough - watched.roughBytes) < WORTH_A_LOOK_BYTES) return;
   watched.roughBytes = rough;
 
-  const sizes: number[] = [];
-  for (const { pid } of entries) sizes.push(await readMemoryBytes(pid));
-  const seen = sizes.reduce((sum, bytes) => sum + bytes, await readScratchBytes(watched.init));
+  const maps: PageCounts[] = [];
+  for (const { pid } of entries) maps.push(await readPageCounts(pid));
+  const seen = sumMemory(maps, watched.commonBytes) + (await readScratchBytes(watched.init));
   watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, seen);
-  if (seen > watched.limits.memoryBytes) killLargest({ watched, entries, sizes });
+  if (seen > watched.limits.memoryBytes) killLargest({ watched, entries, sizes: maps.map(({ privateBytes, sharedBytes }) => privateBytes + sharedBytes) });
+}
+
+/** Pages that the forks of one sandbox share are counted once: the largest such set, less what they all have from the zygote. */
+function sumMemory(maps: readonly PageCounts[], commonBytes: number): number {
+  const privateBytes = maps.reduce((sum, map) => sum + map.privateBytes, 0);
+  const sharedBytes = Math.max(0, ...maps.map((map) => map.sharedBytes));
+  return privateBytes + Math.max(0, sharedBytes - commonBytes);
+}
+
+async function readCommonBytes(scan: Scan, zygote: Zygote): Promise<number> {
+  const entry = scan.get(zygote.pid)?.[0];
+  if (entry === undefined) return 0;
+  const { privateBytes, sharedBytes } = await readPageCounts(entry.pid);
+  return privateBytes + sharedBytes;
+}
+
+interface PageCounts {
+  readonly privateBytes: number;
+  readonly sharedBytes: number;
+}
+
+/** Pages that were written to. What was only read from the snapshot's files is the page cache's. */
+async function readPageCounts(pid: number): Promise<PageCounts> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, "latin1").catch(() => "");
+  const read = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
+  return { privateBytes: read("Private_Dirty"), sharedBytes: read("Shared_Dirty") };
 }
 
 function killLargest({ watched, entries, sizes }: { watched: Watched; entries: readonly ProcessEntry[]; sizes: readonly number[] }): void {
