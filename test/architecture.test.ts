@@ -1,0 +1,85 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+
+/** The module table of the design. An import stays in its module or goes to a lower level; among the ways in, all may read the configuration. */
+const levels: Readonly<Record<string, number>> = {
+  errors: 0,
+  protocol: 0,
+  sandbox: 1,
+  snapshot: 1,
+  artifacts: 1,
+  evidence: 1,
+  "mcp/client": 1,
+  interpreter: 2,
+  execute: 2,
+  charts: 2,
+  turn: 3,
+  "create-runtime.ts": 4,
+  "index.ts": 5,
+  http: 5,
+  "mcp/server": 5,
+  cli: 5,
+  config: 5,
+};
+
+const root = path.join(import.meta.dirname, "..");
+const sources = globSync("src/**/*.ts", { cwd: root }).filter((file) => !/\.test\.ts$|\/fixtures\//.test(file));
+
+describe("architecture", () => {
+  it("has every source file in a module of the table", () => {
+    expect(sources.filter((file) => moduleOf(file) === null)).toEqual([]);
+  });
+
+  it("imports only downwards", () => {
+    expect(imports().filter(({ from, to }) => !isAllowed(moduleOf(from), moduleOf(to)))).toEqual([]);
+  });
+
+  it("reads the environment in config only", () => {
+    expect(sources.filter((file) => moduleOf(file) !== "config" && /process\.env\b/.test(codeOf(file)))).toEqual([]);
+  });
+
+  it("has no mutable state at module level", () => {
+    // A program that is only ever started, never imported, may keep its state where it runs.
+    const modules = sources.filter((file) => !file.endsWith("-process.ts"));
+    expect(modules.filter((file) => /^(?:export )?(?:let|var) /m.test(codeOf(file)))).toEqual([]);
+  });
+
+  it("keeps errors and protocol free of Node.js, because the page uses them too", () => {
+    const shared = sources.filter((file) => ["errors", "protocol"].includes(moduleOf(file) ?? ""));
+    expect(shared.filter((file) => /from "node:|import\("node:/.test(codeOf(file)))).toEqual([]);
+  });
+
+  it("lets the page import the protocol only", () => {
+    const pages = globSync("web/**/*.{ts,tsx}", { cwd: root }).filter((file) => !file.includes("node_modules"));
+    const imported = pages.flatMap((from) => specifiersOf(from).map((to) => ({ from, to })));
+    expect(imported.filter(({ to }) => to.startsWith("src/") && moduleOf(to) !== "protocol")).toEqual([]);
+  });
+});
+
+function isAllowed(from: string | null, to: string | null): boolean {
+  if (from === null || to === null || from === to) return true;
+  const [high = 0, low = 0] = [levels[from], levels[to]];
+  return high > low || (high === 5 && to === "config");
+}
+
+/** The name in the table; the longest one that fits. */
+function moduleOf(file: string): string | null {
+  const names = Object.keys(levels).filter((name) => file === `src/${name}` || file.startsWith(`src/${name}/`));
+  return names.sort((a, b) => b.length - a.length)[0] ?? null;
+}
+
+function imports(): { from: string; to: string }[] {
+  return sources.flatMap((from) => specifiersOf(from).map((to) => ({ from, to })));
+}
+
+/** Relative imports, static and dynamic, as paths from the root. */
+function specifiersOf(file: string): string[] {
+  const found = codeOf(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
+  return [...found].map(([, specifier = ""]) => path.posix.join(path.posix.dirname(file), specifier));
+}
+
+/** Without comments, so that prose about an import is none. */
+function codeOf(file: string): string {
+  return readFileSync(path.join(root, file), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+}
