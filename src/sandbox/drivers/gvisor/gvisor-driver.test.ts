@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -19,6 +19,7 @@ const realCache = cacheDirectory();
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 let snapshot: Snapshot;
+let light: Snapshot;
 let runsc: Runsc;
 let runDirectory: RunDirectory;
 let driver: SandboxDriver;
@@ -30,6 +31,7 @@ beforeAll(async () => {
   ]);
   if (foundSnapshot === null || foundRunsc === null) throw new Error("There is no snapshot or no runsc to test with: run `npm run setup`.");
   [snapshot, runsc] = [foundSnapshot, foundRunsc];
+  light = makeLightSnapshot(snapshot);
   runDirectory = await openRunDirectory();
   driver = createGvisorDriver({ cacheDirectory: realCache, runDirectory });
   await driver.prepare({ snapshot });
@@ -38,10 +40,24 @@ beforeAll(async () => {
 afterAll(async () => {
   await driver?.[Symbol.asyncDispose]();
   await runDirectory?.close();
+  if (light !== undefined) rmSync(join(light.rootfs, ".."), { recursive: true, force: true });
 }, 60_000);
 
-async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = driver): Promise<Lease> {
-  const lease = await from.open({ snapshot, limits: withLimits(limits), networkPolicy: "deny-all" });
+/** The same Python without the stack, with a worker that only greets and evaluates: its image is made in a second. Beside the snapshot, so that files can be links. */
+function makeLightSnapshot({ rootfs }: Snapshot): Snapshot {
+  const directory = mkdtempSync(join(realCache, "light-test-snapshot-"));
+  const copy = join(directory, "rootfs");
+  const packages = join(copy, "usr/local/lib/python3.13/dist-packages");
+  execFileSync("cp", ["-al", rootfs, copy]);
+  rmSync(packages, { recursive: true });
+  mkdirSync(join(packages, "sluice_worker"), { recursive: true });
+  for (const name of ["__init__.py", "frames.py"]) copyFileSync(join(rootfs, "usr/local/lib/python3.13/dist-packages/sluice_worker", name), join(packages, "sluice_worker", name));
+  copyFileSync(join(import.meta.dirname, "fixtures", "light-worker.py"), join(packages, "sluice_worker", "__main__.py"));
+  return { id: `light-${process.pid}`, rootfs: copy };
+}
+
+async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = driver, of: Snapshot = snapshot): Promise<Lease> {
+  const lease = await from.open({ snapshot: of, limits: withLimits(limits), networkPolicy: "deny-all" });
   onTestFinished(() => lease.close());
   return lease;
 }
@@ -72,11 +88,9 @@ async function remains(directory: RunDirectory = runDirectory): Promise<Record<s
 }
 const nothing = { processes: 0, cgroups: 0, directories: 0, state: 0, mounts: 0 };
 
-/** A cache of its own that has the tools, and the images of the real one. */
-function makeCache({ withImages }: { withImages: boolean }): string {
+function makeCache(): string {
   const cache = mkdtempSync(join(tmpdir(), "sluice-cache-"));
   onTestFinished(() => rmSync(cache, { recursive: true, force: true }));
-  if (withImages) cpSync(join(realCache, "images"), join(cache, "images"), { recursive: true });
   return cache;
 }
 
@@ -218,11 +232,11 @@ describe("the memory image", { timeout: 120_000 }, () => {
   const imagesOf = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")) : []);
 
   test("is made once, by whoever comes first, and nothing else is left beside it", async () => {
-    const cache = makeCache({ withImages: false });
+    const cache = makeCache();
     const [one, two] = [createOther({ cacheDirectory: cache }), createOther({ cacheDirectory: cache })];
-    await Promise.all([one.prepare({ snapshot }), one.prepare({ snapshot }), two.prepare({ snapshot })]);
+    await Promise.all([one.prepare({ snapshot: light }), one.prepare({ snapshot: light }), two.prepare({ snapshot: light })]);
     expect(imagesOf(cache)).toHaveLength(1);
-    expect((await open({}, two)).start).toBe("restored");
+    expect((await open({}, two, light)).start).toBe("restored");
   });
 
   test.each([
@@ -230,25 +244,27 @@ describe("the memory image", { timeout: 120_000 }, () => {
     ["overwritten", (path: string) => writeFileSync(join(path, "checkpoint.img"), Buffer.alloc(readFileSync(join(path, "checkpoint.img")).length, 7))],
     ["without its list", (path: string) => rmSync(join(path, "meta.json"))],
   ])("is made anew when it is %s", async (_, damage) => {
-    const cache = makeCache({ withImages: true });
+    const cache = makeCache();
+    await createOther({ cacheDirectory: cache }).prepare({ snapshot: light });
+    expect(imagesOf(cache)).toHaveLength(1);
     for (const name of imagesOf(cache)) damage(join(cache, "images", name));
-    const lease = await open({}, createOther({ cacheDirectory: cache }));
+    const lease = await open({}, createOther({ cacheDirectory: cache }), light);
     expect(lease.start).toBe("restored");
     expect((await run(lease, "set_result(6 * 7)"))?.result).toBe("42");
   });
 
   test("that cannot be written is told with the place", async () => {
-    const cache = makeCache({ withImages: false });
+    const cache = makeCache();
     writeFileSync(join(cache, "images"), "in the way");
-    await expect(open({}, createOther({ cacheDirectory: cache }))).rejects.toMatchObject({ name: "NoSandboxError", code: "MEMORY_IMAGE", message: expect.stringContaining(join(cache, "images")) });
+    await expect(open({}, createOther({ cacheDirectory: cache }), light)).rejects.toMatchObject({ name: "NoSandboxError", code: "MEMORY_IMAGE", message: expect.stringContaining(join(cache, "images")) });
   });
 
   test("a runsc that cannot checkpoint gives cold sandboxes and a note", async () => {
-    const cache = makeCache({ withImages: false });
+    const cache = makeCache();
     const program = join(cache, "runsc-without-checkpoint");
     writeFileSync(program, `#!/bin/sh\nfor word; do [ "$word" = checkpoint ] && { echo "not supported" >&2; exit 1; }; done\nexec ${runsc.path} "$@"\n`, { mode: 0o755 });
     const other = createOther({ cacheDirectory: cache, runscPath: program });
-    const lease = await open({}, other);
+    const lease = await open({}, other, light);
     expect(lease.start).toBe("cold");
     expect((await run(lease, "set_result(1)"))?.result).toBe("1");
     const found = await other.preflight();
@@ -257,10 +273,11 @@ describe("the memory image", { timeout: 120_000 }, () => {
 
   test("a damaged snapshot is a truthful error", async () => {
     const rootfs = mkdtempSync(join(tmpdir(), "sluice-rootfs-"));
+    chmodSync(rootfs, 0o755);
     onTestFinished(() => rmSync(rootfs, { recursive: true, force: true }));
     for (const name of ["proc", "sys", "dev", "tmp", "sandbox", "usr"]) mkdirSync(join(rootfs, name));
     symlinkSync("usr/bin", join(rootfs, "bin"));
-    const other = createOther({ cacheDirectory: makeCache({ withImages: false }) });
+    const other = createOther({ cacheDirectory: makeCache() });
     const opening = other.open({ snapshot: { id: "broken", rootfs }, limits: withLimits({}), networkPolicy: "deny-all" });
     await expect(opening).rejects.toMatchObject({ name: "NoSandboxError", code: "GVISOR_START", message: expect.stringContaining("python3") });
     await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
@@ -269,7 +286,7 @@ describe("the memory image", { timeout: 120_000 }, () => {
 
 describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
   test.each(["while it makes an image", "with open sandboxes"])("%s, nothing is left after 5 s", async (moment) => {
-    const cache = moment === "with open sandboxes" ? realCache : makeCache({ withImages: false });
+    const cache = moment === "with open sandboxes" ? realCache : makeCache();
     const host = spawn(process.execPath, ["--no-warnings", join(import.meta.dirname, "fixtures", "gvisor-host.ts"), cache, runsc.path, snapshot.id, snapshot.rootfs], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -70,12 +70,13 @@ export function createGvisorLease({ driver, start, limits, directory, cgroup, pr
     await died;
   }
 
-  /** A stub that the kernel took instead of the sentry would leave a sandbox that hangs. Cheap: one small file. */
-  const watch = cgroup === null ? null : setInterval(() => void killIfStarved(), 250);
-  watch?.unref();
-  void died.then(() => clearInterval(watch ?? undefined));
-  async function killIfStarved(): Promise<void> {
-    if (closing === null && (await usage()).memoryKills > 0) await process.kill();
+  /** A stub that the kernel took instead of the sentry, or a gofer that is gone, leaves a sandbox that hangs. Cheap: a few small files. */
+  const watch = setInterval(() => void killIfBroken(), 250);
+  watch.unref();
+  void died.then(() => clearInterval(watch));
+  async function killIfBroken(): Promise<void> {
+    if (closing !== null) return;
+    if (!process.isWhole() || (cgroup !== null && (await usage()).memoryKills > 0)) await process.kill();
   }
 
   return {

@@ -5,6 +5,7 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
+import { readStartTime } from "../../host-process.ts";
 import { readPrivateBytes } from "../../process-usage.ts";
 import { killAll, listProcessTree } from "../../process-tree.ts";
 
@@ -20,6 +21,8 @@ export interface RunscProcess {
   listProcesses(): Promise<number[]>;
   /** What the sandbox holds now, for hosts without cgroups. */
   measureMemory(): Promise<number>;
+  /** False when a part of the sandbox is gone without which the rest only hangs. */
+  isWhole(): boolean;
   /** Makes the kernel take the whole sandbox when memory runs out, not one of its stubs, after which the rest would hang. */
   preferAsMemoryVictim(): Promise<void>;
   /** SIGKILL to everything. Resolves when nothing of it can run. */
@@ -64,6 +67,7 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   const readStderr = collectStderr(child);
   const pid = child.pid!;
   const seen = new Set<number>([pid]);
+  const parts = new Map<number, string | null>();
   let memoryFile: string | null = null;
 
   async function readState(): Promise<{ sandbox?: { pid?: number }; goferPid?: number }> {
@@ -96,8 +100,16 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
 
   async function preferAsMemoryVictim(): Promise<void> {
     const { sandbox, goferPid } = await readState();
-    for (const known of [sandbox?.pid, goferPid]) if (known !== undefined && known > 0) seen.add(known);
+    for (const known of [sandbox?.pid, goferPid]) {
+      if (known === undefined || known <= 0) continue;
+      seen.add(known);
+      parts.set(known, readStartTime(known));
+    }
     if (sandbox?.pid !== undefined) await writeFile(`/proc/${sandbox.pid}/oom_score_adj`, "1000").catch(() => {});
+  }
+
+  function isWhole(): boolean {
+    return [...parts].every(([part, startTime]) => startTime !== null && readStartTime(part) === startTime);
   }
 
   async function kill(): Promise<void> {
@@ -113,7 +125,7 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
     }
   }
 
-  return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, measureMemory, preferAsMemoryVictim, kill, removeState };
+  return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, measureMemory, isWhole, preferAsMemoryVictim, kill, removeState };
 }
 
 function collectStderr(child: ChildProcess): () => string {
