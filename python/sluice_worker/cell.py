@@ -10,6 +10,7 @@ import builtins
 import ctypes
 import io
 import os
+import random
 import resource
 import sys
 import threading
@@ -51,6 +52,7 @@ class ArtifactsNotAsDeclared(Exception):
 def main(connection_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
     """Serve the monitor until it goes away."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    random.seed(stack.SEED)
     _prefer_for_memory_kill()
     process = CellProcess(_own_descriptors(connection_fd, stdout_fd, stderr_fd))
     try:
@@ -71,7 +73,7 @@ def _own_descriptors(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Conn
     sys.stdin = NoStdin()
     sys.stdout = sys.__stdout__ = _text_stream(1)
     sys.stderr = sys.__stderr__ = _text_stream(2)
-    return Connection(connection_fd)
+    return Connection(connection_fd, takes_fds=True)
 
 
 def _text_stream(fd: int) -> io.TextIOWrapper:
@@ -158,8 +160,10 @@ class CellProcess:
     def spawn(self) -> None:
         """Fork the process that will run the next cell; wait for it as the rollback point."""
         connection_fd, stdout_fd, stderr_fd = self.connection.take_fds()
+        dice = random.getstate()
         pid = os.fork()
         if pid == 0:
+            random.setstate(dice)  # the module seeds itself anew in a fork, which would make cells depend on chance
             self.connection.sock.detach()  # its number is closed below and must not be closed again later
             self.connection = _own_descriptors(connection_fd, stdout_fd, stderr_fd)
             return

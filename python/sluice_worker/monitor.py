@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from . import cell
-from .connection import MAX_FDS, Connection, socketpair
+from .connection import MAX_FDS, Connection, NotAFrame, socketpair
 from .frames import ChannelClosed, Header, read_exact, read_head, write_frame
-from .scratch import changed_since
+from .scratch import IMAGES, changed_since
 
 PR_SET_DUMPABLE = 4
 DRAIN_BYTES = 16 << 20
@@ -28,13 +28,14 @@ SPAWN_TIMEOUT_S = 20.0
 
 
 class HeadLost(Exception):
-    """The process that holds the variables is gone; so is the sandbox."""
+    """The process that holds the variables is gone, or cannot be trusted with them any more; so is the sandbox."""
 
 
 def serve(channel_in: int, channel_out: int, announce_import: bool = False) -> NoReturn:
     """Serve the host until it goes away. Never returns."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.makedirs(IMAGES, exist_ok=True)
     status = 0
     try:
         monitor = Monitor(channel_in, channel_out)
@@ -134,6 +135,7 @@ class Monitor:
         self.spare: Cell | None = None
         self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
         self.head_waits = False  # the head is blocked until its spare ends
+        self.doomed: set[int] = set()  # old heads that were ended by us and are not reaped yet; no cell left them behind
         self.head = self._first()
 
     def _first(self) -> Cell:
@@ -185,6 +187,7 @@ class Monitor:
                 return
             if pid == 0:
                 return
+            self.doomed.discard(pid)
             if pid == self.head.pid:
                 self._head_ended(status)
 
@@ -284,10 +287,16 @@ class Monitor:
 
     def _hear_buffered(self, process: Cell) -> bool:
         heard = False
-        while (frame := process.connection.next_frame()) is not None:
+        while (frame := self._next_frame(process)) is not None:
             heard = True
             self._on_frame(process, *frame)
         return heard
+
+    def _next_frame(self, process: Cell) -> tuple[Header, bytes] | None:
+        try:
+            return process.connection.next_frame()
+        except NotAFrame as error:
+            raise HeadLost(f"user code wrote to the worker's own descriptor ({error})") from None
 
     def _on_frame(self, process: Cell, header: Header, body: bytes) -> None:
         kind = header["type"]
@@ -297,13 +306,15 @@ class Monitor:
             self._tell({"type": "warmed"})
         elif kind == "done" and self.running is not None and process is self.running.runner:
             self._done(header, body)
-        else:  # artifacts, and whatever user code made up: the host judges
-            self._tell(header, body)
+        elif kind == "artifact" and self.running is not None and process is self.running.runner:
+            self._tell(header, body)  # the host judges what is in it
+        else:  # made up by user code: what else it says cannot be believed, nor what it did meanwhile
+            raise HeadLost(f"user code sent a frame of type {kind[:60]!r} out of its place")
 
     def _done(self, header: Header, body: bytes) -> None:
         running = self.running
         assert running is not None
-        left = _kill_others({1, os.getpid(), self.head.pid, running.runner.pid})
+        left = _kill_others({1, os.getpid(), self.head.pid, running.runner.pid} | self.doomed)
         self._finish_output(running)
         header["leftBehind"] = {"threads": header.pop("threads", 0), "processes": left}
         if header.get("status") != "ok":
@@ -320,6 +331,7 @@ class Monitor:
     def _commit(self, spare: Cell) -> None:
         """The spare's state is the state now. What it forked from is not needed any more."""
         self._kill(self.head)
+        self.doomed.add(self.head.pid)
         self.head.close()
         self.head = spare
         self.spare = None
@@ -365,8 +377,8 @@ class Monitor:
         for fd in ends:
             os.close(fd)
         while True:
-            frame = self.head.connection.next_frame()
-            if frame is not None and frame[0]["type"] == "spawned":
+            frame = self._next_frame(self.head)
+            if frame is not None and frame[0]["type"] == "spawned" and type(frame[0].get("pid")) is int and frame[0]["pid"] > 1:
                 break
             if frame is not None:
                 self._on_frame(self.head, *frame)

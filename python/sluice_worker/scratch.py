@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 SCRATCH = "/sandbox"
+IMAGES = "/sandbox/out/images"
 MOST = 200
 
 

@@ -102,19 +102,13 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
     const mode = rollback === "fork" || !replayable() ? "fork" : "none";
     cells += 1;
     const { lease } = current;
-    let ran: CellRun;
-    try {
-      ran = await runCell({ lease, cell: cells, code, rollback: mode, names, expect: request.expect ?? null, limits, onOutput: request.onOutput, signal });
-    } catch (error) {
-      discard(current); // aborted: what the sandbox holds now is not worth finding out
-      recover();
-      throw error;
-    }
+    const ran = await runCell({ lease, cell: cells, code, rollback: mode, names, expect: request.expect ?? null, limits, onOutput: request.onOutput, signal });
     if (ran.status === "ok") commit(request.code, names, ran);
     if (!ran.leaseUsable) {
       discard(current);
       recover();
     }
+    if (ran.aborted) throw signal?.reason;
     const outcome = toOutcome(ran, current, { queueMs: started - asked, startMs: ready - started, totalMs: performance.now() - asked });
     rest();
     return outcome;

@@ -34,6 +34,8 @@ export interface CellRun {
   usage: { peakMemoryBytes: number; cpuMs: number };
   exitCode?: number;
   leaseUsable: boolean;
+  /** The caller gave up while it ran. */
+  aborted: boolean;
 }
 
 /** How long the worker gets to end a cell before the whole sandbox is ended. */
@@ -42,11 +44,11 @@ const ABORT_GRACE_MS = 150;
 /** Slack over the output limits for the marker bytes; past it the sandbox does not cut as it must. */
 const OUTPUT_SLACK_BYTES = 64 * 1024;
 
-type End = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lost: string } | { refused: string };
+type End = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lost: string; byHost?: boolean } | { refused: string };
 
 export async function runCell(options: RunCellOptions): Promise<CellRun> {
-  const { lease, limits, signal } = options;
-  signal?.throwIfAborted();
+  const { lease, limits } = options;
+  options.signal?.throwIfAborted();
   const before = await prepareMeasuring(lease);
   const stop = createStop(options);
   const streams = {
@@ -66,8 +68,8 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
   const verdict = await judge({ end, options, stopped: stop.reason, before, after, runMs, artifacts });
   if (!verdict.leaseUsable) await lease.close();
-  signal?.throwIfAborted();
-  return { ...streams, artifacts: verdict.status === "ok" ? artifacts : [], runMs, usage, ...verdict };
+  const aborted = stop.reason === "aborted";
+  return { ...streams, artifacts: verdict.status === "ok" ? artifacts : [], runMs, usage, aborted, ...verdict };
 }
 
 async function prepareMeasuring(lease: Lease): Promise<Usage> {
@@ -130,7 +132,7 @@ async function converse(options: RunCellOptions, streams: Record<"stdout" | "std
       }
     }
   } catch (error) {
-    if (error instanceof SandboxLostError) return { lost: error.message };
+    if (error instanceof SandboxLostError) return { lost: error.message, byHost: error.code === "SANDBOX_PROTOCOL" };
     throw error;
   }
 }
@@ -189,7 +191,7 @@ async function judge(judged: Judged): Promise<Verdict> {
   if ("refused" in end) {
     return failed("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${end.refused}.` });
   }
-  const death = leaseUsable ? null : await settled(options.lease.died);
+  const death = leaseUsable || ("lost" in end && end.byHost) ? null : await settled(options.lease.died);
   if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return failed("out_of_memory", memoryError(judged));
   if (ended !== null) return failed("crashed", crashError(ended));
   const why = "lost" in end ? end.lost : "it ended";

@@ -9,6 +9,7 @@ export const workerEnvironment: Readonly<Record<string, string>> = Object.freeze
   PYTHONUNBUFFERED: "1",
   OPENBLAS_NUM_THREADS: "1",
   OMP_NUM_THREADS: "1",
+  JE_ARROW_MALLOC_CONF: "background_thread:false", // a thread of pyarrow's allocator would not survive a fork
   MPLBACKEND: "Agg",
   MPLCONFIGDIR: "/sandbox/.matplotlib",
 });

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Runtime } from "../src/create-runtime.ts";
+import type { CellRequest, Session } from "../src/interpreter/open-session.ts";
+import type { CellOutcome } from "../src/protocol/outcome.ts";
+import { withLimits } from "../src/sandbox/limits.ts";
+import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
+
+/** What a cell promises, on every driver. */
+describe.each(testedDrivers)("cells on %s", (driver) => {
+  let runtime: Runtime;
+  let session: Session;
+
+  beforeAll(async () => {
+    runtime = openTestRuntime(driver, { poolSize: 1 });
+    session = await runtime.openSession();
+  }, 180_000);
+  afterAll(async () => await runtime.close(), 60_000);
+
+  const run = async (code: string, more: Partial<CellRequest> = {}, on: Session = session): Promise<CellOutcome> => await on.run({ code, ...more });
+  const value = async (code: string, on: Session = session): Promise<unknown> => {
+    const outcome = await run(code, {}, on);
+    expect(outcome.error?.traceback ?? outcome.error?.message, code).toBeUndefined();
+    return outcome.resultJson === null ? null : JSON.parse(outcome.resultJson);
+  };
+
+  test("variables, imports, functions and scratch files live on into the next cell", async () => {
+    await value("import collections\nkept = {'a': 1}\ndef twice(x): return 2 * x\nopen('kept.txt', 'w').write('kept')");
+    expect(await value("[kept, twice(4), collections.Counter('aab')['a'], open('kept.txt').read()]")).toEqual([{ a: 1 }, 8, 2, "kept"]);
+  });
+
+  test.each([
+    ["raises", "kept['a'] = 99\nnew = 1\n1 / 0", "python_error"],
+    ["exits", "kept['a'] = 99\nimport sys\nsys.exit(3)", "python_error"],
+    ["dies by a signal", "kept['a'] = 99\nimport os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "crashed"],
+    ["ends its process", "kept['a'] = 99\nimport os\nos._exit(7)", "crashed"],
+    ["does not parse", "kept['a'] = 99\nfor", "python_error"],
+  ])("after a cell that %s the next one sees the variables as they were", async (_, code, status) => {
+    await value("kept = {'a': 1}");
+    const failed = await run(code);
+    expect(failed.status).toBe(status);
+    expect(failed.artifacts).toEqual([]);
+    expect(await value("[kept, 'new' in globals()]")).toEqual([{ a: 1 }, false]);
+  });
+
+  test("a cell that catches everything is ended at its time limit, and its earlier variables are intact", async () => {
+    await using own = await runtime.openSession({ limits: withLimits({ cellTimeoutMs: 1_000 }) });
+    await value("kept = 5", own);
+    const outcome = await run("print('begun', flush=True)\nkept = 6\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass", {}, own);
+    expect(outcome).toMatchObject({ status: "timeout", stdout: "begun\n", error: { type: "Timeout", limit: { name: "cellTimeoutMs", allowed: 1000 } } });
+    expect(outcome.timing.runMs).toBeLessThan(4_000);
+    expect(await value("kept", own)).toBe(5);
+  });
+
+  test("an abort ends the cell within 250 ms and the session goes on", async () => {
+    await value("kept = 5");
+    const stop = new AbortController();
+    let abortedAt = 0;
+    const running = run("kept = 6\nprint('begun', flush=True)\nwhile True: pass", {
+      signal: stop.signal,
+      onOutput: () => {
+        abortedAt = performance.now();
+        stop.abort(new Error("enough"));
+      },
+    });
+    await expect(running).rejects.toThrow("enough");
+    expect(performance.now() - abortedAt).toBeLessThan(250);
+    expect(await value("kept")).toBe(5);
+  });
+
+  test("a memory error names the limit and the peak, and the next cell works", async () => {
+    await using own = await runtime.openSession({ limits: withLimits({ memoryBytes: 512 * 1024 * 1024 }) });
+    await value("kept = 5", own);
+    for (const code of ["held = np.ones(1_000_000_000)", "held = []\nwhile True: held.append(bytearray(4_000_000))"]) {
+      const outcome = await run(code, {}, own);
+      expect(outcome).toMatchObject({ status: "out_of_memory", error: { limit: { name: "memoryBytes", allowed: 512 * 1024 * 1024 } } });
+      expect(await value("kept", own)).toBe(5);
+    }
+  });
+
+  test("tracebacks show the user's own lines and none of the worker's", async () => {
+    const outcome = await run("def inner(x):\n    return 1 / x\n\n\ninner(0)");
+    expect(outcome.error).toMatchObject({ type: "ZeroDivisionError", message: "division by zero", line: 2 });
+    expect(outcome.error?.traceback).toContain("return 1 / x");
+    expect(outcome.error?.traceback).toMatch(/line 5, in <module>\n\s+inner\(0\)/);
+    expect(outcome.error?.traceback).not.toMatch(/sluice_worker/);
+    const syntax = await run("x = 1\ny = = 2");
+    expect(syntax.error).toMatchObject({ type: "SyntaxError", line: 2, column: 5 });
+    expect(syntax.error?.traceback).not.toMatch(/sluice_worker|ast\.py/);
+  });
+
+  test("input() and reading stdin give a clear error at once", async () => {
+    for (const code of ["input('name? ')", "import sys\nsys.stdin.read()", "import sys\nfor line in sys.stdin: pass"]) {
+      const outcome = await run(code);
+      expect(outcome).toMatchObject({ status: "python_error", error: { type: "RuntimeError", message: expect.stringContaining("no standard input") } });
+    }
+  });
+
+  test("output streams while the cell runs, also from below Python", async () => {
+    const seen: string[] = [];
+    const code = "import os, subprocess, sys\nprint('one')\nos.write(1, b'two\\n')\nsubprocess.run(['/bin/echo', 'three'])\nprint('four', file=sys.stderr)";
+    const outcome = await run(code, { onOutput: (stream, text) => seen.push(`${stream}:${text}`) });
+    expect(outcome.stdout).toBe("one\ntwo\nthree\n");
+    expect(outcome.stderr).toBe("four\n");
+    expect(seen.join("")).toContain("stderr:four\n");
+  });
+
+  test("a flood of output is cut in the middle, says by how much, and the cell goes on", async () => {
+    const outcome = await run("print('start')\nfor _ in range(4000): print('x' * 999)\nprint('end')\nset_result('done')");
+    expect(outcome).toMatchObject({ status: "ok", resultJson: '"done"' });
+    const omitted = outcome.truncated!.stdout!.omittedBytes;
+    expect(omitted).toBe(6 + 4000 * 1000 + 4 - 1024 * 1024);
+    expect(outcome.stdout.startsWith("start\n")).toBe(true);
+    expect(outcome.stdout.endsWith("end\n")).toBe(true);
+    expect(outcome.stdout).toContain(`${omitted} bytes of stdout omitted`);
+  });
+
+  test("results over their limit are an output_limit with its number", async () => {
+    await using own = await runtime.openSession({ limits: withLimits({ resultBytes: 1000 }) });
+    expect(await run("set_result('x' * 2000)", {}, own)).toMatchObject({ status: "output_limit", error: { limit: { allowed: 1000, seen: 2002 } } });
+    expect(await value("set_result('x' * 900)", own)).toHaveLength(900);
+  });
+
+  test("inputs are bound as globals and in inputs[...], parsed only if used, and shipped once", async () => {
+    await using own = await runtime.openSession();
+    own.bind("rows", { format: "json", bytes: Buffer.from('[{"a": 9007199254740993}, {"a": 2}]') });
+    own.bind("table", { format: "csv", bytes: Buffer.from("a,b\n1,x\n2,y\n") });
+    own.bind("broken", { format: "json", bytes: Buffer.from("{nonsense") });
+    own.bind("note", { format: "text", bytes: Buffer.from("grüße") });
+    const exact = await run("[rows[0]['a'], table['a'].sum(), inputs['note'], sorted(inputs)]", {}, own);
+    expect(exact.resultJson).toBe('[9007199254740993,3,"grüße",["broken","note","rows","table"]]');
+    expect(await run("x = 1\nbroken['a']", {}, own)).toMatchObject({
+      status: "python_error",
+      error: { type: "InputError", line: 2, message: expect.stringContaining("input 'broken' is not readable as json") },
+    });
+    await value("rows.append(1)\nlen(rows)", own);
+    expect(await value("len(rows)", own)).toBe(3);
+    expect(await value("amounts[0]['a'] == rows[0]['a']", { ...own, run: (request) => own.run({ ...request, names: { amounts: "rows" } }) } as Session)).toBe(true);
+    expect(await run("inputs['nothing']", {}, own)).toMatchObject({ error: { message: expect.stringContaining("broken, note, rows, table") } });
+  });
+
+  test("inputs that cannot fit are refused with their numbers before anything is shipped", async () => {
+    await using own = await runtime.openSession({ limits: withLimits({ inputBytes: 1000, memoryBytes: 256 * 1024 * 1024 }) });
+    expect(() => own.bind("big", { format: "text", bytes: Buffer.alloc(1001) })).toThrow("Inputs have 1001 bytes with big, 1000 are allowed.");
+    await expect(run(`x = '${"y".repeat(300_000)}'`, {}, own)).rejects.toMatchObject({ code: "CODE_TOO_LONG" });
+  });
+
+  test("threads of BLAS, pyarrow and Python work in a cell and after the next one", async () => {
+    const code = `
+import pyarrow as pa, pyarrow.compute as pc, pyarrow.parquet as pq, io, concurrent.futures as cf
+a = np.random.rand(200, 200)
+product = float((a @ np.linalg.inv(a)).trace())
+sink = io.BytesIO(); pq.write_table(pa.table({'x': list(range(50000))}), sink)
+total = pc.sum(pq.read_table(io.BytesIO(sink.getvalue()), use_threads=True)['x']).as_py()
+with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, range(5)))
+[round(product), total, squares]`;
+    expect(await value(code)).toEqual([200, 1249975000, [0, 1, 4, 9, 16]]);
+    expect(await value(code)).toEqual([200, 1249975000, [0, 1, 4, 9, 16]]);
+  });
+
+  test("asyncio and multiprocessing work", async () => {
+    expect(await value("import asyncio\nasync def f(): await asyncio.sleep(0); return 3\nasyncio.run(f())")).toBe(3);
+    expect(await value("import multiprocessing as mp\ndef g(x): return x + 1\nwith mp.get_context('fork').Pool(2) as pool: got = pool.map(g, [1, 2])\ngot")).toEqual([2, 3]);
+  });
+
+  test("a thread or process that a cell leaves behind is named, and does not reach the next cell's output", async () => {
+    const code = "import threading, subprocess, time\ndef noise():\n    while True: print('noise'); time.sleep(0.001)\nthreading.Thread(target=noise, daemon=True).start()\nsubprocess.Popen(['/bin/sh', '-c', 'while :; do echo noise; done'])\n'left'";
+    await using own = await runtime.openSession();
+    const outcome = await run(code, {}, own);
+    expect(outcome).toMatchObject({ status: "ok", diagnostics: { leftBehind: { threads: 1, processes: expect.any(Number) } } });
+    expect((outcome.diagnostics["leftBehind"] as { processes: number }).processes).toBeGreaterThan(0);
+    const next = await run("import os\nlen([p for p in os.listdir('/proc') if p.isdigit()])", {}, own);
+    expect(next.status).toBe("ok");
+    expect(next.stdout.includes("noise") && driver === "bubblewrap").toBe(false);
+  });
+
+  test("figures come out as checked PNGs, and what was declared must be what is emitted", async () => {
+    const draw = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [2, 1, 3])\nsave_figure(alt='A line that falls and rises', title='Line')";
+    const outcome = await run(draw, { expect: ["image"] });
+    expect(outcome.artifacts).toMatchObject([{ kind: "image", alt: "A line that falls and rises", title: "Line", contentHash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    await value("kept = 1");
+    const undeclared = await run(`kept = 2\n${draw}`, { expect: [] });
+    expect(undeclared).toMatchObject({ status: "contract_violation", artifacts: [], error: { message: expect.stringContaining("declared no artifact and emitted image") } });
+    const missing = await run("kept = 3", { expect: ["image"] });
+    expect(missing).toMatchObject({ status: "contract_violation", error: { message: expect.stringContaining("save_figure(alt)") } });
+    expect(await value("kept")).toBe(1);
+  });
+
+  test("a cell that took long is not run again: a failure after it rolls back all the same", async () => {
+    await using own = await runtime.openSession();
+    await value("import time\ntime.sleep(0.6)\nruns = globals().get('runs', 0) + 1\nstamp = time.time()", own);
+    const stamp = await value("stamp", own);
+    expect((await run("runs = 50\n1 / 0", {}, own)).status).toBe("python_error");
+    expect(await value("[runs, stamp]", own)).toEqual([1, stamp]);
+  });
+
+  test("seeds are fixed: two sandboxes draw the same numbers", async () => {
+    const code = "import random\n[random.random(), np.random.rand(), hash('sluice')]";
+    await using one = await runtime.openSession();
+    await using two = await runtime.openSession();
+    expect(await value(code, one)).toEqual(await value(code, two));
+  });
+
+  test("what a failed cell changed in scratch is listed", async () => {
+    const outcome = await run("open('half.csv', 'w').write('x')\n1 / 0");
+    expect(outcome.diagnostics["scratchChanged"]).toEqual(["half.csv"]);
+  });
+
+  test("time, memory and cpu are measured", async () => {
+    const outcome = await run("import time\nheld = np.ones(10_000_000)\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\ndel held");
+    expect(outcome.usage.peakMemoryBytes).toBeGreaterThan(80_000_000);
+    expect(outcome.usage.cpuMs).toBeGreaterThan(150);
+    expect(outcome.timing.runMs).toBeGreaterThan(190);
+    expect(outcome.timing.totalMs).toBeGreaterThanOrEqual(outcome.timing.runMs);
+  });
+});
