@@ -13,10 +13,15 @@ MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_FDS = 200  # the kernel takes 253 in one message
 
 
-class Connection:
-    """Frames with descriptors over one end of a unix socketpair."""
+class NotAFrame(Exception):
+    """What came is no frame: whoever is on the other side is not the worker any more."""
 
-    def __init__(self, fd: int) -> None:
+
+class Connection:
+    """Frames with descriptors over one end of a unix socketpair. Only a cell process takes descriptors: what user code sends would pile up in the monitor."""
+
+    def __init__(self, fd: int, *, takes_fds: bool = False) -> None:
+        self.ancillary_bytes = socket.CMSG_SPACE(4 * MAX_FDS) if takes_fds else 0
         self.sock = socket.socket(fileno=fd)
         self.buffer = bytearray()
         self.fds: list[int] = []
@@ -42,7 +47,7 @@ class Connection:
     def fill(self) -> bool:
         """Read what is there into the buffer; False when the other side is gone."""
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(1 << 18, socket.CMSG_SPACE(4 * MAX_FDS))
+            data, ancillary, _, _ = self.sock.recvmsg(1 << 18, self.ancillary_bytes)
         except (BlockingIOError, InterruptedError):
             return True
         except OSError:
@@ -62,14 +67,17 @@ class Connection:
         magic, head_bytes, body_bytes = PREFIX.unpack_from(self.buffer)
         size = PREFIX.size + head_bytes + body_bytes
         if magic != MAGIC or size > MAX_FRAME_BYTES:
-            raise ChannelClosed
+            raise NotAFrame("no mark of a frame, or one too large")
         if len(self.buffer) < size:
             return None
-        header = json.loads(bytes(self.buffer[PREFIX.size : PREFIX.size + head_bytes]))
+        try:
+            header = json.loads(bytes(self.buffer[PREFIX.size : PREFIX.size + head_bytes]))
+        except (ValueError, RecursionError):
+            raise NotAFrame("its header is not JSON") from None
         body = bytes(self.buffer[PREFIX.size + head_bytes : size])
         del self.buffer[:size]
         if not isinstance(header, dict) or not isinstance(header.get("type"), str):
-            raise ChannelClosed
+            raise NotAFrame("its header has no type")
         return header, body
 
     def receive(self) -> tuple[Header, bytes]:

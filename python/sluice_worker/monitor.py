@@ -325,7 +325,7 @@ class Monitor:
         elif running.runner is self.spare:
             self.retired, self.spare = self.spare, None
         self._tell(header, body)
-        if running.runner is self.head and header["leftBehind"]["threads"] and self.keep_spare:
+        if running.runner is self.head and (header["leftBehind"]["threads"] or (self.keep_spare and _threads(self.head.pid) > 1)):
             self._shed_threads()
 
     def _commit(self, spare: Cell) -> None:
@@ -468,6 +468,14 @@ def _kill_others(keep: set[int]) -> int:
         if attempt > 3:
             time.sleep(0.002)
     raise HeadLost("processes that the cell left behind could not be ended")
+
+
+def _threads(pid: int) -> int:
+    """How many the kernel counts; Python knows only of those that it started itself."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
 
 
 def _is_zombie(pid: int) -> bool:

@@ -1,0 +1,64 @@
+import { expect } from "vitest";
+import type { Runtime } from "../../src/create-runtime.ts";
+import type { CellOutcome } from "../../src/protocol/outcome.ts";
+import type { SandboxLimits } from "../../src/sandbox/contract.ts";
+import { withLimits } from "../../src/sandbox/limits.ts";
+import { attemptCode } from "./attempt-code.ts";
+import type { HostTraps } from "./host-traps.ts";
+
+/** A session that is attacked from inside, with a variable from before that has to live through it. */
+export interface AttackedSession extends AsyncDisposable {
+  /** Runs a cell. Whatever it gives out must not hold the host's secret, and a sandbox that was replaced must be told. */
+  run(code: string): Promise<CellOutcome>;
+  /** Runs a cell that records attempts (see attempt-code.ts); each must have been refused by the system, and none may be missing. */
+  expectAllRefused(code: string, names: readonly string[]): Promise<Record<string, string>>;
+  /** The same sandbox as before, with the variable from before. */
+  expectIntact(): Promise<void>;
+  /** The next cell works: with the variable from before, or told that it is gone. A new sandbox is always told. */
+  expectTruthful(): Promise<void>;
+}
+
+const SMALL: Partial<SandboxLimits> = { memoryBytes: 512 * 1024 * 1024, cellTimeoutMs: 20_000 };
+
+export async function openAttackedSession(runtime: Runtime, traps: HostTraps, limits: Partial<SandboxLimits> = {}): Promise<AttackedSession> {
+  const session = await runtime.openSession({ limits: withLimits({ ...SMALL, ...limits }) });
+  let sandbox: string | null = null;
+
+  async function run(code: string): Promise<CellOutcome> {
+    const outcome = await session.run({ code });
+    expect(JSON.stringify(outcome)).not.toContain(traps.secret);
+    expect("sandboxReplaced" in outcome.diagnostics).toBe(sandbox !== null && sandbox !== outcome.sandbox.id);
+    sandbox = outcome.sandbox.id;
+    return outcome;
+  }
+
+  async function expectAllRefused(code: string, names: readonly string[]): Promise<Record<string, string>> {
+    const outcome = await run(`${attemptCode}\n${code}\nset_result(attempts)`);
+    expect(outcome.error).toBeUndefined();
+    const attempts = JSON.parse(outcome.resultJson ?? "null") as Record<string, string>;
+    expect(Object.entries(attempts).filter(([, how]) => !how.startsWith("refused"))).toEqual([]);
+    expect(Object.keys(attempts)).toEqual(names);
+    return attempts;
+  }
+
+  async function expectIntact(): Promise<void> {
+    const outcome = await run("kept");
+    expect(outcome.error).toBeUndefined();
+    expect(outcome.resultJson).toBe("[4,2]");
+    expect(outcome.diagnostics).not.toHaveProperty("sandboxReplaced");
+  }
+
+  async function expectTruthful(): Promise<void> {
+    const code = "globals().get('kept', 'gone')";
+    let outcome = await run(code);
+    if (outcome.status === "sandbox_lost") outcome = await run(code);
+    expect(outcome.error).toBeUndefined();
+    const told = outcome.diagnostics.sandboxReplaced as { variables: string } | undefined;
+    expect(outcome.resultJson).toBe(told?.variables === "lost" ? '"gone"' : "[4,2]");
+    if (told?.variables === "lost") await run("kept = [4, 2]");
+  }
+
+  const first = await run("kept = [4, 2]");
+  expect(first.status).toBe("ok");
+  return { run, expectAllRefused, expectIntact, expectTruthful, [Symbol.asyncDispose]: () => session.close() };
+}

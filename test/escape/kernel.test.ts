@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Runtime } from "../../src/create-runtime.ts";
+import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
+import { openAttackedSession, type AttackedSession } from "./attacked-session.ts";
+import { openHostTraps, untouched, type HostTraps } from "./host-traps.ts";
+
+/** Escape tests: privileges, namespaces and the corners of the kernel. */
+describe.each(testedDrivers)("%s", (driver) => {
+  let traps: HostTraps;
+  let runtime: Runtime;
+  let session: AttackedSession;
+
+  beforeAll(async () => {
+    traps = await openHostTraps();
+    runtime = openTestRuntime(driver);
+    session = await openAttackedSession(runtime, traps);
+  }, 120_000);
+
+  afterAll(async () => {
+    await runtime?.close();
+    await traps?.[Symbol.asyncDispose]();
+  }, 30_000);
+
+  it("user code has no privilege and can get none back", async () => {
+    const outcome = await session.run(`
+import ctypes, os
+status = dict(line.rstrip().split(":\\t", 1) for line in open("/proc/self/status") if line.startswith(("Cap", "Seccomp:")))
+libc = ctypes.CDLL(None)
+set_result({
+    "ids": [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getresuid(), *os.getgroups()],
+    "capabilities": [int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd")],
+    "noNewPrivileges": libc.prctl(39, 0, 0, 0, 0),
+    "seccomp": int(status["Seccomp"]),
+})
+`);
+    expect(outcome.error).toBeUndefined();
+    expect(JSON.parse(outcome.resultJson!)).toEqual({
+      ids: [1000, 1000, 1000, 1000, 1000, 1000, 1000],
+      capabilities: [0, 0, 0, 0],
+      noNewPrivileges: 1,
+      seccomp: 2,
+    });
+    const changes = { setuid: [0], setgid: [0], setresuid: [0, 0, 0], setreuid: [0, 0], setgroups: [0, 0], setfsuid: [0], capset: [0, 0] };
+    await session.expectAllRefused(
+      `
+for name, arguments in ${JSON.stringify(changes)}.items():
+    attempt(name, call, name, *arguments)
+attempt("keeping capabilities", call, "prctl", 8, 1, 0, 0, 0)
+attempt("ambient capabilities", call, "prctl", 47, 2, 21, 0, 0)
+attempt("secure bits", call, "prctl", 28, 0, 0, 0, 0)
+attempt("a second seccomp filter", call, "prctl", 22, 2, None, 0, 0)
+attempt("a seccomp listener", call, "seccomp", 1, 8, None)
+attempt("clearing no_new_privs", call, "prctl", 38, 0, 0, 0, 0)
+attempt("another executable", call, "prctl", 35, 13, 3, 0, 0)
+attempt("letting others trace", call, "prctl", 0x59616d61, -1, 0, 0, 0)
+attempt("more memory", lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_NPROC, (1 << 20, 1 << 20)))
+`,
+      [
+        ...Object.keys(changes),
+        "keeping capabilities",
+        "ambient capabilities",
+        "secure bits",
+        "a second seccomp filter",
+        "a seccomp listener",
+        "clearing no_new_privs",
+        "another executable",
+        "letting others trace",
+        "more memory",
+      ],
+    );
+    await session.expectIntact();
+  });
+
+  it("no namespace can be made or entered, nothing mounted, no root changed", async () => {
+    const flags = { user: 0x10000000, mount: 0x00020000, pid: 0x20000000, network: 0x40000000, ipc: 0x08000000, uts: 0x04000000, cgroup: 0x02000000, time: 0x00000080 };
+    await session.expectAllRefused(
+      `
+def clone3(flag):
+    arguments = struct.pack("=11Q", flag, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
+    child = call("clone3", arguments, len(arguments))
+    if child == 0:
+        os._exit(0)
+    return child
+def clone(flag):
+    child = call("clone", flag | 17, None, None, None, None)
+    if child == 0:
+        os._exit(0)
+    return child
+for name, flag in ${JSON.stringify(flags)}.items():
+    attempt(f"unshare {name}", call, "unshare", flag)
+    attempt(f"clone3 {name}", clone3, flag)
+    if name != "time":
+        attempt(f"clone {name}", clone, flag)
+attempt("clone user with high bits", clone, 0x10000000 | (1 << 40))
+for name in ("user", "mnt", "pid", "net"):
+    attempt(f"setns {name}", lambda: call("setns", os.open(f"/proc/1/ns/{name}", os.O_RDONLY), 0))
+attempt("setns pidfd", lambda: call("setns", os.pidfd_open(os.getppid()), 0x10000000))
+attempt("mount", call, "mount", b"none", b"/tmp", b"tmpfs", 0, None)
+attempt("mount proc", call, "mount", b"proc", b"/sandbox", b"proc", 0, None)
+attempt("remount", call, "mount", b"", b"/", b"", 32, None)
+attempt("umount", call, "umount2", b"/run", 2)
+attempt("umount proc", call, "umount2", b"/proc", 2)
+attempt("fsopen", call, "fsopen", b"tmpfs", 0)
+attempt("open_tree", call, "open_tree", -100, b"/", 1)
+attempt("move_mount", call, "move_mount", -100, b"/tmp", -100, b"/run", 0)
+attempt("mount_setattr", call, "mount_setattr", -100, b"/", 0, None, 0)
+attempt("chroot", os.chroot, "/sandbox")
+attempt("pivot_root", call, "pivot_root", b"/sandbox", b"/sandbox/out")
+`,
+      [
+        ...Object.keys(flags).flatMap((name) => [`unshare ${name}`, `clone3 ${name}`, ...(name === "time" ? [] : [`clone ${name}`])]),
+        "clone user with high bits",
+        ...["user", "mnt", "pid", "net"].map((name) => `setns ${name}`),
+        "setns pidfd",
+        "mount",
+        "mount proc",
+        "remount",
+        "umount",
+        "umount proc",
+        "fsopen",
+        "open_tree",
+        "move_mount",
+        "mount_setattr",
+        "chroot",
+        "pivot_root",
+      ],
+    );
+    await session.expectIntact();
+  });
+
+  it("calls that reach deep into a kernel are refused, by their raw numbers too", async () => {
+    const calls = [
+      ...["ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise"],
+      ...["add_key", "request_key", "keyctl"],
+      ...["bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "io_setup", "io_submit"],
+      ...["open_by_handle_at", "name_to_handle_at", "fanotify_init", "quotactl", "acct", "swapon", "swapoff"],
+      ...["init_module", "finit_module", "delete_module", "kexec_load", "reboot", "syslog", "settimeofday", "clock_settime", "adjtimex"],
+      ...["sethostname", "setdomainname", "vhangup", "move_pages", "migrate_pages", "mbind", "lookup_dcookie", "memfd_secret", "landlock_create_ruleset"],
+      ...["splice", "tee", "vmsplice", "remap_file_pages", "modify_ldt", "iopl", "ioperm"].filter((name) => process.arch === "x64" || !["modify_ldt", "iopl", "ioperm"].includes(name)),
+    ];
+    await session.expectAllRefused(
+      `
+for name in ${JSON.stringify(calls)}:
+    attempt(name, call, name, 0, 0, 0, 0, 0, 0)
+for number in (512, 600, 1000, 0x7fffffff):
+    NUMBERS["unknown"] = number
+    attempt(f"call {number}", call, "unknown", 0, 0, 0, 0, 0, 0)
+attempt("personality without randomisation", call, "personality", 0x0040000)
+attempt("personality that maps at zero", call, "personality", 0x0100000)
+attempt("mapping at zero", call, "mmap", 0, 4096, 3, 0x32, -1, 0)
+`,
+      [...calls, ...[512, 600, 1000, 0x7fffffff].map((number) => `call ${number}`), "personality without randomisation", "personality that maps at zero", "mapping at zero"],
+    );
+    await session.expectIntact();
+  });
+
+  it.runIf(process.arch === "x64")("the 32-bit and x32 doors into the kernel are shut as well", async () => {
+    const outcome = await session.run(`
+import ctypes, mmap, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+x32 = libc.syscall(ctypes.c_long(0x40000000 + 41), ctypes.c_long(2), ctypes.c_long(1), ctypes.c_long(0))
+# socket(AF_INET, SOCK_STREAM, 0) through int 0x80: eax 359, ebx 2, ecx 1, edx 0; rbx is kept
+code = bytes.fromhex("53" "b867010000" "bb02000000" "b901000000" "31d2" "cd80" "5b" "c3")
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(code)
+function = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+child = os.fork()
+if child == 0:
+    got = function()
+    os._exit(99 if got >= 0 else 1)
+_, status = os.waitpid(child, 0)
+set_result({"x32": x32, "legacyGotThrough": os.WIFEXITED(status) and os.WEXITSTATUS(status) == 99})
+`);
+    expect(outcome.error).toBeUndefined();
+    expect(JSON.parse(outcome.resultJson!)).toEqual({ x32: -1, legacyGotThrough: false });
+    await session.expectIntact();
+  });
+
+  it("setuid programs, the snapshot's and one's own, give no other user", async () => {
+    const outcome = await session.run(`
+import os, shutil, stat, subprocess, sys
+found = []
+for directory, names, files in os.walk("/usr"):
+    for name in files:
+        path = os.path.join(directory, name)
+        info = os.lstat(path)
+        if stat.S_ISREG(info.st_mode) and info.st_mode & (stat.S_ISUID | stat.S_ISGID):
+            found.append(path)
+shutil.copy("/usr/bin/python3", "/sandbox/own")
+os.chmod("/sandbox/own", 0o6755)
+ids = []
+for program in ["/sandbox/own", sys.executable]:
+    done = subprocess.run([program, "-c", "import os; print(os.getresuid(), os.getresgid())"], capture_output=True, text=True)
+    ids.append(done.stdout.strip())
+gained = []
+for path in found:
+    done = subprocess.run([path], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=5)
+    gained.append([path, done.returncode])
+set_result({"ids": ids, "setuid": found})
+`);
+    expect(outcome.error).toBeUndefined();
+    const { ids } = JSON.parse(outcome.resultJson!) as { ids: string[] };
+    expect(ids).toEqual(["(1000, 1000, 1000) (1000, 1000, 1000)", "(1000, 1000, 1000) (1000, 1000, 1000)"]);
+    await session.expectTruthful();
+  });
+
+  it("a program run from memory, and one with another name, is as shut in as the cell", async () => {
+    const outcome = await session.run(`
+import os, subprocess, sys
+with open("/usr/bin/python3", "rb") as file:
+    program = file.read()
+memory = os.memfd_create("payload", 0)
+os.write(memory, program)
+ATTACK = """
+import ctypes, os, socket
+refused = 0
+for what in (lambda: socket.socket(), lambda: os.unshare(0x10000000), lambda: os.chroot('/tmp'), lambda: open('/etc/escaped', 'w')):
+    try:
+        what()
+    except OSError:
+        refused += 1
+print(refused, os.getuid())
+"""
+by_path = subprocess.run([f"/proc/self/fd/{memory}", "-c", ATTACK], capture_output=True, text=True, pass_fds=[memory])
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.dup2(write, 1)
+    os.execve(memory, ["payload", "-c", ATTACK], {})
+os.close(write)
+os.waitpid(child, 0)
+set_result([by_path.stdout.strip(), os.read(read, 100).decode().strip()])
+`);
+    expect(outcome.error).toBeUndefined();
+    expect(JSON.parse(outcome.resultJson!)).toEqual(["4 1000", "4 1000"]);
+    expect(traps.reached()).toEqual(untouched);
+    await session.expectTruthful();
+  });
+});
