@@ -49,7 +49,7 @@ export async function buildLayerOnly(options: BuildOptions): Promise<string> {
 function sayOnce(onProgress: OnProgress | undefined): (pid: number) => void {
   let said = false;
   return (pid) => {
-    if (!said) onProgress?.({ step: "Snapshot", state: "working", detail: `waiting for another build (process ${pid})`, elapsedMs: 0 });
+    if (!said) onProgress?.({ step: `Waiting for another build (process ${pid})`, state: "started", elapsedMs: 0 });
     said = true;
   };
 }
