@@ -1,6 +1,6 @@
 """How a fork of the zygote shuts itself in: namespaces, mounts, descriptors, limits, capabilities, the seccomp filter.
 
-The raw system calls are here and nowhere else. Every function either did what it says or raised; nothing goes on weaker.
+The raw system calls are here and nowhere else. Every function did what it says or raised; nothing goes on weaker.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 INNER_ID = 1000
 SCRATCH = "/sandbox"
@@ -47,7 +48,7 @@ PR_GET_TID_ADDRESS = 40
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
-# no root magic, no fix-up on a change of uid, no keeping of capabilities, no raising of ambient ones: each set and locked
+# No root magic, no fix-up on a change of uid, no keeping of capabilities, no raising of ambient ones: set and locked.
 SECUREBITS = 0b1110_1111
 CAPABILITY_VERSION_3 = 0x20080522
 KEYCTL_JOIN_SESSION_KEYRING = 1
@@ -80,7 +81,10 @@ class Limits:
 
 
 def become_unprivileged(uid: int, gid: int) -> None:
-    """Give up root for good. A fresh /proc first: bwrap covers parts of its own as root, and then no sandbox could mount one."""
+    """Give up root for good.
+
+    A fresh /proc first: as root, bwrap covers parts of its own, and then the kernel would let no sandbox mount one.
+    """
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     drop_bounding_set()
     os.setgroups([])
@@ -94,15 +98,17 @@ def settle_zygote() -> None:
     prctl(PR_SET_DUMPABLE, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    _libc.syscall(ctypes.c_long(_SYSCALLS["keyctl"]), ctypes.c_long(KEYCTL_JOIN_SESSION_KEYRING), None)  # an empty keyring; not every kernel has them
+    # An empty session keyring instead of the host's. Not every kernel has keyrings, so a failure is not one.
+    _libc.syscall(ctypes.c_long(_SYSCALLS["keyctl"]), ctypes.c_long(KEYCTL_JOIN_SESSION_KEYRING), None)
 
 
 def create_fork() -> Callable[[], int]:
-    """A fork() whose child is process 1 of a new pid namespace in a new user namespace, where it has every capability.
+    """Make a fork() whose child is process 1 of a new pid namespace, with every capability in a new user namespace.
 
-    Forking twice, as unshare() wants it, would copy the page tables of the whole stack twice, and glibc's fork cannot pass flags, so this is the bare call. What glibc and
-    Python do around a fork is for programs with threads, which the zygote checks that it has not; Python's share of it would write to a megabyte of pages
-    that all sandboxes can have in common. The thread's cached id, which locks compare, is refreshed by the kernel, as glibc would have it.
+    Forking twice, as unshare() wants it, would copy the page tables of the whole stack twice, and glibc's fork cannot
+    pass flags, so this is the bare call. What glibc and Python do around a fork is for programs with threads, which the
+    zygote checks that it has not; Python's share of it would write to a megabyte of pages that all sandboxes can have
+    in common. The thread's cached id, which locks compare, is refreshed by the kernel, as glibc would have it.
     """
     address = ctypes.c_void_p()
     prctl(PR_GET_TID_ADDRESS, ctypes.addressof(address))
@@ -123,11 +129,13 @@ def create_fork() -> Callable[[], int]:
 
 
 def join_cgroups(paths: list[str]) -> None:
+    """Move this process into the cgroups of its lease. It has one thread, so `tasks` of version 1 will do."""
     for path in paths:
         write_once(path, "0")
 
 
 def enter_namespaces(outer_uid: int, outer_gid: int) -> None:
+    """Become uid 1000 of the new user namespace, and enter new namespaces of every other kind."""
     write_once("/proc/self/setgroups", "deny")
     write_once("/proc/self/uid_map", f"{INNER_ID} {outer_uid} 1")
     write_once("/proc/self/gid_map", f"{INNER_ID} {outer_gid} 1")
@@ -136,23 +144,24 @@ def enter_namespaces(outer_uid: int, outer_gid: int) -> None:
 
 
 def arrange_mounts(scratch_bytes: int) -> None:
-    """One tmpfs carries everything that can be written, so that its size bounds all of it. The rest is read-only as bwrap left it."""
+    """Mount one tmpfs for all that can be written, so that its size bounds it. The rest stays read-only."""
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     files = max(4096, scratch_bytes >> 13)
     mount("scratch", HIDDEN, "tmpfs", MS_NOSUID | MS_NODEV, f"size={scratch_bytes},nr_inodes={files},mode=0700")
     for name, target, mode in (("sandbox", SCRATCH, 0o700), ("tmp", "/tmp", 0o1777), ("shm", "/dev/shm", 0o1777)):
         directory = f"{HIDDEN}/{name}"
-        os.mkdir(directory)
-        os.chmod(directory, mode)
+        Path(directory).mkdir()
+        Path(directory).chmod(mode)
         mount(directory, target, None, MS_BIND)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("empty", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1,mode=0755")
     os.umask(0o022)
     os.chdir(SCRATCH)
-    os.makedirs("out/images")
+    Path("out/images").mkdir(parents=True)
 
 
 def set_limits(limits: Limits) -> None:
+    """Set the rlimits, soft and hard."""
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_MEMLOCK, 65536)
     _limit(resource.RLIMIT_MSGQUEUE, 0)
@@ -160,7 +169,8 @@ def set_limits(limits: Limits) -> None:
     _limit(resource.RLIMIT_NICE, 0)
     _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
     _limit(resource.RLIMIT_NOFILE, limits.open_files)
-    _limit(resource.RLIMIT_DATA, limits.memory_bytes + limits.baseline_bytes)  # one giant allocation is a MemoryError, not a kill
+    # One giant allocation is a MemoryError, not a kill.
+    _limit(resource.RLIMIT_DATA, limits.memory_bytes + limits.baseline_bytes)
     if limits.processes is not None:
         _limit(resource.RLIMIT_NPROC, limits.processes)
 
@@ -178,6 +188,7 @@ def keep_only_channel(channel: int) -> None:
 
 
 def drop_privileges() -> None:
+    """Empty every capability set for good."""
     prctl(PR_SET_SECUREBITS, SECUREBITS)
     drop_bounding_set()
     drop_capabilities()
@@ -186,6 +197,8 @@ def drop_privileges() -> None:
 
 
 def install_filter(program: bytes) -> None:
+    """Install the seccomp filter: an array of struct sock_filter."""
+
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
@@ -196,25 +209,28 @@ def install_filter(program: bytes) -> None:
 
 
 def prctl(option: int, *arguments: int) -> None:
+    """Call prctl, with zeros for the arguments that are not given."""
     padded = [*arguments, 0, 0, 0, 0][:4]
     if _libc.prctl(option, *padded) < 0:
         raise _last_error(f"prctl {option}")
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    """Call mount."""
     texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
     if _libc.mount(*texts[:3], flags, texts[3]) < 0:
         raise _last_error(f"mount {target}")
 
 
 def drop_bounding_set() -> None:
-    with open("/proc/sys/kernel/cap_last_cap") as file:
-        last = int(file.read())
+    """Take every capability that this kernel knows out of the bounding set."""
+    last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
     for capability in range(last + 1):
         prctl(PR_CAPBSET_DROP, capability)
 
 
 def drop_capabilities() -> None:
+    """Empty the ambient, inheritable, permitted and effective sets."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
@@ -223,6 +239,7 @@ def drop_capabilities() -> None:
 
 
 def write_once(path: str, text: str) -> None:
+    """Write with a single call, as files of the kernel want it."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())

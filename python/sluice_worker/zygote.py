@@ -1,13 +1,16 @@
 """The zygote: has the stack imported and forks sandboxes on request. It never runs user code.
 
-It runs inside one bwrap that the host's driver made, and is process 1 there: when it ends, the kernel ends every sandbox with it. The control channel is descriptor 0 (in)
-and 1 (out). From the host: `setup {uid?, gid?}` with the seccomp program as body, once; `open {lease, token, join, limits}`; `kill {lease}`. To the host: `ready {importMs}`, `forked {lease, pid}`,
-`refused {lease, detail}` when it could not fork, `exited {lease, exitCode | signal}`. A fork connects to the host by itself and says `lease {lease, token}`;
-if it cannot shut itself in, it says `failed {detail}` there and ends.
+It runs inside one bwrap that the host's driver made, and is process 1 there: when it ends, the kernel ends every
+sandbox with it. The control channel is descriptor 0 (in) and 1 (out). From the host: `setup {uid?, gid?}` with the
+seccomp program as body, once; `open {lease, token, join, limits}`; `kill {lease}`. To the host: `ready {importMs}`,
+`forked {lease, pid}`, `refused {lease, detail}` when it could not fork, `exited {lease, exitCode | signal}`. A fork
+connects to the host by itself and says `lease {lease, token}`; if it cannot shut itself in, it says `failed {detail}`
+there and ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import select
@@ -16,6 +19,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from . import confine
@@ -26,6 +30,7 @@ FAILED = 71
 
 
 def main() -> NoReturn:
+    """Import the stack and serve the host until it goes away."""
     control_in, control_out = _take_control()
     setup, program = read_frame(control_in)
     if "uid" in setup:
@@ -46,7 +51,7 @@ def main() -> NoReturn:
 
 
 def _take_control() -> tuple[int, int]:
-    """Whatever prints while the stack is imported goes to stderr and not into the channel."""
+    """Move the channel away: whatever prints while the stack is imported goes to stderr and not into it."""
     control = os.dup(0), os.dup(1)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)
@@ -56,7 +61,7 @@ def _take_control() -> tuple[int, int]:
 
 
 def _forget_fonts() -> None:
-    """matplotlib empties this cache in every fork; what it would free there is half a megabyte of pages that are shared otherwise."""
+    """Empty a cache that matplotlib empties in every fork, where that writes to half a megabyte of shared pages."""
     from matplotlib import font_manager
 
     getattr(font_manager, "_get_font").cache_clear()  # noqa: B009
@@ -65,11 +70,8 @@ def _forget_fonts() -> None:
 
 
 def _refuse_threads() -> None:
-    """A fork has one thread only; a lock that another one held would stay locked in every sandbox."""
-    names = []
-    for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/comm") as file:
-            names.append(file.read().strip())
+    """Exit if there are threads: a fork has one only, and a lock that another held would stay locked in it."""
+    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     if len(names) != 1:
         sys.exit(f"The imported stack left threads running, so it cannot be forked safely: {', '.join(names)}")
 
@@ -77,7 +79,9 @@ def _refuse_threads() -> None:
 class Zygote:
     """Holds plain descriptor numbers only: an object that closes itself in a fork would close somebody else's."""
 
-    def __init__(self, control_in: int, control_out: int, program: bytes, serve: Callable[[int, int], NoReturn]) -> None:
+    def __init__(
+        self, control_in: int, control_out: int, program: bytes, serve: Callable[[int, int], NoReturn]
+    ) -> None:
         self.control_in = control_in
         self.control_out = control_out
         self.program = program
@@ -88,6 +92,7 @@ class Zygote:
         self.fork = confine.create_fork()
 
     def loop(self) -> NoReturn:
+        """Obey the host and tell it which sandboxes ended."""
         child_ended, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -171,18 +176,13 @@ def _connect() -> int:
 
 
 def _say_why(error: BaseException) -> None:
-    try:
+    with contextlib.suppress(ChannelClosed, OSError):
         write_frame(confine.CHANNEL, {"type": "failed", "detail": f"{type(error).__name__}: {error}"})
-    except (ChannelClosed, OSError):
-        pass
 
 
 def _mapped_data_bytes() -> int:
-    with open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmData:")[2].split()[0]) * 1024
 
 
 def _describe(status: int) -> Header:

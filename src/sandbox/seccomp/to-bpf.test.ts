@@ -42,7 +42,8 @@ describe.each(architectures)("seccomp program for %s", (architecture) => {
   it("allows clone for forks and threads and refuses every flag that makes a namespace", () => {
     expect(call("clone", 0x3d0f00)).toBe(ALLOW); // what pthread_create passes
     expect(call("clone", 0x1200011)).toBe(ALLOW); // what fork passes
-    for (const flag of [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]) expect(call("clone", flag | 17)).toBe(EPERM);
+    for (const flag of [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])
+      expect(call("clone", flag | 17)).toBe(EPERM);
     expect(call("clone", 0x1_1000_0011n)).toBe(EPERM);
   });
 

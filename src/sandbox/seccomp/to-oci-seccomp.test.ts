@@ -18,7 +18,9 @@ it("names the same calls as the policy, conditional ones with their conditions o
   for (const name of ["clone", "socketpair", "ioctl", "prctl", "personality", "mknodat"]) {
     expect(allowed.filter(({ names, args }) => names.includes(name) && args === undefined)).toEqual([]);
   }
-  expect(syscalls.find(({ names }) => names.includes("clone"))?.args).toEqual([{ index: 0, value: 0x7e020000, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" }]);
+  expect(syscalls.find(({ names }) => names.includes("clone"))?.args).toEqual([
+    { index: 0, value: 0x7e020000, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" },
+  ]);
 });
 
 it("answers ENOSYS to clone3 through the trace action", () => {

@@ -42,5 +42,9 @@ export function toOciSeccomp(): OciSeccomp {
 function allowedCalls(names: readonly string[], conditions: readonly ArgumentCondition[]): OciSyscalls {
   const action = "SCMP_ACT_ALLOW";
   if (conditions.length === 0) return { names, action };
-  return { names, action, args: conditions.map(({ index, mask, value }) => ({ index, value: mask, valueTwo: value, op: "SCMP_CMP_MASKED_EQ" })) };
+  return {
+    names,
+    action,
+    args: conditions.map(({ index, mask, value }) => ({ index, value: mask, valueTwo: value, op: "SCMP_CMP_MASKED_EQ" })),
+  };
 }

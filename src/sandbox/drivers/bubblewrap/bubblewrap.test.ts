@@ -38,7 +38,8 @@ describe("a bubblewrap sandbox", () => {
 
   it("has every namespace for itself, apart from the host, the zygote and other sandboxes", async () => {
     const kinds = ["user", "mnt", "pid", "ipc", "net", "uts", "cgroup"];
-    const read = (lease: Lease): Promise<string[]> => ask(lease, `import os; answer = [os.readlink(f"/proc/self/ns/{kind}") for kind in ${JSON.stringify(kinds)}]`);
+    const read = (lease: Lease): Promise<string[]> =>
+      ask(lease, `import os; answer = [os.readlink(f"/proc/self/ns/{kind}") for kind in ${JSON.stringify(kinds)}]`);
     const [first, second] = [await read(await open()), await read(await open())];
     const [, zygote] = await listProcessTree([bwrapPid()]);
     const outside = [process.pid, zygote!].map((pid) => kinds.map((kind) => readlinkSync(`/proc/${pid}/ns/${kind}`)));
@@ -88,9 +89,15 @@ answer = dict(environment=dict(os.environ), name=socket.gethostname(), cwd=os.ge
 
   it("has no descriptor open but 0, 1, 2 and the worker's own socket, and cannot look at the monitor's", async () => {
     const lease = await open();
-    const fds = await ask<string[]>(lease, `import os\nanswer = sorted(os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{fd}"))`);
+    const fds = await ask<string[]>(
+      lease,
+      `import os\nanswer = sorted(os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{fd}"))`,
+    );
     expect(fds).toEqual(["/dev/null", "pipe", "pipe", "socket"]);
-    const monitor = await ask<string>(lease, `import os\ntry:\n    answer = repr(os.listdir("/proc/1/fd"))\nexcept OSError as error:\n    answer = type(error).__name__`);
+    const monitor = await ask<string>(
+      lease,
+      `import os\ntry:\n    answer = repr(os.listdir("/proc/1/fd"))\nexcept OSError as error:\n    answer = type(error).__name__`,
+    );
     expect(monitor).toBe("PermissionError");
   });
 
@@ -111,7 +118,9 @@ answer |= {"x32 getpid": call(0x40000000 + 39), "unknown": call(511), "clone NEW
     );
     expect(Object.keys(refused).length).toBeGreaterThan(100);
     expect(Object.entries(answers).filter(([, errno]) => errno !== 1)).toEqual([]);
-    expect(await ask(await open(), `import ctypes; l = ctypes.CDLL(None, use_errno=True); l.syscall(435, 0, 0); answer = ctypes.get_errno()`)).toBe(38);
+    expect(
+      await ask(await open(), `import ctypes; l = ctypes.CDLL(None, use_errno=True); l.syscall(435, 0, 0); answer = ctypes.get_errno()`),
+    ).toBe(38);
   });
 
   it("still runs threads, subprocesses, asyncio, multiprocessing, shared memory, fifos and pyarrow", async () => {
@@ -177,14 +186,32 @@ def tried(path):
     except OSError as error: return error.errno
 answer = [tried("/run"), tried("/sys"), sorted(os.listdir("/dev")), tried("/run/sluice"), tried("/run/cgroup"), oct(os.stat("/sandbox").st_mode), os.stat("/sandbox").st_uid]`,
     );
-    expect(seen).toEqual([[], [], ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"], 2, 2, "0o40700", 1000]);
+    expect(seen).toEqual([
+      [],
+      [],
+      ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"],
+      2,
+      2,
+      "0o40700",
+      1000,
+    ]);
   });
 
   it("gets the limits it was opened with", async () => {
     const lease = await open({ openFiles: 100, memoryBytes: 512 * MB, scratchBytes: 64 * MB, inputBytes: 16 * MB });
-    const limits = await ask<number[][]>(lease, "import resource as r\nanswer = [list(r.getrlimit(n)) for n in (r.RLIMIT_NOFILE, r.RLIMIT_CORE, r.RLIMIT_FSIZE)]");
-    expect(limits).toEqual([[100, 100], [0, 0], [64 * MB, 64 * MB]]);
-    const huge = await ask<string>(lease, "import numpy\ntry:\n    numpy.ones(1 << 30); answer = 'got it'\nexcept MemoryError:\n    answer = 'MemoryError'");
+    const limits = await ask<number[][]>(
+      lease,
+      "import resource as r\nanswer = [list(r.getrlimit(n)) for n in (r.RLIMIT_NOFILE, r.RLIMIT_CORE, r.RLIMIT_FSIZE)]",
+    );
+    expect(limits).toEqual([
+      [100, 100],
+      [0, 0],
+      [64 * MB, 64 * MB],
+    ]);
+    const huge = await ask<string>(
+      lease,
+      "import numpy\ntry:\n    numpy.ones(1 << 30); answer = 'got it'\nexcept MemoryError:\n    answer = 'MemoryError'",
+    );
     expect(huge).toBe("MemoryError");
   });
 });
@@ -206,7 +233,10 @@ describe.each([
     const lease = await open({ memoryBytes: 300 * MB, cellTimeoutMs: 60_000 }, limited);
     await runCell(lease, "kept = 41");
     await lease.resetPeak();
-    const { end } = await runCell(lease, "import mmap, os\nheld = []\nwhile True:\n    part = mmap.mmap(-1, 1 << 24)\n    part.write(os.urandom(1) * (1 << 24))\n    held.append(part)");
+    const { end } = await runCell(
+      lease,
+      "import mmap, os\nheld = []\nwhile True:\n    part = mmap.mmap(-1, 1 << 24)\n    part.write(os.urandom(1) * (1 << 24))\n    held.append(part)",
+    );
     expect(end).toMatchObject({ type: "ended", signal: 9 });
     const usage = await lease.usage();
     expect(usage.memoryKills).toBeGreaterThanOrEqual(1);
@@ -253,17 +283,21 @@ describe("the end of a bubblewrap sandbox", () => {
     expect(await lease.channel.receive()).toBeNull();
   });
 
-  it.each(["the zygote", "bwrap"])("is told truthfully when %s is killed, and the next open gets a new zygote", async (victim) => {
-    const own = await openTestDriver();
-    onTestFinished(() => own[Symbol.asyncDispose]());
-    const leases = [await own.open(), await own.open()];
-    const tree = await listProcessTree([bwrapPid()]);
-    process.kill(tree[victim === "bwrap" ? 0 : 1]!, "SIGKILL");
-    for (const lease of leases) expect(await lease.died).toMatchObject({ cause: "killed", detail: expect.stringContaining("zygote") });
-    await expect.poll(() => tree.filter(isRunning)).toEqual([]);
-    const next = await own.open();
-    expect(await ask(next, "answer = 2")).toBe(2);
-  }, 60_000);
+  it.each(["the zygote", "bwrap"])(
+    "is told truthfully when %s is killed, and the next open gets a new zygote",
+    async (victim) => {
+      const own = await openTestDriver();
+      onTestFinished(() => own[Symbol.asyncDispose]());
+      const leases = [await own.open(), await own.open()];
+      const tree = await listProcessTree([bwrapPid()]);
+      process.kill(tree[victim === "bwrap" ? 0 : 1]!, "SIGKILL");
+      for (const lease of leases) expect(await lease.died).toMatchObject({ cause: "killed", detail: expect.stringContaining("zygote") });
+      await expect.poll(() => tree.filter(isRunning)).toEqual([]);
+      const next = await own.open();
+      expect(await ask(next, "answer = 2")).toBe(2);
+    },
+    60_000,
+  );
 
   it("comes with the driver's", async () => {
     const own = await openTestDriver();
@@ -276,7 +310,9 @@ describe("the end of a bubblewrap sandbox", () => {
   }, 60_000);
 
   it("comes at once when the host is killed, with nothing left behind", async () => {
-    const child = spawn(process.execPath, [fileURLToPath(new URL("./fixtures/host.ts", import.meta.url))], { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [fileURLToPath(new URL("./fixtures/host.ts", import.meta.url))], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     const [line] = (await once(child.stdout, "data")) as [Buffer];
     expect(JSON.parse(line.toString())).toMatchObject({ uid: process.getuid?.() });
     const tree = await listProcessTree([child.pid!]);
@@ -308,9 +344,32 @@ it("works for a host that is an ordinary user", async ({ skip }) => {
   // The clone and the cache may be where no other user can go, so they are bound to where one can.
   const clone = fileURLToPath(new URL("../../../../", import.meta.url));
   const node = process.execPath.startsWith(clone) ? `/tmp/clone/${process.execPath.slice(clone.length)}` : process.execPath;
-  const binds = ["--dev-bind", "/", "/", "--tmpfs", "/tmp", "--ro-bind", clone, "/tmp/clone", "--ro-bind", host.snapshot.rootfs, "/tmp/rootfs", "--perms", "1777", "--dir", "/tmp/tmp", "--setenv", "TMPDIR", "/tmp/tmp"];
+  const binds = [
+    "--dev-bind",
+    "/",
+    "/",
+    "--tmpfs",
+    "/tmp",
+    "--ro-bind",
+    clone,
+    "/tmp/clone",
+    "--ro-bind",
+    host.snapshot.rootfs,
+    "/tmp/rootfs",
+    "--perms",
+    "1777",
+    "--dir",
+    "/tmp/tmp",
+    "--setenv",
+    "TMPDIR",
+    "/tmp/tmp",
+  ];
   const user = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
-  const child = spawn("bwrap", [...binds, "--die-with-parent", "--", ...user, node, "/tmp/clone/src/sandbox/drivers/bubblewrap/fixtures/host.ts", "/tmp/rootfs"], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(
+    "bwrap",
+    [...binds, "--die-with-parent", "--", ...user, node, "/tmp/clone/src/sandbox/drivers/bubblewrap/fixtures/host.ts", "/tmp/rootfs"],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
   onTestFinished(() => void child.kill("SIGKILL"));
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const said = JSON.parse(line.toString()) as { uid: number; status: string; usage: { peakMemoryBytes: number } };
@@ -331,7 +390,8 @@ function bwrapPid(): number {
 
 /** First processes of the sandboxes of the first driver in this file. */
 async function sandboxInits(): Promise<number[]> {
-  const children = (pid: number): number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number);
+  const children = (pid: number): number[] =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number);
   const bwrap = children(process.pid).find((pid) => readFileSync(`/proc/${pid}/comm`, "latin1").trim() === "bwrap")!;
   return children(children(bwrap)[0]!);
 }
@@ -350,7 +410,11 @@ function footprint(): Record<string, unknown> {
   const list = (directory: string): string[] => readdirSync(directory).toSorted();
   return {
     descriptors: list("/proc/self/fd").length,
-    cgroups: parents.map((parent) => list(parent).filter((name) => name.includes(`sluice-${process.pid}-`)).map((name) => list(`${parent}/${name}`).filter((entry) => entry.startsWith("bw-") && !entry.startsWith("bw-keep")))),
+    cgroups: parents.map((parent) =>
+      list(parent)
+        .filter((name) => name.includes(`sluice-${process.pid}-`))
+        .map((name) => list(`${parent}/${name}`).filter((entry) => entry.startsWith("bw-") && !entry.startsWith("bw-keep"))),
+    ),
     run: list(path),
     processes: readFileSync(`/proc/${bwrapPid()}/task/${bwrapPid()}/children`, "latin1"),
   };

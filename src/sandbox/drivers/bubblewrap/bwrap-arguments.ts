@@ -22,10 +22,21 @@ export function toBwrapArguments({ rootfs, socketDirectory: sockets, cgroupDirec
   return [
     ...["--die-with-parent", "--new-session", "--as-pid-1"],
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--hostname", "sandbox"],
-    ...(isRoot ? ["--cap-drop", "ALL", ...zygoteCapabilities.flatMap((name) => ["--cap-add", name])] : ["--unshare-user", "--cap-drop", "ALL"]),
+    ...(isRoot
+      ? ["--cap-drop", "ALL", ...zygoteCapabilities.flatMap((name) => ["--cap-add", name])]
+      : ["--unshare-user", "--cap-drop", "ALL"]),
     ...["--ro-bind", rootfs, "/"],
     ...["--proc", "/proc"],
-    ...["--tmpfs", "/dev", ...devices.flatMap((path) => ["--dev-bind", path, path]), ...deviceLinks, "--dir", "/dev/shm", "--remount-ro", "/dev"],
+    ...[
+      "--tmpfs",
+      "/dev",
+      ...devices.flatMap((path) => ["--dev-bind", path, path]),
+      ...deviceLinks,
+      "--dir",
+      "/dev/shm",
+      "--remount-ro",
+      "/dev",
+    ],
     ...["--perms", "0777", "--tmpfs", scratchDirectory, "--perms", "1777", "--tmpfs", "/tmp"],
     ...["--tmpfs", "/run", "--ro-bind", sockets, socketDirectory, "--perms", "0755", "--dir", cgroupDirectory],
     ...cgroupDirectories.flatMap((path, index) => ["--bind", path, `${cgroupDirectory}/${index}`]),

@@ -16,13 +16,22 @@ export interface CheckOptions {
 
 /** Whether bwrap is there and the user that forks sandboxes may make user namespaces. Starts `true`, no sandbox. */
 export async function checkBubblewrap({ bwrapPath, user, cgroups }: CheckOptions): Promise<Preflight> {
-  if (process.platform !== "linux") return { usable: false, reason: `bubblewrap needs Linux, this is ${process.platform}.`, fix: "Run on Linux, or in a Linux virtual machine." };
+  if (process.platform !== "linux")
+    return {
+      usable: false,
+      reason: `bubblewrap needs Linux, this is ${process.platform}.`,
+      fix: "Run on Linux, or in a Linux virtual machine.",
+    };
   if (process.arch !== "x64" && process.arch !== "arm64") {
     return { usable: false, reason: `There is no seccomp list for the architecture ${process.arch}.`, fix: "Run on x86_64 or aarch64." };
   }
   const version = await readVersion(bwrapPath);
   if (version === null) {
-    return { usable: false, reason: `The program ${bwrapPath} was not found or does not run.`, fix: "Install it: apt-get install bubblewrap" };
+    return {
+      usable: false,
+      reason: `The program ${bwrapPath} was not found or does not run.`,
+      fix: "Install it: apt-get install bubblewrap",
+    };
   }
   return (await findForbidden()) ?? (await probe({ bwrapPath, user, cgroups, version }));
 }
@@ -46,7 +55,11 @@ async function findForbidden(): Promise<Preflight | null> {
     };
   }
   if ((await readSetting("user/max_user_namespaces")) === "0") {
-    return { usable: false, reason: "No user namespace may be made here (user.max_user_namespaces is 0).", fix: "Allow some: sysctl -w user.max_user_namespaces=10000" };
+    return {
+      usable: false,
+      reason: "No user namespace may be made here (user.max_user_namespaces is 0).",
+      fix: "Allow some: sysctl -w user.max_user_namespaces=10000",
+    };
   }
   if ((await readSetting("kernel/apparmor_restrict_unprivileged_userns")) === "1") {
     return {
@@ -79,6 +92,8 @@ async function probe({ bwrapPath, user, cgroups, version }: CheckOptions & { ver
       fix: "In a container, allow user namespaces and an unmasked /proc (for example --security-opt seccomp=unconfined --security-opt systempaths=unconfined); on a host, see docs/drivers/bubblewrap.md.",
     };
   }
-  const notes = cgroups.available ? [] : [`Without a cgroup, memory is limited by a watcher that looks twenty times a second, and processes by an rlimit. ${cgroups.reason}`];
+  const notes = cgroups.available
+    ? []
+    : [`Without a cgroup, memory is limited by a watcher that looks twenty times a second, and processes by an rlimit. ${cgroups.reason}`];
   return { usable: true, version, notes };
 }

@@ -60,13 +60,15 @@ export function createMemoryWatcher(): MemoryWatcher {
   /** The next look starts when this one is over, so that slow ones do not pile up. */
   function schedule(): void {
     if (timer !== undefined || all.size === 0) return;
-    timer = setTimeout(async () => {
-      const seen = await scan();
-      for (const watched of all) await look({ watched, scan: seen, always: false }).catch(() => {});
-      timer = undefined;
-      schedule();
-    }, INTERVAL_MS);
+    timer = setTimeout(() => void lookAtAll(), INTERVAL_MS);
     timer.unref();
+  }
+
+  async function lookAtAll(): Promise<void> {
+    const seen = await scan();
+    for (const watched of all) await look({ watched, scan: seen, always: false }).catch(() => {});
+    timer = undefined;
+    schedule();
   }
 
   function watch({ limits, zygote }: { limits: SandboxLimits; zygote: Zygote }): Meter {
@@ -76,7 +78,9 @@ export function createMemoryWatcher(): MemoryWatcher {
       countsProcesses: false,
       async begin(fork) {
         const pidInZygote = await fork.pid;
-        const init = (await findInit({ scan: await scan(), zygote, pidInZygote })) ?? (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
+        const init =
+          (await findInit({ scan: await scan(), zygote, pidInZygote })) ??
+          (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
         if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
         const commonBytes = await readCommonBytes(await scan(), zygote);
         watched = { limits, fork, init, commonBytes, roughBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
@@ -131,7 +135,13 @@ async function readEntry(name: string): Promise<ProcessEntry | null> {
   if (stat === null) return null;
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return { pid: Number(name), parent: Number(fields[1]), startTime: fields[19]!, residentBytes: Number(fields[21]) * PAGE_BYTES, cpuMs: ticks * MS_PER_TICK };
+  return {
+    pid: Number(name),
+    parent: Number(fields[1]),
+    startTime: fields[19]!,
+    residentBytes: Number(fields[21]) * PAGE_BYTES,
+    cpuMs: ticks * MS_PER_TICK,
+  };
 }
 
 /** The pid namespaces are nested, so /proc has every process under our own number; the last two of NSpid are the zygote's number for it, and 1. */
@@ -149,7 +159,10 @@ async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zyg
 async function look({ watched, scan, always }: { watched: Watched; scan: Scan; always: boolean }): Promise<void> {
   const entries = listBelow(scan, watched.init);
   const rough = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
-  watched.cpuMs = Math.max(watched.cpuMs, entries.reduce((sum, { cpuMs }) => sum + cpuMs, 0));
+  watched.cpuMs = Math.max(
+    watched.cpuMs,
+    entries.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+  );
   if (!always && Math.abs(rough - watched.roughBytes) < WORTH_A_LOOK_BYTES) return;
   watched.roughBytes = rough;
 
@@ -157,7 +170,8 @@ async function look({ watched, scan, always }: { watched: Watched; scan: Scan; a
   for (const { pid } of entries) maps.push(await readPageCounts(pid));
   const seen = sumMemory(maps, watched.commonBytes) + (await readScratchBytes(watched.init));
   watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, seen);
-  if (seen > watched.limits.memoryBytes) killLargest({ watched, entries, sizes: maps.map(({ privateBytes, sharedBytes }) => privateBytes + sharedBytes) });
+  if (seen > watched.limits.memoryBytes)
+    killLargest({ watched, entries, sizes: maps.map(({ privateBytes, sharedBytes }) => privateBytes + sharedBytes) });
 }
 
 /** Pages that the forks of one sandbox share are counted once: the largest such set, less what they all have from the zygote. */

@@ -36,7 +36,10 @@ export async function openLease({ id, zygote, meter, limits, signal }: LeaseOpti
     await meter.begin(fork);
   } catch (error) {
     fork.kill();
-    void fork.channel.then((late) => late.close(), () => {});
+    void fork.channel.then(
+      (late) => late.close(),
+      () => {},
+    );
     await fork.exited;
     await meter.remove();
     throw error;

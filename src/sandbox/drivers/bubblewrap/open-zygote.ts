@@ -104,7 +104,15 @@ function start({ bwrapPath, snapshot, directory, cgroupDirectories, user }: Zygo
   return spawn(bwrapPath, args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
 }
 
-async function waitForReady({ control, ended, signal }: { control: FrameChannel; ended: Promise<string>; signal: AbortSignal }): Promise<void> {
+async function waitForReady({
+  control,
+  ended,
+  signal,
+}: {
+  control: FrameChannel;
+  ended: Promise<string>;
+  signal: AbortSignal;
+}): Promise<void> {
   const frame = await orAbort(control.receive(), AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]));
   if (frame === null) throw new Error(`The zygote ended with ${await ended}.`);
   if (frame.header.type !== "ready") throw new Error(`The zygote said ${JSON.stringify(frame.header.type)} instead of "ready".`);
@@ -138,7 +146,7 @@ function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
     entry?.resolve(exit);
   };
   const listen = async (): Promise<void> => {
-    for (let frame; (frame = await control.receive()) !== null; ) hear(frame, { running, finish });
+    for (let frame; (frame = await control.receive()) !== null;) hear(frame, { running, finish });
   };
   void listen()
     .catch(() => {})
@@ -178,7 +186,10 @@ function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
   }
 }
 
-function hear({ header }: Frame, { running, finish }: { running: ReadonlyMap<string, Running>; finish(lease: string, exit: Exit): void }): void {
+function hear(
+  { header }: Frame,
+  { running, finish }: { running: ReadonlyMap<string, Running>; finish(lease: string, exit: Exit): void },
+): void {
   const lease = String(header["lease"]);
   if (header.type === "forked") running.get(lease)?.forked(Number(header["pid"]));
   else if (header.type === "exited") {
