@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import readline from "node:readline";
+import { insideArguments } from "../../src/snapshot/run-inside.ts";
+
+/** A script of this directory in the snapshot's own Python, without anything of ours: it answers each line it gets with one line of JSON. */
+export interface BarePython extends AsyncDisposable {
+  /** The first line is what it says by itself; see the script. */
+  next(): Promise<Record<string, number>>;
+  ask(command: string): Promise<Record<string, number>>;
+}
+
+export interface BarePythonOptions {
+  readonly rootfs: string;
+  readonly script: string;
+  readonly args?: readonly string[];
+  /** More files or directories to show: path inside to path here. */
+  readonly binds?: Readonly<Record<string, string>>;
+  readonly pythonPath?: string;
+}
+
+export function openPython({ rootfs, script, args = [], binds = {}, pythonPath }: BarePythonOptions): BarePython {
+  const inside = insideArguments({
+    rootfs,
+    args: ["/usr/bin/python3", `/tmp/bench/${script}`, ...args],
+    binds: { "/tmp/bench": import.meta.dirname, ...binds },
+    environment: {
+      MPLCONFIGDIR: "/sandbox/.matplotlib",
+      OPENBLAS_NUM_THREADS: "1",
+      OMP_NUM_THREADS: "1",
+      PYTHONHASHSEED: "0",
+      ...(pythonPath === undefined ? {} : { PYTHONPATH: pythonPath }),
+    },
+  });
+  const child = spawn("bwrap", inside, { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = once(child, "close");
+  const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  child.stdin.on("error", () => {}); // told by the missing answer
+
+  async function next(): Promise<Record<string, number>> {
+    const line = await lines.next();
+    if (line.done === true) throw new Error(`${path.basename(script)} ended without an answer.`);
+    return JSON.parse(line.value) as Record<string, number>;
+  }
+
+  return {
+    next,
+    ask(command) {
+      child.stdin.write(`${command}\n`);
+      return next();
+    },
+    async [Symbol.asyncDispose]() {
+      child.stdin.end();
+      await ended;
+    },
+  };
+}

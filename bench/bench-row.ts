@@ -1,0 +1,48 @@
+/** One figure of a bench. Names are stable: whoever compares two runs goes by them. */
+export interface BenchRow {
+  readonly name: string;
+  /** The median, unless the name says otherwise. */
+  readonly value: number;
+  readonly unit: "ms" | "MB" | "";
+  /** What a user would have instead, measured in the same run. */
+  readonly baseline: number | null;
+  readonly baselineName: string | null;
+  readonly ratio: number | null;
+  /** The most that is allowed: of the ratio where there is a baseline, else of the value. Null for figures that are only shown. */
+  readonly target: number | null;
+  readonly met: boolean | null;
+}
+
+export interface Measured {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: BenchRow["unit"];
+  readonly baseline?: Baseline;
+  readonly target?: number;
+  /** What has to hold beside the figure, for example that all succeeded. */
+  readonly holds?: boolean;
+}
+
+export interface Baseline {
+  readonly name: string;
+  readonly value: number;
+}
+
+export function toBenchRow({ name, value, unit, baseline, target, holds = true }: Measured): BenchRow {
+  const ratio = baseline === undefined ? null : value / baseline.value;
+  return {
+    name,
+    value: round(value),
+    unit,
+    baseline: baseline === undefined ? null : round(baseline.value),
+    baselineName: baseline?.name ?? null,
+    ratio: ratio === null ? null : round(ratio),
+    target: target ?? null,
+    met: target === undefined ? null : holds && (ratio ?? value) <= target,
+  };
+}
+
+/** Four significant digits: more would be noise. */
+function round(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -1,0 +1,18 @@
+/** `npm run bench -- NAME [--json]`: measures and says how it compares. Exits with 0 when everything could be measured, met or not. */
+import { parseArgs } from "node:util";
+import type { BenchRow } from "./bench-row.ts";
+import { toBenchTable } from "./to-bench-table.ts";
+
+const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]> }>>> = {
+  sandbox: () => import("./sandbox.ts"),
+};
+
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { json: { type: "boolean", default: false } } });
+const load = benches[positionals[0] ?? ""];
+if (positionals.length !== 1 || load === undefined) {
+  process.stderr.write(`Usage: npm run bench -- NAME [--json], where NAME is one of: ${Object.keys(benches).join(", ")}\n`);
+  process.exitCode = 2;
+} else {
+  const rows = await (await load()).run();
+  process.stdout.write(values.json ? `${JSON.stringify(rows, null, 2)}\n` : `${toBenchTable(rows)}\n`);
+}

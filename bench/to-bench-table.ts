@@ -1,0 +1,22 @@
+import type { BenchRow } from "./bench-row.ts";
+
+const columns = ["figure", "value", "beside", "ratio", "target", "met"] as const;
+
+/** Rows for a person: what was measured, beside what, and whether it is good enough. */
+export function toBenchTable(rows: readonly BenchRow[]): string {
+  const lines = [[...columns], ...rows.map(toCells)];
+  const widths = columns.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  const isNumber = (column: number): boolean => column === 1 || column === 3 || column === 4;
+  const print = (line: readonly string[]): string =>
+    line.map((cell, column) => (isNumber(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))).join("  ").trimEnd();
+  const [head, ...body] = lines.map(print);
+  const judged = rows.filter((row) => row.met !== null);
+  const summary = `${judged.filter((row) => row.met).length} of ${judged.length} targets met`;
+  return [head, widths.map((width) => "─".repeat(width)).join("  "), ...body, "", summary].join("\n");
+}
+
+function toCells({ name, value, unit, baseline, baselineName, ratio, target, met }: BenchRow): string[] {
+  const beside = baseline === null ? "–" : `${baselineName} ${baseline} ${unit}`;
+  const wanted = target === null ? "–" : ratio === null ? `≤ ${target} ${unit}` : `≤ ${target}`;
+  return [name, `${value} ${unit}`, beside, ratio === null ? "–" : String(ratio), wanted, met === null ? "" : met ? "yes" : "NO"];
+}
