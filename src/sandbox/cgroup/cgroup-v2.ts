@@ -10,9 +10,10 @@ export interface Version2Options {
   readonly memoryBytes: number;
   readonly processes: number;
   readonly owner?: number;
+  readonly dieTogether?: boolean;
 }
 
-export async function createVersion2({ parent, name, memoryBytes, processes, owner }: Version2Options): Promise<LeaseCgroup> {
+export async function createVersion2({ parent, name, memoryBytes, processes, owner, dieTogether }: Version2Options): Promise<LeaseCgroup> {
   const host = join(parent, hostCgroupName());
   const directory = join(host, name);
   const joinPath = join(directory, "cgroup.procs");
@@ -23,6 +24,7 @@ export async function createVersion2({ parent, name, memoryBytes, processes, own
     await writeControl(directory, "memory.max", String(memoryBytes));
     await tryWriteControl(directory, "memory.swap.max", "0");
     await writeControl(directory, "pids.max", String(processes));
+    if (dieTogether === true) await tryWriteControl(directory, "memory.oom.group", "1");
     if (owner !== undefined) await delegate({ parent, joinPath, owner });
   } catch (error) {
     await removeCgroup(directory, 0);

@@ -28,6 +28,8 @@ export interface LeaseCgroupOptions {
   readonly processes: number;
   /** A uid that may move itself in, though it is not root. */
   readonly owner?: number;
+  /** When memory runs out, the kernel takes all of it and not one process, where it can (version 2). */
+  readonly dieTogether?: boolean;
 }
 
 export async function createLeaseCgroup(options: LeaseCgroupOptions): Promise<LeaseCgroup> {

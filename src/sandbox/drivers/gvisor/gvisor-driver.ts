@@ -9,7 +9,7 @@ import { defaultLimits } from "../../limits.ts";
 import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
 import { findRunsc, type Runsc } from "./find-runsc.ts";
 import { createGvisorLease, sentryAllowanceBytes } from "./gvisor-lease.ts";
-import { checkpointContainer, findImage, loadIntoPageCache, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
+import { checkpointContainer, findImage, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
 import { toOciSpec } from "./oci-spec.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
 import { toRunscFlags, toRunscPrefix } from "./runsc-flags.ts";
@@ -76,10 +76,7 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
 
   async function makeReady({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<Prepared> {
     const existing = await findImage({ images, key });
-    if (existing !== null) {
-      await loadIntoPageCache(existing);
-      return { runsc, key, image: existing };
-    }
+    if (existing !== null) return { runsc, key, image: existing };
     return { runsc, key, image: await buildImage({ snapshot, scratchBytes, runsc, key }) };
   }
 
@@ -118,7 +115,7 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
       const { cgroups } = runDirectory;
       const spec = toOciSpec({ rootfs: snapshot.rootfs, scratchBytes: limits.scratchBytes });
       [cgroup] = await Promise.all([
-        cgroups.available ? createLeaseCgroup({ cgroups, name: directory.id, memoryBytes: limits.memoryBytes + sentryAllowanceBytes, processes: toHostProcesses(limits) }) : null,
+        cgroups.available ? createLeaseCgroup({ cgroups, name: directory.id, memoryBytes: limits.memoryBytes + sentryAllowanceBytes, processes: toHostProcesses(limits), dieTogether: true }) : null,
         writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
       ]);
       const command = image === null ? ["run"] : ["restore", `--image-path=${image.path}`];

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Snapshot } from "../../contract.ts";
@@ -38,6 +38,7 @@ export async function findImage({ images, key }: { images: string; key: string }
     const found = await stat(join(path, name)).catch(() => null);
     if (found === null || found.size !== bytes) return null;
   }
+  await utimes(join(path, META), new Date(), new Date()).catch(() => {}); // used last now
   return { key, path };
 }
 
@@ -55,6 +56,7 @@ export async function saveImage({ images, key, runDirectory, checkpoint }: SaveO
     await checkpoint(building);
     await writeMeta(building);
     await moveInto({ building, path: join(images, key), images, key });
+    await removeOldImages(images);
     return { key, path: join(images, key) };
   } finally {
     await rm(building, { recursive: true, force: true });
@@ -67,18 +69,6 @@ interface SaveOptions {
   readonly key: string;
   readonly runDirectory: RunDirectory;
   readonly checkpoint: (directory: string) => Promise<void>;
-}
-
-/** Reads the pages once in this process: they are in the page cache then, and not charged to the cgroup of the first sandbox that reads them. */
-export async function loadIntoPageCache(image: MemoryImage): Promise<void> {
-  const handle = await open(join(image.path, PAGES)).catch(() => null);
-  if (handle === null) return;
-  try {
-    const buffer = Buffer.allocUnsafe(4 * 1024 * 1024);
-    while ((await handle.read(buffer, 0, buffer.length)).bytesRead > 0);
-  } finally {
-    await handle.close();
-  }
 }
 
 export async function removeImage(image: MemoryImage): Promise<void> {
@@ -102,7 +92,7 @@ interface CheckpointOptions {
 
 const BUILDING = ".building-";
 const META = "meta.json";
-const PAGES = "pages.img";
+const KEPT_IMAGES = 6;
 
 interface ImageMeta {
   readonly schemaVersion: 1;
@@ -146,6 +136,14 @@ async function removeDeadBuilds(images: string): Promise<void> {
     const host = fromProcessKey(name.slice(BUILDING.length).split(".")[0]!);
     if (host !== null && isProcessAlive(host) === false) await rm(join(images, name), { recursive: true, force: true });
   }
+}
+
+/** An image is some 200 MB, and every change of the snapshot makes another one. Who restores from one that goes at this moment makes it anew. */
+async function removeOldImages(images: string): Promise<void> {
+  const names = (await readdir(images)).filter((name) => !name.startsWith(BUILDING));
+  const used = await Promise.all(names.map(async (name) => ({ name, at: (await stat(join(images, name, META)).catch(() => null))?.mtimeMs ?? 0 })));
+  const old = used.sort((a, b) => b.at - a.at).slice(KEPT_IMAGES);
+  for (const { name } of old) await rm(join(images, name), { recursive: true, force: true });
 }
 
 /** runsc refuses to restore on a processor that lacks a feature of the one it was saved on. */

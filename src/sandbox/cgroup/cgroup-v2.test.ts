@@ -1,0 +1,38 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createVersion2 } from "./cgroup-v2.ts";
+import { hostCgroupName } from "./lease-cgroup.ts";
+
+/** Plain files in place of the kernel's: what is written where, and how what is read is understood. */
+function makeTree(): { parent: string; directory: string; read: (file: string) => string } {
+  const parent = mkdtempSync(join(tmpdir(), "sluice-cgroup2-"));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  mkdirSync(join(parent, hostCgroupName()));
+  const directory = join(parent, hostCgroupName(), "lease");
+  return { parent, directory, read: (file) => readFileSync(join(directory, file), "utf8") };
+}
+
+test("limits memory without swap and processes, and asks for all to die together", async () => {
+  const { parent, read } = makeTree();
+  const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7, dieTogether: true });
+  expect(readFileSync(join(parent, hostCgroupName(), "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
+  expect([read("memory.max"), read("memory.swap.max"), read("pids.max"), read("memory.oom.group")]).toEqual(["1000", "0", "7", "1"]);
+  expect(cgroup.joinPaths).toEqual([join(cgroup.paths[0]!, "cgroup.procs")]);
+  await cgroup.kill();
+  expect([read("cgroup.kill"), read("pids.max")]).toEqual(["1", "0"]);
+});
+
+test("reads processor time, kills, and the highest memory it saw where the kernel does not forget its own", async () => {
+  const { parent, directory } = makeTree();
+  const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7 });
+  writeFileSync(join(directory, "cpu.stat"), "usage_usec 1500\nuser_usec 1000\n");
+  writeFileSync(join(directory, "memory.events"), "low 0\noom 3\noom_kill 2\n");
+  writeFileSync(join(directory, "memory.current"), "900\n");
+  expect(await cgroup.usage()).toEqual({ peakMemoryBytes: 900, cpuMs: 1.5, memoryKills: 2 });
+  writeFileSync(join(directory, "memory.current"), "300\n");
+  expect((await cgroup.usage()).peakMemoryBytes).toBe(900);
+  await cgroup.resetPeak();
+  expect((await cgroup.usage()).peakMemoryBytes).toBe(300);
+});
