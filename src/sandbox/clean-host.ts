@@ -27,7 +27,9 @@ export async function cleanHost({ directory, host }: { directory: string; host: 
 
 async function killRecorded(directory: string): Promise<void> {
   const names = await readdir(join(directory, processRecords)).catch(() => []);
-  const roots = names.map((name) => /^(\d+)-(\d+)$/.exec(name)).filter((match) => match !== null && readStartTime(Number(match[1])) === match[2]);
+  const roots = names
+    .map((name) => /^(\d+)-(\d+)$/.exec(name))
+    .filter((match) => match !== null && readStartTime(Number(match[1])) === match[2]);
   let tree = await listProcessTree(roots.map((match) => Number(match![1])));
   // Each round looks for children before it kills, so that none gets away to another parent.
   await killAll(async () => {
@@ -38,8 +40,12 @@ async function killRecorded(directory: string): Promise<void> {
 
 async function unmountBelow(directory: string): Promise<void> {
   const text = await readFile("/proc/self/mountinfo", "utf8");
-  const points = text.split("\n").map((line) => line.split(" ")[4] ?? "").map(unescapeMount).filter((path) => path.startsWith(`${directory}/`));
-  for (const point of points.reverse()) await promisify(execFile)("umount", ["-l", point]).catch(() => {});
+  const points = text
+    .split("\n")
+    .map((line) => line.split(" ")[4] ?? "")
+    .map(unescapeMount)
+    .filter((path) => path.startsWith(`${directory}/`));
+  for (const point of points.toReversed()) await promisify(execFile)("umount", ["-l", point]).catch(() => {});
 }
 
 /** mountinfo writes space, tab, newline and backslash as octal. */

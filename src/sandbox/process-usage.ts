@@ -25,7 +25,13 @@ export interface ProcessMeterOptions {
 /** Processor time is looked at more rarely than memory: only what a process used after the last look is lost when it ends. */
 const LOOKS_PER_CPU_LOOK = 10;
 
-export function startProcessMeter({ measureMemory, listProcesses, memoryBytes, intervalMs = 25, onOverLimit }: ProcessMeterOptions): ProcessMeter {
+export function startProcessMeter({
+  measureMemory,
+  listProcesses,
+  memoryBytes,
+  intervalMs = 25,
+  onOverLimit,
+}: ProcessMeterOptions): ProcessMeter {
   const cpuByPid = new Map<number, number>();
   let peakMemoryBytes = 0;
   let memoryKills = 0;

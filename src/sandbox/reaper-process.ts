@@ -11,7 +11,7 @@ for await (const chunk of process.stdin) received += String(chunk);
 
 if (received === "" && host !== null) {
   // The kernel closes a dying process's descriptors shortly before it is gone.
-  for (const deadline = performance.now() + 2_000; isProcessAlive(host) === true && performance.now() < deadline; ) {
+  for (const deadline = performance.now() + 2_000; isProcessAlive(host) === true && performance.now() < deadline;) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   if (isProcessAlive(host) === false) await cleanHost({ directory, host });

@@ -32,4 +32,4 @@ export function startReaper({ directory }: { directory: string }): Reaper {
 }
 
 /** What the host writes before it closes the pipe on purpose. */
-export const RELEASE = "released\n";
+const RELEASE = "released\n";

@@ -33,9 +33,13 @@ interface HostReport {
 
 /** A host process of its own that opens a run directory, starts things and reports them. */
 async function startHost(mode: "stay" | "close"): Promise<{ host: ChildProcess; report: HostReport }> {
-  const host = spawn(process.execPath, ["--no-warnings", join(import.meta.dirname, "fixtures", "host-with-run-directory.ts"), parent, mode], { stdio: ["ignore", "pipe", "inherit"] });
+  const host = spawn(
+    process.execPath,
+    ["--no-warnings", join(import.meta.dirname, "fixtures", "host-with-run-directory.ts"), parent, mode],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   started.push(host);
-  const [line] = (await once(host.stdout!.setEncoding("utf8"), "data")) as [string];
+  const [line] = (await once(host.stdout.setEncoding("utf8"), "data")) as [string];
   return { host, report: JSON.parse(line) as HostReport };
 }
 
@@ -65,7 +69,9 @@ describe("a run directory", () => {
   test("is refused when its place is a link", async () => {
     mkdirSync(join(parent, "elsewhere"));
     symlinkSync(join(parent, "elsewhere"), join(parent, home));
-    await expect(openRunDirectory({ parent })).rejects.toThrow(`The run directory ${join(parent, home)} cannot be used: it is not a directory.`);
+    await expect(openRunDirectory({ parent })).rejects.toThrow(
+      `The run directory ${join(parent, home)} cannot be used: it is not a directory.`,
+    );
   });
 
   test.runIf(process.getuid!() === 0)("is refused when its place belongs to somebody else", async () => {

@@ -36,7 +36,7 @@ export async function tryWriteControl(directory: string, file: string, value: st
 }
 
 /** Processes of a cgroup and of the ones below it. */
-export async function listProcesses(directory: string): Promise<number[]> {
+async function listProcesses(directory: string): Promise<number[]> {
   const own = (await readControl(directory, "cgroup.procs")) ?? "";
   const pids = own.split("\n").filter(Boolean).map(Number);
   for (const child of await listChildren(directory)) pids.push(...(await listProcesses(child)));

@@ -2,7 +2,8 @@ import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Usage } from "../contract.ts";
 import { killProcesses, readField, readNumber, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
-import { hostCgroupName, type LeaseCgroup } from "./lease-cgroup.ts";
+import type { LeaseCgroup } from "./contract.ts";
+import { hostCgroupName } from "./host-cgroup-name.ts";
 
 export interface Version1Options {
   readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string };

@@ -4,7 +4,11 @@ import { readControl, tryWriteControl } from "./cgroup-files.ts";
 
 /** Where this host lets us make cgroups for sandboxes. `parents` are existing directories in which ours are made. */
 export type Cgroups =
-  | { readonly available: true; readonly version: 1; readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string } }
+  | {
+      readonly available: true;
+      readonly version: 1;
+      readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string };
+    }
   | { readonly available: true; readonly version: 2; readonly parent: string }
   | { readonly available: false; readonly reason: string };
 
@@ -50,11 +54,15 @@ async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
   if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
   const offered = (await readControl(parent, "cgroup.controllers"))?.split(" ") ?? [];
   const missing = ["memory", "pids"].filter((controller) => !offered.includes(controller));
-  if (missing.length > 0) return { available: false, reason: `The cgroup ${parent} does not offer the controllers ${missing.join(" and ")}.` };
+  if (missing.length > 0)
+    return { available: false, reason: `The cgroup ${parent} does not offer the controllers ${missing.join(" and ")}.` };
   const enabled = (await readControl(parent, "cgroup.subtree_control"))?.split(" ") ?? [];
   for (const controller of ["memory", "pids"]) {
     if (!enabled.includes(controller) && !(await tryWriteControl(parent, "cgroup.subtree_control", `+${controller}`))) {
-      return { available: false, reason: `The cgroup ${parent} holds processes itself, so it cannot hand the controller "${controller}" to cgroups below it.` };
+      return {
+        available: false,
+        reason: `The cgroup ${parent} holds processes itself, so it cannot hand the controller "${controller}" to cgroups below it.`,
+      };
     }
   }
   return { available: true, version: 2, parent };
@@ -73,12 +81,15 @@ async function deepestLimited(mount: Mount, ownPath: string, limitFile: string):
 
 async function readMounts(): Promise<Mount[]> {
   const text = await readFile("/proc/self/mountinfo", "utf8");
-  return text.split("\n").filter(Boolean).map((line) => {
-    const [before, after] = line.split(" - ") as [string, string];
-    const [, , , root, path] = before.split(" ") as [string, string, string, string, string];
-    const [type, , options] = after.split(" ") as [string, string, string];
-    return { path, type, root, options: options?.split(",") ?? [] };
-  });
+  return text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => {
+      const [before, after] = line.split(" - ") as [string, string];
+      const [, , , root, path] = before.split(" ") as [string, string, string, string, string];
+      const [type, , options] = after.split(" ") as [string, string, string];
+      return { path, type, root, options: options?.split(",") ?? [] };
+    });
 }
 
 /** Our own cgroup in each hierarchy, by controller; version 2 has the empty name. */

@@ -13,7 +13,9 @@ const cgroups = await findCgroups();
 /** Starts a program inside the cgroup, the way drivers do. */
 function startInside(cgroup: LeaseCgroup, ...command: string[]) {
   const join = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
-  return spawn("/bin/sh", ["-c", join, "sh", String(cgroup.joinPaths.length), ...cgroup.joinPaths, ...command], { stdio: ["ignore", "pipe", "pipe"] });
+  return spawn("/bin/sh", ["-c", join, "sh", String(cgroup.joinPaths.length), ...cgroup.joinPaths, ...command], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 if (!cgroups.available) {

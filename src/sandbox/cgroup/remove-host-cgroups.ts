@@ -3,7 +3,7 @@ import { rmdir } from "node:fs/promises";
 import { fromProcessKey, type ProcessIdentity, toProcessKey } from "../host-process.ts";
 import { killProcesses, listChildren, removeCgroup } from "./cgroup-files.ts";
 import type { Cgroups } from "./find-cgroups.ts";
-import { hostCgroupPrefix } from "./lease-cgroup.ts";
+import { hostCgroupPrefix } from "./host-cgroup-name.ts";
 
 /** Host processes that have, or had, cgroups here. */
 export async function listHostCgroups(cgroups: Cgroups): Promise<ProcessIdentity[]> {

@@ -21,14 +21,23 @@ export interface FindRunscOptions {
 }
 
 export async function findRunsc({ runscPath, searchPath, fallback }: FindRunscOptions): Promise<Runsc | null> {
-  const candidates = runscPath === undefined ? [...searchPath.split(":").filter(isAbsolute).map((directory) => join(directory, "runsc")), fallback] : [runscPath];
+  const candidates =
+    runscPath === undefined
+      ? [
+          ...searchPath
+            .split(":")
+            .filter(isAbsolute)
+            .map((directory) => join(directory, "runsc")),
+          fallback,
+        ]
+      : [runscPath];
   for (const path of candidates) {
     if (await isExecutable(path)) return describeRunsc(path);
   }
   return null;
 }
 
-export async function describeRunsc(path: string): Promise<Runsc> {
+async function describeRunsc(path: string): Promise<Runsc> {
   const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: 10_000, env: {} });
   const version = /^runsc version (\S+)/m.exec(stdout)?.[1] ?? "unknown";
   return { path, version, releasedAt: toReleaseDate(version) };

@@ -1,6 +1,18 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -51,7 +63,8 @@ function makeLightSnapshot({ rootfs }: Snapshot): Snapshot {
   execFileSync("cp", ["-al", rootfs, copy]);
   rmSync(packages, { recursive: true });
   mkdirSync(join(packages, "sluice_worker"), { recursive: true });
-  for (const name of ["__init__.py", "frames.py"]) copyFileSync(join(rootfs, "usr/local/lib/python3.13/dist-packages/sluice_worker", name), join(packages, "sluice_worker", name));
+  for (const name of ["__init__.py", "frames.py"])
+    copyFileSync(join(rootfs, "usr/local/lib/python3.13/dist-packages/sluice_worker", name), join(packages, "sluice_worker", name));
   copyFileSync(join(import.meta.dirname, "fixtures", "light-worker.py"), join(packages, "sluice_worker", "__main__.py"));
   return { id: `light-${process.pid}`, rootfs: copy };
 }
@@ -80,10 +93,13 @@ async function remains(directory: RunDirectory = runDirectory): Promise<Record<s
   const host = parent === null ? undefined : readdirSync(parent).find((name) => name.startsWith(`sluice-${process.pid}-`));
   return {
     processes: (await findProcessesByArgument(`--root=${directory.runscState}`)).length,
-    cgroups: host === undefined ? 0 : readdirSync(join(parent!, host), { withFileTypes: true }).filter((entry) => entry.isDirectory()).length,
+    cgroups:
+      host === undefined ? 0 : readdirSync(join(parent!, host), { withFileTypes: true }).filter((entry) => entry.isDirectory()).length,
     directories: readdirSync(join(directory.path, "leases")).length,
     state: readdirSync(directory.runscState).length,
-    mounts: readFileSync("/proc/self/mountinfo", "utf8").split("\n").filter((line) => line.includes(directory.path)).length,
+    mounts: readFileSync("/proc/self/mountinfo", "utf8")
+      .split("\n")
+      .filter((line) => line.includes(directory.path)).length,
   };
 }
 const nothing = { processes: 0, cgroups: 0, directories: 0, state: 0, mounts: 0 };
@@ -112,8 +128,14 @@ describe("preflight", () => {
       reason: "runsc, the program of gVisor, was not found.",
       fix: "Run `npm run setup`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
     });
-    await expect(missing.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" })).rejects.toMatchObject({ name: "NoSandboxError", code: "RUNSC_MISSING" });
-    expect(await createOther({ runscPath: "/bin/false" }).preflight()).toMatchObject({ usable: false, reason: expect.stringContaining("runsc does not run here") });
+    await expect(missing.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" })).rejects.toMatchObject({
+      name: "NoSandboxError",
+      code: "RUNSC_MISSING",
+    });
+    expect(await createOther({ runscPath: "/bin/false" }).preflight()).toMatchObject({
+      usable: false,
+      reason: expect.stringContaining("runsc does not run here"),
+    });
   });
 
   test("rootless mode has a name of its own and says what it lacks", async () => {
@@ -128,7 +150,9 @@ test("the release date is read from both forms of version", () => {
   expect(toReleaseDate("release-20260817.0")?.toISOString()).toBe("2026-08-17T00:00:00.000Z");
   expect(toReleaseDate("0.0~20240729.0")?.toISOString()).toBe("2024-07-29T00:00:00.000Z");
   expect(toReleaseDate("unknown")).toBeNull();
-  expect(describeAge({ path: "", version: "", releasedAt: new Date("2026-08-17") }, new Date("2026-11-15"))).toBe("released 2026-08-17, 3 months ago");
+  expect(describeAge({ path: "", version: "", releasedAt: new Date("2026-08-17") }, new Date("2026-11-15"))).toBe(
+    "released 2026-08-17, 3 months ago",
+  );
 });
 
 test("the spec gives the worker no capability, no writable root and no way to gain either", () => {
@@ -152,7 +176,11 @@ describe("the processes of a sandbox", { timeout: 30_000 }, () => {
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe("0");
     expect(/^CapEff:\s+(\w+)/m.exec(status)?.[1]).toBe("0000000000000000");
     expect(/^Seccomp:\s+(\d)/m.exec(status)?.[1]).toBe("2");
-    const interfaces = readFileSync(`/proc/${sentry}/net/dev`, "utf8").split("\n").slice(2).map((line) => line.split(":")[0]!.trim()).filter((name) => name !== "" && name !== "lo");
+    const interfaces = readFileSync(`/proc/${sentry}/net/dev`, "utf8")
+      .split("\n")
+      .slice(2)
+      .map((line) => line.split(":")[0]!.trim())
+      .filter((name) => name !== "" && name !== "lo");
     expect(interfaces).toEqual([]);
   });
 
@@ -205,9 +233,18 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
   test.each([
     ["a list", "held = []\nwhile True: held.append(bytearray(1 << 20))"],
     ["numpy", "import numpy\nheld = [numpy.ones(10_000_000) for _ in range(20)]"],
-    ["shared memory", "import mmap\nheld = []\nwhile True:\n    held.append(mmap.mmap(-1, 1 << 26))\n    for i in range(0, 1 << 26, 4096): held[-1][i] = 1"],
-    ["files in scratch and /tmp", "for place in ('/sandbox/x', '/tmp/x', '/dev/shm/x'):\n    with open(place, 'wb') as f:\n        for _ in range(400): f.write(bytes(1 << 20))"],
-    ["children", "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        held = bytearray(150 << 20); time.sleep(30)\ntime.sleep(30)"],
+    [
+      "shared memory",
+      "import mmap\nheld = []\nwhile True:\n    held.append(mmap.mmap(-1, 1 << 26))\n    for i in range(0, 1 << 26, 4096): held[-1][i] = 1",
+    ],
+    [
+      "files in scratch and /tmp",
+      "for place in ('/sandbox/x', '/tmp/x', '/dev/shm/x'):\n    with open(place, 'wb') as f:\n        for _ in range(400): f.write(bytes(1 << 20))",
+    ],
+    [
+      "children",
+      "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        held = bytearray(150 << 20); time.sleep(30)\ntime.sleep(30)",
+    ],
   ])("tells out_of_memory for %s, promptly", async (_, code) => {
     const lease = await open({ memoryBytes: 512 * MB });
     const ended = await run(lease, code);
@@ -241,7 +278,10 @@ describe("the memory image", { timeout: 120_000 }, () => {
 
   test.each([
     ["cut short", (path: string) => truncateSync(join(path, "pages.img"), 4096)],
-    ["overwritten", (path: string) => writeFileSync(join(path, "checkpoint.img"), Buffer.alloc(readFileSync(join(path, "checkpoint.img")).length, 7))],
+    [
+      "overwritten",
+      (path: string) => writeFileSync(join(path, "checkpoint.img"), Buffer.alloc(readFileSync(join(path, "checkpoint.img")).length, 7)),
+    ],
     ["without its list", (path: string) => rmSync(join(path, "meta.json"))],
   ])("is made anew when it is %s", async (_, damage) => {
     const cache = makeCache();
@@ -256,13 +296,21 @@ describe("the memory image", { timeout: 120_000 }, () => {
   test("that cannot be written is told with the place", async () => {
     const cache = makeCache();
     writeFileSync(join(cache, "images"), "in the way");
-    await expect(open({}, createOther({ cacheDirectory: cache }), light)).rejects.toMatchObject({ name: "NoSandboxError", code: "MEMORY_IMAGE", message: expect.stringContaining(join(cache, "images")) });
+    await expect(open({}, createOther({ cacheDirectory: cache }), light)).rejects.toMatchObject({
+      name: "NoSandboxError",
+      code: "MEMORY_IMAGE",
+      message: expect.stringContaining(join(cache, "images")),
+    });
   });
 
   test("a runsc that cannot checkpoint gives cold sandboxes and a note", async () => {
     const cache = makeCache();
     const program = join(cache, "runsc-without-checkpoint");
-    writeFileSync(program, `#!/bin/sh\nfor word; do [ "$word" = checkpoint ] && { echo "not supported" >&2; exit 1; }; done\nexec ${runsc.path} "$@"\n`, { mode: 0o755 });
+    writeFileSync(
+      program,
+      `#!/bin/sh\nfor word; do [ "$word" = checkpoint ] && { echo "not supported" >&2; exit 1; }; done\nexec ${runsc.path} "$@"\n`,
+      { mode: 0o755 },
+    );
     const other = createOther({ cacheDirectory: cache, runscPath: program });
     const lease = await open({}, other, light);
     expect(lease.start).toBe("cold");
@@ -279,7 +327,11 @@ describe("the memory image", { timeout: 120_000 }, () => {
     symlinkSync("usr/bin", join(rootfs, "bin"));
     const other = createOther({ cacheDirectory: makeCache() });
     const opening = other.open({ snapshot: { id: "broken", rootfs }, limits: withLimits({}), networkPolicy: "deny-all" });
-    await expect(opening).rejects.toMatchObject({ name: "NoSandboxError", code: "GVISOR_START", message: expect.stringContaining("python3") });
+    await expect(opening).rejects.toMatchObject({
+      name: "NoSandboxError",
+      code: "GVISOR_START",
+      message: expect.stringContaining("python3"),
+    });
     await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
   });
 });
@@ -287,15 +339,25 @@ describe("the memory image", { timeout: 120_000 }, () => {
 describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
   test.each(["while it makes an image", "with open sandboxes"])("%s, nothing is left after 5 s", async (moment) => {
     const cache = moment === "with open sandboxes" ? realCache : makeCache();
-    const host = spawn(process.execPath, ["--no-warnings", join(import.meta.dirname, "fixtures", "gvisor-host.ts"), cache, runsc.path, snapshot.id, snapshot.rootfs], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const host = spawn(
+      process.execPath,
+      ["--no-warnings", join(import.meta.dirname, "fixtures", "gvisor-host.ts"), cache, runsc.path, snapshot.id, snapshot.rootfs],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     const lines: string[] = [];
     host.stdout.setEncoding("utf8").on("data", (text: string) => lines.push(...text.split("\n").filter(Boolean)));
-    await vi.waitFor(() => expect(lines.length).toBeGreaterThan(moment === "with open sandboxes" ? 1 : 0), { timeout: 60_000, interval: 20 });
+    await vi.waitFor(() => expect(lines.length).toBeGreaterThan(moment === "with open sandboxes" ? 1 : 0), {
+      timeout: 60_000,
+      interval: 20,
+    });
     const directory = lines[0]!;
     const argument = `--root=${join(directory, "runsc")}`;
-    await vi.waitFor(async () => expect((await findProcessesByArgument(argument)).length).toBeGreaterThan(0), { timeout: 10_000, interval: 20 });
+    await vi.waitFor(async () => expect((await findProcessesByArgument(argument)).length).toBeGreaterThan(0), {
+      timeout: 10_000,
+      interval: 20,
+    });
     const exited = once(host, "exit");
     host.kill("SIGKILL");
     await exited;
@@ -311,7 +373,8 @@ describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
   });
 });
 
-const imagesInWork = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")).filter((name) => name.startsWith(".")) : []);
+const imagesInWork = (cache: string): string[] =>
+  existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")).filter((name) => name.startsWith(".")) : [];
 
 function cgroupsOf(pid: number): string[] {
   const { cgroups } = runDirectory;

@@ -32,7 +32,13 @@ const START_TIMEOUT_MS = 60_000;
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** One user-space kernel per sandbox, restored from a memory image in which the stack is imported. */
-export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, searchPath = SYSTEM_PATH, rootless = false }: GvisorDriverOptions): SandboxDriver {
+export function createGvisorDriver({
+  cacheDirectory,
+  runDirectory,
+  runscPath,
+  searchPath = SYSTEM_PATH,
+  rootless = false,
+}: GvisorDriverOptions): SandboxDriver {
   const name = rootless ? "gvisor-rootless" : "gvisor";
   const images = join(cacheDirectory, "images");
   const flags = toRunscFlags({ rootless });
@@ -90,7 +96,14 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
         key,
         runDirectory,
         checkpoint: async (directory) => {
-          await checkpointContainer({ runsc: [...prefix, runsc.path], state: runDirectory.runscState, flags, containerId: sandbox.directory.id, directory, signal: within(START_TIMEOUT_MS, lifetime.signal) }).catch((error: Error) => {
+          await checkpointContainer({
+            runsc: [...prefix, runsc.path],
+            state: runDirectory.runscState,
+            flags,
+            containerId: sandbox.directory.id,
+            directory,
+            signal: within(START_TIMEOUT_MS, lifetime.signal),
+          }).catch((error: Error) => {
             throw new CheckpointRefused(error.message);
           });
           await sandbox.process.exited;
@@ -115,7 +128,15 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
       const { cgroups } = runDirectory;
       const spec = toOciSpec({ rootfs: snapshot.rootfs, scratchBytes: limits.scratchBytes });
       [cgroup] = await Promise.all([
-        cgroups.available ? createLeaseCgroup({ cgroups, name: directory.id, memoryBytes: limits.memoryBytes + sentryAllowanceBytes, processes: toHostProcesses(limits), dieTogether: true }) : null,
+        cgroups.available
+          ? createLeaseCgroup({
+              cgroups,
+              name: directory.id,
+              memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
+              processes: toHostProcesses(limits),
+              dieTogether: true,
+            })
+          : null,
         writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
       ]);
       const command = image === null ? ["run"] : ["restore", `--image-path=${image.path}`];
@@ -157,7 +178,16 @@ export function createGvisorDriver({ cacheDirectory, runDirectory, runscPath, se
       await discard(sandbox);
       throw error;
     }
-    const lease = createGvisorLease({ driver: name, start: image === null ? "cold" : "restored", limits, directory, cgroup, process, channel, behind: goBehind });
+    const lease = createGvisorLease({
+      driver: name,
+      start: image === null ? "cold" : "restored",
+      limits,
+      directory,
+      cgroup,
+      process,
+      channel,
+      behind: goBehind,
+    });
     leases.add(lease);
     void lease.died.then(() => leases.delete(lease));
     return lease;
@@ -285,7 +315,11 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined
 }
 
 function aborted(signal: AbortSignal): NoSandboxError {
-  return new NoSandboxError({ code: "OPEN_ABORTED", message: `Opening the gVisor sandbox was aborted: ${toWords(signal.reason)}`, cause: signal.reason });
+  return new NoSandboxError({
+    code: "OPEN_ABORTED",
+    message: `Opening the gVisor sandbox was aborted: ${toWords(signal.reason)}`,
+    cause: signal.reason,
+  });
 }
 
 function toWords(reason: unknown): string {
@@ -296,7 +330,10 @@ function cannotStart(error: Error, first?: Error): NoSandboxError {
   if (error instanceof NoSandboxError) return error;
   return new NoSandboxError({
     code: "GVISOR_START",
-    message: first === undefined ? error.message : `${error.message} (Its memory image was made anew before this; the first failure was: ${first.message})`,
+    message:
+      first === undefined
+        ? error.message
+        : `${error.message} (Its memory image was made anew before this; the first failure was: ${first.message})`,
     hint: "Run `sluice doctor` to see what this machine allows, or use the bubblewrap driver.",
     cause: error,
   });

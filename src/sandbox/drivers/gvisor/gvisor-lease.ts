@@ -48,7 +48,8 @@ export function createGvisorLease({ driver, start, limits, directory, cgroup, pr
     const ours = closing !== null;
     const { memoryKills } = ours ? lastUsage : await usage();
     await process.kill(); // runsc is gone; wait until its children are
-    if (memoryKills > 0 || memoryKilled) return { cause: "out_of_memory", detail: `The sandbox went over ${limits.memoryBytes} bytes of memory and was killed.` };
+    if (memoryKills > 0 || memoryKilled)
+      return { cause: "out_of_memory", detail: `The sandbox went over ${limits.memoryBytes} bytes of memory and was killed.` };
     if (ours) return { cause: "closed", detail: "The host closed the sandbox." };
     return toDeath({ exitCode, signal, stderr: process.stderr() });
   }

@@ -77,8 +77,16 @@ export async function removeImage(image: MemoryImage): Promise<void> {
 
 /** `checkpoint` ends the container as well. No compression: it makes the files a quarter of the size and restore three times as slow. */
 export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
-  const [program, ...words] = [...runsc, `--root=${state}`, ...flags, "checkpoint", `--image-path=${directory}`, "--compression=none", containerId];
-  await promisify(execFile)(program!, words, { env: {}, timeout: 120_000, signal });
+  const [program, ...words] = [
+    ...runsc,
+    `--root=${state}`,
+    ...flags,
+    "checkpoint",
+    `--image-path=${directory}`,
+    "--compression=none",
+    containerId,
+  ];
+  await promisify(execFile)(program, words, { env: {}, timeout: 120_000, signal });
 }
 
 interface CheckpointOptions {
@@ -141,7 +149,9 @@ async function removeDeadBuilds(images: string): Promise<void> {
 /** An image is some 200 MB, and every change of the snapshot makes another one. Who restores from one that goes at this moment makes it anew. */
 async function removeOldImages(images: string): Promise<void> {
   const names = (await readdir(images)).filter((name) => !name.startsWith(BUILDING));
-  const used = await Promise.all(names.map(async (name) => ({ name, at: (await stat(join(images, name, META)).catch(() => null))?.mtimeMs ?? 0 })));
+  const used = await Promise.all(
+    names.map(async (name) => ({ name, at: (await stat(join(images, name, META)).catch(() => null))?.mtimeMs ?? 0 })),
+  );
   const old = used.sort((a, b) => b.at - a.at).slice(KEPT_IMAGES);
   for (const { name } of old) await rm(join(images, name), { recursive: true, force: true });
 }
@@ -150,5 +160,7 @@ async function removeOldImages(images: string): Promise<void> {
 async function readCpuFeatures(): Promise<string> {
   const text = await readFile("/proc/cpuinfo", "utf8").catch(() => "");
   const features = new Set([...text.matchAll(/^(?:flags|Features)\s*:\s*(.*)$/gm)].flatMap((match) => match[1]!.trim().split(/\s+/)));
-  return createHash("sha256").update([...features].sort().join(" ")).digest("hex");
+  return createHash("sha256")
+    .update([...features].sort().join(" "))
+    .digest("hex");
 }

@@ -20,28 +20,60 @@ const OLD_AFTER_DAYS = 365;
 export async function preflightGvisor({ locateRunsc, rootless, cgroups, coldReason }: PreflightOptions): Promise<Preflight> {
   if (process.platform !== "linux") return { usable: false, reason: "gVisor runs on Linux only.", fix: "Run Sluice on a Linux machine." };
   if (process.arch !== "x64" && process.arch !== "arm64") {
-    return { usable: false, reason: `gVisor does not run on ${process.arch} processors.`, fix: "Use a machine with an x86-64 or ARM64 processor." };
+    return {
+      usable: false,
+      reason: `gVisor does not run on ${process.arch} processors.`,
+      fix: "Use a machine with an x86-64 or ARM64 processor.",
+    };
   }
   if (!rootless && process.getuid?.() !== 0) {
-    return { usable: false, reason: "The gvisor driver needs root, and this process is not root.", fix: "Run as root, or ask for the driver gvisor-rootless." };
+    return {
+      usable: false,
+      reason: "The gvisor driver needs root, and this process is not root.",
+      fix: "Run as root, or ask for the driver gvisor-rootless.",
+    };
   }
   let runsc: Runsc | null;
   try {
     runsc = await locateRunsc();
   } catch (error) {
-    return { usable: false, reason: `runsc does not run here: ${(error as Error).message}`, fix: "Install a runsc for this processor and kernel." };
+    return {
+      usable: false,
+      reason: `runsc does not run here: ${(error as Error).message}`,
+      fix: "Install a runsc for this processor and kernel.",
+    };
   }
   if (runsc === null) return { usable: false, ...runscMissing };
-  return { usable: true, version: `runsc ${runsc.version} (${describeAge(runsc)})`, notes: toNotes({ runsc, rootless, cgroups, coldReason: coldReason() }) };
+  return {
+    usable: true,
+    version: `runsc ${runsc.version} (${describeAge(runsc)})`,
+    notes: toNotes({ runsc, rootless, cgroups, coldReason: coldReason() }),
+  };
 }
 
-function toNotes({ runsc, rootless, cgroups, coldReason }: { runsc: Runsc; rootless: boolean; cgroups: Cgroups; coldReason: string | null }): string[] {
+function toNotes({
+  runsc,
+  rootless,
+  cgroups,
+  coldReason,
+}: {
+  runsc: Runsc;
+  rootless: boolean;
+  cgroups: Cgroups;
+  coldReason: string | null;
+}): string[] {
   const notes: string[] = [];
   if (runsc.releasedAt !== null && Date.now() - runsc.releasedAt.getTime() > OLD_AFTER_DAYS * 86_400_000) {
     notes.push(`This runsc is old (${describeAge(runsc)}); fixes made since are missing. A newer one on PATH is used instead.`);
   }
-  if (!cgroups.available) notes.push(`No cgroup limits: ${cgroups.reason} Memory is watched from outside every 25 ms instead; the number of processes is limited inside the sandbox only.`);
-  if (rootless) notes.push("Rootless: the processes of gVisor run as the user that started Sluice, not as nobody, so a break-out would have that user's rights.");
+  if (!cgroups.available)
+    notes.push(
+      `No cgroup limits: ${cgroups.reason} Memory is watched from outside every 25 ms instead; the number of processes is limited inside the sandbox only.`,
+    );
+  if (rootless)
+    notes.push(
+      "Rootless: the processes of gVisor run as the user that started Sluice, not as nobody, so a break-out would have that user's rights.",
+    );
   if (coldReason !== null) notes.push(`Checkpoints do not work here, so each sandbox imports the stack anew: ${coldReason}`);
   return notes;
 }

@@ -26,5 +26,8 @@ export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
  */
 export function toRunscPrefix({ rootless }: { rootless: boolean }): string[] {
   const setpriv = "/usr/bin/setpriv";
-  return [...(rootless ? ["/usr/bin/unshare", "--user", "--map-root-user"] : []), ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : [])];
+  return [
+    ...(rootless ? ["/usr/bin/unshare", "--user", "--map-root-user"] : []),
+    ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : []),
+  ];
 }

@@ -120,12 +120,28 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   }
 
   async function removeState(): Promise<void> {
-    for (const name of [`${containerId}_sandbox:${containerId}.state`, `${containerId}_sandbox:${containerId}.lock`, `runsc-${containerId}.sock`]) {
+    for (const name of [
+      `${containerId}_sandbox:${containerId}.state`,
+      `${containerId}_sandbox:${containerId}.lock`,
+      `runsc-${containerId}.sock`,
+    ]) {
       await rm(join(state, name), { force: true });
     }
   }
 
-  return { pid, stdin: child.stdin, stdout: child.stdout, stderr: readStderr, exited, listProcesses, measureMemory, isWhole, preferAsMemoryVictim, kill, removeState };
+  return {
+    pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: readStderr,
+    exited,
+    listProcesses,
+    measureMemory,
+    isWhole,
+    preferAsMemoryVictim,
+    kill,
+    removeState,
+  };
 }
 
 function collectStderr(child: ChildProcess): () => string {

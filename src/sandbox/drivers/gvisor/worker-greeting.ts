@@ -36,10 +36,15 @@ async function receiveOrWait(channel: FrameChannel): Promise<Frame> {
 
 /** The rlimits of this lease; the worker sets them before any user code runs. */
 export function toHello({ nonce, limits }: { nonce: string; limits: SandboxLimits }): Frame["header"] {
-  return { type: "hello", nonce, spare: false, rlimits: { NOFILE: limits.openFiles, NPROC: limits.processes, CORE: 0, memory: limits.memoryBytes } };
+  return {
+    type: "hello",
+    nonce,
+    spare: false,
+    rlimits: { NOFILE: limits.openFiles, NPROC: limits.processes, CORE: 0, memory: limits.memoryBytes },
+  };
 }
 
-export function startFailed(what: string, stderr: string): SandboxLostError {
+function startFailed(what: string, stderr: string): SandboxLostError {
   const words = stderr.trim().slice(-1_500);
   return new SandboxLostError({
     code: "SANDBOX_START",
