@@ -14,5 +14,4 @@ for well_known in (0, 1):
     os.dup2(null, well_known)
 os.close(null)
 
-stack.import_stack()
-monitor.serve(channel_in, channel_out, announce_import=True)
+monitor.serve(channel_in, channel_out, stack.import_stack)

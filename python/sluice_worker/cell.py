@@ -49,13 +49,16 @@ class ArtifactsNotAsDeclared(Exception):
         super().__init__(f"the call declared {words(declared)} and emitted {words(emitted)}.{todo}")
 
 
-def main(connection_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
-    """Serve the monitor until it goes away."""
+def main(connection_fd: int, stdout_fd: int, stderr_fd: int, announce: bool = False) -> NoReturn:
+    """Serve the monitor until it goes away. `announce`: tell it once when everything is there."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     random.seed(stack.SEED)
     _prefer_for_memory_kill()
+    close_all_but({connection_fd, stdout_fd, stderr_fd})
     process = CellProcess(_own_descriptors(connection_fd, stdout_fd, stderr_fd))
     try:
+        if announce:
+            process.connection.send({"type": "imported"})
         process.serve()
     except ChannelClosed:
         pass
@@ -63,12 +66,12 @@ def main(connection_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
 
 
 def _own_descriptors(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Connection:
-    """Nothing stays open but the connection, the two pipes as 1 and 2, and /dev/null as 0."""
+    """The connection, the two pipes as 1 and 2, and /dev/null as 0."""
     null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(stdout_fd, 1)
-    os.dup2(stderr_fd, 2)
-    close_all_but({connection_fd})
+    for fd, number in ((null, 0), (stdout_fd, 1), (stderr_fd, 2)):
+        if fd != number:
+            os.dup2(fd, number)
+            os.close(fd)
     os.set_inheritable(connection_fd, False)
     sys.stdin = NoStdin()
     sys.stdout = sys.__stdout__ = _text_stream(1)
@@ -164,7 +167,7 @@ class CellProcess:
         pid = os.fork()
         if pid == 0:
             random.setstate(dice)  # the module seeds itself anew in a fork, which would make cells depend on chance
-            self.connection.sock.detach()  # its number is closed below and must not be closed again later
+            self.connection.close()  # files that earlier cells opened stay open: they are part of the state
             self.connection = _own_descriptors(connection_fd, stdout_fd, stderr_fd)
             return
         for fd in (connection_fd, stdout_fd, stderr_fd):

@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -31,16 +32,20 @@ class HeadLost(Exception):
     """The process that holds the variables is gone, or cannot be trusted with them any more; so is the sandbox."""
 
 
-def serve(channel_in: int, channel_out: int, announce_import: bool = False) -> NoReturn:
-    """Serve the host until it goes away. Never returns."""
+def serve(channel_in: int, channel_out: int, import_stack: Callable[[], None] | None = None) -> NoReturn:
+    """Serve the host until it goes away. Never returns.
+
+    With `import_stack` the first cell process imports the stack by itself, and the host is told when it has. The monitor then stays small and shares no memory
+    with it, which matters under gVisor: it copies up to 2 MB around every page that is written after a fork.
+    """
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.makedirs(IMAGES, exist_ok=True)
     status = 0
     try:
-        monitor = Monitor(channel_in, channel_out)
-        if announce_import:
-            write_frame(channel_out, {"type": "imported"})
+        monitor = Monitor(channel_in, channel_out, import_stack)
+        if import_stack is not None:
+            monitor.await_import()
         monitor.loop()
     except ChannelClosed:
         pass
@@ -126,7 +131,7 @@ class Running:
 
 
 class Monitor:
-    def __init__(self, channel_in: int, channel_out: int) -> None:
+    def __init__(self, channel_in: int, channel_out: int, import_stack: Callable[[], None] | None = None) -> None:
         self.channel_in = channel_in
         self.channel_out = channel_out
         self.inputs: dict[str, tuple[str, int, int]] = {}
@@ -136,17 +141,26 @@ class Monitor:
         self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
         self.head_waits = False  # the head is blocked until its spare ends
         self.doomed: set[int] = set()  # old heads that were ended by us and are not reaped yet; no cell left them behind
-        self.head = self._first()
+        self.head = self._first(import_stack)
 
-    def _first(self) -> Cell:
+    def _first(self, import_stack: Callable[[], None] | None) -> Cell:
         ends, streams, ours = _endpoints()
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            cell.main(*ends)
+            if import_stack is not None:
+                import_stack()
+            cell.main(*ends, announce=import_stack is not None)
         for fd in ends:
             os.close(fd)
         return Cell(pid, Connection(ours), streams, set())
+
+    def await_import(self) -> None:
+        try:
+            self.head.connection.receive()
+        except ChannelClosed:
+            raise HeadLost("the stack could not be imported") from None
+        self._tell({"type": "imported"})
 
     # The loop
 

@@ -41,6 +41,7 @@ def import_stack() -> None:
 
     sluice._cell.install()
     warm()
+    _forget_fonts()
     random.seed(SEED)
     numpy.random.seed(SEED)
     gc.collect()
@@ -63,6 +64,13 @@ def warm() -> None:
         axes.legend()
         figure.savefig(io.BytesIO(), format="png", dpi=150, bbox_inches="tight")
         plt.close(figure)
+
+
+def _forget_fonts() -> None:
+    """matplotlib keeps font files open; a process that serves cells closes every descriptor that is not its own, under its feet."""
+    from matplotlib import font_manager
+
+    getattr(font_manager, "_get_font").cache_clear()  # noqa: B009
 
 
 def _offer_font_cache() -> None:
