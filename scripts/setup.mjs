@@ -36,10 +36,11 @@ function installSystemPackages() {
   timed(`System packages: ${missing.join(", ")}`, () => {
     withLock("apt", () => {
       // An index that is only partly reachable may do; the installation tells.
-      spawnSync(...apt("update"));
+      const update = spawnSync(...apt("update"));
+      const complaints = String(update.stderr ?? update.error?.message ?? "");
       run(
         ...apt("install", "-y", "--no-install-recommends", ...missing),
-        (output) => `apt could not install ${missing.join(", ")}:\n${output}`,
+        (output) => `apt could not install ${missing.join(", ")}:\n${complaints}${output}`,
       );
     });
   });
@@ -72,9 +73,15 @@ function installNpmPackages() {
       const PATH = process.env.PATH.split(":")
         .filter((directory) => !directory.includes("node_modules"))
         .join(":");
-      run("npm", ["ci", "--no-audit", "--no-fund"], { env: { ...process.env, PATH } }, (output) => `npm ci failed:\n${output}`);
+      // Exactly what the lock names, as `npm ci` would; but that refuses a lock without the native packages of machines other than Linux.
+      run(
+        "npm",
+        ["install", "--no-save", "--no-audit", "--no-fund"],
+        { env: { ...process.env, PATH } },
+        (output) => `npm install failed:\n${output}`,
+      );
     });
-    if (!npmPackagesAreCurrent()) fail(`npm ci brought no Node.js 24 for ${process.platform}-${process.arch} into node_modules/.bin/node.`);
+    if (!npmPackagesAreCurrent()) fail(`npm brought no Node.js 24 for ${process.platform}-${process.arch} into node_modules/.bin/node.`);
   });
 }
 
