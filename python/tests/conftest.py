@@ -8,11 +8,14 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+from hypothesis import settings
 
 from sluice import _cell
 
 sys.path.insert(0, str(Path(__file__).parent))
 _cell.install()
+settings.register_profile("sluice", deadline=None, max_examples=60)
+settings.load_profile("sluice")
 
 
 class Cell:

@@ -9,7 +9,7 @@ import numpy as np
 from sluice.figures.errors import error_lengths
 from sluice.figures.given import given
 from sluice.figures.scales import Scale, as_floats, plain_numbers
-from sluice.figures.series import Reading
+from sluice.figures.series import Reading, shown_label
 
 
 def read_bars(reading: Reading) -> None:
@@ -82,7 +82,7 @@ def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None
     x = reading.x.values(centres, plain)
     y, baseline = _lengths(reading.y, heights, bottoms)
     errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
-    reading.add("bar", container.get_label(), x, y, baseline=baseline, **errors)
+    reading.add("bar", _label(container), x, y, baseline=baseline, **errors)
 
 
 def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> None:
@@ -94,7 +94,11 @@ def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> No
     y = reading.y.values(centres, plain)
     x, baseline = _lengths(reading.x, widths, lefts)
     errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
-    reading.add("barh", container.get_label(), x, y, baseline=baseline, **errors)
+    reading.add("barh", _label(container), x, y, baseline=baseline, **errors)
+
+
+def _label(container: Any) -> str | None:
+    return shown_label(container.get_label()) or shown_label(container.patches[0].get_label())
 
 
 def _exact_lengths(container: Any, drawn: list[float], starts: Any) -> Any:

@@ -37,7 +37,7 @@ def error_lengths(container: Any, count: int) -> dict[str, list[Any]]:
         ends = _ends(stems.pop(0), direction, count) if stems else None
         exact = _exact(record.get(name), count)
         if exact is not None and (
-            ends is None or np.allclose(np.sum(exact, axis=0), ends[1] - ends[0], equal_nan=True)
+            ends is None or _is_close(np.sum(exact, axis=0), ends)
         ):
             lengths[name] = _pairs(*exact)
         elif ends is not None:
@@ -59,6 +59,12 @@ def _read_errorbar(reading: Reading, container: Any, line: Any) -> None:
         return
     x, y = reading.x.values(numbers[0], plain[0]), reading.y.values(numbers[1], plain[1])
     reading.add("errorbar", container.get_label(), x, y, **error_lengths(container, len(x)))
+
+
+def _is_close(lengths: Any, ends: tuple[Any, Any]) -> bool:
+    """Whether the drawn ends are those lengths apart, up to the rounding of where they are."""
+    rounding = 1e-12 * np.nanmax(np.abs(ends), initial=0)
+    return np.allclose(lengths, ends[1] - ends[0], rtol=1e-12, atol=rounding, equal_nan=True)
 
 
 def _ends(stems: Any, direction: int, count: int) -> tuple[Any, Any] | None:

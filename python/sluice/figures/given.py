@@ -70,9 +70,9 @@ def _resolve_data(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _put(artists: Any, record: dict[str, Any]) -> None:
+    """The outermost call has the last word: a histogram draws its bars with `bar`, a violin its body with `fill_between`."""
     for artist in artists:
-        if not hasattr(artist, MARK):
-            setattr(artist, MARK, record)
+        setattr(artist, MARK, record)
 
 
 def _numbers(axis: Any, values: Any) -> Any:
@@ -93,6 +93,9 @@ def _keep_bar(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "length": arguments[length],
     }
     _put([made], record)
+    errors = owner(made.errorbar) if made.errorbar is not None else None
+    if errors is not None:  # they were rounded on their way from here to `errorbar`
+        errors.update({name: arguments["kwargs"].get(name) for name in ("xerr", "yerr")})
 
 
 def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
@@ -100,7 +103,7 @@ def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     single = not isinstance(groups, list) or (len(groups) and not hasattr(groups[0], "__iter__"))
     groups = [groups] if single else groups
     tops = np.atleast_2d(np.asarray(counts, dtype=float))
-    stacked = arguments["stacked"] and len(tops) > 1
+    stacked = (arguments["stacked"] or arguments["histtype"] == "barstacked") and len(tops) > 1
     heights = np.diff(tops, axis=0, prepend=0) if stacked else tops
     for position, group in enumerate(groups):
         record = {
@@ -111,14 +114,7 @@ def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
             "horizontal": arguments["orientation"] == "horizontal",
             "label": next(iter(group)).get_label() if hasattr(group, "__iter__") and len(group) else None,
         }
-        _overwrite([group] if hasattr(group, "patches") else [], record)
-        _put(group if hasattr(group, "__iter__") else [group], record)
-
-
-def _overwrite(artists: Any, record: dict[str, Any]) -> None:
-    """A histogram draws its bars with `bar`, which kept a record of its own."""
-    for artist in artists:
-        setattr(artist, MARK, record)
+        _put([group] if hasattr(group, "patches") else group, record)
 
 
 def _keep_pie(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:

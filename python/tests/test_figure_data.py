@@ -1,0 +1,320 @@
+"""Cases of the data behind a picture that the corpus does not show: exactness, change after drawing, pandas' own plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.dates
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Cell
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sluice
+
+ALT = "A figure whose data is read back"
+numbers = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False, allow_subnormal=False)
+quick = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def saved(cell: Cell) -> list[dict[str, Any]]:
+    sluice.save_figure(ALT)
+    return cell.series()
+
+
+def unread(cell: Cell) -> list[dict[str, str]]:
+    return [entry for axes in cell.figure()["axes"] for entry in axes["unread"]]
+
+
+@quick
+@given(values=st.lists(numbers, min_size=1, max_size=8), data=st.data())
+def test_stacked_bars_with_errors_come_back_bit_by_bit(values: list[float], data: st.DataObject) -> None:
+    bottoms = data.draw(st.lists(numbers, min_size=len(values), max_size=len(values)))
+    errors = data.draw(st.lists(st.floats(0, 1e6), min_size=len(values), max_size=len(values)))
+    places = data.draw(st.lists(numbers, min_size=len(values), max_size=len(values), unique=True))
+    cell = Cell()
+    _, axes = plt.subplots()
+    axes.bar(places, values, bottom=bottoms, yerr=errors, width=0.73)
+    axes.barh(range(len(values)), values, left=bottoms)
+    bars, lying = saved(cell)
+    assert bars["x"] == places
+    assert bars["y"] == values
+    assert bars["yerr"] == errors
+    assert bars.get("baseline", [0.0] * len(values)) == bottoms
+    assert (lying["type"], lying["x"]) == ("barh", values)
+
+
+@quick
+@given(values=st.lists(numbers | st.just(float("nan")), min_size=2, max_size=30).filter(lambda v: not np.isnan(v).all()))
+def test_lines_come_back_bit_by_bit_with_their_gaps(values: list[float]) -> None:
+    cell = Cell()
+    times = pd.date_range("2024-01-01T00:00:00.123456", periods=len(values), freq="17min")
+    plt.plot(times, values)
+    plt.scatter(times, values)
+    expected = [None if np.isnan(value) else value for value in values]
+    for series in saved(cell):
+        assert series["y"] == expected
+        assert series["x"] == [time.isoformat() for time in times]
+
+
+def test_nanoseconds_of_a_line_are_kept(cell: Cell) -> None:
+    plt.plot(pd.to_datetime(["2024-01-01T00:00:00.000000001", "2024-01-01T00:00:00.000000002"]), [1, 2])
+    assert saved(cell)[0]["x"] == ["2024-01-01T00:00:00.000000001", "2024-01-01T00:00:00.000000002"]
+
+
+def test_day_numbers_under_a_date_formatter_are_times(cell: Cell) -> None:
+    days = matplotlib.dates.date2num(pd.to_datetime(["2024-01-01", "2024-01-02"]))
+    plt.plot(days, [1, 2])
+    plt.gca().xaxis.set_major_formatter(matplotlib.dates.DateFormatter("%Y"))
+    assert saved(cell)[0]["x"] == ["2024-01-01T00:00:00", "2024-01-02T00:00:00"]
+
+
+def test_bars_changed_after_they_were_drawn_are_read_as_they_are_shown(cell: Cell) -> None:
+    bars = plt.bar([1, 2], [3, 4])
+    bars[0].set_height(30)
+    bars[1].set_x(10)
+    series = saved(cell)[0]
+    assert series["y"] == [30.0, 4.0]
+    assert series["x"][1] == pytest.approx(10.4)
+
+
+def test_a_histogram_changed_after_it_was_drawn_is_read_as_it_is_shown(cell: Cell) -> None:
+    _, _, bars = plt.hist([1, 2, 2], bins=2)
+    bars[0].set_height(7)
+    assert saved(cell)[0]["y"] == [7.0, 2.0]
+
+
+def test_a_line_changed_after_it_was_drawn(cell: Cell) -> None:
+    (line,) = plt.plot([1, 2], [3, 4])
+    line.set_ydata([5, 6])
+    assert saved(cell)[0]["y"] == [5.0, 6.0]
+
+
+def test_an_area_changed_after_it_was_drawn_is_unread(cell: Cell) -> None:
+    area = plt.fill_between([1, 2], [3, 4])
+    area.set_verts([[(0, 0), (9, 9), (9, 0)]])
+    saved(cell)
+    assert unread(cell) == [{"artist": "FillBetweenPolyCollection", "reason": "the area was changed after it was drawn"}]
+
+
+def test_histograms_of_every_kind(cell: Cell) -> None:
+    values = [[1, 2, 2, 3], [3, 3]]
+    for kind in ("bar", "barstacked", "step", "stepfilled"):
+        plt.hist(values, bins=[1, 2, 3, 4], histtype=kind, label=["a", "b"])  # type: ignore[arg-type]
+        series = saved(cell)
+        by_label = {one["label"]: one["y"] for one in series}
+        assert by_label == {"a": [1.0, 2.0, 1.0], "b": [0.0, 0.0, 2.0]}, kind
+        assert {one["type"] for one in series} == {"histogram"}
+        assert all(one["edges"] == [1.0, 2.0, 3.0, 4.0] for one in series)
+
+
+def test_a_histogram_of_dates_with_density_and_weights(cell: Cell) -> None:
+    times = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"])
+    edges = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"])
+    plt.hist(times, bins=edges, weights=[0.5, 0.25, 0.25])  # type: ignore[arg-type]
+    series = saved(cell)[0]
+    assert series["y"] == [0.5, 0.5]
+    assert series["edges"] == ["2024-01-01T00:00:00", "2024-01-02T00:00:00", "2024-01-03T00:00:00"]
+
+
+def test_a_horizontal_histogram_and_stairs(cell: Cell) -> None:
+    plt.hist([1, 2, 2], bins=2, orientation="horizontal")
+    assert saved(cell)[0]["x"] == [1.0, 2.0]
+    plt.stairs([3, 4], [0, 1, 2], label="s")
+    assert saved(cell)[0] == {
+        "type": "histogram", "label": "s", "x": [0.5, 1.5], "y": [3, 4], "edges": [0.0, 1.0, 2.0],
+    }  # fmt: skip
+
+
+def test_mixed_artists_do_not_disturb_each_other(cell: Cell) -> None:
+    _, axes = plt.subplots()
+    axes.bar([1, 2, 3], [4, 5, 6], yerr=0.5, label="bars")
+    axes.plot([1, 2, 3], [7, 8, 9], label="line")
+    axes.errorbar([1, 2], [3, 4], yerr=0.25, fmt="o", label="dots")
+    axes.scatter([1], [2], label="point")
+    axes.fill_between([1, 2], [3, 4], label="area")
+    axes.hist([1, 1, 2], bins=2, label="hist")
+    axes.boxplot([[1, 2, 3]], positions=[5])
+    axes.axvspan(1, 2)
+    axes.legend()
+    found = {series.get("label", series["type"]): series["type"] for series in saved(cell)}
+    assert found == {
+        "bars": "bar", "line": "line", "dots": "errorbar", "point": "scatter", "area": "area", "hist": "histogram",
+        "box": "box",
+    }  # fmt: skip
+    assert [entry["reason"] for entry in unread(cell)] == ["a reference area, no data"]
+
+
+def test_a_category_axis_shared_by_bars_and_a_line(cell: Cell) -> None:
+    plt.bar(["b", "a", "c"], [1, 2, 3])
+    plt.plot(["a", "c"], [9, 8])
+    bars, line = saved(cell)
+    assert bars["x"] == ["b", "a", "c"]
+    assert line["x"] == ["a", "c"]
+
+
+def test_grouped_and_stacked_bars_drawn_by_pandas(cell: Cell) -> None:
+    frame = pd.DataFrame({"u": [0.1, 0.2], "v": [0.3, 0.4]}, index=["p", "q"])
+    frame.plot.bar()
+    assert [(one["label"], one["x"], one["y"]) for one in saved(cell)] == [
+        ("u", ["p", "q"], [0.1, 0.2]),
+        ("v", ["p", "q"], [0.3, 0.4]),
+    ]
+    frame.plot.barh(stacked=True)
+    assert [(one["y"], one["x"], one.get("baseline")) for one in saved(cell)] == [
+        (["p", "q"], [0.1, 0.2], None),
+        (["p", "q"], [0.3, 0.4], [0.1, 0.2]),
+    ]
+
+
+def test_time_series_drawn_by_pandas(cell: Cell) -> None:
+    days = pd.date_range("2024-01-01", periods=3)
+    frame = pd.DataFrame({"u": [0.1, np.nan, 0.3]}, index=days)
+    expected = ["2024-01-01T00:00:00", "2024-01-02T00:00:00", "2024-01-03T00:00:00"]
+    frame.plot()
+    assert saved(cell)[0] == {"type": "line", "label": "u", "x": expected, "y": [0.1, None, 0.3]}
+    frame.plot.bar()
+    assert saved(cell)[0]["x"][0] in (expected[0], expected[0].replace("T", " "))
+    frame["u"].dropna().plot(style="o")
+    assert saved(cell)[0]["type"] == "scatter"
+
+
+def test_boxes_violins_and_pies_drawn_by_pandas(cell: Cell) -> None:
+    frame = pd.DataFrame({"u": [1, 2, 3], "v": [4, 5, 60]})
+    frame.plot.box()
+    assert saved(cell)[0]["x"] == ["u", "v"]
+    frame.set_axis(["a", "b", "c"])["u"].plot.pie()
+    assert saved(cell)[0] == {"type": "pie", "x": ["a", "b", "c"], "y": [1.0, 2.0, 3.0]}
+    plt.violinplot(frame.to_numpy(), orientation="horizontal")
+    series = saved(cell)[0]
+    assert (series["type"], series["x"][0], series["y"]) == ("violin", [1.0, 1.5, 2.0, 2.5, 3.0], [1.0, 2.0])
+
+
+def test_a_pie_that_is_not_full_and_one_without_labels(cell: Cell) -> None:
+    plt.pie([0.25, 0.5], normalize=False)
+    assert saved(cell)[0] == {"type": "pie", "x": ["slice 1", "slice 2"], "y": [0.25, 0.5]}
+
+
+def test_images_with_an_extent_and_from_below(cell: Cell) -> None:
+    plt.imshow([[1, 2], [3, 4]], extent=(0, 4, 0, 2), origin="lower")
+    assert saved(cell)[0] == {"type": "heatmap", "x": [1.0, 3.0], "y": [0.5, 1.5], "z": [[1, 2], [3, 4]]}
+    plt.imshow([[1, 2]], extent=(0, 4, 0, 2))
+    assert saved(cell)[0]["y"] == [1.0]
+
+
+def test_a_heatmap_with_named_rows_and_columns_and_a_colour_bar(cell: Cell) -> None:
+    image = plt.imshow([[1, 2], [3, 4]])
+    plt.colorbar(image)
+    plt.xticks([0, 1], ["mon", "tue"])
+    plt.yticks([0, 1], ["am", "pm"])
+    sluice.save_figure(ALT)
+    axes = cell.figure()["axes"]
+    assert len(axes) == 1
+    assert (axes[0]["xScale"], axes[0]["yScale"]) == ("category", "category")
+    assert axes[0]["series"] == [{"type": "heatmap", "x": ["mon", "tue"], "y": ["am", "pm"], "z": [[1, 2], [3, 4]]}]
+
+
+def test_a_mesh_over_dates_and_one_that_is_masked(cell: Cell) -> None:
+    days = pd.date_range("2024-01-01", periods=2)
+    plt.pcolormesh(days, [1, 2], np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]]))
+    series = saved(cell)[0]
+    assert series["x"] == ["2024-01-01T00:00:00", "2024-01-02T00:00:00"]
+    assert series["z"] == [[None, 2.0], [3.0, 4.0]]
+    plt.hist2d([1, 2, 2], [1, 2, 2], bins=2)
+    assert saved(cell)[0]["z"] == [[1.0, 0.0], [0.0, 2.0]]
+
+
+def test_log_scales_twins_insets_and_several_axes(cell: Cell) -> None:
+    _, (left, right) = plt.subplots(1, 2)
+    left.loglog([1, 10], [1, 100])
+    right.plot([1, 2], [3, 4])
+    right.twinx().bar([1, 2], [5, 6])
+    inset = right.inset_axes([0.1, 0.1, 0.3, 0.3])
+    inset.plot([7, 8], [9, 10])
+    sluice.save_figure(ALT)
+    axes = cell.figure()["axes"]
+    assert [one["series"][0]["type"] for one in axes] == ["line", "line", "line", "bar"]
+    assert (axes[0]["xScale"], axes[0]["yScale"]) == ("log", "log")
+    assert axes[2]["series"][0]["x"] == [7.0, 8.0]
+
+
+def test_error_bars_on_dates_without_a_line(cell: Cell) -> None:
+    plt.errorbar(pd.to_datetime(["2024-01-01", "2024-01-02"]), [1, 2], yerr=[0.1, 0.3], fmt="none")
+    assert saved(cell)[0] == {
+        "type": "errorbar",
+        "x": ["2024-01-01T00:00:00", "2024-01-02T00:00:00"],
+        "y": [1.0, 2.0],
+        "yerr": [0.1, 0.3],
+    }
+
+
+def test_a_gantt_chart(cell: Cell) -> None:
+    start = pd.to_datetime(["2024-01-01", "2024-01-03"])
+    plt.barh(["a", "b"], pd.to_timedelta(["2D", "1D"]), left=start)  # type: ignore[arg-type]
+    series = saved(cell)[0]
+    assert series["x"] == ["2024-01-03T00:00:00", "2024-01-04T00:00:00"]
+    assert series["baseline"] == ["2024-01-01T00:00:00", "2024-01-03T00:00:00"]
+
+
+def draw_contour() -> None:
+    plt.contourf([[1, 2], [3, 4]])
+
+
+def draw_hexbin() -> None:
+    plt.hexbin([1, 2], [3, 4])
+
+
+def draw_lines() -> None:
+    plt.vlines([1], 0, 1)
+
+
+def draw_polygon() -> None:
+    plt.fill([0, 1, 1], [0, 0, 1])
+
+
+def draw_picture() -> None:
+    plt.imshow(np.zeros((2, 2, 3)))
+
+
+def draw_table() -> None:
+    plt.table([["a", "b"]])
+
+
+def draw_in_3d() -> None:
+    plt.subplot(projection="3d").plot([1, 2], [3, 4], [5, 6])
+
+
+def draw_curved_mesh() -> None:
+    x, y = np.meshgrid([0.0, 1.0, 2.0], [0.0, 1.0])
+    plt.pcolormesh(x + y, y, [[1, 2]])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [draw_contour, draw_hexbin, draw_lines, draw_polygon, draw_picture, draw_table, draw_in_3d, draw_curved_mesh],
+)
+def test_what_cannot_be_read_is_named_and_never_dropped(cell: Cell, draw: Any) -> None:
+    draw()
+    assert saved(cell) == []
+    assert unread(cell)[0]["artist"]
+    assert unread(cell)[0]["reason"]
+
+
+def test_sizes_of_markers_are_named_as_unread(cell: Cell) -> None:
+    plt.scatter([1, 2], [3, 4], s=[10, 20], label="bubbles")
+    assert saved(cell)[0]["y"] == [3.0, 4.0]
+    assert unread(cell) == [{"artist": "PathCollection 'bubbles'", "reason": "the sizes of the markers"}]
+
+
+def test_hidden_artists_are_not_shown_and_not_read(cell: Cell) -> None:
+    plt.plot([1, 2], label="seen")
+    plt.plot([3, 4], label="hidden", visible=False)
+    assert [series["label"] for series in saved(cell)] == ["seen"]
+
+
+def test_stems(cell: Cell) -> None:
+    plt.stem([1, 2], [3, 4], label="s")
+    assert saved(cell) == [{"type": "scatter", "label": "s", "x": [1.0, 2.0], "y": [3.0, 4.0]}]

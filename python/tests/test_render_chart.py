@@ -1,0 +1,101 @@
+"""`render_chart` beyond the corpus."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Cell
+
+import sluice
+
+LINE = {"type": "line", "xKey": "t", "series": [{"key": "v"}]}
+
+
+def emitted(cell: Cell) -> dict[str, Any]:
+    chart: dict[str, Any] = json.loads(cell.artifacts[-1][2])
+    return chart
+
+
+def refused(spec: Any, data: Any) -> str:
+    with pytest.raises(sluice.ChartError) as caught:
+        sluice.render_chart(spec, data)
+    return str(caught.value)
+
+
+def test_times_become_iso_text_and_the_axis_a_time_axis(cell: Cell) -> None:
+    times = pd.date_range("2024-01-01", periods=2, tz="UTC")
+    sluice.render_chart(LINE, pd.DataFrame({"t": times, "v": [1.5, np.nan]}), title="T")
+    kind, header, _ = cell.artifacts[0]
+    assert (kind, header) == ("chart", {"title": "T"})
+    assert emitted(cell) == {
+        "spec": {**LINE, "xAxis": {"type": "time"}},
+        "data": [{"t": "2024-01-01T00:00:00+00:00", "v": 1.5}, {"t": "2024-01-02T00:00:00+00:00", "v": None}],
+    }
+
+
+def test_the_index_is_a_column(cell: Cell) -> None:
+    frame = pd.DataFrame({"v": [1, 2]}, index=pd.period_range("2024-01", periods=2, freq="M", name="t"))
+    sluice.render_chart(LINE, frame)
+    assert emitted(cell)["data"][0] == {"t": "2024-01-01T00:00:00", "v": 1}
+    sluice.render_chart({**LINE, "xKey": "index"}, pd.DataFrame({"v": [1, 2]}, index=["a", "b"]))
+    assert emitted(cell)["data"][1] == {"index": "b", "v": 2}
+
+
+def test_only_named_columns_go_along_and_the_callers_spec_is_left_alone(cell: Cell) -> None:
+    spec = json.loads(json.dumps(LINE))
+    sluice.render_chart(spec, [{"t": dt.date(2024, 1, 1), "v": decimal.Decimal("1.5"), "secret": "x"}])
+    assert emitted(cell)["data"] == [{"t": "2024-01-01", "v": 1.5}]
+    assert spec == LINE
+
+
+def test_other_shapes_of_data(cell: Cell) -> None:
+    sluice.render_chart({**LINE, "xKey": "time", "series": [{"key": "value"}]}, [[1704067200000, 5]])
+    assert emitted(cell)["data"] == [{"time": "2024-01-01T00:00:00+00:00", "value": 5}]
+    sluice.render_chart(LINE, "t,v\na,1\nb,2")
+    assert len(emitted(cell)["data"]) == 2
+
+
+def test_errors_name_the_path_and_the_allowed_values(cell: Cell) -> None:
+    assert refused({**LINE, "type": "pie"}, [{"t": 1, "v": 1}]) == (
+        "the chart does not hold: type must be one of line, bar, area, scatter, composed, histogram, heatmap, "
+        "candlestick, got 'pie'"
+    )
+    assert "series[0].yAxis must be one of left, right, got 'top'" in refused(
+        {**LINE, "series": [{"key": "v", "yAxis": "top"}]}, [{"t": 1, "v": 1}]
+    )
+    assert "xAxis.type must be one of time, category, number" in refused({**LINE, "xAxis": {"type": "date"}}, [])
+    assert "series[0].key w is not in the data; the columns are t, v" in refused(
+        {**LINE, "series": [{"key": "w"}]}, [{"t": 1, "v": 1}]
+    )
+    assert "series[0].key v is null in every row" in refused(LINE, pd.DataFrame({"t": [1], "v": [np.nan]}))
+    assert "data[1].v must be a number or null, got 'x'" in refused(LINE, [{"t": 1, "v": 1}, {"t": 2, "v": "x"}])
+    assert "data[0].v must be a string, number or null, got dict" in refused(LINE, [{"t": 1, "v": {"a": 1}}])
+    assert cell.artifacts == []
+
+
+def test_at_most_5000_rows_and_how_to_aggregate(cell: Cell) -> None:
+    times = pd.date_range("2024-01-01", periods=5001, freq="h")
+    frame = pd.DataFrame({"t": times, "v": np.arange(5001)})
+    message = refused(LINE, frame)
+    assert "data has 5,001 rows, at most 5,000" in message
+    assert "df.resample(\"1D\", on='t').last()" in message
+    assert "df.groupby('t')" in refused(LINE, pd.DataFrame({"t": np.arange(5001), "v": 1}))
+    sluice.render_chart(LINE, frame.head(5000))
+    assert len(emitted(cell)["data"]) == 5000
+
+
+def test_over_the_limit_of_bytes() -> None:
+    Cell(artifact_bytes=50)
+    with pytest.raises(sluice.OutputLimitError) as caught:
+        sluice.render_chart(LINE, [{"t": "a" * 50, "v": 1}])
+    assert caught.value.name == "artifactBytes"
+
+
+def test_duplicate_columns(cell: Cell) -> None:
+    assert "the column 'v' more than once" in refused(LINE, pd.DataFrame([[1, 2, 3]], columns=["t", "v", "v"]))

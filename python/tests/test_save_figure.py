@@ -1,0 +1,241 @@
+"""What `save_figure` hands over, refuses and notes."""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import matplotlib
+import matplotlib.image
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from conftest import Cell
+from matplotlib.figure import Figure
+
+import sluice
+
+ALT = "A line that says something"
+
+
+def test_png_at_150_dpi_with_a_tight_box(cell: Cell) -> None:
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.plot([1, 2, 3])
+    expected = io.BytesIO()
+    figure.savefig(expected, dpi=150, bbox_inches="tight")
+    sluice.save_figure(ALT, title="T")
+    kind, header, body = cell.artifacts[0]
+    assert kind == "image"
+    assert body[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", body[16:24])
+    assert header == {"alt": ALT, "title": "T", "width": width, "height": height, "pngBytes": header["pngBytes"]}
+    ours = matplotlib.image.imread(io.BytesIO(cell.png()))
+    plain = matplotlib.image.imread(io.BytesIO(expected.getvalue()))
+    assert ours.shape == plain.shape
+    assert np.abs(ours - plain).max() == 0
+
+
+def test_the_figure_is_closed(cell: Cell) -> None:
+    plt.plot([1, 2])
+    sluice.save_figure(ALT)
+    assert plt.get_fignums() == []
+
+
+def test_the_current_figure_is_the_default(cell: Cell) -> None:
+    first, axes = plt.subplots()
+    axes.plot([1, 2], label="first")
+    plt.figure()
+    plt.plot([1, 2], label="second")
+    sluice.save_figure(ALT)
+    assert cell.series()[0]["label"] == "second"
+    sluice.save_figure(ALT, fig=first)
+    assert cell.series()[0]["label"] == "first"
+
+
+def test_axes_and_figures_without_pyplot_are_taken(cell: Cell) -> None:
+    _, axes = plt.subplots()
+    axes.plot([1, 2])
+    sluice.save_figure(ALT, fig=axes)
+    figure = Figure()
+    figure.add_subplot().plot([1, 2])
+    sluice.save_figure(ALT, fig=figure)
+    parts = plt.figure().subfigures(1, 2)
+    parts[0].add_subplot().plot([1, 2])
+    sluice.save_figure(ALT, fig=parts[0])
+    assert len(cell.artifacts) == 3
+
+
+def refused(fig: Any = None) -> str:
+    with pytest.raises(sluice.FigureError) as caught:
+        sluice.save_figure(ALT, fig=fig)
+    return str(caught.value)
+
+
+def test_no_figure(cell: Cell) -> None:
+    assert refused() == "there is no figure to save; plot something first, or pass fig="
+    assert "got list" in refused([1])
+
+
+def test_an_empty_figure_is_refused(cell: Cell) -> None:
+    plt.figure()
+    assert "the figure is empty" in refused()
+    plt.subplots(2, 2)
+    assert "the figure is empty" in refused()
+    plt.figure()
+    plt.plot([], [])
+    assert "the figure is empty" in refused()
+    plt.figure()
+    plt.plot([1, 2], [np.nan, np.nan])
+    assert "the figure is empty" in refused()
+    plt.figure()
+    plt.imshow([[np.nan, np.nan]])
+    assert "the figure is empty" in refused()
+    assert cell.artifacts == []
+
+
+def test_a_figure_of_words_is_not_empty(cell: Cell) -> None:
+    plt.figure().text(0.5, 0.5, "Nothing was sold in May")
+    sluice.save_figure(ALT)
+    assert len(cell.artifacts) == 1
+
+
+def test_a_figure_saved_twice_is_refused(cell: Cell) -> None:
+    figure, axes = plt.subplots()
+    axes.plot([1, 2])
+    sluice.save_figure(ALT)
+    assert refused(figure) == "this figure was saved before; make a new figure for each save_figure"
+    assert len(cell.artifacts) == 1
+
+
+def test_a_figure_that_was_refused_can_be_repaired(cell: Cell) -> None:
+    plt.plot([1, 2])
+    with pytest.raises(sluice.FigureError, match="alt must say"):
+        sluice.save_figure("plot.png")
+    sluice.save_figure(ALT)
+    assert len(cell.artifacts) == 1
+
+
+@pytest.mark.parametrize("alt", [None, 3, "", "chart", "figure.png", "123 456 789 0"])
+def test_alt_is_required_and_must_say_something(cell: Cell, alt: Any) -> None:
+    plt.plot([1, 2])
+    with pytest.raises(sluice.FigureError, match="alt must say what the picture shows, in at least 10 characters"):
+        sluice.save_figure(alt)
+    with pytest.raises(TypeError):
+        sluice.save_figure()  # type: ignore[call-arg]
+
+
+def test_over_50_megapixels_is_refused_before_it_is_drawn(cell: Cell) -> None:
+    plt.figure(figsize=(60, 40)).gca().plot([1, 2])
+    with pytest.raises(sluice.OutputLimitError) as caught:
+        sluice.save_figure(ALT)
+    assert (caught.value.name, caught.value.allowed, caught.value.seen) == ("artifactPixels", 50_000_000, 54_000_000)
+    plt.close("all")
+    _, axes = plt.subplots()
+    axes.plot([1, 2])
+    axes.annotate("far away", (0, 1), xytext=(2000, 2000), textcoords="axes fraction", annotation_clip=False)
+    with pytest.raises(sluice.OutputLimitError, match="over 50 megapixels"):
+        sluice.save_figure(ALT)
+
+
+def test_over_the_limit_of_bytes_is_refused() -> None:
+    Cell(artifact_bytes=5000)
+    plt.imshow(np.random.default_rng(0).random((200, 200)))
+    with pytest.raises(sluice.OutputLimitError) as caught:
+        sluice.save_figure(ALT)
+    assert (caught.value.name, caught.value.allowed) == ("artifactBytes", 5000)
+    assert caught.value.seen > 5000
+    plt.close("all")
+
+
+def test_figure_data_that_does_not_fit_is_named_as_unread() -> None:
+    cell = Cell(artifact_bytes=60_000)
+    plt.plot(np.random.default_rng(0).random(20_000), linewidth=0.1, label="long", color="white")
+    plt.plot([0, 1], [0, 1], label="short")
+    plt.axis("off")
+    sluice.save_figure(ALT)
+    assert [series["label"] for series in cell.series()] == ["short"]
+    assert cell.figure()["axes"][0]["unread"][0]["artist"] == "line 'long'"
+    assert "too large to send" in cell.figure()["axes"][0]["unread"][0]["reason"]
+    assert len(cell.artifacts[0][2]) <= 60_000
+
+
+def test_figures_left_unsaved_are_noted(cell: Cell) -> None:
+    plt.plot([1, 2])
+    plt.figure()
+    plt.plot([1, 2])
+    plt.figure()
+    assert cell.diagnostics == {"unsavedFigures": 2}
+    plt.figure(1)
+    sluice.save_figure(ALT)
+    assert cell.diagnostics == {"unsavedFigures": 1}
+
+
+def test_show_is_noted_and_harmless(cell: Cell) -> None:
+    figure, axes = plt.subplots()
+    axes.plot([1, 2])
+    plt.show()
+    figure.show()
+    sluice.save_figure(ALT)
+    assert cell.diagnostics == {"showCalls": 2}
+
+
+def test_savefig_without_save_figure_is_noted(cell: Cell) -> None:
+    plt.plot([1, 2])
+    plt.savefig(io.BytesIO())
+    sluice.save_figure(ALT)
+    assert cell.diagnostics == {}
+    plt.plot([1, 2])
+    plt.savefig(io.BytesIO())
+    plt.close("all")
+    assert cell.diagnostics == {"savefigCalls": 1}
+
+
+def test_glyphs_that_no_font_has_are_noted_with_their_text(cell: Cell) -> None:
+    plt.rcParams["font.family"] = ["DejaVu Sans"]
+    plt.plot([1, 2])
+    plt.title("Price of \U00012000 and a")
+    sluice.save_figure(ALT)
+    assert cell.diagnostics["missingGlyphs"] == [{"text": "Price of \U00012000 and a", "glyphs": ["\U00012000"]}]
+
+
+def test_overlapping_tick_labels_are_noted(cell: Cell) -> None:
+    names = [f"a rather long name {i}" for i in range(12)]
+    plt.bar(names, range(12))
+    sluice.save_figure(ALT)
+    noted = cell.diagnostics["overlappingLabels"][0]
+    assert (noted["axes"], noted["axis"]) == (0, "x")
+    assert noted["pairs"] >= 10
+    assert noted["example"] == names[:2]
+
+
+@pytest.mark.parametrize("rotation", [45, 60, 90, -45])
+def test_turned_tick_labels_do_not_overlap(cell: Cell, rotation: float) -> None:
+    plt.figure(figsize=(8, 4))
+    plt.bar([f"a rather long name {i}" for i in range(12)], range(12))
+    plt.xticks(rotation=rotation)
+    sluice.save_figure(ALT)
+    assert "overlappingLabels" not in cell.diagnostics
+
+
+def test_usual_tick_labels_do_not_overlap(cell: Cell) -> None:
+    plt.plot(np.arange(1000) * 12345)
+    sluice.save_figure(ALT)
+    assert cell.diagnostics == {}
+
+
+def test_more_than_20_legend_entries_are_noted(cell: Cell) -> None:
+    for entries in (20, 21):
+        for i in range(entries):
+            plt.plot([1, 2], [i, i], label=str(i))
+        plt.legend()
+        sluice.save_figure(ALT)
+    assert cell.diagnostics == {"largeLegend": [{"axes": 0, "entries": 21}]}
+
+
+def test_warnings_of_matplotlib_still_reach_the_user(cell: Cell) -> None:
+    figure, axes = plt.subplots(layout="constrained", figsize=(0.3, 0.3))
+    axes.plot([1, 2])
+    axes.set_title("a title that is far too long for it")
+    with pytest.warns(UserWarning, match="constrained_layout not applied"):
+        sluice.save_figure(ALT, fig=figure)

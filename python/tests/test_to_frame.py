@@ -1,0 +1,136 @@
+"""The shapes tools really return."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sluice import ShapeError, to_frame
+
+RECORDS = [{"day": "mon", "sold": 5}, {"day": "tue", "sold": 7}]
+EXPECTED = pd.DataFrame(RECORDS)
+
+SHAPES: dict[str, Any] = {
+    "a DataFrame": EXPECTED,
+    "a list of records": RECORDS,
+    "a tuple of records": tuple(RECORDS),
+    "a dict of columns": {"day": ["mon", "tue"], "sold": [5, 7]},
+    "a dict of arrays": {"day": np.array(["mon", "tue"]), "sold": np.array([5, 7])},
+    "columns and rows": {"columns": ["day", "sold"], "rows": [["mon", 5], ["tue", 7]]},
+    "columns and data": {"columns": ["day", "sold"], "data": [["mon", 5], ["tue", 7]]},
+    "columns with names, and records": {"columns": [{"name": "day"}, {"name": "sold"}], "rows": RECORDS},
+    "records under a nested key": {"status": "ok", "data": {"total": 2, "items": RECORDS}},
+    "JSON text": json.dumps(RECORDS),
+    "JSON text with records under a key": json.dumps({"result": RECORDS}),
+    "JSON lines": "\n".join(map(json.dumps, RECORDS)),
+    "CSV text": "day,sold\nmon,5\ntue,7\n",
+    "tab separated text": "day\tsold\nmon\t5\ntue\t7\n",
+    "bytes of CSV": b"day;sold\nmon;5\ntue;7\n",
+    "an MCP content block": {"type": "text", "text": json.dumps(RECORDS)},
+    "a list of MCP content blocks": [{"type": "text", "text": json.dumps(RECORDS)}],
+    "a block for each record": [{"type": "text", "text": json.dumps(record)} for record in RECORDS],
+    "an embedded resource": {"type": "resource", "resource": {"uri": "x:y", "text": "day,sold\nmon,5\ntue,7\n"}},
+    "an MCP tool result": {"content": [{"type": "text", "text": json.dumps(RECORDS)}], "isError": False},
+    "structured content": {"content": [{"type": "text", "text": "see there"}], "structuredContent": {"rows": RECORDS}},
+    "rows under their header": [["day", "sold"], ["mon", 5], ["tue", 7]],
+}
+
+
+@pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES.keys())
+def test_shape(value: Any) -> None:
+    frame = to_frame(value)
+    pd.testing.assert_frame_equal(frame, EXPECTED, check_dtype=False)
+    assert frame.attrs["to_frame"], "it says what it did"
+
+
+def test_series_and_arrow_tables() -> None:
+    assert to_frame(pd.Series([1, 2])).columns.tolist() == ["value"]
+    assert to_frame(pd.Series([1, 2], name="n", index=["a", "b"])).index.tolist() == ["a", "b"]
+    pa = pytest.importorskip("pyarrow")
+    pd.testing.assert_frame_equal(to_frame(pa.table({"day": ["mon", "tue"], "sold": [5, 7]})), EXPECTED)
+
+
+def test_a_dict_keyed_by_date() -> None:
+    frame = to_frame({"2024-01-02": 5, "2024-01-01": 7})
+    assert frame["date"].tolist() == [pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-01")]
+    assert frame["value"].tolist() == [5, 7]
+    nested = to_frame({"Meta": {"a": "b", "c": "d"}, "Daily": {"2024-01-01": {"open": "1"}, "2024-01-02": {"open": "2"}}})
+    assert nested.columns.tolist() == ["date", "open"]
+    assert "left out Meta" in nested.attrs["to_frame"][0]
+
+
+def test_pairs_of_time_and_value() -> None:
+    frame = to_frame({"prices": [[1704067200000, 1.5], [1704153600000, None]], "id": "btc"})
+    assert frame["time"].tolist() == [pd.Timestamp("2024-01-01", tz="UTC"), pd.Timestamp("2024-01-02", tz="UTC")]
+    assert frame["value"].isna().tolist() == [False, True]
+    several = to_frame({"prices": [[1704067200, 1.5]], "volumes": [[1704067200, 9]]})
+    assert several.columns.tolist() == ["time", "prices", "volumes"]
+    candles = to_frame([["2024-01-01", 1, 3, 0, 2]])
+    assert candles.columns.tolist() == ["time", "value_1", "value_2", "value_3", "value_4"]
+
+
+def test_it_says_which_key_it_took_and_which_it_left() -> None:
+    assert to_frame({"status": "ok", "page": 1, "items": RECORDS}).attrs["to_frame"] == [
+        "took the table under 'items', left out status, page",
+        "took a list of 2 records",
+    ]
+
+
+def test_numbers_in_csv_are_exact() -> None:
+    assert to_frame("a,b\n0.1,1e-300\n123456789.123456789,5e-324")["a"].tolist() == [0.1, 123456789.123456789]
+
+
+def test_no_rows_but_columns() -> None:
+    assert to_frame({"columns": ["a"], "rows": []}).shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        ("hello, world", "text of 12 characters 'hello, world'"),
+        ("Prices rose.\nThen they fell.", "text of"),
+        ([], "list of 0 (empty)"),
+        ({}, "dict of 0 keys"),
+        (None, "NoneType"),
+        (3.5, "float"),
+        ([1, "a", {}], "list of 3 (dict, int, str"),
+        ([["a", "b"], ["c", "d"]], "list of 2 (list"),
+        ([[1, 2], [3]], "list of 2 (list"),
+        ({"a": {"b": {"c": 1}}}, "dict of 1 keys {'a': dict of 1 keys"),
+    ],
+)
+def test_when_it_cannot_tell_it_says_what_it_saw_and_what_it_knows(value: Any, seen: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        to_frame(value)
+    assert seen in str(caught.value)
+    assert "a list of records" in str(caught.value)
+    assert "CSV text" in str(caught.value)
+
+
+def test_two_tables_are_for_the_caller_to_choose_from() -> None:
+    with pytest.raises(ShapeError, match=r"2 tables in this value; pass one of value\['bids'\], value\['asks'\]"):
+        to_frame({"bids": RECORDS, "asks": RECORDS})
+
+
+def test_columns_of_different_length() -> None:
+    with pytest.raises(ShapeError, match=r"not equally long: \{'a': 2, 'b': 1\}"):
+        to_frame({"a": [1, 2], "b": [1]})
+    with pytest.raises(ShapeError, match="2 columns, but the rows under 'rows' have"):
+        to_frame({"columns": ["a", "b"], "rows": [[1]]})
+
+
+def test_the_error_of_a_tool_is_no_data() -> None:
+    with pytest.raises(ShapeError, match="a tool's error, not data: rate limit exceeded"):
+        to_frame({"content": [{"type": "text", "text": "rate limit exceeded"}], "isError": True})
+
+
+def test_the_callers_frame_is_left_alone() -> None:
+    frame = pd.DataFrame({"a": [1]})
+    taken = to_frame(frame)
+    taken["b"] = 1
+    assert frame.columns.tolist() == ["a"]
+    assert frame.attrs == {}
