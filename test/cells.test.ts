@@ -28,6 +28,13 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(await value("[kept, twice(4), collections.Counter('aab')['a'], open('kept.txt').read()]")).toEqual([{ a: 1 }, 8, 2, "kept"]);
   });
 
+  test("files and figures that a cell left open can be used by the next one", async () => {
+    await value("log = open('log.txt', 'w+')\nlog.write('one ')\nfig, ax = plt.subplots()\nax.plot([1, 2], label='kept')\nfig.canvas.draw()");
+    expect(await value("log.write('two')\nlog.seek(0)\nlog.read()")).toBe("one two");
+    const drawn = await run("ax.set_title('A title drawn later')\nsave_figure(alt='A line drawn over two cells', fig=fig)");
+    expect(drawn).toMatchObject({ status: "ok", stderr: "", artifacts: [{ kind: "image" }] });
+  });
+
   test.each([
     ["raises", "kept['a'] = 99\nnew = 1\n1 / 0", "python_error"],
     ["exits", "kept['a'] = 99\nimport sys\nsys.exit(3)", "python_error"],

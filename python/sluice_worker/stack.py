@@ -41,7 +41,6 @@ def import_stack() -> None:
 
     sluice._cell.install()
     warm()
-    _forget_fonts()
     random.seed(SEED)
     numpy.random.seed(SEED)
     gc.collect()
@@ -64,10 +63,11 @@ def warm() -> None:
         axes.legend()
         figure.savefig(io.BytesIO(), format="png", dpi=150, bbox_inches="tight")
         plt.close(figure)
+    _forget_fonts()
 
 
 def _forget_fonts() -> None:
-    """matplotlib keeps font files open; a process that serves cells closes every descriptor that is not its own, under its feet."""
+    """matplotlib keeps font files open; no descriptor but the channel may be open when user code starts."""
     from matplotlib import font_manager
 
     getattr(font_manager, "_get_font").cache_clear()  # noqa: B009

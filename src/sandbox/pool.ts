@@ -48,7 +48,9 @@ export function createSandboxPool({ driver, snapshot, limits, size, gate }: Pool
 
   async function take({ limits: wanted = limits, signal }: Parameters<SandboxPool["take"]>[0]): Promise<TakenLease> {
     signal?.throwIfAborted();
-    const warm = sameLimits(wanted, limits) ? waiting.shift() : undefined;
+    const same = sameLimits(wanted, limits);
+    if (same && waiting.length === 0 && filling !== null && gate.taken >= gate.places) await filling; // the last place is being made warm
+    const warm = same ? waiting.shift() : undefined;
     if (warm !== undefined) {
       refill();
       return { lease: warm, start: "pool" };

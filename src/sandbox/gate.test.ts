@@ -1,0 +1,41 @@
+import { describe, expect, test } from "vitest";
+import { createGate } from "./gate.ts";
+
+describe("the gate", () => {
+  test("lets in as many as it has places, and the next in line when one leaves", async () => {
+    const gate = createGate({ places: 2, deadlineMs: 10_000 });
+    const first = await gate.enter();
+    await gate.enter();
+    const order: string[] = [];
+    const third = gate.enter().then((leave) => (order.push("third"), leave));
+    const fourth = gate.enter().then((leave) => (order.push("fourth"), leave));
+    expect([gate.taken, gate.waiting, gate.tryEnter()]).toEqual([2, 2, null]);
+    first();
+    first(); // giving back twice frees one place
+    (await third)();
+    await fourth;
+    expect([order, gate.taken, gate.waiting]).toEqual([["third", "fourth"], 2, 0]);
+  });
+
+  test("ends the wait at its deadline with the number of places", async () => {
+    const gate = createGate({ places: 1, deadlineMs: 20 });
+    await gate.enter();
+    await expect(gate.enter()).rejects.toMatchObject({
+      code: "SANDBOX_QUEUE_TIMEOUT",
+      message: "No sandbox became free within 0.02 s: all 1 are in use.",
+      details: { maxSandboxes: 1 },
+    });
+    expect(gate.waiting).toBe(0);
+  });
+
+  test("an aborted wait leaves the line", async () => {
+    const gate = createGate({ places: 1, deadlineMs: 10_000 });
+    const leave = await gate.enter();
+    const stop = new AbortController();
+    const waiting = gate.enter(stop.signal);
+    stop.abort(new Error("no longer"));
+    await expect(waiting).rejects.toThrow("no longer");
+    leave();
+    expect([gate.taken, gate.waiting]).toEqual([0, 0]);
+  });
+});

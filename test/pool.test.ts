@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Runtime } from "../src/create-runtime.ts";
+import { withLimits } from "../src/sandbox/limits.ts";
+import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
+
+describe.each(testedDrivers)("the warm pool on %s", (driver) => {
+  let runtime: Runtime;
+  beforeAll(async () => {
+    runtime = openTestRuntime(driver, { poolSize: 1, maxSandboxes: 3, queueDeadlineMs: 300 });
+    await (await runtime.pool()).filled();
+  }, 180_000);
+  afterAll(async () => await runtime.close(), 60_000);
+
+  test("gives a warm sandbox to a first call, and refills behind it", async () => {
+    const pool = await runtime.pool();
+    expect(pool.warm).toBe(1);
+    await using session = await runtime.openSession();
+    expect((await session.run({ code: "1" })).sandbox.start).toBe("pool");
+    await pool.filled();
+    expect(pool.warm).toBe(1);
+  });
+
+  test("sandboxes are bounded all together, and who waits too long is told the number", async () => {
+    const pool = await runtime.pool();
+    await pool.filled();
+    const taken = [];
+    for (let count = 0; count < 3; count += 1) {
+      taken.push(await pool.take({}));
+      await pool.filled(); // a warm sandbox counts as well
+    }
+    expect(runtime.gate.taken).toBe(3);
+    await expect(pool.take({})).rejects.toMatchObject({ code: "SANDBOX_QUEUE_TIMEOUT", details: { maxSandboxes: 3 } });
+    await Promise.all(taken.map(({ lease }) => lease.close()));
+  });
+
+  test("other limits are never served from the pool", async () => {
+    await (await runtime.pool()).filled();
+    await using session = await runtime.openSession({ limits: withLimits({ memoryBytes: 700 * 1024 * 1024 }) });
+    const outcome = await session.run({ code: "2" });
+    expect([outcome.status, outcome.sandbox.start]).toEqual(["ok", driver === "gvisor" ? "restored" : "forked"]);
+  });
+
+  test("a lease that is over its time is given up, and the next cell says what became of the variables", async () => {
+    await using session = await runtime.openSession({ limits: withLimits({ leaseTimeoutMs: 400 }) });
+    const first = await session.run({ code: "kept = 4" });
+    await new Promise((resolve) => setTimeout(resolve, 450));
+    const next = await session.run({ code: "globals().get('kept')" });
+    expect(next.sandbox.id).not.toBe(first.sandbox.id);
+    expect(next).toMatchObject({ resultJson: "4", diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } } });
+  });
+});
+
+test("asking for a driver that cannot be used is an error that says why, and nothing weaker is run", async () => {
+  await using runtime = openTestRuntime("gvisor-rootless", {});
+  const driver = (await runtime.drivers()).find((one) => one.name === "gvisor-rootless")!;
+  const preflight = await driver.preflight();
+  if (preflight.usable) expect((await runtime.driver()).name).toBe("gvisor-rootless");
+  else await expect(runtime.driver()).rejects.toMatchObject({ code: "NO_SANDBOX", message: expect.stringContaining(preflight.reason) });
+});

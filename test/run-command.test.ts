@@ -1,0 +1,113 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseProbe } from "../src/interpreter/probe.ts";
+
+const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
+
+/** `sluice run` as a user calls it: the real command in a shell whose Node.js is not ours, on the default driver. */
+describe("sluice run", () => {
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(path.join(tmpdir(), "sluice-run-"));
+    writeFileSync(path.join(directory, "rows.json"), '[{"n": 12345678901234567890}, {"n": 2}]');
+    writeFileSync(path.join(directory, "table.csv"), "a,b\n1,x\n2,y\n");
+    writeFileSync(path.join(directory, "table.tsv"), "a\tb\n3\tx\n");
+    writeFileSync(path.join(directory, "note.txt"), "hello");
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  function run(args: string[], stdin = ""): { status: number | null; stdout: string; stderr: string } {
+    return spawnSync(sluice, ["run", ...args], { cwd: directory, input: stdin, encoding: "utf8", maxBuffer: 2 ** 28 });
+  }
+
+  test("binds inputs by their kind, and prints exactly one JSON document with --json", () => {
+    const code = "print('noise')\nset_result({'n': rows[0]['n'], 'sum': int(table['a'].sum()), 'tsv': tab['a'].tolist(), 'text': note})";
+    const files = ["--input", "rows=rows.json", "--input", "table=table.csv", "--input", "tab=table.tsv", "--input", "note=note.txt"];
+    const { status, stdout, stderr } = run(["-", "--json", ...files], code);
+    expect(status).toBe(0);
+    expect(stdout).toContain('"n": 12345678901234567890');
+    const document = JSON.parse(stdout) as Record<string, unknown>;
+    expect(document).toMatchObject({ schemaVersion: 1, status: "ok", result: { sum: 3, tsv: [3], text: "hello" }, stdout: "noise\n", stderr: "", artifacts: [] });
+    expect(Object.keys(document).sort()).toEqual(["artifacts", "diagnostics", "result", "sandbox", "schemaVersion", "status", "stderr", "stdout", "timing", "usage"]);
+    const probes = stderr.split("\n").map(parseProbe).filter((probe) => probe !== null);
+    expect(probes.map((probe) => probe.fields["event"])).toEqual(["python_call_start", "python_call_success"]);
+    expect(probes[0]!.fields).toMatchObject({ inputAliasCount: 4, codeBytes: code.length, turnId: expect.any(String), sandboxId: expect.any(String) });
+    expect(probes[1]!.fields).toMatchObject({ stdoutChars: 6, artifactCount: 0, start: expect.stringMatching(/restored|forked|cold/) });
+  });
+
+  test("parquet goes in and a figure comes out as a file that its document names", () => {
+    const make = run(["-", "--json", "--quiet"], "import base64\npd.DataFrame({'x': [1.5, 2.5]}).to_parquet('t.parquet')\nbase64.b64encode(open('t.parquet', 'rb').read()).decode()");
+    writeFileSync(path.join(directory, "t.parquet"), Buffer.from((JSON.parse(make.stdout) as { result: string }).result, "base64"));
+    const code = "plt.plot(t['x'])\nsave_figure(alt='Two points that rise', title='Rise')\nt['x'].sum()";
+    const { status, stdout, stderr } = run(["-", "--json", "--quiet", "--expect", "image", "--input", "t=t.parquet"], code);
+    expect([status, stderr]).toEqual([0, ""]);
+    const { result, artifacts } = JSON.parse(stdout) as { result: number; artifacts: { url: string; alt: string; bytes: number; width: number }[] };
+    expect(result).toBe(4);
+    expect(artifacts).toHaveLength(1);
+    const png = readFileSync(fileURLToPath(artifacts[0]!.url));
+    expect(png.length).toBe(artifacts[0]!.bytes);
+    expect(png.readUInt32BE(16)).toBe(artifacts[0]!.width);
+  });
+
+  test("shows a person live output, a table, where the picture is and one line of timing", () => {
+    const { status, stdout, stderr } = run([path.resolve(import.meta.dirname, "../examples/cells/first-figure.py"), "--quiet"]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^731 readings, .*\nday +mean +min +max\n─+/);
+    expect(stdout).toMatch(/image: sluice-out\/image-1-[0-9a-f]{8}\.png/);
+    expect(stderr).toMatch(/^ran .*, start .*, cpu .*, peak \d+ MB, \w+ \S+\n$/);
+  });
+
+  test("exits 1 for a failed cell, with the cell's own traceback", () => {
+    const { status, stdout } = run(["-", "--quiet"], "x = {}\nx['missing']");
+    expect(status).toBe(1);
+    expect(stdout).toBe("failed: python_error\nTraceback (most recent call last):\n  File \"<cell 1>\", line 2, in <module>\n    x['missing']\n    ~^^^^^^^^^^^\nKeyError: 'missing'\n");
+    const late = run(["-", "--json", "--quiet", "--timeout-s", "0.5"], "while True: pass");
+    expect(late.status).toBe(1);
+    expect(JSON.parse(late.stdout)).toMatchObject({ status: "timeout", result: null, error: { limit: { name: "cellTimeoutMs", allowed: 500 } } });
+  });
+
+  test.each([
+    [[], "one script is needed"],
+    [["a.py", "b.py"], "one script is needed, 2 were given"],
+    [["none.py"], "there is no such file"],
+    [["-", "--input", "x"], "is not ALIAS=FILE"],
+    [["-", "--input", "1x=rows.json"], "an alias is a Python name"],
+    [["-", "--input", "x=rows.xml"], "known are .json, .csv, .tsv, .parquet, .txt"],
+    [["-", "--expect", "video"], "neither image nor chart"],
+    [["-", "--driver", "docker"], "is none of"],
+    [["-", "--timeout-s=-1"], "positive number"],
+    [["-", "--no-such-flag"], "no-such-flag"],
+  ])("exits 2 for %j and says what is wrong", (args, message) => {
+    const { status, stdout, stderr } = run(args);
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  test("exits 3 when no sandbox can be had, and says what to do", () => {
+    const empty = mkdtempSync(path.join(tmpdir(), "sluice-empty-"));
+    const { status, stderr } = spawnSync(sluice, ["run", "-"], { input: "1", encoding: "utf8", env: { ...process.env, SLUICE_CACHE: empty } });
+    rmSync(empty, { recursive: true });
+    expect(status).toBe(3);
+    expect(stderr).toContain("npm run setup");
+  });
+});
+
+describe("sluice doctor", () => {
+  test("names a usable default, what was seen enforced, and the snapshot", () => {
+    const { status, stdout } = spawnSync(sluice, ["doctor", "--json"], { encoding: "utf8" });
+    expect(status).toBe(0);
+    const found = JSON.parse(stdout) as { default: string; drivers: { name: string; usable: boolean; checks: { name: string; ok: boolean }[] }[]; snapshot: { id: string } };
+    for (const name of ["gvisor", "bubblewrap"]) {
+      const driver = found.drivers.find((one) => one.name === name)!;
+      expect(driver, name).toMatchObject({ usable: true });
+      expect(driver.checks.map((check) => check.name).sort()).toEqual(["capabilities", "dns", "file system", "memory", "network", "processes", "syscalls"]);
+      expect(driver.checks.every((check) => check.ok)).toBe(true);
+    }
+    expect(found.default).toBe("gvisor");
+    expect(found.snapshot.id).toMatch(/^[0-9a-f]{32}$/);
+  });
+});
