@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createEnvelope, envelopeSchema, parseEnvelope, serializeEnvelope } from "./envelope.ts";
+import { envelopeTable, lookUpCode, type EnvelopeCode } from "./envelope-table.ts";
+
+const codes = Object.values(envelopeTable)
+  .flatMap(({ codes }) => Object.keys(codes))
+  .filter((code) => code !== "UPSTREAM_HTTP_STATUS") as EnvelopeCode[];
+
+describe("envelope", () => {
+  it("has the nine keys of version 1, in their order", () => {
+    expect(
+      createEnvelope({
+        code: "TOOL_NOT_FOUND",
+        tool: "get_prize",
+        summary: "There is no tool get_prize.",
+        hints: ["Did you mean get_price?"],
+      }),
+    ).toEqual({
+      error_kind: "tool_not_found",
+      tool: "get_prize",
+      summary: "There is no tool get_prize.",
+      details: [],
+      hints: ["Did you mean get_price?"],
+      examples: [],
+      error_code: "TOOL_NOT_FOUND",
+      retryable: false,
+      _envelope_version: 1,
+    });
+  });
+
+  it("takes kind and retryable from the table, and a backend's word over it", () => {
+    expect(lookUpCode("SANDBOX_LOST")).toEqual({ kind: "sandbox_runtime", retryable: true });
+    expect(lookUpCode("UPSTREAM_HTTP_404")).toEqual({ kind: "upstream_http", retryable: false });
+    expect(lookUpCode("UPSTREAM_HTTP_503")).toEqual({ kind: "upstream_http", retryable: true });
+    expect(lookUpCode("UPSTREAM_HTTP_429")).toEqual({ kind: "rate_limited", retryable: true });
+    expect(createEnvelope({ code: "UPSTREAM_HTTP_503", tool: "t", summary: "s", retryable: false }).retryable).toBe(false);
+  });
+
+  it.each(codes)("makes a valid envelope of %s", (code) => {
+    const envelope = createEnvelope({ code, tool: "t", summary: "s", meta: { retry_after_seconds: 3 } });
+    expect(parseEnvelope(serializeEnvelope(envelope))).toEqual(envelope);
+  });
+
+  it("has each code under one kind only", () => {
+    expect(codes.length).toBe(new Set(codes).size);
+  });
+
+  it("is refused with a code of another kind, the placeholder, a key too many, or another version", () => {
+    const envelope = createEnvelope({ code: "PYTHON_ERROR", tool: "t", summary: "s" });
+    expect(parseEnvelope({ ...envelope, error_kind: "auth_error" })).toBeNull();
+    expect(parseEnvelope({ ...envelope, error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_STATUS" })).toBeNull();
+    expect(parseEnvelope({ ...envelope, error_code: "toString" })).toBeNull();
+    expect(parseEnvelope({ ...envelope, repair: {} })).toBeNull();
+    expect(parseEnvelope({ ...envelope, _envelope_version: 2 })).toBeNull();
+    expect(parseEnvelope("not json")).toBeNull();
+  });
+
+  it("is written as compact ASCII", () => {
+    const text = serializeEnvelope(createEnvelope({ code: "PYTHON_ERROR", tool: "t", summary: "naïve – 😀" }));
+    expect(text).toContain(String.raw`"summary":"na\u00efve \u2013 \ud83d\ude00"`);
+    expect(parseEnvelope(text)?.summary).toBe("naïve – 😀");
+  });
+
+  it("keeps every text within its budget, and both ends of a traceback", () => {
+    const traceback = `Traceback\n${"x\n".repeat(10_000)}KeyError: 'close'`;
+    const details = Array.from({ length: 100 }, () => ({
+      path: "p".repeat(5_000),
+      issue: "i".repeat(5_000),
+      received_type: "string",
+      traceback,
+    }));
+    const envelope = createEnvelope({
+      code: "PYTHON_ERROR",
+      tool: "t",
+      summary: "s".repeat(9_000),
+      details,
+      hints: Array.from({ length: 50 }, (_, i) => `${i}`),
+    });
+    expect(envelope.summary).toHaveLength(2_000);
+    expect(envelope.details).toHaveLength(40);
+    expect(envelope.details[0]?.issue).toHaveLength(1_000);
+    expect(envelope.details[0]?.traceback).toMatch(/^Traceback[\s\S]{4,4100}KeyError: 'close'$/);
+    expect(envelope.hints).toHaveLength(12);
+  });
+
+  it("is valid and survives its own text, whatever the words in it", () => {
+    const words = fc.string({ unit: "binary", minLength: 1 });
+    fc.assert(
+      fc.property(fc.constantFrom(...codes), words, words, words, (code, tool, summary, issue) => {
+        const envelope = createEnvelope({ code, tool, summary, details: [{ path: tool, issue, received_type: "string" }], hints: [issue] });
+        expect(envelopeSchema.parse(JSON.parse(serializeEnvelope(envelope)))).toEqual(envelope);
+      }),
+    );
+  });
+});
