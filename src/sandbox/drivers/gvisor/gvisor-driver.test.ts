@@ -336,6 +336,42 @@ describe("the memory image", { timeout: 120_000 }, () => {
   });
 });
 
+describe("without root and cgroups", { timeout: 60_000 }, () => {
+  function createRootless(): SandboxDriver {
+    const cgroups = { available: false, reason: "The test wants none." } as const;
+    const rootless = createGvisorDriver({
+      cacheDirectory: makeCache(),
+      runscPath: runsc.path,
+      runDirectory: { ...runDirectory, cgroups },
+      rootless: true,
+    });
+    onTestFinished(() => rootless[Symbol.asyncDispose]());
+    return rootless;
+  }
+
+  test("a sandbox is restored, measured, and gone when closed", async () => {
+    const rootless = createRootless();
+    const lease = await open({}, rootless, light);
+    expect([lease.driver, lease.start]).toEqual(["gvisor-rootless", "restored"]);
+    expect((await run(lease, "held = bytearray(100 << 20); set_result(len(held))"))?.result).toBe(String(100 << 20));
+    expect((await lease.usage()).peakMemoryBytes).toBeGreaterThan(20 * MB);
+    expect((await lease.usage()).cpuMs).toBeGreaterThan(0);
+    await lease.close();
+    expect(await lease.died).toMatchObject({ cause: "closed" });
+    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+  });
+
+  test.each([
+    ["what it holds", "held = []\nwhile True: held.append(b'x' * (1 << 20))"],
+    ["files in memory", "with open('/tmp/x', 'wb') as f:\n    for _ in range(500): f.write(bytes(1 << 20))\nimport time; time.sleep(30)"],
+  ])("a sandbox over its memory limit by %s is killed and told so", async (_, code) => {
+    const lease = await open({ memoryBytes: 200 * MB }, createRootless(), light);
+    expect(await run(lease, code)).toBeNull();
+    expect(await lease.died).toMatchObject({ cause: "out_of_memory" });
+    expect((await lease.usage()).memoryKills).toBe(1);
+  });
+});
+
 describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
   test.each(["while it makes an image", "with open sandboxes"])("%s, nothing is left after 5 s", async (moment) => {
     const cache = moment === "with open sandboxes" ? realCache : makeCache();

@@ -67,6 +67,7 @@ export function createGvisorLease({ driver, start, limits, directory, cgroup, pr
   }
 
   async function close(): Promise<void> {
+    lastUsage = await meter.usage().catch(() => lastUsage); // the last there will be
     await process.kill();
     await died;
   }

@@ -1,6 +1,9 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import type { Cgroups } from "../../cgroup/find-cgroups.ts";
 import type { Preflight } from "../../contract.ts";
 import { describeAge, type Runsc } from "./find-runsc.ts";
+import { userNamespaceCommand } from "./runsc-flags.ts";
 
 export const runscMissing = {
   reason: "runsc, the program of gVisor, was not found.",
@@ -33,6 +36,13 @@ export async function preflightGvisor({ locateRunsc, rootless, cgroups, coldReas
       fix: "Run as root, or ask for the driver gvisor-rootless.",
     };
   }
+  if (rootless && !(await canMakeUserNamespace())) {
+    return {
+      usable: false,
+      reason: "This user may not make a user namespace, which gvisor-rootless needs.",
+      fix: "Run as root and use the gvisor driver, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0).",
+    };
+  }
   let runsc: Runsc | null;
   try {
     runsc = await locateRunsc();
@@ -49,6 +59,15 @@ export async function preflightGvisor({ locateRunsc, rootless, cgroups, coldReas
     version: `runsc ${runsc.version} (${describeAge(runsc)})`,
     notes: toNotes({ runsc, rootless, cgroups, coldReason: coldReason() }),
   };
+}
+
+/** A few milliseconds, and surer than to read the several settings that may forbid it. */
+async function canMakeUserNamespace(): Promise<boolean> {
+  const [program, ...words] = [...userNamespaceCommand, "/bin/true"];
+  return promisify(execFile)(program, words, { timeout: 5_000, env: {} }).then(
+    () => true,
+    () => false,
+  );
 }
 
 function toNotes({

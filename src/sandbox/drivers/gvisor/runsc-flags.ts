@@ -26,8 +26,8 @@ export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
  */
 export function toRunscPrefix({ rootless }: { rootless: boolean }): string[] {
   const setpriv = "/usr/bin/setpriv";
-  return [
-    ...(rootless ? ["/usr/bin/unshare", "--user", "--map-root-user"] : []),
-    ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : []),
-  ];
+  return [...(rootless ? userNamespaceCommand : []), ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : [])];
 }
+
+/** Runs what follows it as root of a user namespace that holds the present user only. */
+export const userNamespaceCommand: readonly string[] = ["/usr/bin/unshare", "--user", "--map-root-user"];
