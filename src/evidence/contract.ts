@@ -1,0 +1,144 @@
+/**
+ * Evidence: every output of a tool, whole, under a name that Python can use. It belongs to one conversation of one tenant; nothing in it changes
+ * and nothing leaves it while the conversation lives. A model reads previews, Python reads the bytes.
+ *
+ * One call gives one alias (`get_price_1`), whatever it was made of:
+ * - The structured part of an MCP result comes first. Text that says the same again is not kept twice; where it carries the digits that a parsed
+ *   value lost, its text is what is kept.
+ * - Without one, JSON text is kept exactly as sent. Several texts that are all JSON become one JSON array of them, each as sent.
+ * - Else text. Several plain texts become one JSON array of strings.
+ * What else the result holds gets an alias of its own, named after the first: `get_price_1_text` (words beside data), `get_price_1_image`,
+ * `get_price_1_audio`, `get_price_1_resource` (each one, the second with `_2`), `get_price_1_links`, `get_price_1_other` (parts of a kind we do not know, as JSON).
+ */
+export interface EvidenceStore {
+  readonly tenant: string;
+  readonly conversationId: string;
+  /** What is kept in all. Equal outputs are kept once. */
+  readonly totalBytes: number;
+  /** Every output of the conversation by alias, oldest first. A live view. */
+  readonly toolOutputsByAlias: ReadonlyMap<string, EvidenceItem>;
+  /** Keeps one output of a tool, all parts or none. Throws EVIDENCE_FULL when it does not fit. */
+  add(output: ToolOutput): EvidenceItem;
+  /** Keeps the result of a cell, as the JSON text that the worker sent, as `result_1`. */
+  addResult(result: CellResult): EvidenceItem;
+  /** Keeps data that was given a name: a file, or what `store_data` was told. The name itself is the alias where it can be one. */
+  addData(data: NamedData): EvidenceItem;
+  get(alias: string): EvidenceItem | null;
+  aliases(): string[];
+  /** What a model reads of one output. Throws UNKNOWN_ALIAS. */
+  preview(alias: string, options?: PreviewOptions): Preview;
+  /** What a model reads in one step, oldest first. When it is too much, the oldest are cut down first: rows go before the schema, aliases stay. */
+  previewStep(aliases: readonly string[], options?: StepPreviewOptions): Preview[];
+}
+
+/** How the bytes become a Python value. These are the sandbox's names of input formats. */
+export type EvidenceFormat = "json" | "jsonl" | "csv" | "tsv" | "parquet" | "xlsx" | "text" | "bytes";
+
+export interface EvidenceItem {
+  readonly alias: string;
+  readonly tenant: string;
+  readonly source: "tool" | "result" | "data";
+  /** The tool's full name; of a result the tool that ran the cell; of data the name it was given. */
+  readonly tool: string;
+  readonly arguments: unknown;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly format: EvidenceFormat;
+  readonly mimeType?: string;
+  readonly shape: EvidenceShape;
+  /** There when the bytes may not be what the tool meant, because only a parsed value reached us. */
+  readonly precisionLoss?: PrecisionLoss;
+  /** The tool said that this output is an error. */
+  readonly isError?: true;
+  /** Aliases of the other parts of the same output. */
+  readonly attachments: readonly string[];
+  /** The alias of the output that this one is a part of. */
+  readonly partOf?: string;
+  /** The whole, byte for byte. Do not write to it. */
+  read(): Uint8Array;
+}
+
+export interface ToolOutput {
+  readonly tool: string;
+  readonly arguments?: unknown;
+  /** An MCP result, text, bytes, or any value that has a JSON form. */
+  readonly output: unknown;
+  /** Says what `output` is when it should not be told from its looks. */
+  readonly as?: "mcp" | "value";
+  /** The text of `structuredContent`, from a transport that still has it: kept instead of the parsed value. */
+  readonly structuredJson?: string;
+}
+
+export interface CellResult {
+  readonly json: string;
+  /** The tool that ran the cell. */
+  readonly from: string;
+  readonly arguments?: unknown;
+}
+
+export interface NamedData {
+  readonly name: string;
+  readonly format: EvidenceFormat;
+  readonly bytes: Uint8Array;
+  readonly mimeType?: string;
+}
+
+export interface EvidenceShape {
+  /** `records`: rows are objects. `array`: rows are anything else. `map`: many like values by key. `table`: csv or tsv. */
+  readonly kind: "records" | "array" | "map" | "table" | "object" | "scalar" | "text" | "bytes";
+  /** Exact. Null where there are no rows, or where counting them takes Python. */
+  readonly rows: number | null;
+  /** Names of columns, in the order in which they came up. Complete unless `columnsFromSample`. */
+  readonly columns: readonly string[];
+  readonly columnsFromSample: boolean;
+  /** Keys from the root of the value to its rows. */
+  readonly path: readonly string[];
+  /** Of text. */
+  readonly lines?: number;
+  readonly characters?: number;
+}
+
+/** Counts of what a parsed value cannot vouch for. Decimals that were rounded before they reached us cannot be told and are not counted. */
+export interface PrecisionLoss {
+  readonly integersPast2To53: number;
+  readonly nonFinite: number;
+  /** Values without a JSON form: functions, maps, text with halves of characters. */
+  readonly unrepresentable: number;
+}
+
+export interface PreviewOptions {
+  /** 4096 unless told, at least 256. */
+  readonly maxBytes?: number;
+}
+
+export interface StepPreviewOptions {
+  /** Of all together: 24576 unless told. */
+  readonly maxBytes?: number;
+  readonly maxBytesPerOutput?: number;
+}
+
+export interface Preview {
+  readonly alias: string;
+  /** Valid JSON, always. Send it as text: parsing it would round integers past 2^53 that are exact here. */
+  readonly json: string;
+  readonly bytes: number;
+  /** How much of the output it shows. */
+  readonly detail: PreviewDetail;
+}
+
+export type PreviewDetail = "whole" | "rows" | "schema" | "counts" | "alias";
+
+export interface EvidenceBudget {
+  readonly totalBytes: number;
+  readonly previewBytes: number;
+  readonly stepBytes: number;
+}
+
+/** Where the bytes are: in memory, or later on a disk. Content-addressed, so that equal outputs are kept once. */
+export interface EvidenceBytes {
+  has(sha256: string): boolean;
+  put(sha256: string, bytes: Uint8Array): void;
+  get(sha256: string): Uint8Array;
+}

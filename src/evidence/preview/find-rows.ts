@@ -1,0 +1,83 @@
+import { isObject } from "../mcp-result.ts";
+import { ExactNumber } from "../exact-number.ts";
+
+export interface FoundRows {
+  readonly kind: "records" | "array" | "map";
+  readonly path: readonly string[];
+  /** The array itself; of a map, its object. */
+  readonly holder: object;
+  readonly count: number;
+  /** One row, by its number. */
+  row(index: number): unknown;
+}
+
+const MAX_DEPTH = 3;
+const MAX_KEYS = 200;
+/** An object with more keys than this, all with like values, is read as rows by key. */
+const MAP_KEYS = 64;
+/** A list of plain values inside an object counts as its rows only from this length on: shorter ones are tags. */
+const PLAIN_ROWS = 10;
+
+/** Where the rows of a value are: itself, or the longest list of records in the objects around it, or else the longest list of plain values. */
+export function findRows(root: unknown): FoundRows | null {
+  const own = asRows(root, []);
+  if (own !== null) return own;
+  const candidates: FoundRows[] = [];
+  collect(root, [], candidates);
+  const isStructured = ({ count, row }: FoundRows): boolean => count > 0 && typeof row(0) === "object" && row(0) !== null;
+  return (
+    longest(candidates.filter(isStructured)) ?? longest(candidates.filter(({ count }) => count >= PLAIN_ROWS)) ?? onlyEmpty(candidates)
+  );
+}
+
+/** Whether an object is a dictionary and not a record. */
+export function isMap(value: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
+  if (keys.length <= MAP_KEYS) return false;
+  const step = Math.max(1, Math.floor(keys.length / 32));
+  const kinds = new Set<string>();
+  for (let at = 0; at < keys.length; at += step) kinds.add(kindOf(value[keys[at]!]));
+  kinds.delete("null");
+  return kinds.size <= 1;
+}
+
+function asRows(value: unknown, path: readonly string[]): FoundRows | null {
+  if (Array.isArray(value)) {
+    const kind = value.length > 0 && isObject(value[0]) && !(value[0] instanceof ExactNumber) ? "records" : "array";
+    return { kind, path, holder: value, count: value.length, row: (index) => value[index] as unknown };
+  }
+  if (!isObject(value) || value instanceof ExactNumber) return null;
+  const keys = Object.keys(value);
+  if (!isMap(value, keys)) return null;
+  return {
+    kind: "map",
+    path,
+    holder: value,
+    count: keys.length,
+    row: (index) => Object.fromEntries([[keys[index]!, value[keys[index]!]]]),
+  };
+}
+
+function collect(value: unknown, path: readonly string[], candidates: FoundRows[]): void {
+  if (!isObject(value) || value instanceof ExactNumber || path.length >= MAX_DEPTH) return;
+  for (const key of Object.keys(value).slice(0, MAX_KEYS)) {
+    const inner = [...path, key];
+    const rows = asRows(value[key], inner);
+    if (rows === null) collect(value[key], inner, candidates);
+    else candidates.push(rows);
+  }
+}
+
+function longest(candidates: readonly FoundRows[]): FoundRows | null {
+  return candidates.reduce<FoundRows | null>((best, found) => (best === null || found.count > best.count ? found : best), null);
+}
+
+/** `{"data": []}` has no rows, which is worth saying; among several empty lists none is the one. */
+function onlyEmpty(candidates: readonly FoundRows[]): FoundRows | null {
+  return candidates.length === 1 && candidates[0]!.count === 0 ? candidates[0]! : null;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return value instanceof ExactNumber ? "number" : typeof value;
+}

@@ -1,0 +1,172 @@
+import { ExactNumber } from "../exact-number.ts";
+import { isMap } from "./find-rows.ts";
+import { spread } from "./spread.ts";
+import { createSummary, MAX_DISTINCT, type Summary } from "./summary.ts";
+
+/** How many values are looked at: all of most outputs, a few rows in a hundred of 50 MB. It bounds the time that a preview takes. */
+const VALUES = 120_000;
+const MIN_ROWS = 20;
+const MAX_DEPTH = 8;
+const MAX_FIELDS = 300;
+const MAX_ITEMS_INSIDE_ROWS = 64;
+
+interface Walk {
+  left: number;
+  /** What each list outside of rows may use. */
+  readonly perList: number;
+}
+
+/**
+ * Types, null shares, ranges and small sets of a value, by place. Lists on the way to the rows are sampled evenly when they are long, lists inside
+ * rows at 64 items. Each summary says how much of how much it has seen, so that nothing from a sample looks exact.
+ */
+export function summarize(root: unknown): Summary {
+  const summary = createSummary();
+  observe(summary, root, { walk: { left: VALUES * 2, perList: VALUES / Math.max(1, countLists(root, 0)) }, depth: 0, isInRow: false });
+  return summary;
+}
+
+interface Place {
+  readonly walk: Walk;
+  readonly depth: number;
+  readonly isInRow: boolean;
+  /** A row is a record, however many fields it has. */
+  readonly isRow?: boolean;
+}
+
+function observe(summary: Summary, value: unknown, place: Place): void {
+  summary.seen += 1;
+  place.walk.left -= 1;
+  if (value === null || value === undefined) summary.nulls += 1;
+  else if (typeof value === "string") observeString(summary, value);
+  else if (typeof value === "number") observeNumber(summary, value);
+  else if (typeof value === "boolean") summary.booleans += 1;
+  else if (value instanceof ExactNumber) observeNumber(summary, value.rounded);
+  else if (Array.isArray(value)) observeList(summary, value, place);
+  else observeObject(summary, value as Readonly<Record<string, unknown>>, place);
+}
+
+function observeString(summary: Summary, value: string): void {
+  summary.strings += 1;
+  if (value.length < summary.minCharacters) summary.minCharacters = value.length;
+  if (value.length > summary.maxCharacters) summary.maxCharacters = value.length;
+  addDistinct(summary, value);
+  if (!isDate(value)) return;
+  summary.dates += 1;
+  if (summary.dates === 1 || value < summary.firstDate) summary.firstDate = value;
+  if (summary.dates === 1 || value > summary.lastDate) summary.lastDate = value;
+}
+
+function observeNumber(summary: Summary, value: number): void {
+  if (Number.isInteger(value)) {
+    summary.integers += 1;
+    addDistinct(summary, value);
+  } else {
+    summary.decimals += 1;
+  }
+  if (value < summary.min) summary.min = value;
+  if (value > summary.max) summary.max = value;
+}
+
+function addDistinct(summary: Summary, value: string | number): void {
+  if (summary.distinct === null) return;
+  summary.distinct.add(value);
+  if (summary.distinct.size > MAX_DISTINCT) summary.distinct = null;
+}
+
+function observeList(summary: Summary, list: readonly unknown[], place: Place): void {
+  summary.arrays += 1;
+  observeItems(summary, list.length, (index) => list[index], place);
+}
+
+function observeItems(summary: Summary, length: number, item: (index: number) => unknown, { walk, depth, isInRow }: Place): void {
+  summary.itemsTotal += length;
+  if (length < summary.minLength) summary.minLength = length;
+  if (length > summary.maxLength) summary.maxLength = length;
+  if (depth >= MAX_DEPTH || length === 0) return;
+  summary.items ??= createSummary();
+  const take = isInRow ? MAX_ITEMS_INSIDE_ROWS : Math.max(MIN_ROWS, Math.floor(walk.perList / valuesPerItem(length, item)));
+  for (const index of spread(length, take)) {
+    if (walk.left <= 0) return;
+    summary.itemsSeen += 1;
+    observe(summary.items, item(index), { walk, depth: depth + 1, isInRow: true, isRow: !isInRow });
+  }
+}
+
+function observeObject(summary: Summary, value: Readonly<Record<string, unknown>>, { walk, depth, isInRow, isRow }: Place): void {
+  summary.objects += 1;
+  if (depth >= MAX_DEPTH || walk.left <= 0) return;
+  const keys = Object.keys(value);
+  if (isRow !== true && isMap(value, keys)) {
+    summary.maps += 1;
+    observeItems(summary, keys.length, (index) => value[keys[index]!], { walk, depth, isInRow });
+    return;
+  }
+  summary.opened += 1;
+  for (const key of keys) {
+    const field = fieldOf(summary, key);
+    if (field === null) walk.left -= 1;
+    else observe(field, value[key], { walk, depth: depth + 1, isInRow });
+  }
+}
+
+function fieldOf(summary: Summary, key: string): Summary | null {
+  const known = summary.fields.get(key);
+  if (known !== undefined) return known;
+  if (summary.fields.size >= MAX_FIELDS) {
+    summary.otherFields.add(key);
+    return null;
+  }
+  const field = createSummary();
+  summary.fields.set(key, field);
+  return field;
+}
+
+/** ISO 8601 dates and times, which sort as text. Told without a regular expression over every long string. */
+function isDate(value: string): boolean {
+  return (
+    value.length >= 7 &&
+    value.length <= 35 &&
+    value.charCodeAt(4) === 0x2d &&
+    /^\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d[\d:.,Z+-]*)?)?$/.test(value)
+  );
+}
+
+/** Lists outside of rows: those that share the budget. */
+function countLists(value: unknown, depth: number, visits: { left: number } = { left: 5000 }): number {
+  visits.left -= 1;
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH || visits.left <= 0) return 0;
+  if (Array.isArray(value)) return 1;
+  let lists = 0;
+  for (const key in value) {
+    if (visits.left <= 0) break;
+    lists += countLists((value as Record<string, unknown>)[key], depth + 1, visits);
+  }
+  return lists;
+}
+
+/** Measured on a few items. */
+function valuesPerItem(length: number, item: (index: number) => unknown): number {
+  const visits = { left: 50_000 };
+  let items = 0;
+  for (const index of spread(length, 12)) {
+    countValues(item(index), 0, visits);
+    items += 1;
+  }
+  return Math.max(1, (50_000 - visits.left) / items);
+}
+
+function countValues(value: unknown, depth: number, visits: { left: number }): void {
+  visits.left -= 1;
+  if (typeof value !== "object" || value === null || depth >= MAX_DEPTH) return;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && index < MAX_ITEMS_INSIDE_ROWS && visits.left > 0; index++) {
+      countValues(value[index], depth + 1, visits);
+    }
+    return;
+  }
+  for (const key in value) {
+    if (visits.left <= 0) return;
+    countValues((value as Record<string, unknown>)[key], depth + 1, visits);
+  }
+}

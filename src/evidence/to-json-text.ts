@@ -1,0 +1,94 @@
+import { UsageError } from "../errors/sluice-error.ts";
+import type { PrecisionLoss } from "./contract.ts";
+
+export interface JsonText {
+  readonly text: string;
+  /** The value as Python will see it. */
+  readonly value: unknown;
+  readonly precisionLoss?: PrecisionLoss;
+}
+
+/** JSON text of a value that reached us parsed, and what that value cannot vouch for. Of type bigint, integers keep their digits. */
+export function toJsonText(value: unknown): JsonText {
+  const text = write(value); // first: it refuses cycles
+  const { isPlain, ...precisionLoss } = inspect(value);
+  const isLossless = Object.values(precisionLoss).every((count) => count === 0);
+  return { text, value: isPlain ? value : JSON.parse(text), ...(isLossless ? {} : { precisionLoss }) };
+}
+
+function write(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "null";
+  } catch {
+    return writeWithBigIntegers(value);
+  }
+}
+
+function writeWithBigIntegers(value: unknown): string {
+  try {
+    return JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? rawJson(String(item)) : item)) ?? "null";
+  } catch (cause) {
+    throw new UsageError({
+      code: "EVIDENCE_NOT_JSON",
+      message: `The output has no JSON form: ${cause instanceof Error ? cause.message.split("\n")[0] : String(cause)}.`,
+      hint: "Return plain data without cycles, text, or bytes.",
+      cause,
+    });
+  }
+}
+
+function rawJson(text: string): unknown {
+  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text);
+}
+
+interface Found extends PrecisionLoss {
+  integersPast2To53: number;
+  nonFinite: number;
+  unrepresentable: number;
+  /** Whether the value is JSON already: nothing that its text would turn into something else. */
+  isPlain: boolean;
+}
+
+/** Without recursion, because JSON may be nested deeper than the stack. Strings are skipped early: most of a large value is strings. */
+function inspect(root: unknown): Found {
+  const found: Found = { integersPast2To53: 0, nonFinite: 0, unrepresentable: 0, isPlain: true };
+  const open: unknown[] = [root];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value === "object" && value !== null) openUp(value, open, found);
+    else inspectScalar(value, found);
+  }
+  return found;
+}
+
+function openUp(value: object, open: unknown[], found: Found): void {
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item !== "string") open.push(item);
+    return;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    found.isPlain = false;
+    if (!("toJSON" in value)) found.unrepresentable += 1;
+    return;
+  }
+  if ("toJSON" in value && typeof value.toJSON === "function") found.isPlain = false;
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "number" ? !Number.isSafeInteger(item) : typeof item !== "string") open.push(item);
+  }
+}
+
+function inspectScalar(value: unknown, found: Found): void {
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) found.nonFinite += 1;
+    else if (Number.isInteger(value) && !Number.isSafeInteger(value)) found.integersPast2To53 += 1;
+  } else if (typeof value === "bigint") {
+    found.isPlain = false;
+  } else if (value === undefined) {
+    found.isPlain = false; // left out, as JSON does
+  } else if (typeof value === "function" || typeof value === "symbol") {
+    found.isPlain = false;
+    found.unrepresentable += 1;
+  }
+}
