@@ -48,7 +48,9 @@ def test_stacked_bars_with_errors_come_back_bit_by_bit(values: list[float], data
 
 
 @quick
-@given(values=st.lists(numbers | st.just(float("nan")), min_size=2, max_size=30).filter(lambda v: not np.isnan(v).all()))
+@given(
+    values=st.lists(numbers | st.just(float("nan")), min_size=2, max_size=30).filter(lambda v: not np.isnan(v).all())
+)
 def test_lines_come_back_bit_by_bit_with_their_gaps(values: list[float]) -> None:
     cell = Cell()
     times = pd.date_range("2024-01-01T00:00:00.123456", periods=len(values), freq="17min")
@@ -97,7 +99,9 @@ def test_an_area_changed_after_it_was_drawn_is_unread(cell: Cell) -> None:
     area = plt.fill_between([1, 2], [3, 4])
     area.set_verts([[(0, 0), (9, 9), (9, 0)]])
     saved(cell)
-    assert unread(cell) == [{"artist": "FillBetweenPolyCollection", "reason": "the area was changed after it was drawn"}]
+    assert unread(cell) == [
+        {"artist": "FillBetweenPolyCollection", "reason": "the area was changed after it was drawn"}
+    ]
 
 
 def test_histograms_of_every_kind(cell: Cell) -> None:

@@ -118,7 +118,9 @@ def test_many_paths_are_summed_up(cell: Cell) -> None:
 
 def test_large_frames_keep_precision_and_order(cell: Cell) -> None:
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.normal(size=(20_000, 3)) * 10.0 ** rng.integers(-300, 300, (20_000, 3)), columns=["z", "a", "m"])
+    frame = pd.DataFrame(
+        rng.normal(size=(20_000, 3)) * 10.0 ** rng.integers(-300, 300, (20_000, 3)), columns=["z", "a", "m"]
+    )
     frame["id"] = np.arange(20_000) + 2**60
     sluice.set_result(frame)
     assert list(cell.result[0]) == ["z", "a", "m", "id"]

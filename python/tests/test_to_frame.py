@@ -58,7 +58,9 @@ def test_a_dict_keyed_by_date() -> None:
     frame = to_frame({"2024-01-02": 5, "2024-01-01": 7})
     assert frame["date"].tolist() == [pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-01")]
     assert frame["value"].tolist() == [5, 7]
-    nested = to_frame({"Meta": {"a": "b", "c": "d"}, "Daily": {"2024-01-01": {"open": "1"}, "2024-01-02": {"open": "2"}}})
+    nested = to_frame(
+        {"Meta": {"a": "b", "c": "d"}, "Daily": {"2024-01-01": {"open": "1"}, "2024-01-02": {"open": "2"}}}
+    )
     assert nested.columns.tolist() == ["date", "open"]
     assert "left out Meta" in nested.attrs["to_frame"][0]
 

@@ -36,9 +36,7 @@ def error_lengths(container: Any, count: int) -> dict[str, list[Any]]:
             continue
         ends = _ends(stems.pop(0), direction, count) if stems else None
         exact = _exact(record.get(name), count)
-        if exact is not None and (
-            ends is None or _is_close(np.sum(exact, axis=0), ends)
-        ):
+        if exact is not None and (ends is None or _is_close(np.sum(exact, axis=0), ends)):
             lengths[name] = _pairs(*exact)
         elif ends is not None:
             middle = as_floats(record["xy"[direction]]) if "x" in record else (ends[0] + ends[1]) / 2

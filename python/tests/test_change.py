@@ -1,0 +1,315 @@
+"""`derive_change_series`: worked cases and laws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Cell
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice import TimeError, derive_change_series
+
+NAN = float("nan")
+COLUMNS = [
+    "total_value",
+    "total_change",
+    "stable_entities_change",
+    "coverage_change",
+    "entering_entity_count",
+    "exiting_entity_count",
+]
+
+
+def days(count: int) -> pd.DatetimeIndex:
+    return pd.date_range("2024-01-01", periods=count, freq="D", tz="UTC")
+
+
+def wide(**columns: list[float | None]) -> pd.DataFrame:
+    frame = pd.DataFrame({name: pd.array(values, dtype="Float64") for name, values in columns.items()})
+    frame.insert(0, "date", days(len(frame)))
+    return frame
+
+
+def events(changes: pd.DataFrame) -> list[tuple[int, str, str, float]]:
+    return [
+        ((event["period"] - changes.index[0]).days, event["entity"], event["kind"], event["value"])
+        for event in changes.attrs["coverage_events"]
+    ]
+
+
+def check(series: pd.Series[Any], expected: list[float]) -> None:
+    np.testing.assert_array_equal(series.to_numpy(dtype=float), np.array(expected, dtype=float))
+
+
+def test_a_venue_first_listed_at_35000(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[100, 90, 95], b=[None, 35000, 35010]))
+    assert changes.columns.tolist() == COLUMNS
+    assert changes.index.name == "period"
+    check(changes["total_value"], [100, 35090, 35105])
+    check(changes["total_change"], [NAN, 34990, 15])
+    check(changes["stable_entities_change"], [NAN, -10, 15])
+    check(changes["coverage_change"], [NAN, 35000, 0])
+    check(changes["entering_entity_count"], [0, 1, 0])
+    check(changes["exiting_entity_count"], [0, 0, 0])
+    assert events(changes) == [(1, "b", "first_listed", 35000.0)]
+
+
+def test_a_venue_with_a_reporting_gap(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[10, 11, 12, 13], b=[100, None, 120, 121]))
+    check(changes["stable_entities_change"], [NAN, 1, 1, 2])
+    check(changes["coverage_change"], [NAN, -100, 120, 0])
+    check(changes["total_change"], [NAN, -99, 121, 2])
+    assert events(changes) == [(1, "b", "gap_start", 100.0), (2, "b", "gap_end", 120.0)]
+
+
+def test_a_venue_that_is_delisted(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[10, 11, 12], b=[5, 6, None]))
+    check(changes["coverage_change"], [NAN, 0, -6])
+    check(changes["exiting_entity_count"], [0, 0, 1])
+    assert events(changes) == [(2, "b", "delisted", 6.0)]
+
+
+def test_a_null_placeholder_bucket(cell: Cell) -> None:
+    rows = [
+        {"time": "2024-01-01T05:00Z", "venue": "a", "v": 10.0},
+        {"time": "2024-01-02T00:00Z", "venue": "a", "v": None},
+        {"time": "2024-01-02T09:00Z", "venue": "a", "v": 12.0},
+    ]
+    for order in (rows, rows[::-1]):
+        changes = derive_change_series(order, freq="1D")
+        check(changes["stable_entities_change"], [NAN, 2])
+        assert changes.attrs["coverage_events"] == []
+
+
+def test_a_top_5_selection_over_40_entities(cell: Cell) -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(1000, 50, (30, 40)).round(2), columns=[f"v{i}" for i in range(40)])
+    frame.insert(0, "date", days(30))
+    whole = derive_change_series(frame)
+    chosen = frame.iloc[-1, 1:].astype(float).nlargest(5).index.tolist()
+    top = derive_change_series(frame, selected=chosen)
+    pd.testing.assert_frame_equal(top[COLUMNS], whole)
+    np.testing.assert_allclose(top["selected_entities_change"], frame[chosen].sum(axis=1).diff())
+    largest = derive_change_series(frame, selected=5)
+    assert sorted(largest.attrs["selected"]) == sorted(chosen)
+    np.testing.assert_allclose(largest["selected_entities_change"], top["selected_entities_change"])
+
+
+def test_a_period_in_which_nothing_was_observed_is_null(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[10, None, 12, 13], b=[5, None, 5, 6]))
+    check(changes["total_value"], [15, NAN, 17, 19])
+    check(changes["total_change"], [NAN, NAN, NAN, 2])
+    check(changes["coverage_change"], [NAN, NAN, NAN, 0])
+    skipped = [{"day": f"2024-01-0{day}", "e": "a", "v": float(day)} for day in (1, 2, 4, 5)] * 2
+    by_day = derive_change_series(skipped, freq="1D")
+    check(by_day["total_value"], [1, 2, NAN, 4, 5])
+    check(by_day["stable_entities_change"], [NAN, 1, NAN, NAN, 1])
+
+
+def test_flows_are_summed_and_not_differenced(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[1, -2, 3], b=[None, 10, -4]), kind="flow")
+    check(changes["total_change"], [1, 8, -1])
+    check(changes["stable_entities_change"], [1, -2, -1])
+    check(changes["coverage_change"], [0, 10, 0])
+    hourly = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=48, freq="h", tz="UTC"), "a": 1.0})
+    check(derive_change_series(hourly, freq="1D", kind="flow")["total_change"], [24, 24])
+    check(derive_change_series(hourly, freq="1D")["total_value"], [1, 1])
+    check(derive_change_series(hourly, freq="1D", agg="sum")["total_value"], [24, 24])
+
+
+def test_the_sign_turns_changes_and_not_levels(cell: Cell) -> None:
+    data = wide(a=[10, 12], b=[None, 5])
+    plain, turned = derive_change_series(data), derive_change_series(data, sign=-1)
+    for column in ("total_change", "stable_entities_change", "coverage_change"):
+        check(turned[column], list(-plain[column]))
+    check(turned["total_value"], list(plain["total_value"]))
+
+
+def test_long_and_wide_give_the_same(cell: Cell) -> None:
+    data = wide(a=[10, None, 12], b=[5, 6, 7])
+    long = data.melt("date", var_name="venue", value_name="held").dropna()
+    one, two = derive_change_series(data), derive_change_series(long)
+    pd.testing.assert_frame_equal(one, two)
+    said = derive_change_series(long, time_col="date", entity_col="venue", value_col="held")
+    pd.testing.assert_frame_equal(one, said)
+    assert events(one) == events(two)
+
+
+def test_other_inputs(cell: Cell) -> None:
+    text = derive_change_series("date,a,b\n2024-01-01,1,2\n2024-01-02,3,4")
+    check(text["total_change"], [NAN, 4])
+    numbers_as_text = [{"t": "2024-01-01", "e": "x", "v": "1.5"}, {"t": "2024-01-01", "e": "y", "v": "2"}]
+    check(derive_change_series(numbers_as_text)["total_value"], [3.5])
+    numbered = pd.DataFrame({"date": days(2).repeat(2), "id": [1, 2, 1, 2], "v": [1.0, 2.0, 3.0, 4.0]})
+    check(derive_change_series(numbered, entity_col="id", value_col="v")["total_change"], [NAN, 4])
+    unnamed = [{"t": "2024-01-01", "e": None, "v": 1.0}, {"t": "2024-01-01", "e": "y", "v": 2.0}] * 2
+    check(derive_change_series(unnamed, entity_col="e")["total_value"], [3.0])
+    infinite = derive_change_series(wide(a=[1, float("inf"), 3]))
+    check(infinite["total_value"], [1, NAN, 3])
+
+
+def test_the_quality_is_attached_and_reported(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[1, None], b=[2, 3]).assign(note="x"))
+    quality = changes.attrs["data_quality"]
+    assert (quality["shape"], quality["rowsIn"], quality["entities"], quality["nulls"]) == ("wide", 2, 2, 1)
+    assert quality["warnings"] == ["the columns note were not used"]
+    assert cell.diagnostics["dataQuality"] == [quality]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"kind": "stock"}, "kind='stock' is not known"),
+        ({"sign": 2}, "sign=2 must be 1 or -1"),
+        ({"selected": ["z"]}, "selected names 'z', but the entities are 'a', 'b'"),
+        ({"entity_col": "e"}, "entity_col='e' is not there; the columns are 'a', 'b'"),
+        ({"time_col": "t"}, "time_col='t' is not in the data"),
+        ({"freq": "often"}, "freq='often' is no bucket size"),
+        ({"agg": "avg"}, "agg='avg' is no rule"),
+    ],
+)
+def test_misuse_is_named(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(TimeError, match=message):
+        derive_change_series(wide(a=[1, 2], b=[3, 4]), **more)
+
+
+def test_nothing_observed_at_all() -> None:
+    with pytest.raises(TimeError, match="every value is null"):
+        derive_change_series(wide(a=[None, None]))
+    with pytest.raises(TimeError, match="no rows with a time"):
+        derive_change_series({"columns": ["time", "v"], "rows": []})
+
+
+def test_the_docstring_has_the_rules() -> None:
+    text = derive_change_series.__doc__ or ""
+    assert "a positive change is a net flow into the place that holds it" in text
+    assert "Flow and coverage." in text
+
+
+# laws
+
+cells = st.none() | st.integers(-(10**6), 10**6).map(float) | st.floats(-1e6, 1e6)
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> pd.DataFrame:
+    height, width = draw(st.integers(1, 8)), draw(st.integers(1, 6))
+    rows = draw(st.lists(st.lists(cells, min_size=width, max_size=width), min_size=height, max_size=height))
+    values = np.array([[NAN if cell is None else cell for cell in row] for row in rows], dtype=float)
+    if np.isnan(values).all():
+        values[0, 0] = 1.0
+    return pd.DataFrame(values, index=days(height), columns=[f"e{i}" for i in range(width)])
+
+
+def naive_changes(matrix: pd.DataFrame) -> pd.DataFrame:
+    """The definition, entity by entity and period by period."""
+    rows = []
+    for place in range(len(matrix)):
+        now = matrix.iloc[place].dropna()
+        before = matrix.iloc[place - 1].dropna() if place else now
+        known = place > 0 and len(now) > 0 and len(before) > 0
+        stays, enters, leaves = (
+            now.index.intersection(before.index),
+            now.index.difference(before.index),
+            before.index.difference(now.index),
+        )
+        stable = (now[stays] - before[stays]).sum() if known else NAN
+        coverage = now[enters].sum() - before[leaves].sum() if known else NAN
+        rows.append((now.sum() if len(now) else NAN, stable + coverage, stable, coverage, len(enters), len(leaves)))
+    return pd.DataFrame(rows, columns=COLUMNS, index=matrix.index)
+
+
+@given(matrices())
+def test_any_membership_pattern_gives_the_definition(matrix: pd.DataFrame) -> None:
+    changes = derive_change_series(matrix)
+    np.testing.assert_allclose(changes.to_numpy(float), naive_changes(matrix).to_numpy(float), rtol=1e-9, atol=1e-6)
+
+
+@given(matrices(), st.sampled_from(["level", "flow"]), st.sampled_from([1, -1]))
+def test_total_is_stable_plus_coverage_in_every_period(matrix: pd.DataFrame, kind: str, sign: int) -> None:
+    changes = derive_change_series(matrix, kind=kind, sign=sign)
+    parts = changes["stable_entities_change"] + changes["coverage_change"]
+    np.testing.assert_array_equal(changes["total_change"].to_numpy(), parts.to_numpy())
+    if kind == "level":
+        known = changes["total_change"].notna()
+        difference = sign * changes["total_value"].diff()
+        np.testing.assert_allclose(changes["total_change"][known], difference[known], atol=1e-6)
+    else:
+        np.testing.assert_allclose(changes["total_change"], sign * changes["total_value"], atol=1e-6)
+
+
+@given(matrices(), st.data())
+def test_selection_never_changes_the_totals(matrix: pd.DataFrame, data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(matrix.columns.tolist()), unique=True))
+    whole = derive_change_series(matrix)
+    part = derive_change_series(matrix, selected=chosen)
+    pd.testing.assert_frame_equal(part[COLUMNS], whole)
+    everyone = derive_change_series(matrix, selected=matrix.columns.tolist())
+    there = everyone["selected_entities_change"].notna()
+    np.testing.assert_allclose(
+        everyone["selected_entities_change"][there], everyone["stable_entities_change"][there], atol=1e-6
+    )
+
+
+@given(matrices(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(matrix: pd.DataFrame, random: Any) -> None:
+    long = matrix.rename_axis("time").reset_index().melt("time", var_name="entity", value_name="value")
+    order = list(range(len(long)))
+    random.shuffle(order)
+    one = derive_change_series(long, entity_col="entity", value_col="value", freq="1D")
+    two = derive_change_series(long.take(order), entity_col="entity", value_col="value", freq="1D")
+    pd.testing.assert_frame_equal(one, two, check_exact=False, atol=1e-6)
+    assert sorted(events(one)) == sorted(events(two))
+
+
+@given(matrices())
+def test_null_placeholders_and_repeated_samples_change_nothing(matrix: pd.DataFrame) -> None:
+    long = matrix.rename_axis("time").reset_index().melt("time", var_name="entity", value_name="value").dropna()
+    late = long.assign(time=long["time"] + pd.Timedelta("5h"))
+    doubled = pd.concat(
+        [long.assign(value=None), late, late.assign(time=late["time"] + pd.Timedelta("1h"), value=None)]
+    )
+    one = derive_change_series(long, entity_col="entity", value_col="value", freq="1D")
+    two = derive_change_series(doubled.astype({"value": float}), entity_col="entity", value_col="value", freq="1D")
+    pd.testing.assert_frame_equal(one, two, check_exact=False, atol=1e-6)
+
+
+@given(matrices())
+def test_events_are_the_counts_and_add_up_to_the_coverage(matrix: pd.DataFrame) -> None:
+    changes = derive_change_series(matrix)
+    entering, exiting = pd.Series(0, changes.index), pd.Series(0, changes.index)
+    coverage = pd.Series(0.0, changes.index)
+    for event in changes.attrs["coverage_events"]:
+        enters = event["kind"] in ("first_listed", "gap_end")
+        (entering if enters else exiting)[event["period"]] += 1
+        coverage[event["period"]] += event["value"] if enters else -event["value"]
+    assert entering.tolist() == changes["entering_entity_count"].tolist()
+    assert exiting.tolist() == changes["exiting_entity_count"].tolist()
+    known = changes["coverage_change"].notna()
+    np.testing.assert_allclose(coverage[known], changes["coverage_change"][known], atol=1e-6)
+
+
+@given(matrices())
+def test_each_entity_is_listed_once_and_delisted_once_at_most(matrix: pd.DataFrame) -> None:
+    changes = derive_change_series(matrix)
+    kinds = pd.DataFrame(list(changes.attrs["coverage_events"]), columns=["period", "entity", "kind", "value"])
+    for entity, own in kinds.groupby("entity"):
+        counts = own["kind"].value_counts()
+        assert counts.get("first_listed", 0) <= 1
+        assert counts.get("delisted", 0) <= 1
+        assert counts.get("gap_start", 0) == counts.get("gap_end", 0)
+        last = matrix[entity].last_valid_index()
+        assert (counts.get("delisted", 0) == 1) == (last != matrix.index[-1])
+
+
+@given(matrices(), st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]))
+def test_days_of_a_zone_with_summer_time(matrix: pd.DataFrame, tz: str) -> None:
+    local = pd.date_range("2024-03-29 12:00", periods=len(matrix), freq="D", tz=tz)
+    changes = derive_change_series(matrix.set_axis(local), freq="1D", tz=tz)
+    plain = derive_change_series(matrix)
+    np.testing.assert_array_equal(changes.to_numpy(float), plain.to_numpy(float))
+    assert changes.index.equals(local.normalize().rename("period").as_unit("ns"))

@@ -1,0 +1,148 @@
+"""Times as tools write them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice import TimeError
+from sluice.buckets import read_bucket
+from sluice.times import read_times
+
+moments = st.integers(10**9, 4 * 10**9)
+zones = st.sampled_from(
+    ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Havana"]
+)
+
+
+@given(
+    st.lists(st.tuples(moments, st.sampled_from(["s", "ms", "us", "ns", "text", "iso", "offset", "aware"])), min_size=1)
+)
+def test_every_way_to_write_an_instant_in_one_column(written: list[tuple[int, str]]) -> None:
+    def write(seconds: int, how: str) -> Any:
+        stamp = pd.Timestamp(seconds, unit="s", tz="UTC")
+        return {
+            "s": seconds,
+            "ms": seconds * 10**3,
+            "us": seconds * 10**6,
+            "ns": seconds * 10**9,
+            "text": str(seconds * 1000),
+            "iso": stamp.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "offset": stamp.tz_convert("Asia/Kolkata").isoformat(),
+            "aware": stamp.to_pydatetime(),
+        }[how]
+
+    read = read_times([write(*one) for one in written])
+    assert (read.instants.asi8 // 10**9).tolist() == [seconds for seconds, _ in written]
+    assert read.naive == 0
+
+
+@given(st.lists(moments, min_size=1), zones)
+def test_a_naive_time_is_taken_in_the_zone_asked_for(seconds: list[int], tz: str) -> None:
+    walls = [pd.Timestamp(second, unit="s", tz="UTC").tz_convert(tz).tz_localize(None) for second in seconds]
+    read = read_times([wall.isoformat() for wall in walls], tz)
+    assert read.naive == len(seconds)
+    back = read.instants.tz_convert(tz).tz_localize(None)
+    assert (back == pd.DatetimeIndex(walls)).all()
+
+
+def test_nanoseconds_are_not_lost() -> None:
+    assert read_times([1700000000000000123]).instants[0].nanosecond == 123
+    assert read_times(["2024-01-01T00:00:00.123456789Z"]).instants[0].nanosecond == 789
+
+
+def test_missing_times_stay_missing() -> None:
+    for column in ([1700000000, None], ["2024-01-01", ""], [pd.NaT, dt.date(2024, 1, 1)], [float("nan"), 1.7e9]):
+        assert read_times(column).instants.isna().sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([2023, 2024], "2023-01-01"),
+        ([20240131], "2024-01-31"),
+        (["2024-05"], "2024-05-01"),
+        (["2024-Q2"], "2024-04-01"),
+        (["5 Jan 2024"], "2024-01-05"),
+        (["31/12/2024", "01/02/2024"], "2024-12-31"),
+        (["12/31/2024", "01/02/2024"], "2024-12-31"),
+        ([dt.date(2024, 1, 1)], "2024-01-01"),
+        (pd.period_range("2024-03", periods=1, freq="M"), "2024-03-01"),
+        ([np.datetime64("2024-01-01")], "2024-01-01"),
+    ],
+)
+def test_dates(values: Any, expected: str) -> None:
+    read = read_times(values)
+    assert read.instants[0] == pd.Timestamp(expected, tz="UTC")
+    assert read.naive == len(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["01/02/2024"], "day first or month first"),
+        (["soon"], "no time can be read from 'soon'"),
+        ([True, False], "no times"),
+        ([{}], "is no time"),
+        ([1e30], "too large"),
+    ],
+)
+def test_what_is_no_time_is_refused(values: list[Any], message: str) -> None:
+    with pytest.raises(TimeError, match=message):
+        read_times(values)
+
+
+@given(
+    st.lists(moments, min_size=1),
+    zones,
+    st.sampled_from(["1h", "4h", "15min", "1D", "3D", "1W", "W-SUN", "1M", "1Q", "1Y"]),
+)
+def test_buckets_are_floored_on_the_wall_clock(seconds: list[int], tz: str, freq: str) -> None:
+    bucket = read_bucket(freq)
+    assert bucket is not None
+    instants = pd.DatetimeIndex(np.array(sorted(seconds)).astype("datetime64[s]")).as_unit("ns").tz_localize("UTC")
+    floored = bucket.floor(instants, tz)
+    assert (floored <= instants).all() or tz == "America/Havana"
+    again = bucket.floor(floored, tz)
+    assert (again == floored).all()
+    every = bucket.between(floored[0], floored[min(3, len(floored) - 1)], tz) if freq[-1] in "MQY" else None
+    assert every is None or (every == bucket.floor(every, tz)).all()
+
+
+def test_days_start_at_midnight_of_the_zone_on_the_day_the_clocks_change() -> None:
+    bucket = read_bucket("1D")
+    assert bucket is not None
+    hours = pd.date_range("2024-10-26T22:00Z", periods=25, freq="h")
+    assert bucket.floor(hours, "Europe/Berlin").unique().tolist() == [pd.Timestamp("2024-10-27", tz="Europe/Berlin")]
+    spring = pd.date_range("2024-03-30T23:00Z", periods=23, freq="h")
+    assert bucket.floor(spring, "Europe/Berlin").unique().tolist() == [pd.Timestamp("2024-03-31", tz="Europe/Berlin")]
+
+
+def test_the_hour_that_comes_twice_stays_two_hours() -> None:
+    bucket = read_bucket("1h")
+    assert bucket is not None
+    times = pd.DatetimeIndex(["2024-10-27T00:30Z", "2024-10-27T01:30Z"])
+    assert bucket.floor(times, "Europe/Berlin").nunique() == 2
+
+
+@pytest.mark.parametrize("freq", ["", "x", "0D", "5 bananas", "-1h", pd.Timedelta(0), 5])
+def test_what_is_no_bucket_size_is_refused(freq: Any) -> None:
+    with pytest.raises(TimeError, match="is no bucket size; use a count and a unit"):
+        read_bucket(freq)
+
+
+@pytest.mark.parametrize(
+    ("freq", "text"),
+    [("1D", "D"), ("daily", "D"), ("H", "h"), ("15T", "15min"), ("W", "W"), ("W-SUN", "W-SUN"), ("MS", "M"), ("ME", "M"),
+     ("QS", "Q"), ("YE", "Y"), (pd.Timedelta("90min"), "90min"), (pd.offsets.Hour(2), "2h"), (dt.timedelta(days=2), "2D")],
+)  # fmt: skip
+def test_words_for_bucket_sizes(freq: Any, text: str) -> None:
+    bucket = read_bucket(freq)
+    assert bucket is not None
+    assert bucket.text == text
