@@ -136,6 +136,7 @@ class Monitor:
         self.channel_out = channel_out
         self.inputs: dict[str, tuple[str, int, int]] = {}
         self.keep_spare = False
+        self.rehearse = False
         self.running: Running | None = None
         self.spare: Cell | None = None
         self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
@@ -239,6 +240,8 @@ class Monitor:
         elif kind == "interrupt":
             if self.running is not None and self.running.number == header["cell"]:
                 self._interrupt(self.running)
+        elif kind == "spare":
+            self.keep_spare = self.rehearse = True
         elif kind == "warm":
             self.head.connection.send({"type": "warm"})
         else:
@@ -387,7 +390,7 @@ class Monitor:
         while self.head_waits:
             self._await_head(deadline)
         ends, streams, ours = _endpoints()
-        self.head.connection.send({"type": "spawn"}, fds=list(ends))
+        self.head.connection.send({"type": "spawn", "rehearse": self.rehearse}, fds=list(ends))
         for fd in ends:
             os.close(fd)
         while True:

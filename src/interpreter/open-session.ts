@@ -103,7 +103,10 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
     cells += 1;
     const { lease } = current;
     const ran = await runCell({ lease, cell: cells, code, rollback: mode, names, expect: request.expect ?? null, limits, onOutput: request.onOutput, signal });
-    if (ran.status === "ok") commit(request.code, names, ran);
+    if (ran.status === "ok") {
+      commit(request.code, names, ran);
+      if (rollback === "replay" && !replayable()) askForSpare(current);
+    }
     if (!ran.leaseUsable) {
       discard(current);
       recover();
@@ -120,6 +123,11 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
 
   function commit(code: string, names: Readonly<Record<string, string>>, ran: CellRun): void {
     committed.push({ code, names, runMs: ran.runMs, exact: canReplay(code), resultHash: hash(ran.resultJson) });
+  }
+
+  /** From now on cells run in forks; a fork that is made ahead is off the next call's path. */
+  function askForSpare({ lease }: Held): void {
+    lease.channel.send({ type: "spare" }).catch(() => {}); // a sandbox that is gone shows when the next cell runs
   }
 
   /** The sandbox at hand, or a new one in which the committed cells were replayed. */
