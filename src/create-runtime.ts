@@ -1,4 +1,5 @@
 import os from "node:os";
+import { createImageChecker } from "./artifacts/create-image-checker.ts";
 import { NoSandboxError } from "./errors/sluice-error.ts";
 import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
 import { openSession, type Session } from "./interpreter/open-session.ts";
@@ -42,6 +43,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { cacheDirectory, driver: wanted = "auto", limits = defaultLimits, poolSize = 1, queueDeadlineMs = 60_000 } = options;
   const gate = createGate({ places: options.maxSandboxes ?? placesFor(limits), deadlineMs: queueDeadlineMs });
   const sessions = new Set<Session>();
+  const images = createImageChecker();
   const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
   const runDirectory = once(() => openRunDirectory());
   const drivers = once(async () => createDrivers(cacheDirectory, await runDirectory()));
@@ -54,13 +56,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
     const reports: DriverReport[] = [];
-    for (const one of await drivers()) reports.push(await examine({ driver: one, snapshot: await snapshot(), cacheDirectory, fresh: true, signal }));
+    for (const one of await drivers())
+      reports.push(await examine({ driver: one, snapshot: await snapshot(), cacheDirectory, fresh: true, signal }));
     return reports;
   }
 
   async function open({ limits: own = limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal } = {}): Promise<Session> {
     const source = await pool(signal);
-    const session = openSession({ rollback: source.driver.rollback, limits: own, take: (abort) => source.take({ limits: own, signal: abort }) });
+    images.warm();
+    const session = openSession({
+      images,
+      rollback: source.driver.rollback,
+      limits: own,
+      take: (abort) => source.take({ limits: own, signal: abort }),
+    });
     const close = async (): Promise<void> => {
       sessions.delete(tracked);
       await session.close();
@@ -72,6 +81,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function close(): Promise<void> {
     await Promise.all([...sessions].map((session) => session.close()));
+    await images[Symbol.asyncDispose]();
     await (await pool.started())?.[Symbol.asyncDispose]();
     for (const one of (await drivers.started()) ?? []) await one[Symbol.asyncDispose]();
     await (await runDirectory.started())?.[Symbol.asyncDispose]();

@@ -16,7 +16,8 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   }, 180_000);
   afterAll(async () => await runtime.close(), 60_000);
 
-  const run = async (code: string, more: Partial<CellRequest> = {}, on: Session = session): Promise<CellOutcome> => await on.run({ code, ...more });
+  const run = async (code: string, more: Partial<CellRequest> = {}, on: Session = session): Promise<CellOutcome> =>
+    await on.run({ code, ...more });
   const value = async (code: string, on: Session = session): Promise<unknown> => {
     const outcome = await run(code, {}, on);
     expect(outcome.error?.traceback ?? outcome.error?.message, code).toBeUndefined();
@@ -29,7 +30,9 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("files and figures that a cell left open can be used by the next one", async () => {
-    await value("log = open('log.txt', 'w+')\nlog.write('one ')\nfig, ax = plt.subplots()\nax.plot([1, 2], label='kept')\nfig.canvas.draw()");
+    await value(
+      "log = open('log.txt', 'w+')\nlog.write('one ')\nfig, ax = plt.subplots()\nax.plot([1, 2], label='kept')\nfig.canvas.draw()",
+    );
     expect(await value("log.write('two')\nlog.seek(0)\nlog.read()")).toBe("one two");
     const drawn = await run("ax.set_title('A title drawn later')\nsave_figure(alt='A line drawn over two cells', fig=fig)");
     expect(drawn).toMatchObject({ status: "ok", stderr: "", artifacts: [{ kind: "image" }] });
@@ -52,8 +55,16 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   test("a cell that catches everything is ended at its time limit, and its earlier variables are intact", async () => {
     await using own = await runtime.openSession({ limits: withLimits({ cellTimeoutMs: 1_000 }) });
     await value("kept = 5", own);
-    const outcome = await run("print('begun', flush=True)\nkept = 6\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass", {}, own);
-    expect(outcome).toMatchObject({ status: "timeout", stdout: "begun\n", error: { type: "Timeout", limit: { name: "cellTimeoutMs", allowed: 1000 } } });
+    const outcome = await run(
+      "print('begun', flush=True)\nkept = 6\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass",
+      {},
+      own,
+    );
+    expect(outcome).toMatchObject({
+      status: "timeout",
+      stdout: "begun\n",
+      error: { type: "Timeout", limit: { name: "cellTimeoutMs", allowed: 1000 } },
+    });
     expect(outcome.timing.runMs).toBeLessThan(4_000);
     expect(await value("kept", own)).toBe(5);
   });
@@ -98,13 +109,17 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   test("input() and reading stdin give a clear error at once", async () => {
     for (const code of ["input('name? ')", "import sys\nsys.stdin.read()", "import sys\nfor line in sys.stdin: pass"]) {
       const outcome = await run(code);
-      expect(outcome).toMatchObject({ status: "python_error", error: { type: "RuntimeError", message: expect.stringContaining("no standard input") } });
+      expect(outcome).toMatchObject({
+        status: "python_error",
+        error: { type: "RuntimeError", message: expect.stringContaining("no standard input") },
+      });
     }
   });
 
   test("output streams while the cell runs, also from below Python", async () => {
     const seen: string[] = [];
-    const code = "import os, subprocess, sys\nprint('one')\nos.write(1, b'two\\n')\nsubprocess.run(['/bin/echo', 'three'])\nprint('four', file=sys.stderr)";
+    const code =
+      "import os, subprocess, sys\nprint('one')\nos.write(1, b'two\\n')\nsubprocess.run(['/bin/echo', 'three'])\nprint('four', file=sys.stderr)";
     const outcome = await run(code, { onOutput: (stream, text) => seen.push(`${stream}:${text}`) });
     expect(outcome.stdout).toBe("one\ntwo\nthree\n");
     expect(outcome.stderr).toBe("four\n");
@@ -123,7 +138,10 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
 
   test("results over their limit are an output_limit with its number", async () => {
     await using own = await runtime.openSession({ limits: withLimits({ resultBytes: 1000 }) });
-    expect(await run("set_result('x' * 2000)", {}, own)).toMatchObject({ status: "output_limit", error: { limit: { allowed: 1000, seen: 2002 } } });
+    expect(await run("set_result('x' * 2000)", {}, own)).toMatchObject({
+      status: "output_limit",
+      error: { limit: { allowed: 1000, seen: 2002 } },
+    });
     expect(await value("set_result('x' * 900)", own)).toHaveLength(900);
   });
 
@@ -141,13 +159,22 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     });
     await value("rows.append(1)\nlen(rows)", own);
     expect(await value("len(rows)", own)).toBe(3);
-    expect(await value("amounts[0]['a'] == rows[0]['a']", { ...own, run: (request) => own.run({ ...request, names: { amounts: "rows" } }) } as Session)).toBe(true);
-    expect(await run("inputs['nothing']", {}, own)).toMatchObject({ error: { message: expect.stringContaining("broken, note, rows, table") } });
+    expect(
+      await value("amounts[0]['a'] == rows[0]['a']", {
+        ...own,
+        run: (request) => own.run({ ...request, names: { amounts: "rows" } }),
+      } as Session),
+    ).toBe(true);
+    expect(await run("inputs['nothing']", {}, own)).toMatchObject({
+      error: { message: expect.stringContaining("broken, note, rows, table") },
+    });
   });
 
   test("inputs that cannot fit are refused with their numbers before anything is shipped", async () => {
     await using own = await runtime.openSession({ limits: withLimits({ inputBytes: 1000, memoryBytes: 256 * 1024 * 1024 }) });
-    expect(() => own.bind("big", { format: "text", bytes: Buffer.alloc(1001) })).toThrow("Inputs have 1001 bytes with big, 1000 are allowed.");
+    expect(() => own.bind("big", { format: "text", bytes: Buffer.alloc(1001) })).toThrow(
+      "Inputs have 1001 bytes with big, 1000 are allowed.",
+    );
     await expect(run(`x = '${"y".repeat(300_000)}'`, {}, own)).rejects.toMatchObject({ code: "CODE_TOO_LONG" });
   });
 
@@ -166,11 +193,16 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
 
   test("asyncio and multiprocessing work", async () => {
     expect(await value("import asyncio\nasync def f(): await asyncio.sleep(0); return 3\nasyncio.run(f())")).toBe(3);
-    expect(await value("import multiprocessing as mp\ndef g(x): return x + 1\nwith mp.get_context('fork').Pool(2) as pool: got = pool.map(g, [1, 2])\ngot")).toEqual([2, 3]);
+    expect(
+      await value(
+        "import multiprocessing as mp\ndef g(x): return x + 1\nwith mp.get_context('fork').Pool(2) as pool: got = pool.map(g, [1, 2])\ngot",
+      ),
+    ).toEqual([2, 3]);
   });
 
   test("a thread or process that a cell leaves behind is named, and does not reach the next cell's output", async () => {
-    const code = "import threading, subprocess, time\ndef noise():\n    while True: print('noise'); time.sleep(0.001)\nthreading.Thread(target=noise, daemon=True).start()\nsubprocess.Popen(['/bin/sh', '-c', 'while :; do echo noise; done'])\n'left'";
+    const code =
+      "import threading, subprocess, time\ndef noise():\n    while True: print('noise'); time.sleep(0.001)\nthreading.Thread(target=noise, daemon=True).start()\nsubprocess.Popen(['/bin/sh', '-c', 'while :; do echo noise; done'])\n'left'";
     await using own = await runtime.openSession();
     const outcome = await run(code, {}, own);
     expect(outcome).toMatchObject({ status: "ok", diagnostics: { leftBehind: { threads: 1, processes: expect.any(Number) } } });
@@ -183,10 +215,16 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
   test("figures come out as checked PNGs, and what was declared must be what is emitted", async () => {
     const draw = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [2, 1, 3])\nsave_figure(alt='A line that falls and rises', title='Line')";
     const outcome = await run(draw, { expect: ["image"] });
-    expect(outcome.artifacts).toMatchObject([{ kind: "image", alt: "A line that falls and rises", title: "Line", contentHash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    expect(outcome.artifacts).toMatchObject([
+      { kind: "image", alt: "A line that falls and rises", title: "Line", contentHash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    ]);
     await value("kept = 1");
     const undeclared = await run(`kept = 2\n${draw}`, { expect: [] });
-    expect(undeclared).toMatchObject({ status: "contract_violation", artifacts: [], error: { message: expect.stringContaining("declared no artifact and emitted image") } });
+    expect(undeclared).toMatchObject({
+      status: "contract_violation",
+      artifacts: [],
+      error: { message: expect.stringContaining("declared no artifact and emitted image") },
+    });
     const missing = await run("kept = 3", { expect: ["image"] });
     expect(missing).toMatchObject({ status: "contract_violation", error: { message: expect.stringContaining("save_figure(alt)") } });
     expect(await value("kept")).toBe(1);
@@ -213,7 +251,9 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
   });
 
   test("time, memory and cpu are measured", async () => {
-    const outcome = await run("import time\nheld = np.ones(10_000_000)\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\ndel held");
+    const outcome = await run(
+      "import time\nheld = np.ones(10_000_000)\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\ndel held",
+    );
     expect(outcome.usage.peakMemoryBytes).toBeGreaterThan(80_000_000);
     expect(outcome.usage.cpuMs).toBeGreaterThan(150);
     expect(outcome.timing.runMs).toBeGreaterThan(190);

@@ -17,7 +17,9 @@ async function processesOf(hostPid: number, runHome: string): Promise<number[]> 
   const found: number[] = [];
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name) || Number(name) === hostPid) continue;
-    const [cgroup, command] = await Promise.all(["cgroup", "cmdline"].map((file) => readFile(`/proc/${name}/${file}`, "utf8").catch(() => "")));
+    const [cgroup, command] = await Promise.all(
+      ["cgroup", "cmdline"].map((file) => readFile(`/proc/${name}/${file}`, "utf8").catch(() => "")),
+    );
     if (cgroup!.includes(`sluice-${hostPid}-`) || command!.includes(runHome)) found.push(Number(name));
   }
   return found;
@@ -141,7 +143,10 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     await using session = await runtime.openSession();
     expect((await session.run({ code: "kept = 5" })).status).toBe("ok");
     const outcome = await session.run({ code: endless, onOutput: () => void killSandboxes(process.pid) });
-    expect(outcome).toMatchObject({ status: expect.stringMatching(/^(sandbox_lost|crashed)$/), error: { message: expect.stringMatching(/gone|died|ended/) } });
+    expect(outcome).toMatchObject({
+      status: expect.stringMatching(/^(sandbox_lost|crashed)$/),
+      error: { message: expect.stringMatching(/gone|died|ended/) },
+    });
     const next = await session.run({ code: "globals().get('kept')" });
     expect(next.status).toBe("ok");
     const kept = next.resultJson === null ? null : (JSON.parse(next.resultJson) as unknown);
@@ -156,7 +161,9 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     const next = await session.run({ code: "globals().get('kept')" });
     const after = next.status === "ok" ? next : await session.run({ code: "globals().get('kept')" });
     expect(after.status).toBe("ok");
-    const told = [next, after].map((outcome) => outcome.diagnostics["sandboxReplaced"] as { variables: string } | undefined).find((found) => found !== undefined);
+    const told = [next, after]
+      .map((outcome) => outcome.diagnostics["sandboxReplaced"] as { variables: string } | undefined)
+      .find((found) => found !== undefined);
     expect(told).toBeDefined();
     expect(after.resultJson === null ? null : JSON.parse(after.resultJson)).toBe(told!.variables === "lost" ? null : 5);
   });
@@ -215,7 +222,12 @@ async function copyCache(): Promise<string> {
   return cache;
 }
 
-async function collect(args: string[], environment: Record<string, string>, program: string = process.execPath, stdin = ""): Promise<{ status: number; output: string }> {
+async function collect(
+  args: string[],
+  environment: Record<string, string>,
+  program: string = process.execPath,
+  stdin = "",
+): Promise<{ status: number; output: string }> {
   const child = spawn(program, args, { env: { ...process.env, ...environment }, stdio: ["pipe", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (output += text));
@@ -223,4 +235,3 @@ async function collect(args: string[], environment: Record<string, string>, prog
   const [status] = (await once(child, "close")) as [number];
   return { status, output };
 }
-

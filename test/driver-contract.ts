@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import type { Lease, SandboxDriver, Snapshot } from "../src/sandbox/contract.ts";
 import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
@@ -15,6 +16,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     let snapshot: Snapshot;
     let lease: Lease;
     let cells = 0;
+    const images = createImageChecker();
 
     beforeAll(async () => {
       runDirectory = await openRunDirectory();
@@ -36,7 +38,16 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
 
     async function evaluate(code: string, on: Lease = lease, limits = defaultLimits): Promise<unknown> {
       cells += 1;
-      const run = await runCell({ lease: on, cell: cells, code: Buffer.from(code), rollback: driver.rollback === "fork" ? "fork" : "none", names: {}, expect: null, limits });
+      const run = await runCell({
+        lease: on,
+        cell: cells,
+        code: Buffer.from(code),
+        rollback: driver.rollback === "fork" ? "fork" : "none",
+        names: {},
+        expect: null,
+        limits,
+        images,
+      });
       expect(run.error?.traceback ?? run.error?.message, code).toBeUndefined();
       return run.resultJson === null ? null : JSON.parse(run.resultJson);
     }
@@ -107,26 +118,31 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     });
 
     test("11: the root is read-only, scratch is writable, private and starts with its image folder", async () => {
-      const denied = "import os, errno\nseen = []\nfor p in ['/x', '/usr/x', '/etc/x', '/usr/local/lib/python3.13/dist-packages/sluice/x', '/dev/x', '/proc/x', '/var/x', '/run/x', '/home/x']:\n    try:\n        open(p, 'w').close(); seen.append(p)\n    except OSError: pass\nseen";
+      const denied =
+        "import os, errno\nseen = []\nfor p in ['/x', '/usr/x', '/etc/x', '/usr/local/lib/python3.13/dist-packages/sluice/x', '/dev/x', '/proc/x', '/var/x', '/run/x', '/home/x']:\n    try:\n        open(p, 'w').close(); seen.append(p)\n    except OSError: pass\nseen";
       expect(await evaluate(denied)).toEqual([]);
-      expect(await evaluate("import os\nopen('a.txt', 'w').write('a'); open('/tmp/b', 'w').write('b'); open('/dev/shm/c', 'w').write('c')\n[os.getcwd(), os.path.isdir('out/images'), sorted(os.listdir('.'))]")).toEqual([
-        "/sandbox",
-        true,
-        expect.arrayContaining(["a.txt", "out"]),
-      ]);
+      expect(
+        await evaluate(
+          "import os\nopen('a.txt', 'w').write('a'); open('/tmp/b', 'w').write('b'); open('/dev/shm/c', 'w').write('c')\n[os.getcwd(), os.path.isdir('out/images'), sorted(os.listdir('.'))]",
+        ),
+      ).toEqual(["/sandbox", true, expect.arrayContaining(["a.txt", "out"])]);
       await using other = await open();
-      expect(await evaluate("import os\n[os.path.exists('a.txt'), os.path.exists('/tmp/b'), os.path.exists('/dev/shm/c')]", other)).toEqual([false, false, false]);
+      expect(await evaluate("import os\n[os.path.exists('a.txt'), os.path.exists('/tmp/b'), os.path.exists('/dev/shm/c')]", other)).toEqual(
+        [false, false, false],
+      );
     });
 
     test("12: there is no network interface but loopback, and no route", async () => {
-      expect(await evaluate("[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line and 'lo:' not in line]")).toEqual([]);
+      expect(await evaluate("[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line and 'lo:' not in line]")).toEqual(
+        [],
+      );
     });
 
     test("14: going over the memory limit is told as out of memory", async () => {
       const limits = withLimits({ memoryBytes: 400 * 1024 * 1024 });
       await using other = await open(limits);
       const code = Buffer.from("held = [bytearray(8 * 1024 * 1024) for _ in range(200)]");
-      const run = await runCell({ lease: other, cell: 1, code, rollback: "none", names: {}, expect: null, limits });
+      const run = await runCell({ lease: other, cell: 1, code, rollback: "none", names: {}, expect: null, limits, images });
       expect(run.status).toBe("out_of_memory");
       expect(run.error?.limit).toMatchObject({ name: "memoryBytes", allowed: 400 * 1024 * 1024 });
     });
@@ -134,16 +150,21 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     test("15: processes, open files and scratch are bounded", async () => {
       const limits = withLimits({ scratchBytes: 32 * 1024 * 1024, openFiles: 128, processes: 24 });
       await using other = await open(limits);
-      const files = "held = []\ntry:\n    for _ in range(500): held.append(open('/dev/null'))\nexcept OSError as e: got = e.errno\nfor f in held: f.close()\n[got, len(held) < 128]";
+      const files =
+        "held = []\ntry:\n    for _ in range(500): held.append(open('/dev/null'))\nexcept OSError as e: got = e.errno\nfor f in held: f.close()\n[got, len(held) < 128]";
       expect(await evaluate(files, other, limits)).toEqual([24, true]); // EMFILE
-      const scratch = "import os\nwritten = 0\ntry:\n    with open('big', 'wb', buffering=0) as f:\n        for _ in range(128): written += f.write(bytes(1 << 20))\nexcept OSError as e: got = e.errno\nos.remove('big')\n[got, written <= 32 << 20]";
+      const scratch =
+        "import os\nwritten = 0\ntry:\n    with open('big', 'wb', buffering=0) as f:\n        for _ in range(128): written += f.write(bytes(1 << 20))\nexcept OSError as e: got = e.errno\nos.remove('big')\n[got, written <= 32 << 20]";
       expect(await evaluate(scratch, other, limits)).toEqual([28, true]); // ENOSPC
-      const threads = "import threading\ngate = threading.Event()\nstarted = []\ntry:\n    for _ in range(200):\n        t = threading.Thread(target=gate.wait); t.start(); started.append(t)\nexcept RuntimeError: pass\ngate.set()\nfor t in started: t.join()\nlen(started) < 24";
+      const threads =
+        "import threading\ngate = threading.Event()\nstarted = []\ntry:\n    for _ in range(200):\n        t = threading.Thread(target=gate.wait); t.start(); started.append(t)\nexcept RuntimeError: pass\ngate.set()\nfor t in started: t.join()\nlen(started) < 24";
       expect(await evaluate(threads, other, limits)).toBe(true);
     });
 
     test("16: usage is measured: a peak since the last reset, and cpu time", async () => {
-      await evaluate("import time\nheld = np.ones(20_000_000)\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\ndel held");
+      await evaluate(
+        "import time\nheld = np.ones(20_000_000)\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\ndel held",
+      );
       const used = await lease.usage();
       expect(used.peakMemoryBytes).toBeGreaterThan(150_000_000);
       expect(used.cpuMs).toBeGreaterThan(250);
@@ -157,13 +178,26 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       await lease.channel.send({ type: "input", alias: "blob", format: "bytes" }, bytes);
       expect((await lease.channel.receive())?.header).toEqual({ type: "input-ok", alias: "blob" });
       const { createHash } = await import("node:crypto");
-      expect(await evaluate("import hashlib\n[len(blob), hashlib.sha256(blob).hexdigest()]")).toEqual([bytes.length, createHash("sha256").update(bytes).digest("hex")]);
+      expect(await evaluate("import hashlib\n[len(blob), hashlib.sha256(blob).hexdigest()]")).toEqual([
+        bytes.length,
+        createHash("sha256").update(bytes).digest("hex"),
+      ]);
     });
 
     test("18: a frame out of its place is not taken for an answer", async () => {
       await using other = await open();
-      const forged = "import os, struct\nfd = next(n for n in range(3, 64) if os.path.exists(f'/proc/self/fd/{n}') and os.readlink(f'/proc/self/fd/{n}').startswith('socket'))\nhead = b'{\"type\":\"ready\",\"nonce\":\"x\"}'\nos.write(fd, struct.pack('>III', 0x534C5501, len(head), 0) + head)";
-      const run = await runCell({ lease: other, cell: 1, code: Buffer.from(forged), rollback: "none", names: {}, expect: null, limits: defaultLimits });
+      const forged =
+        "import os, struct\nfd = next(n for n in range(3, 64) if os.path.exists(f'/proc/self/fd/{n}') and os.readlink(f'/proc/self/fd/{n}').startswith('socket'))\nhead = b'{\"type\":\"ready\",\"nonce\":\"x\"}'\nos.write(fd, struct.pack('>III', 0x534C5501, len(head), 0) + head)";
+      const run = await runCell({
+        lease: other,
+        cell: 1,
+        code: Buffer.from(forged),
+        rollback: "none",
+        names: {},
+        expect: null,
+        limits: defaultLimits,
+        images,
+      });
       expect(run.status).toBe("sandbox_lost");
       expect(run.leaseUsable).toBe(false);
       expect(await other.died).toBeDefined();

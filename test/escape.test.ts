@@ -26,7 +26,14 @@ describe.each(testedDrivers)("%s", (driver) => {
   }, 30_000);
 
   it("python sandbox: networkPolicy deny-all blocks outbound HTTP", async () => {
-    const hosts = ["127.0.0.1", "localhost", "0.0.0.0", ...traps.addresses.filter((address) => !address.includes(":")), "93.184.215.14", "example.com"];
+    const hosts = [
+      "127.0.0.1",
+      "localhost",
+      "0.0.0.0",
+      ...traps.addresses.filter((address) => !address.includes(":")),
+      "93.184.215.14",
+      "example.com",
+    ];
     await session.expectAllRefused(
       `
 import http.client, urllib.request
@@ -255,7 +262,9 @@ attempt("ctypes, a raw system call", call, "socket", 2, 1, 0)
 attempts.pop("a shell's own network", None)
 `,
       [
-        ...["requests", "urllib3", "httpx", "aiohttp", "yfinance", "pip", "ensurepip", "setuptools", "websocket", "paramiko", "pycurl"].map((name) => `import ${name}`),
+        ...["requests", "urllib3", "httpx", "aiohttp", "yfinance", "pip", "ensurepip", "setuptools", "websocket", "paramiko", "pycurl"].map(
+          (name) => `import ${name}`,
+        ),
         "python -m pip",
         "python -m ensurepip",
         ...["curl", "wget", "gcc", "cc", "apt", "apt-get", "dpkg", "nc", "ssh", "pip3"],

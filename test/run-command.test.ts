@@ -31,21 +31,53 @@ describe("sluice run", () => {
     expect(status).toBe(0);
     expect(stdout).toContain('"n": 12345678901234567890');
     const document = JSON.parse(stdout) as Record<string, unknown>;
-    expect(document).toMatchObject({ schemaVersion: 1, status: "ok", result: { sum: 3, tsv: [3], text: "hello" }, stdout: "noise\n", stderr: "", artifacts: [] });
-    expect(Object.keys(document).sort()).toEqual(["artifacts", "diagnostics", "result", "sandbox", "schemaVersion", "status", "stderr", "stdout", "timing", "usage"]);
-    const probes = stderr.split("\n").map(parseProbe).filter((probe) => probe !== null);
+    expect(document).toMatchObject({
+      schemaVersion: 1,
+      status: "ok",
+      result: { sum: 3, tsv: [3], text: "hello" },
+      stdout: "noise\n",
+      stderr: "",
+      artifacts: [],
+    });
+    expect(Object.keys(document).sort()).toEqual([
+      "artifacts",
+      "diagnostics",
+      "result",
+      "sandbox",
+      "schemaVersion",
+      "status",
+      "stderr",
+      "stdout",
+      "timing",
+      "usage",
+    ]);
+    const probes = stderr
+      .split("\n")
+      .map(parseProbe)
+      .filter((probe) => probe !== null);
     expect(probes.map((probe) => probe.fields["event"])).toEqual(["python_call_start", "python_call_success"]);
-    expect(probes[0]!.fields).toMatchObject({ inputAliasCount: 4, codeBytes: code.length, turnId: expect.any(String), sandboxId: expect.any(String) });
+    expect(probes[0]!.fields).toMatchObject({
+      inputAliasCount: 4,
+      codeBytes: code.length,
+      turnId: expect.any(String),
+      sandboxId: expect.any(String),
+    });
     expect(probes[1]!.fields).toMatchObject({ stdoutChars: 6, artifactCount: 0, start: expect.stringMatching(/restored|forked|cold/) });
   });
 
   test("parquet goes in and a figure comes out as a file that its document names", () => {
-    const make = run(["-", "--json", "--quiet"], "import base64\npd.DataFrame({'x': [1.5, 2.5]}).to_parquet('t.parquet')\nbase64.b64encode(open('t.parquet', 'rb').read()).decode()");
+    const make = run(
+      ["-", "--json", "--quiet"],
+      "import base64\npd.DataFrame({'x': [1.5, 2.5]}).to_parquet('t.parquet')\nbase64.b64encode(open('t.parquet', 'rb').read()).decode()",
+    );
     writeFileSync(path.join(directory, "t.parquet"), Buffer.from((JSON.parse(make.stdout) as { result: string }).result, "base64"));
     const code = "plt.plot(t['x'])\nsave_figure(alt='Two points that rise', title='Rise')\nt['x'].sum()";
     const { status, stdout, stderr } = run(["-", "--json", "--quiet", "--expect", "image", "--input", "t=t.parquet"], code);
     expect([status, stderr]).toEqual([0, ""]);
-    const { result, artifacts } = JSON.parse(stdout) as { result: number; artifacts: { url: string; alt: string; bytes: number; width: number }[] };
+    const { result, artifacts } = JSON.parse(stdout) as {
+      result: number;
+      artifacts: { url: string; alt: string; bytes: number; width: number }[];
+    };
     expect(result).toBe(4);
     expect(artifacts).toHaveLength(1);
     const png = readFileSync(fileURLToPath(artifacts[0]!.url));
@@ -64,10 +96,16 @@ describe("sluice run", () => {
   test("exits 1 for a failed cell, with the cell's own traceback", () => {
     const { status, stdout } = run(["-", "--quiet"], "x = {}\nx['missing']");
     expect(status).toBe(1);
-    expect(stdout).toBe("failed: python_error\nTraceback (most recent call last):\n  File \"<cell 1>\", line 2, in <module>\n    x['missing']\n    ~^^^^^^^^^^^\nKeyError: 'missing'\n");
+    expect(stdout).toBe(
+      "failed: python_error\nTraceback (most recent call last):\n  File \"<cell 1>\", line 2, in <module>\n    x['missing']\n    ~^^^^^^^^^^^\nKeyError: 'missing'\n",
+    );
     const late = run(["-", "--json", "--quiet", "--timeout-s", "0.5"], "while True: pass");
     expect(late.status).toBe(1);
-    expect(JSON.parse(late.stdout)).toMatchObject({ status: "timeout", result: null, error: { limit: { name: "cellTimeoutMs", allowed: 500 } } });
+    expect(JSON.parse(late.stdout)).toMatchObject({
+      status: "timeout",
+      result: null,
+      error: { limit: { name: "cellTimeoutMs", allowed: 500 } },
+    });
   });
 
   test.each([
@@ -89,7 +127,11 @@ describe("sluice run", () => {
 
   test("exits 3 when no sandbox can be had, and says what to do", () => {
     const empty = mkdtempSync(path.join(tmpdir(), "sluice-empty-"));
-    const { status, stderr } = spawnSync(sluice, ["run", "-"], { input: "1", encoding: "utf8", env: { ...process.env, SLUICE_CACHE: empty } });
+    const { status, stderr } = spawnSync(sluice, ["run", "-"], {
+      input: "1",
+      encoding: "utf8",
+      env: { ...process.env, SLUICE_CACHE: empty },
+    });
     rmSync(empty, { recursive: true });
     expect(status).toBe(3);
     expect(stderr).toContain("npm run setup");
@@ -100,11 +142,23 @@ describe("sluice doctor", () => {
   test("names a usable default, what was seen enforced, and the snapshot", () => {
     const { status, stdout } = spawnSync(sluice, ["doctor", "--json"], { encoding: "utf8" });
     expect(status).toBe(0);
-    const found = JSON.parse(stdout) as { default: string; drivers: { name: string; usable: boolean; checks: { name: string; ok: boolean }[] }[]; snapshot: { id: string } };
+    const found = JSON.parse(stdout) as {
+      default: string;
+      drivers: { name: string; usable: boolean; checks: { name: string; ok: boolean }[] }[];
+      snapshot: { id: string };
+    };
     for (const name of ["gvisor", "bubblewrap"]) {
       const driver = found.drivers.find((one) => one.name === name)!;
       expect(driver, name).toMatchObject({ usable: true });
-      expect(driver.checks.map((check) => check.name).sort()).toEqual(["capabilities", "dns", "file system", "memory", "network", "processes", "syscalls"]);
+      expect(driver.checks.map((check) => check.name).sort()).toEqual([
+        "capabilities",
+        "dns",
+        "file system",
+        "memory",
+        "network",
+        "processes",
+        "syscalls",
+      ]);
       expect(driver.checks.every((check) => check.ok)).toBe(true);
     }
     expect(found.default).toBe("gvisor");

@@ -140,6 +140,7 @@ class Monitor:
         self.running: Running | None = None
         self.spare: Cell | None = None
         self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
+        self.undecided: bool | None = None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
         self.head_waits = False  # the head is blocked until its spare ends
         self.doomed: set[int] = set()  # old heads that were ended by us and are not reaped yet; no cell left them behind
         self.head = self._first(import_stack)
@@ -237,6 +238,8 @@ class Monitor:
             self._tell({"type": "ready", "nonce": header["nonce"], "python": ".".join(map(str, sys.version_info[:3]))})
         elif kind == "cell":
             self._start(header, body)
+        elif kind in ("commit", "rollback"):
+            self._decide(keep=kind == "commit")
         elif kind == "interrupt":
             if self.running is not None and self.running.number == header["cell"]:
                 self._interrupt(self.running)
@@ -337,13 +340,26 @@ class Monitor:
         if header.get("status") != "ok":
             header["scratchChanged"] = changed_since(running.started)
         self.running = None
-        if header.get("status") == "ok" and running.runner is self.spare:
-            self._commit(self.spare)
+        if running.runner is self.spare and header.get("status") == "ok":
+            self.undecided = header["leftBehind"]["threads"] > 0
         elif running.runner is self.spare:
             self.retired, self.spare = self.spare, None
         self._tell(header, body)
-        if running.runner is self.head and (header["leftBehind"]["threads"] or (self.keep_spare and _threads(self.head.pid) > 1)):
+        if running.runner is self.head and header["leftBehind"]["threads"]:
             self._shed_threads()
+
+    def _decide(self, keep: bool) -> None:
+        """The host has looked at what the cell gave out: its state is kept, or nothing of it is left."""
+        threads, self.undecided = self.undecided, None
+        if threads is None or self.spare is None:
+            return
+        if keep:
+            self._commit(self.spare)
+            if threads or (self.keep_spare and _threads(self.head.pid) > 1):
+                self._shed_threads()
+        else:
+            self._kill(self.spare)
+            self.retired, self.spare = self.spare, None
 
     def _commit(self, spare: Cell) -> None:
         """The spare's state is the state now. What it forked from is not needed any more."""

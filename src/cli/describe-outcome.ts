@@ -8,7 +8,10 @@ export function describeOutcome(outcome: CellOutcome, artifacts: readonly Writte
   const parts: string[] = [];
   if (outcome.resultJson !== null) parts.push(describeResult(outcome.resultJson));
   for (const { artifact, file } of artifacts) {
-    const what = artifact.kind === "image" ? `${artifact.title ?? artifact.alt} (${artifact.width} x ${artifact.height})` : (artifact.title ?? "chart");
+    const what =
+      artifact.kind === "image"
+        ? `${artifact.title ?? artifact.alt} (${artifact.width} x ${artifact.height})`
+        : (artifact.title ?? "chart");
     parts.push(`${artifact.kind}: ${file}\n  ${what}`);
   }
   if (outcome.status !== "ok") parts.push(describeFailure(outcome));
@@ -40,7 +43,9 @@ function describeFailure({ status, error }: CellOutcome): string {
 
 function describeDiagnostics(diagnostics: Record<string, unknown>): string {
   return Object.entries(diagnostics)
-    .filter(([name, value]) => name !== "implicitResult" && name !== "frames" && value !== 0 && !(Array.isArray(value) && value.length === 0))
+    .filter(
+      ([name, value]) => name !== "implicitResult" && name !== "frames" && value !== 0 && !(Array.isArray(value) && value.length === 0),
+    )
     .map(([name, value]) => `note: ${name} ${JSON.stringify(value)}`)
     .join("\n");
 }

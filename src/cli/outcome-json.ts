@@ -9,7 +9,13 @@ export function toOutcomeJson(outcome: CellOutcome, artifacts: readonly WrittenA
 }
 
 function toArtifactJson({ artifact, url }: WrittenArtifact): unknown {
-  const shared = { schemaVersion: 1, kind: artifact.kind, url, ...(artifact.title ? { title: artifact.title } : {}), contentHash: artifact.contentHash };
+  const shared = {
+    schemaVersion: 1,
+    kind: artifact.kind,
+    url,
+    ...(artifact.title ? { title: artifact.title } : {}),
+    contentHash: artifact.contentHash,
+  };
   if (artifact.kind === "chart") return { ...shared, spec: artifact.spec, data: artifact.data };
   const { alt, width, height, figure } = artifact;
   return { ...shared, alt, bytes: artifact.bytes.length, width, height, ...(figure === undefined ? {} : { figure }) };
@@ -23,7 +29,9 @@ function rawJson(text: string): unknown {
 /** Parses JSON; integers past 2^53 are given to `keep` as they were written. */
 export function parseExact(text: string, keep: (source: string) => unknown): unknown {
   return JSON.parse(text, ((_key: string, value: unknown, context?: { source?: string }) =>
-    typeof value === "number" && context?.source !== undefined && !isExact(value, context.source) ? keep(context.source) : value) as Parameters<typeof JSON.parse>[1]);
+    typeof value === "number" && context?.source !== undefined && !isExact(value, context.source)
+      ? keep(context.source)
+      : value) as Parameters<typeof JSON.parse>[1]);
 }
 
 function isExact(value: number, source: string): boolean {

@@ -6,10 +6,15 @@ export function toTable(records: readonly Record<string, unknown>[]): string {
   const columns = [...new Set(records.flatMap((row) => Object.keys(row)))];
   const shown = records.slice(0, MAX_ROWS);
   const cells = shown.map((row) => columns.map((column) => toCell(row[column])));
-  const numeric = columns.map((column) => shown.every((row) => row[column] === null || row[column] === undefined || typeof row[column] === "number"));
+  const numeric = columns.map((column) =>
+    shown.every((row) => row[column] === null || row[column] === undefined || typeof row[column] === "number"),
+  );
   const widths = columns.map((column, index) => Math.max(column.length, ...cells.map((row) => row[index]!.length)));
   const line = (row: readonly string[]): string =>
-    row.map((cell, index) => (numeric[index] ? cell.padStart(widths[index]!) : cell.padEnd(widths[index]!))).join("  ").trimEnd();
+    row
+      .map((cell, index) => (numeric[index] ? cell.padStart(widths[index]!) : cell.padEnd(widths[index]!)))
+      .join("  ")
+      .trimEnd();
   const rule = widths.map((width) => "─".repeat(width)).join("  ");
   const rest = records.length - shown.length;
   return [line(columns), rule, ...cells.map(line), ...(rest > 0 ? [`… and ${rest} more rows`] : [])].join("\n");

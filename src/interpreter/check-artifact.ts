@@ -1,71 +1,59 @@
 import { createHash } from "node:crypto";
-import type { SandboxLimits } from "../sandbox/contract.ts";
+import type { ImageChecker } from "../artifacts/create-image-checker.ts";
+import { saysSomething } from "../protocol/artifact.ts";
+import { chartRowsSchema, chartSpecSchema } from "../protocol/chart-spec.ts";
+import { checkChart as findChartFaults } from "../protocol/check-chart.ts";
+import { figureSchema } from "../protocol/figure.ts";
 import type { CellArtifact } from "../protocol/outcome.ts";
 import type { ArtifactFrame } from "../protocol/worker-frames.ts";
-
-const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const MAX_PIXELS = 50_000_000;
+import type { SandboxLimits } from "../sandbox/contract.ts";
 
 export type CheckedArtifact = { ok: true; artifact: CellArtifact } | { ok: false; why: string };
 
-/** What a sandbox calls an artifact, held against what one is. Nothing the sandbox says of it is believed: size and hash are read from the bytes. */
-export function checkArtifact({
-  frame,
-  body,
-  limits,
-}: {
-  frame: ArtifactFrame;
-  body: Uint8Array;
-  limits: SandboxLimits;
-}): CheckedArtifact {
-  return frame.kind === "image" ? checkImage(frame, body, limits) : checkChart(frame, body);
+interface Emitted {
+  readonly frame: ArtifactFrame;
+  readonly body: Uint8Array;
+  readonly limits: SandboxLimits;
+  readonly images: ImageChecker;
 }
 
-function checkImage(frame: ArtifactFrame, body: Uint8Array, limits: SandboxLimits): CheckedArtifact {
+/** What a sandbox calls an artifact, held against what one is. Nothing the sandbox says of it is believed: size, content and hash are read from the bytes. */
+export async function checkArtifact(emitted: Emitted): Promise<CheckedArtifact> {
+  return emitted.frame.kind === "chart" ? checkChartBody(emitted) : await checkImageBody(emitted);
+}
+
+async function checkImageBody({ frame, body, limits, images }: Emitted): Promise<CheckedArtifact> {
   const pngBytes = frame.pngBytes ?? body.length;
+  if (pngBytes > body.length) return refuse("an image is shorter than it says");
+  if (pngBytes > limits.artifactBytes) return refuse(`an image has ${pngBytes} bytes, ${limits.artifactBytes} are allowed`);
+  if (frame.alt === undefined || !saysSomething(frame.alt)) return refuse("an image has no alt text that says what it shows");
   const png = Buffer.from(body.subarray(0, pngBytes));
-  if (pngBytes > body.length || png.length < 33 || !png.subarray(0, 8).equals(PNG_SIGNATURE) || png.toString("latin1", 12, 16) !== "IHDR") {
-    return { ok: false, why: "an image is not a PNG" };
-  }
-  if (png.length > limits.artifactBytes) return { ok: false, why: `an image has ${png.length} bytes, ${limits.artifactBytes} are allowed` };
-  const width = png.readUInt32BE(16);
-  const height = png.readUInt32BE(20);
-  if (width === 0 || height === 0 || width * height > MAX_PIXELS) {
-    return { ok: false, why: `an image is ${width} x ${height} pixels, at most ${MAX_PIXELS} pixels are allowed` };
-  }
-  if (!frame.alt || !/\p{L}/u.test(frame.alt)) return { ok: false, why: "an image has no alt text" };
-  const figure = body.length > pngBytes ? parseJson(body.subarray(pngBytes)) : undefined;
+  const found = await images.check(png);
+  if (!found.ok) return refuse(`an image ${found.why}`);
+  const figure = body.length > pngBytes ? figureSchema.safeParse(parseJson(body.subarray(pngBytes))) : null;
+  if (figure !== null && !figure.success) return refuse("the data behind an image is not as it must be");
+  const { width, height } = found;
+  const details = { ...(frame.title ? { title: frame.title } : {}), ...(figure === null ? {} : { figure: figure.data }) };
+  return { ok: true, artifact: { kind: "image", alt: frame.alt, width, height, contentHash: sha256(png), bytes: png, ...details } };
+}
+
+function checkChartBody({ frame, body, limits }: Emitted): CheckedArtifact {
+  if (body.length > limits.artifactBytes) return refuse(`a chart has ${body.length} bytes, ${limits.artifactBytes} are allowed`);
+  const chart = parseJson(body) as { spec?: unknown; data?: unknown } | undefined;
+  const spec = chartSpecSchema.safeParse(chart?.spec);
+  const data = chartRowsSchema.safeParse(chart?.data);
+  if (!spec.success || !data.success) return refuse("a chart has no spec and rows as the schema has them");
+  const [fault] = findChartFaults(spec.data, data.data);
+  if (fault !== undefined) return refuse(`a chart is wrong at ${fault.path}: ${fault.message}`);
+  const title = frame.title ? { title: frame.title } : {};
   return {
     ok: true,
-    artifact: {
-      kind: "image",
-      alt: frame.alt,
-      ...(frame.title ? { title: frame.title } : {}),
-      width,
-      height,
-      contentHash: sha256(png),
-      bytes: png,
-      ...(figure === undefined ? {} : { figure }),
-    },
+    artifact: { kind: "chart", spec: spec.data, data: data.data, contentHash: sha256(body), bytes: Buffer.from(body), ...title },
   };
 }
 
-function checkChart(frame: ArtifactFrame, body: Uint8Array): CheckedArtifact {
-  const chart = parseJson(body);
-  if (typeof chart !== "object" || chart === null || !("spec" in chart) || !("data" in chart)) {
-    return { ok: false, why: "a chart is not JSON with spec and data" };
-  }
-  return {
-    ok: true,
-    artifact: {
-      kind: "chart",
-      ...(frame.title ? { title: frame.title } : {}),
-      spec: chart.spec,
-      data: chart.data,
-      contentHash: sha256(body),
-      bytes: Buffer.from(body),
-    },
-  };
+function refuse(why: string): CheckedArtifact {
+  return { ok: false, why };
 }
 
 function parseJson(bytes: Uint8Array): unknown {

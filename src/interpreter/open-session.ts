@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { inputOkFrame } from "../protocol/worker-frames.ts";
@@ -40,6 +41,7 @@ export interface SessionOptions {
   readonly rollback: "fork" | "replay";
   readonly limits: SandboxLimits;
   readonly take: (signal?: AbortSignal) => Promise<TakenLease>;
+  readonly images: ImageChecker;
   /** A sandbox that runs nothing for this long is given up. */
   readonly idleMs?: number;
 }
@@ -62,7 +64,7 @@ const REPLAY_BUDGET_MS = 500;
 /** Parsed JSON needs about this many times its size. */
 const JSON_GROWTH = 5;
 
-export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: SessionOptions): Session {
+export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_000 }: SessionOptions): Session {
   const inputs = new Map<string, SessionInput>();
   let committed: Committed[] = [];
   let held: Held | null = null;
@@ -74,7 +76,12 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
   let closed = false;
 
   function bind(alias: string, input: SessionInput): void {
-    refuseTooLarge(alias, input, limits, [...inputs].filter(([name]) => name !== alias).reduce((sum, [, { bytes }]) => sum + bytes.length, 0));
+    refuseTooLarge(
+      alias,
+      input,
+      limits,
+      [...inputs].filter(([name]) => name !== alias).reduce((sum, [, { bytes }]) => sum + bytes.length, 0),
+    );
     inputs.set(alias, input);
     held?.shipped.delete(alias);
   }
@@ -102,7 +109,18 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
     const mode = rollback === "fork" || !replayable() ? "fork" : "none";
     cells += 1;
     const { lease } = current;
-    const ran = await runCell({ lease, cell: cells, code, rollback: mode, names, expect: request.expect ?? null, limits, onOutput: request.onOutput, signal });
+    const ran = await runCell({
+      lease,
+      cell: cells,
+      code,
+      rollback: mode,
+      names,
+      expect: request.expect ?? null,
+      limits,
+      images,
+      onOutput: request.onOutput,
+      signal,
+    });
     if (ran.status === "ok") {
       commit(request.code, names, ran);
       if (rollback === "replay" && !replayable()) askForSpare(current);
@@ -143,7 +161,11 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
     const count = committed.length;
     if (!replayable()) {
       committed = [];
-      replaced = { variables: "lost", cells: count, because: "the sandbox was lost, and the earlier cells cannot be run again exactly and quickly" };
+      replaced = {
+        variables: "lost",
+        cells: count,
+        because: "the sandbox was lost, and the earlier cells cannot be run again exactly and quickly",
+      };
       return fresh;
     }
     const failure = await replay(fresh, signal);
@@ -175,7 +197,17 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
     for (const [index, { code, names, resultHash }] of committed.entries()) {
       await ship(fresh, code, names);
       cells += 1;
-      const ran = await runCell({ lease: fresh.lease, cell: cells, code: Buffer.from(code), rollback: "none", names, expect: null, limits, signal });
+      const ran = await runCell({
+        lease: fresh.lease,
+        cell: cells,
+        code: Buffer.from(code),
+        rollback: "none",
+        names,
+        expect: null,
+        limits,
+        images,
+        signal,
+      });
       if (ran.status !== "ok") return `cell ${index + 1} of ${committed.length} ended as ${ran.status} when it was run again`;
       if (hash(ran.resultJson) !== resultHash) return `cell ${index + 1} of ${committed.length} gave another result when it was run again`;
     }
@@ -209,9 +241,12 @@ export function openSession({ rollback, limits, take, idleMs = 5 * 60_000 }: Ses
   function recover(): void {
     if (closed || committed.length === 0) return;
     recovering = open()
-      .then((fresh) => {
-        held = fresh;
-      }, () => {})
+      .then(
+        (fresh) => {
+          held = fresh;
+        },
+        () => {},
+      )
       .finally(() => {
         recovering = null;
       });
@@ -295,7 +330,9 @@ function refuseLongCode(bytes: number, limits: SandboxLimits): void {
 }
 
 function hash(text: string | null): string {
-  return createHash("sha256").update(text ?? "").digest("hex");
+  return createHash("sha256")
+    .update(text ?? "")
+    .digest("hex");
 }
 
 function round(milliseconds: number): number {

@@ -1,10 +1,11 @@
 import { constants } from "node:os";
+import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import { SandboxLostError } from "../errors/sluice-error.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import { runningFrame, type DoneFrame, type EndedFrame, type RunningFrame } from "../protocol/worker-frames.ts";
 import type { Death, Frame, Lease, SandboxLimits, Usage } from "../sandbox/contract.ts";
 import { createStreamText, type StreamText } from "./cell-output.ts";
-import { checkArtifact } from "./check-artifact.ts";
+import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
 
 export interface RunCellOptions {
   readonly lease: Lease;
@@ -17,6 +18,7 @@ export interface RunCellOptions {
   /** Kinds that must be emitted, exactly; null accepts any. */
   readonly expect: readonly string[] | null;
   readonly limits: SandboxLimits;
+  readonly images: ImageChecker;
   readonly onOutput?: ((stream: "stdout" | "stderr", text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -55,21 +57,37 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
     stdout: createStreamText({ name: "stdout", limitBytes: limits.stdoutBytes, onText: (text) => options.onOutput?.("stdout", text) }),
     stderr: createStreamText({ name: "stderr", limitBytes: limits.stderrBytes, onText: (text) => options.onOutput?.("stderr", text) }),
   };
-  const artifacts: CellArtifact[] = [];
+  const checks: Promise<CheckedArtifact>[] = [];
   const started = performance.now();
   let end: End;
   try {
-    end = await converse(options, streams, artifacts);
+    end = await converse(options, streams, checks);
   } finally {
     stop.clear();
   }
   const runMs = performance.now() - started;
+  const checked = await Promise.all(checks);
+  const artifacts = checked.flatMap((one) => (one.ok ? [one.artifact] : []));
+  const refused = checked.find((one) => !one.ok);
   const after = await lease.usage().catch(() => before);
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
-  const verdict = await judge({ end, options, stopped: stop.reason, before, after, runMs, artifacts });
-  if (!verdict.leaseUsable) await lease.close();
+  const verdict = await judge({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
+  const leaseUsable = await decide(options, end, verdict, stop.reason);
+  if (!leaseUsable) await lease.close();
   const aborted = stop.reason === "aborted";
-  return { ...streams, artifacts: verdict.status === "ok" ? artifacts : [], runMs, usage, aborted, ...verdict };
+  return { ...streams, artifacts: verdict.status === "ok" ? artifacts : [], runMs, usage, aborted, ...verdict, leaseUsable };
+}
+
+/** A cell that the worker says succeeded counts only once the host has said so; else the worker, where it can, leaves nothing of it. */
+async function decide({ lease, rollback }: RunCellOptions, end: End, verdict: Verdict, stopped: Stop["reason"]): Promise<boolean> {
+  const succeeded = "frame" in end && end.frame.type === "done" && end.frame.status === "ok";
+  const counts = verdict.status === "ok" && stopped !== "aborted";
+  if (!succeeded) return verdict.leaseUsable;
+  if (rollback === "none") return counts;
+  return await lease.channel.send({ type: counts ? "commit" : "rollback" }).then(
+    () => true,
+    () => counts,
+  );
 }
 
 async function prepareMeasuring(lease: Lease): Promise<Usage> {
@@ -109,12 +127,23 @@ function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): 
 }
 
 /** Sends the cell and takes its frames until it is over. */
-async function converse(options: RunCellOptions, streams: Record<"stdout" | "stderr", StreamText>, artifacts: CellArtifact[]): Promise<End> {
+async function converse(
+  options: RunCellOptions,
+  streams: Record<"stdout" | "stderr", StreamText>,
+  checks: Promise<CheckedArtifact>[],
+): Promise<End> {
   const { lease, cell, code, rollback, names, expect, limits } = options;
   const { stdoutBytes, stderrBytes, resultBytes, artifactBytes } = limits;
   try {
     await lease.channel.send(
-      { type: "cell", cell, rollback, names, expect, limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts: limits.artifacts } },
+      {
+        type: "cell",
+        cell,
+        rollback,
+        names,
+        expect,
+        limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts: limits.artifacts },
+      },
       code,
     );
     for (;;) {
@@ -125,10 +154,8 @@ async function converse(options: RunCellOptions, streams: Record<"stdout" | "std
       if (frame.type === "lost") return { lost: frame.detail };
       if (frame.type === "output") takeOutput(streams[frame.stream], raw.body, frame.omittedBytes ?? 0, limits);
       else {
-        if (artifacts.length >= limits.artifacts) return { refused: `there are more than ${limits.artifacts} artifacts` };
-        const checked = checkArtifact({ frame, body: raw.body, limits });
-        if (!checked.ok) return { refused: checked.why };
-        artifacts.push(checked.artifact);
+        if (checks.length >= limits.artifacts) return { refused: `there are more than ${limits.artifacts} artifacts` };
+        checks.push(checkArtifact({ frame, body: raw.body, limits, images: options.images }));
       }
     }
   } catch (error) {
@@ -139,7 +166,8 @@ async function converse(options: RunCellOptions, streams: Record<"stdout" | "std
 
 function takeOutput(stream: StreamText, body: Uint8Array, omittedBytes: number, limits: SandboxLimits): void {
   stream.add(body, omittedBytes);
-  if (stream.receivedBytes > Math.max(limits.stdoutBytes, limits.stderrBytes) + OUTPUT_SLACK_BYTES) throw outOfPlace("more output than was allowed");
+  if (stream.receivedBytes > Math.max(limits.stdoutBytes, limits.stderrBytes) + OUTPUT_SLACK_BYTES)
+    throw outOfPlace("more output than was allowed");
 }
 
 function toRunningFrame(raw: Frame, cell: number): RunningFrame {
@@ -165,6 +193,8 @@ interface Judged {
   after: Usage;
   runMs: number;
   artifacts: CellArtifact[];
+  /** Why an artifact was not taken, if one was not. */
+  refused: string | undefined;
 }
 
 type Verdict = Pick<CellRun, "status" | "resultJson" | "diagnostics" | "leaseUsable" | "exitCode"> & { error?: CellError };
@@ -214,12 +244,25 @@ function judgeDone(frame: DoneFrame, body: Uint8Array, judged: Judged): Verdict 
     const leaseUsable = options.rollback === "fork";
     if (frame.status !== "memory_error") return { status: frame.status, resultJson: null, diagnostics, error, leaseUsable };
     const limit = { name: "memoryBytes", allowed: options.limits.memoryBytes, seen: judged.after.peakMemoryBytes };
-    return { status: "out_of_memory", resultJson: null, diagnostics, error: { ...error, message: memoryMessage(error.message, judged), limit }, leaseUsable };
+    return {
+      status: "out_of_memory",
+      resultJson: null,
+      diagnostics,
+      error: { ...error, message: memoryMessage(error.message, judged), limit },
+      leaseUsable,
+    };
   }
   const broken = (status: CellStatus, error: CellError): Verdict => ({ status, resultJson: null, diagnostics, error, leaseUsable: false });
   if (body.length > options.limits.resultBytes) {
     const limit = { name: "resultBytes", allowed: options.limits.resultBytes, seen: body.length };
-    return broken("output_limit", { type: "OutputLimit", message: `The result has ${body.length} bytes of JSON, ${limit.allowed} are allowed.`, limit });
+    return broken("output_limit", {
+      type: "OutputLimit",
+      message: `The result has ${body.length} bytes of JSON, ${limit.allowed} are allowed.`,
+      limit,
+    });
+  }
+  if (judged.refused !== undefined) {
+    return broken("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${judged.refused}.` });
   }
   const kinds = new Set(judged.artifacts.map((artifact) => artifact.kind as string));
   if (options.expect !== null && (kinds.size !== options.expect.length || options.expect.some((kind) => !kinds.has(kind)))) {

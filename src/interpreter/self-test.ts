@@ -1,3 +1,4 @@
+import { createImageChecker } from "../artifacts/create-image-checker.ts";
 import type { SandboxDriver, Snapshot } from "../sandbox/contract.ts";
 import { withLimits } from "../sandbox/limits.ts";
 import { openSession, type Session } from "./open-session.ts";
@@ -16,10 +17,20 @@ const MEMORY_BYTES = 384 * 1024 * 1024;
  * Opens a real sandbox of the driver and tries to get out of it. What the cell says is checked where the host can check it: a listener of
  * our own counts connections, and the memory test is judged by how the cell ended.
  */
-export async function selfTest({ driver, snapshot, signal }: { driver: SandboxDriver; snapshot: Snapshot; signal?: AbortSignal }): Promise<Check[]> {
+export async function selfTest({
+  driver,
+  snapshot,
+  signal,
+}: {
+  driver: SandboxDriver;
+  snapshot: Snapshot;
+  signal?: AbortSignal;
+}): Promise<Check[]> {
   const limits = withLimits({ memoryBytes: MEMORY_BYTES, cellTimeoutMs: 20_000 });
   await using port = await hostLoopbackPort();
+  await using images = createImageChecker();
   await using session = openSession({
+    images,
     rollback: driver.rollback,
     limits,
     take: async () => {
@@ -28,7 +39,8 @@ export async function selfTest({ driver, snapshot, signal }: { driver: SandboxDr
     },
   });
   const checks = await tryFromInside(session, port.port, signal);
-  if (port.connections() > 0) checks.push({ name: "network", ok: false, detail: "a connection from the sandbox reached a port of this machine" });
+  if (port.connections() > 0)
+    checks.push({ name: "network", ok: false, detail: "a connection from the sandbox reached a port of this machine" });
   checks.push(await tryMemory(session, signal));
   return checks;
 }

@@ -1,3 +1,6 @@
+import type { ChartRow, ChartSpec } from "./chart-spec.ts";
+import type { Figure } from "./figure.ts";
+
 /** How a cell can end. Each is told apart by the host, which measures time, memory and cause itself. */
 export type CellStatus =
   | "ok"
@@ -28,9 +31,9 @@ export type CellArtifact =
       height: number;
       contentHash: string;
       bytes: Uint8Array;
-      figure?: unknown;
+      figure?: Figure;
     }
-  | { kind: "chart"; title?: string; contentHash: string; spec: unknown; data: unknown; bytes: Uint8Array };
+  | { kind: "chart"; title?: string; contentHash: string; spec: ChartSpec; data: ChartRow[]; bytes: Uint8Array };
 
 export interface CellOutcome {
   schemaVersion: 1;

@@ -43,7 +43,9 @@ function toJson(found: string | null, drivers: readonly DriverReport[], snapshot
 function describe(found: string | null, drivers: readonly DriverReport[], snapshot: SnapshotInfo | null): string {
   const lines = [`default: ${found ?? "none; nothing can be run"}`, ""];
   for (const driver of drivers) {
-    lines.push(`${driver.name}: ${driver.usable ? "usable" : "not usable"}${driver.notes.length > 0 ? ` (${driver.notes.join("; ")})` : ""}`);
+    lines.push(
+      `${driver.name}: ${driver.usable ? "usable" : "not usable"}${driver.notes.length > 0 ? ` (${driver.notes.join("; ")})` : ""}`,
+    );
     if (driver.reason) lines.push(`  why: ${driver.reason}`);
     if (driver.fix) lines.push(`  fix: ${driver.fix}`);
     for (const check of driver.checks) lines.push(`  ${check.ok ? "held  " : "BROKEN"} ${check.name}: ${check.detail}`);
@@ -54,8 +56,12 @@ function describe(found: string | null, drivers: readonly DriverReport[], snapsh
     const packages = Object.entries(snapshot.packages)
       .filter(([name]) => /^(pandas|numpy|scipy|matplotlib|statsmodels|pyarrow|openpyxl)$/.test(name))
       .map(([name, version]) => `${name} ${version}`);
-    lines.push(`snapshot: ${snapshot.id} (Python ${snapshot.python}, ${Math.round(snapshot.bytes / 1e6)} MB, from ${snapshot.source})`, `  ${packages.join(", ")}`);
-    if (snapshot.source === "debian") lines.push("  built from Debian's packages because the package index could not be reached: pyarrow (and Parquet) is missing");
+    lines.push(
+      `snapshot: ${snapshot.id} (Python ${snapshot.python}, ${Math.round(snapshot.bytes / 1e6)} MB, from ${snapshot.source})`,
+      `  ${packages.join(", ")}`,
+    );
+    if (snapshot.source === "debian")
+      lines.push("  built from Debian's packages because the package index could not be reached: pyarrow (and Parquet) is missing");
   }
   return `${lines.join("\n")}\n`;
 }

@@ -24,7 +24,13 @@ In the cell: set_result(value), save_figure(alt, title=None, fig=None), inputs, 
 Exit status: 0 ok, 1 the cell failed, 2 wrong usage, 3 no sandbox can be had.
 `;
 
-const formats: Readonly<Record<string, InputFormat>> = { ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".txt": "text" };
+const formats: Readonly<Record<string, InputFormat>> = {
+  ".json": "json",
+  ".csv": "csv",
+  ".tsv": "tsv",
+  ".parquet": "parquet",
+  ".txt": "text",
+};
 const driverNames = ["auto", "gvisor", "gvisor-rootless", "bubblewrap"];
 
 interface RunOptions {
@@ -122,7 +128,10 @@ function toInput(text: string): [string, string] {
 }
 
 function toKinds(text: string): ("image" | "chart")[] {
-  const kinds = text.split(",").map((kind) => kind.trim()).filter((kind) => kind !== "");
+  const kinds = text
+    .split(",")
+    .map((kind) => kind.trim())
+    .filter((kind) => kind !== "");
   for (const kind of kinds) if (kind !== "image" && kind !== "chart") throw wrong(`--expect ${kind} is neither image nor chart.`);
   return [...new Set(kinds)] as ("image" | "chart")[];
 }
@@ -149,7 +158,8 @@ async function readNamed(file: string, what: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error && error.code === "ENOENT" ? "there is no such file" : (error as Error).message;
+    const reason =
+      error instanceof Error && "code" in error && error.code === "ENOENT" ? "there is no such file" : (error as Error).message;
     throw new UsageError({ code: "FILE_NOT_READ", message: `${what} cannot be read from ${file}: ${reason}.`, cause: error });
   }
 }

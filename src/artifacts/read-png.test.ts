@@ -1,0 +1,110 @@
+import { crc32, deflateSync } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createImageChecker } from "./create-image-checker.ts";
+import { readPng } from "./read-png.ts";
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length);
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, sum]);
+}
+
+/** A PNG of 8-bit RGB lines, each given with its filter byte. */
+function png({
+  width,
+  height,
+  lines,
+  depth = 8,
+  claim = { width, height },
+}: {
+  width: number;
+  height: number;
+  lines: Buffer;
+  depth?: number;
+  claim?: { width: number; height: number };
+}): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(claim.width, 0);
+  header.writeUInt32BE(claim.height, 4);
+  header.set([depth, 2, 0, 0, 0], 8);
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", deflateSync(lines)), chunk("IEND", Buffer.alloc(0))]);
+}
+
+function lines(width: number, height: number, pixel: (x: number, y: number) => number, filter = 0): Buffer {
+  const out = Buffer.alloc(height * (1 + 3 * width));
+  for (let y = 0; y < height; y += 1) {
+    out[y * (1 + 3 * width)] = filter;
+    for (let x = 0; x < width; x += 1) out.fill(pixel(x, y), y * (1 + 3 * width) + 1 + 3 * x, y * (1 + 3 * width) + 4 + 3 * x);
+  }
+  return out;
+}
+
+describe("readPng", () => {
+  test("finds size, and that something is drawn", () => {
+    expect(readPng(png({ width: 40, height: 30, lines: lines(40, 30, (x) => (x < 20 ? 0 : 255)) }))).toEqual({
+      ok: true,
+      width: 40,
+      height: 30,
+      blank: false,
+    });
+  });
+
+  test("calls blank what is one colour, or hardly differs from its border", () => {
+    expect(readPng(png({ width: 40, height: 30, lines: lines(40, 30, () => 255) }))).toMatchObject({ blank: true });
+    expect(readPng(png({ width: 100, height: 100, lines: lines(100, 100, (x, y) => (x === 50 && y < 10 ? 0 : 255)) }))).toMatchObject({
+      blank: true,
+    });
+    expect(readPng(png({ width: 100, height: 100, lines: lines(100, 100, (x, y) => (x === 50 && y < 11 ? 0 : 255)) }))).toMatchObject({
+      blank: false,
+    });
+  });
+
+  test.each([1, 2, 3, 4])("undoes filter %i", (filter) => {
+    const zero = lines(20, 20, () => 0, filter); // all predictions are of zeros, so every filter gives the same black picture
+    expect(readPng(png({ width: 20, height: 20, lines: zero }))).toMatchObject({ ok: true, blank: true });
+  });
+
+  test("refuses before inflating what is too large, and caps what inflates", () => {
+    const huge = png({ width: 2, height: 2, lines: lines(2, 2, () => 0), claim: { width: 100_000, height: 100_000 } });
+    expect(readPng(huge)).toEqual({ ok: false, why: "has 100000 x 100000 pixels, at most 50000000 pixels are allowed" });
+    const bomb = png({ width: 2, height: 2, lines: Buffer.alloc(50_000_000) });
+    expect(readPng(bomb)).toEqual({ ok: false, why: "is a PNG that does not decode" });
+  });
+
+  test("refuses what is cut, changed, followed by something, or of another kind", () => {
+    const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
+    expect(readPng(good.subarray(0, -5))).toMatchObject({ ok: false });
+    expect(readPng(Buffer.concat([good, Buffer.from("<script>")]))).toMatchObject({ ok: false });
+    expect(readPng(Buffer.from("GIF89a".padEnd(80)))).toEqual({ ok: false, why: "is not a PNG" });
+    expect(readPng(png({ width: 4, height: 4, lines: lines(4, 4, () => 1), depth: 16 }))).toEqual({
+      ok: false,
+      why: "is a PNG of a kind that save_figure does not write",
+    });
+    fc.assert(
+      fc.property(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+        const bad = Buffer.from(good);
+        bad[at]! ^= change;
+        expect(readPng(bad).ok).toBe(false);
+      }),
+    );
+  });
+});
+
+test("the image checker decodes off the main thread and outlives what it refuses", async () => {
+  await using checker = createImageChecker();
+  const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
+  expect(await Promise.all([checker.check(good), checker.check(Buffer.from("x")), checker.check(good)])).toEqual([
+    { ok: true, width: 40, height: 30 },
+    { ok: false, why: "is not a PNG" },
+    { ok: true, width: 40, height: 30 },
+  ]);
+  expect(await checker.check(png({ width: 4, height: 4, lines: lines(4, 4, () => 9) }))).toEqual({
+    ok: false,
+    why: "is blank: nothing was drawn that can be seen",
+  });
+});

@@ -1,0 +1,115 @@
+import { crc32, inflateSync } from "node:zlib";
+
+/** What a PNG turned out to be. `blank`: one colour, or under 0.1 % of the pixels differ from the border's colour. */
+export type PngFindings = { ok: true; width: number; height: number; blank: boolean } | { ok: false; why: string };
+
+export const maxPixels = 50_000_000;
+const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const channelsOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
+const BLANK_SHARE = 0.001;
+
+interface Header {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: number;
+}
+
+/** Reads and decodes a hostile PNG: its size is held against the limits before anything is inflated, and inflating is capped by what the size allows. */
+export function readPng(bytes: Buffer): PngFindings {
+  if (bytes.length < 57 || !bytes.subarray(0, 8).equals(SIGNATURE)) return { ok: false, why: "is not a PNG" };
+  const chunks = readChunks(bytes);
+  if (chunks === null) return { ok: false, why: "is a damaged PNG" };
+  const header = readHeader(chunks[0]);
+  if (typeof header === "string") return { ok: false, why: header };
+  const pixels = inflate(chunks, header);
+  if (pixels === null) return { ok: false, why: "is a PNG that does not decode" };
+  return { ok: true, width: header.width, height: header.height, blank: isBlank(pixels, header) };
+}
+
+interface Chunk {
+  readonly type: string;
+  readonly data: Buffer;
+}
+
+function readChunks(bytes: Buffer): Chunk[] | null {
+  const chunks: Chunk[] = [];
+  let at = 8;
+  while (at + 12 <= bytes.length) {
+    const length = bytes.readUInt32BE(at);
+    if (at + 12 + length > bytes.length) return null;
+    const type = bytes.toString("latin1", at + 4, at + 8);
+    if (crc32(bytes.subarray(at + 4, at + 8 + length)) !== bytes.readUInt32BE(at + 8 + length)) return null;
+    chunks.push({ type, data: bytes.subarray(at + 8, at + 8 + length) });
+    at += 12 + length;
+    if (type === "IEND") return at === bytes.length ? chunks : null;
+  }
+  return null;
+}
+
+function readHeader(chunk: Chunk | undefined): Header | string {
+  if (chunk?.type !== "IHDR" || chunk.data.length !== 13) return "is a PNG without a header";
+  const [width, height] = [chunk.data.readUInt32BE(0), chunk.data.readUInt32BE(4)];
+  const [depth, colour, , , interlace] = chunk.data.subarray(8);
+  if (width === 0 || height === 0 || width * height > maxPixels)
+    return `has ${width} x ${height} pixels, at most ${maxPixels} pixels are allowed`;
+  const channels = channelsOf[colour!];
+  if (depth !== 8 || interlace !== 0 || channels === undefined) return "is a PNG of a kind that save_figure does not write";
+  return { width, height, channels };
+}
+
+function inflate(chunks: readonly Chunk[], { width, height, channels }: Header): Buffer | null {
+  const size = height * (1 + width * channels);
+  try {
+    const raw = inflateSync(Buffer.concat(chunks.filter((chunk) => chunk.type === "IDAT").map((chunk) => chunk.data)), {
+      maxOutputLength: size,
+    });
+    return raw.length === size ? unfilter(raw, { width, height, channels }) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Undoes the line filters in place of a copy without the filter bytes. */
+function unfilter(raw: Buffer, { width, height, channels }: Header): Buffer | null {
+  const stride = width * channels;
+  const out = Buffer.allocUnsafe(height * stride);
+  for (let y = 0; y < height; y += 1) {
+    const filter = raw[y * (stride + 1)]!;
+    const from = y * (stride + 1) + 1;
+    const to = y * stride;
+    if (filter > 4) return null;
+    for (let x = 0; x < stride; x += 1) {
+      const left = x >= channels ? out[to + x - channels]! : 0;
+      const up = y > 0 ? out[to + x - stride]! : 0;
+      const corner = x >= channels && y > 0 ? out[to + x - stride - channels]! : 0;
+      out[to + x] = raw[from + x]! + predict(filter, left, up, corner);
+    }
+  }
+  return out;
+}
+
+function predict(filter: number, left: number, up: number, corner: number): number {
+  if (filter === 0) return 0;
+  if (filter === 1) return left;
+  if (filter === 2) return up;
+  if (filter === 3) return (left + up) >> 1;
+  const [byLeft, byUp, byCorner] = [Math.abs(up - corner), Math.abs(left - corner), Math.abs(left + up - 2 * corner)];
+  if (byLeft <= byUp && byLeft <= byCorner) return left;
+  return byUp <= byCorner ? up : corner;
+}
+
+/** The border's colour is that of the first pixel, which is on it. */
+function isBlank(pixels: Buffer, { width, height, channels }: Header): boolean {
+  const allowed = width * height * BLANK_SHARE;
+  let differing = 0;
+  for (let at = channels; at < pixels.length; at += channels) {
+    for (let channel = 0; channel < channels; channel += 1) {
+      if (pixels[at + channel] !== pixels[channel]) {
+        differing += 1;
+        break;
+      }
+    }
+    if (differing > allowed) return false;
+  }
+  return true;
+}
