@@ -163,7 +163,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
       await value("amounts[0]['a'] == rows[0]['a']", {
         ...own,
         run: (request) => own.run({ ...request, names: { amounts: "rows" } }),
-      } as Session),
+      }),
     ).toBe(true);
     expect(await run("inputs['nothing']", {}, own)).toMatchObject({
       error: { message: expect.stringContaining("broken, note, rows, table") },

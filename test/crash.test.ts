@@ -71,13 +71,13 @@ async function startHost(driver: string, code: string, environment: Record<strin
   });
   let output = "";
   const watchers: (() => void)[] = [];
-  for (const stream of [child.stdout!, child.stderr!]) {
+  for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       for (const watch of watchers) watch();
     });
   }
-  child.stdin!.end(code);
+  child.stdin.end(code);
   const shown = async (text: string): Promise<void> =>
     await new Promise((resolve, reject) => {
       const look = (): void => {

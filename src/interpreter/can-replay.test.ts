@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import { canReplay } from "./can-replay.ts";
 
-test.each(["df = pd.DataFrame(rows)\ndf['time'].max()", "np.random.seed(1)\nnp.random.rand(3)", "rng = np.random.default_rng(7)", "x = order_id"])(
-  "%j can be run again",
-  (code) => expect(canReplay(code)).toBe(true),
-);
+test.each([
+  "df = pd.DataFrame(rows)\ndf['time'].max()",
+  "np.random.seed(1)\nnp.random.rand(3)",
+  "rng = np.random.default_rng(7)",
+  "x = order_id",
+])("%j can be run again", (code) => expect(canReplay(code)).toBe(true));
 
 test.each([
   "import time\nt = time.time()",

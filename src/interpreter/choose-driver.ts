@@ -34,7 +34,10 @@ export async function chooseDriver({ wanted, ...options }: Options & { wanted: D
   }
   throw new NoSandboxError({
     code: "NO_SANDBOX",
-    message: wanted === "auto" ? `No sandbox driver can be used on this machine. ${failures.join(" ")}` : `The driver ${wanted} cannot be used. ${failures.join(" ")}`,
+    message:
+      wanted === "auto"
+        ? `No sandbox driver can be used on this machine. ${failures.join(" ")}`
+        : `The driver ${wanted} cannot be used. ${failures.join(" ")}`,
     hint: "Nothing was run. `sluice doctor` shows what was tried, `sluice snapshot verify` whether the snapshot is whole.",
   });
 }

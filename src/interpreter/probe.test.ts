@@ -4,7 +4,12 @@ import { formatProbe, parseProbe } from "./probe.ts";
 
 describe("probes", () => {
   test("are one line in the documented form", () => {
-    const line = formatProbe("python-sandbox-latency-probe", "python_call_start", { turnId: "t 1", inputsBytes: 0, none: undefined, exitCode: null });
+    const line = formatProbe("python-sandbox-latency-probe", "python_call_start", {
+      turnId: "t 1",
+      inputsBytes: 0,
+      none: undefined,
+      exitCode: null,
+    });
     expect(line).toBe('[python-sandbox-latency-probe] event=python_call_start turnId="t 1" inputsBytes=0 exitCode=null');
   });
 

@@ -309,7 +309,7 @@ function crashError(frame: EndedFrame): CellError {
   const how =
     frame.signal === undefined
       ? `ended by itself with exit status ${frame.exitCode ?? "unknown"} (os._exit, or its channel was closed)`
-      : `died by ${signalNames.get(frame.signal as never) ?? "a signal"} (signal ${frame.signal})`;
+      : `died by ${signalNames.get(frame.signal) ?? "a signal"} (signal ${frame.signal})`;
   return { type: "Crashed", message: `The process that ran the cell ${how}. Its variables are as they were before the cell.` };
 }
 
