@@ -1,0 +1,43 @@
+/** Python 3.13's keywords; the soft ones (match, case, type, _) may be names. */
+export const pythonKeywords: ReadonlySet<string> = words(`
+  False None True and as assert async await break class continue def del elif else except finally for from global if import in is
+  lambda nonlocal not or pass raise return try while with yield
+`);
+
+/** `dir(builtins)` of Python 3.13, without names like `__this__`, which are refused as a whole. */
+export const pythonBuiltins: ReadonlySet<string> = words(`
+  ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError BufferError
+  BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError
+  DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception ExceptionGroup FileExistsError FileNotFoundError
+  FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError
+  IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError NotADirectoryError
+  NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning PermissionError ProcessLookupError
+  PythonFinalizationError RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration
+  SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeDecodeError
+  UnicodeEncodeError UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError
+  _IncompleteInputError abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex
+  copyright credits delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help
+  hex id input int isinstance issubclass iter len license list locals map max memoryview min next object oct open ord pow print
+  property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip
+`);
+
+/** What every cell finds in its namespace besides the helpers. */
+export const preloadedNames: ReadonlySet<string> = new Set(["pd", "np", "plt", "sm", "inputs"]);
+
+/** As CPython reads one: letters of any script, digits and underscores, and already in the form (NFKC) that Python compares names in. */
+export function isPythonIdentifier(text: string): boolean {
+  return /^[\p{XID_Start}_]\p{XID_Continue}*$/u.test(text) && text.normalize("NFKC") === text;
+}
+
+/** Why a name cannot be given to an input, or null when it can. */
+export function whyReserved(name: string, helpers: readonly string[]): string | null {
+  if (pythonKeywords.has(name)) return "a Python keyword";
+  if (helpers.includes(name)) return "a helper";
+  if (preloadedNames.has(name)) return "a preloaded name";
+  if (pythonBuiltins.has(name)) return "a Python builtin";
+  return /^__.*__$/.test(name) ? "a name of Python's own" : null;
+}
+
+function words(text: string): Set<string> {
+  return new Set(text.trim().split(/\s+/));
+}

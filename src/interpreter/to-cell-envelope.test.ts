@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { parseEnvelope } from "../errors/envelope.ts";
+import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
+import { toCellEnvelope } from "./to-cell-envelope.ts";
+import { toRepair } from "./to-repair.ts";
+
+describe("a cell's envelope", () => {
+  it("is none for a cell that succeeded", () => {
+    expect(toCellEnvelope(outcome("ok"))).toBeNull();
+    expect(toRepair(outcome("ok"))).toBeNull();
+  });
+
+  it("says what was raised, where, and that nothing is left of it", () => {
+    const failed = outcome("python_error", {
+      error: { type: "KeyError", message: "'close'", line: 3, column: 5, traceback: "Traceback …" },
+    });
+    expect(toCellEnvelope(failed)).toEqual({
+      error_kind: "sandbox_runtime",
+      tool: "code_interpreter",
+      summary: "KeyError: 'close' (line 3)",
+      details: [{ path: "code", issue: "KeyError: 'close'", received_type: "string", line: 3, column: 5, traceback: "Traceback …" }],
+      hints: ["Mend it with python_code_edit: variables are as they were before this cell."],
+      examples: [],
+      error_code: "PYTHON_ERROR",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    expect(toRepair(failed)).toEqual({ tool: "python_code_edit", because: "KeyError: 'close'" });
+  });
+
+  it.each([
+    ["python_error", "PYTHON_ERROR"],
+    ["timeout", "PYTHON_TIMEOUT"],
+    ["out_of_memory", "PYTHON_OUT_OF_MEMORY"],
+    ["output_limit", "PYTHON_OUTPUT_LIMIT"],
+    ["crashed", "PYTHON_CRASHED"],
+    ["contract_violation", "CONTRACT_VIOLATION"],
+    ["sandbox_lost", "SANDBOX_LOST"],
+  ] as const)("of %s has the code %s", (status, code) => {
+    for (const error of [undefined, { type: "Odd", message: "", line: -1.5, limit: { name: "memoryBytes", allowed: 1, seen: 2 } }]) {
+      const envelope = toCellEnvelope(outcome(status, { error }));
+      expect(parseEnvelope(envelope)).toMatchObject({
+        error_kind: "sandbox_runtime",
+        error_code: code,
+        retryable: status === "sandbox_lost",
+      });
+    }
+    expect(toRepair(outcome(status))).toEqual(
+      status === "sandbox_lost" ? null : { tool: "python_code_edit", because: `The cell ended as ${status}.` },
+    );
+  });
+
+  it("has the measured limit", () => {
+    const error = { type: "OutOfMemory", message: "The limit is 512 MB.", limit: { name: "memoryBytes", allowed: 512, seen: 600 } };
+    expect(toCellEnvelope(outcome("out_of_memory", { error }))).toMatchObject({
+      summary: "The limit is 512 MB.",
+      details: [{ issue: "OutOfMemory: The limit is 512 MB. [memoryBytes: 600 seen, 512 allowed]" }],
+    });
+  });
+
+  it("is none for low coverage, which is a repair all the same", () => {
+    const sparse = outcome("ok", {
+      diagnostics: { lowCoverage: [{ axes: 0, label: "flow", observed: 12, expected: 90, coverage: 0.13, largestGap: "30 days" }] },
+    });
+    expect(toCellEnvelope(sparse)).toBeNull();
+    expect(toRepair(sparse)).toEqual({ tool: "python_code_edit", because: 'The figure is sparse: "flow" has 12 of 90 expected points.' });
+  });
+});
+
+function outcome(status: CellStatus, given: Partial<CellOutcome> = {}): CellOutcome {
+  return {
+    schemaVersion: 1,
+    status,
+    resultJson: null,
+    stdout: "",
+    stderr: "",
+    artifacts: [],
+    diagnostics: {},
+    timing: { queueMs: 0, startMs: 0, runMs: 1, totalMs: 1 },
+    usage: { peakMemoryBytes: 1, cpuMs: 1 },
+    sandbox: { id: "s", driver: "bubblewrap", start: "pool" },
+    ...given,
+  };
+}

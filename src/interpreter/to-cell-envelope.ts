@@ -1,0 +1,70 @@
+import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
+import type { EnvelopeCode } from "../errors/envelope-table.ts";
+import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
+
+type FailedStatus = Exclude<CellStatus, "ok">;
+
+const codes: Readonly<Record<FailedStatus, EnvelopeCode>> = {
+  python_error: "PYTHON_ERROR",
+  timeout: "PYTHON_TIMEOUT",
+  out_of_memory: "PYTHON_OUT_OF_MEMORY",
+  output_limit: "PYTHON_OUTPUT_LIMIT",
+  crashed: "PYTHON_CRASHED",
+  contract_violation: "CONTRACT_VIOLATION",
+  sandbox_lost: "SANDBOX_LOST",
+};
+
+const editAgain = "Mend it with python_code_edit: variables are as they were before this cell.";
+
+const hints: Readonly<Record<FailedStatus, readonly string[]>> = {
+  python_error: [editAgain],
+  timeout: ["Vectorise loops, or work on an aggregate; the time limit is the cell's own.", editAgain],
+  out_of_memory: ["Keep fewer copies, select columns early, or aggregate before joining.", editAgain],
+  output_limit: ["Give out an aggregate or fewer artifacts; the full data stays available under its alias.", editAgain],
+  crashed: ["The process died: leave out os._exit, ctypes and signals, and use less memory at once.", editAgain],
+  contract_violation: [
+    "Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.",
+    editAgain,
+  ],
+  sandbox_lost: ["Call again: a new sandbox is opened, and the answer says what became of the variables."],
+};
+
+/** A failed cell as the envelope that a model reads in place of `error`; null when it succeeded. What to force next is `toRepair`'s to say. */
+export function toCellEnvelope({ status, error }: CellOutcome, { tool = "code_interpreter" }: { tool?: string } = {}): Envelope | null {
+  if (status === "ok") return null;
+  return createEnvelope({
+    code: codes[status],
+    tool,
+    summary: summarize(status, error),
+    details: error === undefined ? [] : [toDetail(error)],
+    hints: hints[status],
+  });
+}
+
+function summarize(status: FailedStatus, error: CellError | undefined): string {
+  if (error === undefined) return `The cell ended as ${status}.`;
+  const where = error.line === undefined ? "" : ` (line ${error.line})`;
+  return status === "python_error" || status === "contract_violation" ? `${nameAndMessage(error)}${where}` : error.message || error.type;
+}
+
+function toDetail(error: CellError): EnvelopeDetail {
+  const { line, column, traceback, limit } = error;
+  const measured = limit === undefined ? "" : ` [${limit.name}: ${limit.seen} seen, ${limit.allowed} allowed]`;
+  return {
+    path: "code",
+    issue: `${nameAndMessage(error)}${measured}`,
+    received_type: "string",
+    line: whole(line),
+    column: whole(column),
+    traceback,
+  };
+}
+
+function nameAndMessage({ type, message }: CellError): string {
+  return message === "" ? type : `${type}: ${message}`;
+}
+
+/** The sandbox says where; what it says is not trusted to be a position. */
+function whole(position: number | undefined): number | undefined {
+  return position !== undefined && Number.isSafeInteger(position) && position >= 0 ? position : undefined;
+}
