@@ -4,6 +4,7 @@ import type { BenchRow } from "./bench-row.ts";
 import { toBenchTable } from "./to-bench-table.ts";
 
 const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]> }>>> = {
+  python: () => import("./python.ts"),
   sandbox: () => import("./sandbox.ts"),
 };
 

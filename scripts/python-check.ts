@@ -39,7 +39,13 @@ function run(args: readonly string[]): number {
     rootfs,
     args,
     workingDirectory: "/sandbox/python",
-    binds: { "/tmp/extra": extra, "/sandbox/python": path.resolve(pythonDirectory) },
+    binds: {
+      "/tmp/extra": extra,
+      "/sandbox/python": path.resolve(pythonDirectory),
+      // What the tests of the library read beside it: the corpus that the TypeScript schemas check too, and the page whose fences run.
+      "/sandbox/corpus": path.resolve(pythonDirectory, "../corpus"),
+      "/sandbox/docs": path.resolve(pythonDirectory, "../docs"),
+    },
     environment: {
       PYTHONPATH: "/sandbox/python:/tmp/extra",
       MPLCONFIGDIR: "/sandbox/.matplotlib",

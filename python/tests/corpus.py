@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-CORPUS = Path(os.environ.get("SLUICE_CORPUS", Path(__file__).parent.parent.parent / "corpus"))
+CORPUS = Path(__file__).parent.parent.parent / "corpus"
 
 
 def cases(folder: str) -> list[Any]:

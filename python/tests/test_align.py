@@ -248,7 +248,7 @@ def test_flow_keeps_the_total_and_level_keeps_the_last_value(rows: list[tuple[in
     local = frame.assign(day=frame["time"].dt.tz_convert(tz).dt.date).sort_values("time", kind="stable")
     for day, group in local.groupby("day"):
         there = group["v"].dropna()
-        got = level[level.index.date == day].iloc[0]
+        got = level[pd.DatetimeIndex(level.index).date == day].iloc[0]
         assert np.isnan(got) if there.empty else got == there.iloc[-1]
 
 

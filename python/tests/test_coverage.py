@@ -55,10 +55,10 @@ def test_the_span_is_that_of_the_figure(cell: Cell) -> None:
 
 def test_the_span_that_was_set_by_hand_counts(cell: Cell) -> None:
     plt.plot(DAYS[:50], np.arange(50), label="a")
-    plt.xlim(DAYS[0], DAYS[-1])
+    plt.gca().set_xlim(DAYS[0], DAYS[-1])  # type: ignore[arg-type]
     assert low(cell)["a"]["expected"] == 100
     plt.plot(DAYS, np.where(np.arange(100) < 20, np.nan, 1.0), label="b")
-    plt.xlim(DAYS[40], DAYS[60])
+    plt.gca().set_xlim(DAYS[40], DAYS[60])  # type: ignore[arg-type]
     sluice.save_figure("Only the good part is shown")
     assert len(cell.diagnostics["lowCoverage"]) == 1
 

@@ -60,7 +60,7 @@ def test_axes_and_figures_without_pyplot_are_taken(cell: Cell) -> None:
     figure = Figure()
     figure.add_subplot().plot([1, 2])
     sluice.save_figure(ALT, fig=figure)
-    parts = plt.figure().subfigures(1, 2)
+    parts: Any = plt.figure().subfigures(1, 2)
     parts[0].add_subplot().plot([1, 2])
     sluice.save_figure(ALT, fig=parts[0])
     assert len(cell.artifacts) == 3

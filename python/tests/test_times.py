@@ -59,7 +59,7 @@ def test_nanoseconds_are_not_lost() -> None:
 
 def test_missing_times_stay_missing() -> None:
     for column in ([1700000000, None], ["2024-01-01", ""], [pd.NaT, dt.date(2024, 1, 1)], [float("nan"), 1.7e9]):
-        assert read_times(column).instants.isna().sum() == 1
+        assert list(read_times(column).instants.isna()).count(True) == 1
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,14 @@ def test_what_is_no_bucket_size_is_refused(freq: Any) -> None:
         read_bucket(freq)
 
 
-@pytest.mark.parametrize(
-    ("freq", "text"),
-    [("1D", "D"), ("daily", "D"), ("H", "h"), ("15T", "15min"), ("W", "W"), ("W-SUN", "W-SUN"), ("MS", "M"), ("ME", "M"),
-     ("QS", "Q"), ("YE", "Y"), (pd.Timedelta("90min"), "90min"), (pd.offsets.Hour(2), "2h"), (dt.timedelta(days=2), "2D")],
-)  # fmt: skip
+WORDS: list[tuple[Any, str]] = [
+    ("1D", "D"), ("daily", "D"), ("H", "h"), ("15T", "15min"), ("W", "W"), ("W-SUN", "W-SUN"), ("MS", "M"),
+    ("ME", "M"), ("QS", "Q"), ("YE", "Y"), (pd.Timedelta("90min"), "90min"), (pd.offsets.Hour(2), "2h"),
+    (dt.timedelta(days=2), "2D"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("freq", "text"), WORDS)
 def test_words_for_bucket_sizes(freq: Any, text: str) -> None:
     bucket = read_bucket(freq)
     assert bucket is not None

@@ -70,7 +70,7 @@ def _resolve_data(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _put(artists: Any, record: dict[str, Any]) -> None:
-    """The outermost call has the last word: a histogram draws its bars with `bar`, a violin its body with `fill_between`."""
+    """The outermost call has the last word: a histogram draws with `bar`, a violin with `fill_between`."""
     for artist in artists:
         setattr(artist, MARK, record)
 

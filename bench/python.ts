@@ -1,0 +1,52 @@
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { buildLayerOnly } from "../src/snapshot/build-snapshot.ts";
+import { insideArguments } from "../src/snapshot/run-inside.ts";
+import { pythonDirectory } from "../src/snapshot/worker-code.ts";
+import { createProgressPrinter } from "../src/cli/progress-printer.ts";
+import type { BenchRow } from "./bench-row.ts";
+import { toBenchRow } from "./bench-row.ts";
+import { median } from "./median.ts";
+
+/** What python/library.py prints: milliseconds of each run, and whether both gave the same answer. */
+interface Measurements {
+  readonly change: Compared;
+  readonly merge: Compared;
+  readonly importMs: number[];
+}
+
+interface Compared {
+  readonly ours: number[];
+  readonly plain: number[];
+  readonly same: boolean;
+}
+
+/** The library beside the plainest correct pandas code for the same answer, with the snapshot's own Python. */
+export async function run(): Promise<BenchRow[]> {
+  const { change, merge, importMs } = await measure();
+  return [
+    compare("python.derive_change_series.1m-rows", change),
+    compare("python.safe_merge_timeseries.5x200k-rows", merge),
+    toBenchRow({ name: "python.import", value: Math.min(...importMs), unit: "ms", target: 50 }),
+  ];
+}
+
+function compare(name: string, { ours, plain, same }: Compared): BenchRow {
+  const baseline = { name: "plain pandas", value: median(plain) };
+  return toBenchRow({ name, value: median(ours), unit: "ms", baseline, target: 3, holds: same });
+}
+
+async function measure(): Promise<Measurements> {
+  const rootfs = await buildLayerOnly({ cacheDirectory: cacheDirectory(), onProgress: createProgressPrinter(process.stderr) });
+  const options = insideArguments({
+    rootfs,
+    args: ["/usr/bin/python3", "/sandbox/bench/library.py"],
+    workingDirectory: "/sandbox",
+    binds: { "/sandbox/python": path.resolve(pythonDirectory), "/sandbox/bench": path.join(import.meta.dirname, "python") },
+    environment: { PYTHONPATH: "/sandbox/python", OPENBLAS_NUM_THREADS: "1", PYTHONHASHSEED: "0", MPLCONFIGDIR: "/sandbox/.matplotlib" },
+  });
+  const { status, stdout } = spawnSync("bwrap", options, { stdio: ["ignore", "pipe", "inherit"], encoding: "utf8" });
+  if (status !== 0) throw new Error(`The Python side of the bench ended with ${status}.`);
+  return JSON.parse(stdout) as Measurements;
+}
