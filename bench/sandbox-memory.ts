@@ -6,11 +6,11 @@ const MB = 1024 * 1024;
 /**
  * Megabytes that all sandboxes of this process take together, seen from the host. Counted is the proportional set size (Pss in smaps) of every process of every
  * sandbox: a page that several of them map counts for each in parts, so what a fork has not written costs it next to nothing, as on the machine itself.
- * Not in it: page tables and other memory of the kernel, files in scratch, and the zygote, which is there once for all.
+ * Not in it: page tables and other memory of the kernel, the zygote, which is there once for all, and for bubblewrap files in scratch.
  *
  * bubblewrap: the zygote's descendants, that is monitor, head and spare of each sandbox.
  * gvisor: runsc, the gofer, the sentry and its stubs. The memory of the sandboxed processes is one memfd of the sentry, of which only parts are mapped at any time
- * and some by stubs that share one address space; Pss would miss pages and count others twice. So the memfd counts as what the kernel holds for it, once.
+ * and some by stubs that share one address space; Pss would miss pages and count others twice. So the memfd counts as what the kernel holds for it, once; files in scratch are part of it.
  */
 export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Promise<number> {
   const members = new Set<number>();
@@ -31,7 +31,7 @@ function isZygote([program, ...words]: readonly string[]): boolean {
   return program === "/usr/bin/python3" && words.includes("sluice_worker.zygote");
 }
 
-/** Without the mappings of the sentry's memfd. Stubs have no command line and map nothing else of their own. */
+/** Without the mappings of the sentry's memfd. Stubs have no command line, so they are no members: beside the memfd they map only files that others map too. */
 async function readPss(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/smaps`, "latin1").catch(() => "");
   let kilobytes = 0;

@@ -163,7 +163,7 @@ async function measureWarmCell(cache: string, rootfs: string): Promise<BenchRow[
   ]);
 }
 
-/** The cell after one that raised, asked for at once, finds the variables from before. The pool is empty, which is the worst case. */
+/** The cell after one that raised, asked for at once, finds the variables from before. With an empty pool, which is the worst case, and with the default one. */
 async function measureAfterError(cache: string, bareImport: Baseline): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const driver of drivers) {
@@ -195,8 +195,6 @@ async function measureAfterError(cache: string, bareImport: Baseline): Promise<B
 async function measureManyAtOnce(cache: string, bareImport: Baseline): Promise<BenchRow[]> {
   say("bubblewrap: 100 at once");
   const count = 100;
-  await using runtime = openRuntime("bubblewrap", cache, { maxSandboxes: count });
-  await runOk(await runtime.openSession(), "1").then(() => sleep(SETTLE_MS));
   const samples: number[] = [];
   let failed = 0;
   for (let round = 0; round < 3; round++) {

@@ -9,7 +9,7 @@ import time
 
 from jupyter_client.manager import start_new_kernel
 
-manager, client = start_new_kernel(kernel_name="python3")
+manager, client = start_new_kernel(kernel_name="python3", extra_arguments=["--log-level=40"])
 
 
 def run(code: str) -> float:
