@@ -20,7 +20,10 @@ export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Pro
       for (const one of (await listProcessTree([pid])).slice(1)) members.add(one);
       break;
     }
-    if (driver === "gvisor" && /runsc/.test(words[0] ?? "")) members.add(pid);
+    if (driver === "gvisor" && /runsc/.test(words[0] ?? "")) {
+      members.add(pid);
+      if (words[0] === "runsc-sandbox") for (const stub of await listChildren(pid)) members.add(stub);
+    }
   }
   const bytes = await Promise.all([...members].map(async (pid) => (await readPss(pid)) + (driver === "gvisor" ? await readMemoryFile(pid) : 0)));
   return bytes.reduce((sum, one) => sum + one, 0) / MB;
@@ -31,7 +34,7 @@ function isZygote([program, ...words]: readonly string[]): boolean {
   return program === "/usr/bin/python3" && words.includes("sluice_worker.zygote");
 }
 
-/** Without the mappings of the sentry's memfd. Stubs have no command line, so they are no members: beside the memfd they map only files that others map too. */
+/** Without the mappings of the sentry's memfd. */
 async function readPss(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/smaps`, "latin1").catch(() => "");
   let kilobytes = 0;
@@ -51,6 +54,13 @@ async function readMemoryFile(pid: number): Promise<number> {
     if ((await readlink(file).catch(() => "")).startsWith("/memfd:runsc-memory")) return (await stat(file)).blocks * 512;
   }
   return 0;
+}
+
+/** One stub for each address space in the sandbox. What they started in turn are threads in all but name: they share its memory. */
+async function listChildren(pid: number): Promise<number[]> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "latin1").catch(() => "")));
+  return lists.flatMap((list) => list.split(" ").filter(Boolean).map(Number));
 }
 
 async function readWords(pid: number): Promise<string[]> {
