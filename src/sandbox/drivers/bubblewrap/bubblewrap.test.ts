@@ -316,8 +316,7 @@ describe("the end of a bubblewrap sandbox", () => {
     });
     expect(await firstLine(child)).toMatchObject({ uid: process.getuid?.() });
     const tree = await listProcessTree([child.pid!]);
-    const names = tree.map((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1"));
-    const sandboxes = tree.filter((_, index) => names[index]!.includes("sluice_worker.zygote"));
+    const sandboxes = tree.filter((pid) => commandLine(pid).includes("sluice_worker.zygote"));
     expect(sandboxes.length).toBeGreaterThanOrEqual(6); // bwrap, the zygote, and two or three for each sandbox
     child.kill("SIGKILL");
     await expect.poll(() => sandboxes.filter(isRunning), { timeout: 2_000, interval: 20 }).toEqual([]);
@@ -402,6 +401,15 @@ async function sandboxInits(): Promise<number[]> {
     readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number);
   const bwrap = children(process.pid).find((pid) => readFileSync(`/proc/${pid}/comm`, "latin1").trim() === "bwrap")!;
   return children(children(bwrap)[0]!);
+}
+
+/** Empty for a process that has just ended. */
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  } catch {
+    return "";
+  }
 }
 
 function isRunning(pid: number): boolean {
