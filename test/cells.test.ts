@@ -238,6 +238,19 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     expect(await value("[runs, stamp]", own)).toEqual([1, stamp]);
   });
 
+  test("the last cell that counted can be undone, and only that", async () => {
+    await using own = await runtime.openSession();
+    await value("kept = [1]", own);
+    await value("kept.append(2)", own);
+    await own.undo();
+    expect(await value("kept", own)).toEqual([1]);
+    expect((await run("kept.append(9)\n1 / 0", {}, own)).status).toBe("python_error");
+    await value("import time\nstamp = time.time()\nkept.append(3)", own); // cannot be replayed
+    await value("kept.append(4)", own);
+    await own.undo();
+    expect(await value("kept", own)).toEqual([1, 3]);
+  });
+
   test("seeds are fixed: two sandboxes draw the same numbers", async () => {
     const code = "import random\n[random.random(), np.random.rand(), hash('sluice')]";
     await using one = await runtime.openSession();

@@ -128,6 +128,7 @@ class Running:
     rollback: str
     runner: Cell
     started: float
+    answer: tuple[Header, bytes] | None = None  # that it succeeded; counts once the process is back from user code
 
 
 class Monitor:
@@ -142,6 +143,7 @@ class Monitor:
         self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
         self.undecided: bool | None = None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
         self.head_waits = False  # the head is blocked until its spare ends
+        self.previous: Cell | None = None  # what the head forked from: the state before the last cell that counted
         self.doomed: set[int] = set()  # old heads that were ended by us and are not reaped yet; no cell left them behind
         self.head = self._first(import_stack)
 
@@ -240,6 +242,8 @@ class Monitor:
             self._start(header, body)
         elif kind in ("commit", "rollback"):
             self._decide(keep=kind == "commit")
+        elif kind == "undo":
+            self._undo()
         elif kind == "interrupt":
             if self.running is not None and self.running.number == header["cell"]:
                 self._interrupt(self.running)
@@ -293,8 +297,7 @@ class Monitor:
 
     def _interrupt(self, running: Running) -> None:
         """End the running cell and all it started. Its end is reported by who waits for it."""
-        keep = {1, os.getpid(), self.head.pid} - {running.runner.pid}
-        _kill_others(keep)
+        _kill_others(self._keepers() - {running.runner.pid})
 
     # From cell processes
 
@@ -324,17 +327,34 @@ class Monitor:
             self._spare_ended(header)
         elif kind == "warmed" and process is self.head and self.running is None:
             self._tell({"type": "warmed"})
-        elif kind == "done" and self.running is not None and process is self.running.runner:
-            self._done(header, body)
-        elif kind == "artifact" and self.running is not None and process is self.running.runner:
+        elif self._runs(process) and kind == "done":
+            self._answered(process, header, body)
+        elif self._runs(process) and kind == "artifact":
             self._tell(header, body)  # the host judges what is in it
+        elif kind == "back" and self.running is not None and process is self.running.runner and self.running.answer is not None:
+            self._done(*self.running.answer)
         else:  # made up by user code: what else it says cannot be believed, nor what it did meanwhile
             raise HeadLost(f"user code sent a frame of type {kind[:60]!r} out of its place")
+
+    def _runs(self, process: Cell) -> bool:
+        return self.running is not None and process is self.running.runner and self.running.answer is None
+
+    def _answered(self, process: Cell, header: Header, body: bytes) -> None:
+        """User code can say `done` for itself and run on. Until the process answers again the cell runs, and its time with it."""
+        if header.get("status") != "ok":
+            self._done(header, body)
+            return
+        assert self.running is not None
+        self.running.answer = header, body
+        try:
+            process.connection.send({"type": "come-back"})
+        except ChannelClosed:
+            pass  # it ended just now; who waits for it will say how
 
     def _done(self, header: Header, body: bytes) -> None:
         running = self.running
         assert running is not None
-        left = _kill_others({1, os.getpid(), self.head.pid, running.runner.pid} | self.doomed)
+        left = _kill_others(self._keepers() | {running.runner.pid})
         self._finish_output(running)
         header["leftBehind"] = {"threads": header.pop("threads", 0), "processes": left}
         if header.get("status") != "ok":
@@ -362,19 +382,44 @@ class Monitor:
             self.retired, self.spare = self.spare, None
 
     def _commit(self, spare: Cell) -> None:
-        """The spare's state is the state now. What it forked from is not needed any more."""
-        self._kill(self.head)
-        self.doomed.add(self.head.pid)
-        self.head.close()
-        self.head = spare
-        self.spare = None
+        """The spare's state is the state now. What it forked from waits for it, as the state to go back to; the one before that is not needed."""
+        self._drop_previous()
+        self.previous, self.head, self.spare = self.head, spare, None
         self.head_waits = False
 
+    def _drop_previous(self) -> None:
+        if self.previous is not None:
+            self._end(self.previous)
+            self.previous = None
+
+    def _end(self, process: Cell) -> None:
+        self._kill(process)
+        self.doomed.add(process.pid)
+        process.close()
+
     def _shed_threads(self) -> None:
-        """Threads of a finished cell must not run on: a fork has only the thread that forked."""
+        """Threads of a finished cell must not run on: a fork has only the thread that forked. There is no way back before it then."""
         self._spawn()
         assert self.spare is not None
         self._commit(self.spare)
+        self._drop_previous()
+
+    def _undo(self) -> None:
+        """Back to before the last cell that counted, if what it was forked from is still there."""
+        if self.previous is None or self.running is not None or self.undecided is not None:
+            self._tell({"type": "undone", "ok": False})
+            return
+        if self.spare is not None:
+            self._end(self.spare)
+            self.spare = None
+        self._kill(self.head)
+        self.retired, self.head, self.previous = self.head, self.previous, None
+        self.head_waits = True
+        self._tell({"type": "undone", "ok": True})
+
+    def _keepers(self) -> set[int]:
+        """Processes that no cell left behind: ours, and those that are ended already."""
+        return {1, os.getpid(), self.head.pid} | self.doomed | ({self.previous.pid} if self.previous else set())
 
     def _spare_ended(self, header: Header) -> None:
         self.head_waits = False
@@ -395,7 +440,7 @@ class Monitor:
     def _ended(self, how: Header) -> None:
         running = self.running
         assert running is not None
-        _kill_others({1, os.getpid(), self.head.pid})
+        _kill_others(self._keepers() - {running.runner.pid})
         self._finish_output(running)
         self.running = None
         self._tell({"type": "ended", "cell": running.number, **how, "scratchChanged": changed_since(running.started)})

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
-import { inputOkFrame } from "../protocol/worker-frames.ts";
+import { inputOkFrame, undoneFrame } from "../protocol/worker-frames.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { TakenLease } from "../sandbox/pool.ts";
 import { canReplay } from "./can-replay.ts";
@@ -34,6 +34,8 @@ export interface Session extends AsyncDisposable {
   bind(alias: string, input: SessionInput): void;
   /** Cells queue. Resolves with the outcome, whatever the code did; rejects when no sandbox can be had, or on abort. */
   run(request: CellRequest): Promise<CellOutcome>;
+  /** Back to the state before the last cell that counted. Where that cannot be had, the next outcome says that the variables are lost. */
+  undo(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -49,6 +51,8 @@ export interface SessionOptions {
 interface Held extends TakenLease {
   readonly shipped: Set<string>;
   readonly expiresAt: number;
+  /** The committed cells were run again in it, and no cell has succeeded since: what ends it now may well be one of them. */
+  suspect: boolean;
 }
 
 interface Committed {
@@ -70,6 +74,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   let held: Held | null = null;
   let recovering: Promise<void> | null = null;
   let replaced: Record<string, unknown> | null = null;
+  let poisoned = false;
   let queue: Promise<unknown> = Promise.resolve();
   let idle: NodeJS.Timeout | undefined;
   let cells = 0;
@@ -123,8 +128,10 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     });
     if (ran.status === "ok") {
       commit(request.code, names, ran);
+      current.suspect = false;
       if (rollback === "replay" && !replayable()) askForSpare(current);
     }
+    if (ran.status === "sandbox_lost" && current.suspect) poisoned = true;
     if (!ran.leaseUsable) {
       discard(current);
       recover();
@@ -133,6 +140,30 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const outcome = toOutcome(ran, current, { queueMs: started - asked, startMs: ready - started, totalMs: performance.now() - asked });
     rest();
     return outcome;
+  }
+
+  function undo(): Promise<void> {
+    const turn = queue.then(undoNow);
+    queue = turn.catch(() => {});
+    return turn;
+  }
+
+  async function undoNow(): Promise<void> {
+    await recovering;
+    if (committed.pop() === undefined || held === null) return;
+    if (await undoInside(held)) return;
+    discard(held);
+    recover();
+  }
+
+  /** Whether the worker still had the state from before the cell. */
+  async function undoInside({ lease }: Held): Promise<boolean> {
+    try {
+      await lease.channel.send({ type: "undo" });
+      return undoneFrame.safeParse((await lease.channel.receive())?.header).data?.ok === true;
+    } catch {
+      return false;
+    }
   }
 
   function replayable(): boolean {
@@ -159,6 +190,12 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const fresh = await takeNew(signal);
     if (committed.length === 0) return fresh;
     const count = committed.length;
+    if (poisoned) {
+      poisoned = false;
+      committed = [];
+      replaced = { variables: "lost", cells: count, because: "the sandbox was lost again right after the earlier cells were run again in it" };
+      return fresh;
+    }
     if (!replayable()) {
       committed = [];
       replaced = {
@@ -171,6 +208,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const failure = await replay(fresh, signal);
     if (failure === null) {
       replaced = { variables: "replayed", cells: count };
+      fresh.suspect = true;
       return fresh;
     }
     await fresh.lease.close();
@@ -181,13 +219,15 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
 
   async function takeNew(signal?: AbortSignal): Promise<Held> {
     const taken = await take(signal);
-    const fresh: Held = { ...taken, shipped: new Set(), expiresAt: Date.now() + limits.leaseTimeoutMs };
+    const fresh: Held = { ...taken, shipped: new Set(), expiresAt: Date.now() + limits.leaseTimeoutMs, suspect: false };
     const expiry = setTimeout(() => {
       queue = queue.then(() => discard(fresh)); // a running cell may end, within its own limit
     }, limits.leaseTimeoutMs).unref();
-    void taken.lease.died.then(() => {
+    void taken.lease.died.then(({ cause }) => {
       clearTimeout(expiry);
-      if (held === fresh) held = null;
+      if (held !== fresh) return;
+      held = null;
+      poisoned ||= fresh.suspect && cause !== "closed";
     });
     return fresh;
   }
@@ -291,7 +331,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     held = null;
   }
 
-  return { bind, run, close, [Symbol.asyncDispose]: close };
+  return { bind, run, undo, close, [Symbol.asyncDispose]: close };
 }
 
 /** An alias is shipped when the code can see it: by its name, a local name for it, or anything that goes through `inputs`. */

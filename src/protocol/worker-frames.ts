@@ -105,3 +105,6 @@ export const inputOkFrame: z.ZodType<{ type: "input-ok"; alias: string }> = z.ob
   type: z.literal("input-ok"),
   alias: z.string(),
 });
+
+/** The answer to an `undo` frame: whether the worker still had the state from before the last cell. */
+export const undoneFrame: z.ZodType<{ type: "undone"; ok: boolean }> = z.object({ type: z.literal("undone"), ok: z.boolean() });
