@@ -13,7 +13,7 @@
 export interface EvidenceStore {
   readonly tenant: string;
   readonly conversationId: string;
-  /** What is kept in all. Equal outputs are kept once. */
+  /** What is kept in all. */
   readonly totalBytes: number;
   /** Every output of the conversation by alias, oldest first. A live view. */
   readonly toolOutputsByAlias: ReadonlyMap<string, EvidenceItem>;
@@ -43,6 +43,7 @@ export interface EvidenceItem {
   readonly arguments: unknown;
   /** ISO 8601. */
   readonly at: string;
+  /** Of the bytes. Worked out when it is first asked for: hashing 50 MB takes a sixth of the time that parsing it does. */
   readonly sha256: string;
   readonly bytes: number;
   readonly format: EvidenceFormat;
@@ -136,9 +137,8 @@ export interface EvidenceBudget {
   readonly stepBytes: number;
 }
 
-/** Where the bytes are: in memory, or later on a disk. Content-addressed, so that equal outputs are kept once. */
+/** Where the bytes are: in memory, or later on a disk. Each alias is put once. */
 export interface EvidenceBytes {
-  has(sha256: string): boolean;
-  put(sha256: string, bytes: Uint8Array): void;
-  get(sha256: string): Uint8Array;
+  put(alias: string, bytes: Uint8Array): void;
+  get(alias: string): Uint8Array;
 }

@@ -37,24 +37,22 @@ export function createEvidenceStore({
 
   /** All parts or none: nothing is kept before everything is known to fit. */
   function keep(alias: string, parts: readonly OutputPart[], facts: ItemFacts): EvidenceItem {
-    const ready = parts.map(prepare);
-    claim(alias, ready);
+    const bodies = parts.map(({ body }) => toBytes(body));
+    claim(alias, bodies);
     const aliases = nameParts(alias, parts);
     const at = now().toISOString();
-    for (const [index, { part, bytes, sha256 }] of ready.entries()) {
-      if (!kept.has(sha256)) {
-        kept.put(sha256, bytes);
-        totalBytes += bytes.length;
-      }
-      const item = toItem({ part, bytes, sha256, alias: aliases[index]!, aliases, at, facts });
-      items.set(item.alias, item);
+    const made = parts.map((part, index) => toSource({ part, bytes: bodies[index]!, alias: aliases[index]!, aliases, at, facts }));
+    for (const [index, source] of made.entries()) {
+      kept.put(source.item.alias, bodies[index]!);
+      totalBytes += bodies[index]!.length;
+      items.set(source.item.alias, source.item);
+      sources.set(source.item.alias, source);
     }
-    return items.get(alias)!;
+    return made[0]!.item;
   }
 
-  function claim(alias: string, ready: readonly Prepared[]): void {
-    const fresh = new Map(ready.filter(({ sha256 }) => !kept.has(sha256)).map(({ sha256, bytes }) => [sha256, bytes.length]));
-    const added = [...fresh.values()].reduce((sum, length) => sum + length, 0);
+  function claim(alias: string, bodies: readonly Uint8Array[]): void {
+    const added = bodies.reduce((sum, { length }) => sum + length, 0);
     if (totalBytes + added > budget.totalBytes) throw full({ alias, added, seen: totalBytes + added, allowed: budget.totalBytes });
   }
 
@@ -65,15 +63,19 @@ export function createEvidenceStore({
     return names;
   }
 
-  function toItem({ part, bytes, sha256, alias, aliases, at, facts }: NewItem): EvidenceItem {
+  function toSource({ part, bytes, alias, aliases, at, facts }: NewItem): PreviewSource {
     const read = digest(part);
     const isMain = alias === aliases[0];
+    let hash: string | undefined;
     const item: EvidenceItem = {
       alias,
       tenant,
       ...facts,
       at,
-      sha256,
+      get sha256() {
+        hash ??= createHash("sha256").update(kept.get(alias)).digest("hex");
+        return hash;
+      },
       bytes: bytes.length,
       format: part.format,
       ...(part.mimeType === undefined ? {} : { mimeType: part.mimeType }),
@@ -81,10 +83,9 @@ export function createEvidenceStore({
       ...(part.precisionLoss === undefined ? {} : { precisionLoss: part.precisionLoss }),
       attachments: isMain ? aliases.slice(1) : [],
       ...(isMain ? {} : { partOf: aliases[0]! }),
-      read: () => kept.get(sha256),
+      read: () => kept.get(alias),
     };
-    sources.set(alias, { item, digest: read, isStrictJson: part.isStrictJson === true });
-    return item;
+    return { item, digest: read, isStrictJson: part.isStrictJson === true };
   }
 
   function sourceOf(alias: string): PreviewSource {
@@ -127,13 +128,9 @@ export function createEvidenceStore({
 
 type ItemFacts = Pick<EvidenceItem, "source" | "tool" | "arguments" | "isError">;
 
-interface Prepared {
+interface NewItem {
   readonly part: OutputPart;
   readonly bytes: Uint8Array;
-  readonly sha256: string;
-}
-
-interface NewItem extends Prepared {
   readonly alias: string;
   readonly aliases: readonly string[];
   readonly at: string;
@@ -141,9 +138,8 @@ interface NewItem extends Prepared {
 }
 
 /** Bytes are copied, so that whoever gave them can go on using them. */
-function prepare(part: OutputPart): Prepared {
-  const bytes = typeof part.body === "string" ? Buffer.from(part.body, "utf8") : Buffer.from(part.body);
-  return { part, bytes, sha256: createHash("sha256").update(bytes).digest("hex") };
+function toBytes(body: string | Uint8Array): Uint8Array {
+  return typeof body === "string" ? Buffer.from(body, "utf8") : Buffer.from(body);
 }
 
 function readData({

@@ -3,11 +3,10 @@ import type { EvidenceBytes } from "./contract.ts";
 export function createMemoryBytes(): EvidenceBytes {
   const kept = new Map<string, Uint8Array>();
   return {
-    has: (sha256) => kept.has(sha256),
-    put: (sha256, bytes) => void kept.set(sha256, bytes),
-    get(sha256) {
-      const bytes = kept.get(sha256);
-      if (bytes === undefined) throw new RangeError(`nothing is kept as ${sha256}`);
+    put: (alias, bytes) => void kept.set(alias, bytes),
+    get(alias) {
+      const bytes = kept.get(alias);
+      if (bytes === undefined) throw new RangeError(`nothing is kept as ${alias}`);
       return bytes;
     },
   };

@@ -186,7 +186,7 @@ function toAttachments(aliases: readonly string[]): [string, unknown][] {
 }
 
 function note({ item, digest }: PreviewSource): Pieces {
-  const rounded = digest.isRounded ? " Numbers with ~ are rounded here, not there." : "";
+  const rounded = digest.isRounded && item.precisionLoss === undefined ? " Numbers with ~ are rounded here, not there." : "";
   return [["note", JSON.stringify(`The whole output is available in Python as ${item.alias}.${rounded}`)]];
 }
 

@@ -45,8 +45,9 @@ function toNulls({ nulls, seen }: Summary): Node {
   return nulls === 0 || nulls === seen ? {} : { nulls: share(nulls, seen) };
 }
 
+/** One value has no range. */
 function toRange({ integers, decimals, min, max }: Summary): Node {
-  return integers + decimals === 0 ? {} : { min: showNumber(min), max: showNumber(max) };
+  return integers + decimals < 2 ? {} : { min: showNumber(min), max: showNumber(max) };
 }
 
 function toText(summary: Summary, { values }: SchemaDetail): Node {

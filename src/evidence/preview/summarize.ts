@@ -4,7 +4,7 @@ import { spread } from "./spread.ts";
 import { createSummary, MAX_DISTINCT, type Summary } from "./summary.ts";
 
 /** How many values are looked at: all of most outputs, a few rows in a hundred of 50 MB. It bounds the time that a preview takes. */
-const VALUES = 120_000;
+const VALUES = 60_000;
 const MIN_ROWS = 20;
 const MAX_DEPTH = 8;
 const MAX_FIELDS = 300;
