@@ -9,6 +9,7 @@ import ast
 import builtins
 import contextlib
 import ctypes
+import errno
 import io
 import os
 import random
@@ -160,6 +161,8 @@ class CellProcess:
                 self.connection.send({"type": "warmed"})
             elif kind == "cell":
                 self.run(header, body.decode())
+            elif kind == "come-back":
+                self.connection.send({"type": "back"})
 
     def spawn(self, rehearse: bool) -> None:
         """Fork the process that will run the next cell; wait for it as the rollback point."""
@@ -275,7 +278,8 @@ def _failure(error: BaseException, filename: str) -> Header:
         return {"status": "output_limit", "error": {**traceback_text.describe(error, filename), "limit": limit}}
     if isinstance(error, ArtifactsNotAsDeclared):
         return {"status": "contract_violation", "error": {"type": "ArtifactsNotAsDeclared", "message": str(error)}}
-    status = "memory_error" if isinstance(error, MemoryError) else "python_error"
+    no_memory = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    status = "memory_error" if no_memory else "python_error"
     return {"status": status, "error": traceback_text.describe(error, filename)}
 
 
@@ -283,7 +287,7 @@ def _diagnostics_of(report: Any) -> dict[str, Any]:
     try:
         found: dict[str, Any] = report.diagnostics()
         return found
-    except Exception:  # diagnostics never hide the error that ended the cell
+    except BaseException:  # diagnostics never hide the error that ended the cell
         return {}
 
 

@@ -21,7 +21,7 @@ def describe(error: BaseException, filename: str) -> dict[str, Any]:
     """`{type, message, line?, column?, traceback}` of an exception that left a cell."""
     try:
         return _describe(error, filename)
-    except Exception as problem:  # an exception whose own __str__ raises, for one
+    except BaseException as problem:  # an exception whose own __str__ raises, SystemExit even
         return {"type": type(error).__name__, "message": f"(its message could not be made: {type(problem).__name__})"}
 
 

@@ -23,12 +23,14 @@ const SMALL: Partial<SandboxLimits> = { memoryBytes: 512 * 1024 * 1024, cellTime
 export async function openAttackedSession(runtime: Runtime, traps: HostTraps, limits: Partial<SandboxLimits> = {}): Promise<AttackedSession> {
   const session = await runtime.openSession({ limits: withLimits({ ...SMALL, ...limits }) });
   let sandbox: string | null = null;
+  let expected = "[4,2]";
 
   async function run(code: string): Promise<CellOutcome> {
     const outcome = await session.run({ code });
     expect(JSON.stringify(outcome)).not.toContain(traps.secret);
     expect("sandboxReplaced" in outcome.diagnostics).toBe(sandbox !== null && sandbox !== outcome.sandbox.id);
     sandbox = outcome.sandbox.id;
+    if ((outcome.diagnostics.sandboxReplaced as { variables: string } | undefined)?.variables === "lost") expected = '"gone"';
     return outcome;
   }
 
@@ -53,9 +55,11 @@ export async function openAttackedSession(runtime: Runtime, traps: HostTraps, li
     let outcome = await run(code);
     if (outcome.status === "sandbox_lost") outcome = await run(code);
     expect(outcome.error).toBeUndefined();
-    const told = outcome.diagnostics.sandboxReplaced as { variables: string } | undefined;
-    expect(outcome.resultJson).toBe(told?.variables === "lost" ? '"gone"' : "[4,2]");
-    if (told?.variables === "lost") await run("kept = [4, 2]");
+    expect(outcome.resultJson).toBe(expected);
+    if (expected === '"gone"') {
+      await run("kept = [4, 2]");
+      expected = "[4,2]";
+    }
   }
 
   const first = await run("kept = [4, 2]");

@@ -53,7 +53,7 @@ attempt("a seccomp listener", call, "seccomp", 1, 8, None)
 attempt("clearing no_new_privs", call, "prctl", 38, 0, 0, 0, 0)
 attempt("another executable", call, "prctl", 35, 13, 3, 0, 0)
 attempt("letting others trace", call, "prctl", 0x59616d61, -1, 0, 0, 0)
-attempt("more memory", lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_NPROC, (1 << 20, 1 << 20)))
+attempt("more processes", call, "prlimit64", 0, 6, struct.pack("QQ", 1 << 20, 1 << 20), None)
 `,
       [
         ...Object.keys(changes),
@@ -65,7 +65,7 @@ attempt("more memory", lambda: __import__("resource").setrlimit(__import__("reso
         "clearing no_new_privs",
         "another executable",
         "letting others trace",
-        "more memory",
+        "more processes",
       ],
     );
     await session.expectIntact();
@@ -154,7 +154,8 @@ attempt("mapping at zero", call, "mmap", 0, 4096, 3, 0x32, -1, 0)
     await session.expectIntact();
   });
 
-  it.runIf(process.arch === "x64")("the 32-bit and x32 doors into the kernel are shut as well", async () => {
+  const onX86 = process.arch === "x64" ? it : null; // other machines have no such doors
+  onX86?.("the 32-bit and x32 doors into the kernel are shut as well", async () => {
     const outcome = await session.run(`
 import ctypes, mmap, os
 libc = ctypes.CDLL(None, use_errno=True)

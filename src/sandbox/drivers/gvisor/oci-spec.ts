@@ -6,11 +6,12 @@ import { scratchDirectory, workerEnvironment, workerUid } from "../../worker-env
  * Limits that change from lease to lease are not here: memory is the cgroup's, rlimits are set by the worker when it is told them in `hello`.
  */
 export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchBytes: number }): OciSpec {
-  const tmpfs = (destination: string, mode: string): OciMount => ({
+  const side = Math.floor(scratchBytes / 8); // three mounts cannot share one size here, so together they have it
+  const tmpfs = (destination: string, mode: string, bytes: number): OciMount => ({
     destination,
     type: "tmpfs",
     source: "tmpfs",
-    options: ["nosuid", "nodev", `mode=${mode}`, `uid=${workerUid}`, `gid=${workerUid}`, `size=${scratchBytes}`],
+    options: ["nosuid", "nodev", `mode=${mode}`, `uid=${workerUid}`, `gid=${workerUid}`, `size=${bytes}`],
   });
   return {
     ociVersion: "1.0.0",
@@ -34,9 +35,9 @@ export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchByt
       { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "nodev", "noexec"] },
       { destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["nosuid", "noexec", "mode=0755"] },
       { destination: "/sys", type: "sysfs", source: "sysfs", options: ["nosuid", "nodev", "noexec", "ro"] },
-      tmpfs(scratchDirectory, "0700"),
-      tmpfs("/tmp", "1777"),
-      tmpfs("/dev/shm", "1777"),
+      tmpfs(scratchDirectory, "0700", scratchBytes - 2 * side),
+      tmpfs("/tmp", "1777", side),
+      tmpfs("/dev/shm", "1777", side),
     ],
     linux: {
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
