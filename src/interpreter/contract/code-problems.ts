@@ -39,7 +39,7 @@ function oddCharacter(code: string): Problem | null {
   if (at < 0) return null;
   const before = code.slice(0, at).split(/\r\n|\r|\n/);
   const name = `U+${code.charCodeAt(at).toString(16).toUpperCase().padStart(4, "0")}`;
-  const place = { line: before.length, column: [...(before.at(-1) ?? "")].length + 1 };
+  const place = { line: before.length, column: Array.from(before.at(-1) ?? "").length + 1 };
   return {
     ...problem("PYTHON_SYNTAX_ERROR", `Line ${place.line}, column ${place.column}: the character ${name} cannot be in Python source.`),
     ...place,

@@ -94,7 +94,9 @@ function exampleCode(alias: string, artifacts: readonly ArtifactKind[]): string 
   return [
     `df = to_frame(${alias})`,
     ...(artifacts.includes("image") ? ["df.plot()", `save_figure("What the figure shows of ${alias}")`] : []),
-    ...(artifacts.includes("chart") ? ['render_chart({"type": "line", "x": "time", "y": ["value"]}, df)'] : []),
+    ...(artifacts.includes("chart")
+      ? ['render_chart({"type": "line", "xKey": df.columns[0], "series": [{"key": df.columns[1]}]}, df)']
+      : []),
     "set_result(df.describe())",
   ].join("\n");
 }

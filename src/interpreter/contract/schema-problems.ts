@@ -66,7 +66,12 @@ function toProblems(issue: Issue, input: unknown): Problem[] {
     case "too_big":
       if (issue.origin === "array") return [problem("SCHEMA_MAX_ITEMS", `${path} has more than ${issue.maximum} items.`)];
       return [problem("SCHEMA_MAX_LENGTH", `${path} is longer than ${issue.maximum} characters.`)];
-    default:
+    case "custom":
+    case "invalid_element":
+    case "invalid_format":
+    case "invalid_key":
+    case "invalid_union":
+    case "not_multiple_of":
       return [problem("SCHEMA_VALIDATION_FAILED", `${name} is not as the schema says: ${issue.message}.`)];
   }
 }

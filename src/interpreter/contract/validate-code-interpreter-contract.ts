@@ -31,15 +31,16 @@ export type ContractVerdict =
  * accepted. Whatever the input is, the answer is a verdict; only a parser that cannot be started is an exception.
  */
 export async function validateCodeInterpreterContract(input: unknown, context: ContractContext): Promise<ContractVerdict> {
-  const call = readSafely(input);
-  if (call === null) return { ok: false, envelope: unreadable() };
+  const read = readSafely(input);
+  if (read === null) return { ok: false, envelope: unreadable() };
+  const { call } = read;
   const { helpers, parser } = context;
   const known = new Set(context.aliases);
   const bounded = { ...call, inputs: firstOf(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
 
   const ofCode = call.code === null ? [] : await codeProblems(call.code, { parser, modules: snapshotModules(context.packages) });
   const problems = [
-    ...schemaProblems(codeInterpreterCallSchema, withoutNulls(input)),
+    ...read.problems,
     ...tooManyInputs(call),
     ...aliasProblems({ ...bounded, known }),
     ...localNameProblems({ ...bounded, known, helpers }),
@@ -74,10 +75,10 @@ function toEnvelope(problems: readonly Problem[], example: CodeInterpreterCall |
 }
 
 /** A value with getters or traps that throw is no JSON; nothing more can be said about it. */
-function readSafely(input: unknown): ReadableCall | null {
+function readSafely(input: unknown): { call: ReadableCall; problems: Problem[] } | null {
   try {
-    structuredClone(Object.keys(Object(input) as object).length);
-    return readCall(input);
+    const call = readCall(input);
+    return { call, problems: schemaProblems(codeInterpreterCallSchema, toCheck(input, call)) };
   } catch {
     return null;
   }
@@ -93,11 +94,11 @@ function unreadable(): Envelope {
   });
 }
 
-/** Some models send null for what they leave out. */
-function withoutNulls(input: unknown): unknown {
-  if (typeof input !== "object" || input === null || Array.isArray(input) || !("inputs" in input) || input.inputs !== null) return input;
-  const { inputs: _, ...rest } = input;
-  return rest;
+/** Some models send null for what they leave out; and of far too many inputs the first ones are enough. */
+function toCheck(input: unknown, { inputs }: ReadableCall): unknown {
+  if (typeof input !== "object" || input === null || !("inputs" in input)) return input;
+  if (input.inputs === null) return { ...input, inputs: undefined };
+  return inputs.size > callLimits.aliases ? { ...input, inputs: Object.fromEntries(firstOf(inputs)) } : input;
 }
 
 function tooManyInputs({ inputs }: ReadableCall): Problem[] {

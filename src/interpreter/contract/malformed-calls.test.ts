@@ -1,0 +1,148 @@
+import * as fc from "fast-check";
+import { afterAll, expect, it } from "vitest";
+import { envelopeSchema, serializeEnvelope } from "../../errors/envelope.ts";
+import { contractOperations } from "./code-interpreter-call.ts";
+import { contextFacts } from "./fixtures/contract-context.ts";
+import { createPythonParser } from "./python-parser.ts";
+import { validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
+
+const parser = createPythonParser();
+const context = { ...contextFacts, parser };
+afterAll(() => parser.close());
+
+type Call = Record<string, unknown> & { postProcessingContract: Record<string, unknown> };
+
+const text = fc.string({ unit: "binary", maxLength: 40 });
+const anything = fc.anything({
+  withNullPrototype: true,
+  withMap: true,
+  withDate: true,
+  withBigInt: true,
+  withSparseArray: true,
+  maxDepth: 3,
+});
+const validCall: fc.Arbitrary<Call> = fc.record({
+  code: fc.constantFrom("set_result(1)", "df = to_frame(get_price_1)\nset_result(df)", "import numpy as np\nset_result(np.pi)"),
+  postProcessingContract: fc.record({
+    operation: fc.constantFrom(...contractOperations),
+    reason: fc.constantFrom("Because.", "The user asked for a mean."),
+    inputAliases: fc.subarray(["get_price_1", "get_price_2", "result_1"], { minLength: 1 }),
+    expectedArtifacts: fc.subarray(["image", "chart"]),
+  }),
+});
+
+const badCode = fc.oneof(
+  fc.constantFrom(
+    "x = (",
+    "return 1",
+    "import requests",
+    "import seaborn",
+    "from . import a",
+    "",
+    "\0",
+    "def f(:",
+    "print 'a'",
+    "await x",
+    "f'{'",
+    "match x:\ncase 1: pass",
+  ),
+  text.map((part) => `x = (${part.replaceAll(/[)\]]/g, "")}`),
+  text.map((part) => `${part}\nimport requests\n`).filter((code) => !/['"]/.test(code)),
+  anything.filter((value) => typeof value !== "string"),
+);
+const badAlias = fc.oneof(text, fc.constantFrom("get_price_11", "price", "__proto__", "constructor", "toString"));
+const badName = fc.constantFrom(
+  "class",
+  "pd",
+  "list",
+  "a b",
+  "1a",
+  "",
+  "__proto__",
+  "set_result",
+  "inputs",
+  "ﬁ",
+  "None",
+  "get_price_1",
+  "__class__",
+);
+const inContract = (name: string, bad: fc.Arbitrary<unknown>): fc.Arbitrary<(call: Call) => unknown> =>
+  bad.map((value) => (call: Call) => ({ ...call, postProcessingContract: { ...call.postProcessingContract, [name]: value } }));
+const without =
+  (name: string): ((call: Call) => unknown) =>
+  (call) => ({
+    ...call,
+    postProcessingContract: Object.fromEntries(Object.entries(call.postProcessingContract).filter(([key]) => key !== name)),
+  });
+
+/** Each breaks a valid call for certain. */
+const breakage: fc.Arbitrary<(call: Call) => unknown> = fc.oneof(
+  badCode.map((code) => (call: Call) => ({ ...call, code })),
+  inContract("operation", fc.oneof(text, anything)),
+  inContract(
+    "reason",
+    fc.oneof(
+      fc.constantFrom("", " \n", "r".repeat(3_000)),
+      anything.filter((value) => typeof value !== "string"),
+    ),
+  ),
+  inContract("inputAliases", fc.oneof(fc.constant([]), fc.array(badAlias, { minLength: 1 }), anything)),
+  inContract(
+    "expectedArtifacts",
+    fc.oneof(
+      fc.array(fc.oneof(text, anything), { minLength: 1 }),
+      anything.filter((value) => !Array.isArray(value)),
+    ),
+  ),
+  text.map((name) => (call: Call) => ({ ...call, postProcessingContract: { ...call.postProcessingContract, [`x${name}`]: 1 } })),
+  text.map((name) => (call: Call) => ({ ...call, [`x${name}`]: 1 })),
+  badName.map((name) => (call: Call) => ({ ...call, inputs: Object.fromEntries([[name, "get_price_2"]]) })),
+  badAlias.map((alias) => (call: Call) => ({ ...call, inputs: { prices: alias } })),
+  anything
+    .filter((value) => value !== null && value !== undefined && typeof value !== "object")
+    .map((inputs) => (call: Call) => ({ ...call, inputs })),
+  fc.constantFrom("operation", "reason", "inputAliases", "expectedArtifacts").map(without),
+  anything.map((value) => () => value),
+);
+
+it("gives a valid envelope for each of 2,000 malformed calls, whose example is accepted", async () => {
+  const tally = new Map<string, number>();
+  const property = fc.asyncProperty(validCall, fc.array(breakage, { minLength: 1, maxLength: 4 }), async (call, breakages) => {
+    const malformed = breakages.reduce<unknown>((broken, breakIt) => (isCall(broken) ? breakIt(broken) : broken), call);
+    const verdict = await validateCodeInterpreterContract(malformed, context);
+    if (verdict.ok) throw new Error("a malformed call was accepted");
+    const { envelope } = verdict;
+    const read = envelopeSchema.parse(JSON.parse(serializeEnvelope(envelope)));
+    expect(read.error_kind).toBe("mcp_input_validation");
+    expect(read.details.length).toBeGreaterThan(0);
+    for (const { error_code } of read.details) tally.set(error_code ?? "", (tally.get(error_code ?? "") ?? 0) + 1);
+    for (const example of read.examples)
+      expect(await validateCodeInterpreterContract(example, context)).toEqual({ ok: true, call: example });
+  });
+  await fc.assert(property, { numRuns: 2_000 });
+  // The generators reach every rule.
+  expect([...tally.keys()].sort()).toEqual(
+    expect.arrayContaining([
+      "ALIAS_REQUIRED",
+      "ALIAS_UNKNOWN",
+      "CODE_EMPTY",
+      "LOCAL_NAME_INVALID",
+      "LOCAL_NAME_RESERVED",
+      "PYTHON_MODULE_MISSING",
+      "PYTHON_NETWORK_MODULE",
+      "PYTHON_SYNTAX_ERROR",
+      "SCHEMA_ADDITIONAL_PROPERTIES",
+      "SCHEMA_ENUM_MISMATCH",
+      "SCHEMA_MAX_LENGTH",
+      "SCHEMA_MIN_LENGTH",
+      "SCHEMA_REQUIRED",
+      "SCHEMA_TYPE_MISMATCH",
+    ]),
+  );
+}, 120_000);
+
+/** A later breakage may mend an earlier one only by breaking the same place again. */
+function isCall(value: unknown): value is Call {
+  if (typeof value !== "object" || value === null || !("postProcessingContract" in value)) return false;
+  return typeof value.postProcessingContract === "object" && value.postProcessingContract !== null;
+}

@@ -1,0 +1,428 @@
+import { afterAll, describe, expect, it } from "vitest";
+import type { Envelope } from "../../errors/envelope.ts";
+import type { CodeInterpreterCall } from "./code-interpreter-call.ts";
+import { contextFacts } from "./fixtures/contract-context.ts";
+import { createPythonParser } from "./python-parser.ts";
+import { validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
+
+const parser = createPythonParser();
+const context = { ...contextFacts, parser };
+afterAll(() => parser.close());
+
+const contract = {
+  operation: "derive_metric",
+  reason: "The user asked for the mean.",
+  inputAliases: ["get_price_1"],
+  expectedArtifacts: [],
+};
+const valid = { code: "set_result(to_frame(get_price_1).mean())", postProcessingContract: contract } as CodeInterpreterCall;
+const known = "Known aliases: get_price_1, get_price_2, result_1.";
+const importable =
+  "Importable are pandas, numpy, scipy, matplotlib, statsmodels, pyarrow, the standard library of Python 3.13 without its network modules, and PIL, dateutil, mpl_toolkits, pylab, sluice. Nothing can be installed.";
+const oneWay =
+  "Python derives, it does not fetch: there is no network in the sandbox. Call a tool for the data; its output is then bound in Python under its alias.";
+const ownCode = "df = to_frame(get_price_1)\nset_result(df.describe())";
+
+describe("validateCodeInterpreterContract", () => {
+  it("accepts a call as it is", async () => {
+    expect(await validateCodeInterpreterContract(valid, context)).toEqual({ ok: true, call: valid });
+    const full = { ...valid, inputs: { prices: "get_price_1", preis_é: "result_1", get_price_2: "get_price_2" } };
+    expect(await validateCodeInterpreterContract(full, context)).toEqual({ ok: true, call: full });
+  });
+
+  it("drops what says nothing: null for inputs, and repetitions", async () => {
+    const wordy = { ...valid, inputs: null, postProcessingContract: { ...contract, inputAliases: ["get_price_1", "get_price_1"] } };
+    expect(await validateCodeInterpreterContract(wordy, context)).toEqual({ ok: true, call: valid });
+  });
+
+  it("accepts guarded imports, and everything that is in the snapshot", async () => {
+    const code =
+      "import json, scipy.stats, PIL.Image, urllib.parse, sluice\nfrom dateutil import parser\ntry:\n    import seaborn, requests\nexcept ImportError:\n    pass\n";
+    expect(await validateCodeInterpreterContract({ ...valid, code }, context)).toMatchObject({ ok: true });
+  });
+
+  it("reports a contract without an alias", async () => {
+    expect(await envelopeOf({ ...valid, postProcessingContract: { ...contract, inputAliases: [] } })).toEqual(
+      refusal({
+        error_code: "ALIAS_REQUIRED",
+        summary: "The call was not run. The contract names no alias; at least one is needed.",
+        details: [
+          {
+            path: "postProcessingContract.inputAliases",
+            issue: "The contract names no alias; at least one is needed.",
+            received_type: "array",
+            error_code: "ALIAS_REQUIRED",
+          },
+        ],
+        hints: ["Python derives from tool outputs, it does not acquire: name the aliases that the code reads.", known],
+        examples: [{ ...valid, postProcessingContract: { ...contract, inputAliases: ["result_1"] } }],
+      }),
+    );
+  });
+
+  it("reports an unknown alias, with the near one by name", async () => {
+    const call = {
+      ...valid,
+      inputs: { prices: "getPrice1" },
+      postProcessingContract: { ...contract, inputAliases: ["get_prcie_2", "weather"] },
+    };
+    expect(await envelopeOf(call)).toEqual(
+      refusal({
+        error_code: "ALIAS_UNKNOWN",
+        summary: "The call was not run: 3 problems.",
+        details: [
+          {
+            path: "postProcessingContract.inputAliases[0]",
+            issue: 'No tool output has the alias "get_prcie_2". Did you mean "get_price_2"?',
+            received_type: "string",
+            error_code: "ALIAS_UNKNOWN",
+          },
+          {
+            path: "postProcessingContract.inputAliases[1]",
+            issue: 'No tool output has the alias "weather".',
+            received_type: "string",
+            error_code: "ALIAS_UNKNOWN",
+          },
+          {
+            path: "inputs.prices",
+            issue: 'No tool output has the alias "getPrice1". Did you mean "get_price_1"?',
+            received_type: "string",
+            error_code: "ALIAS_UNKNOWN",
+          },
+        ],
+        hints: [known],
+        examples: [
+          {
+            ...valid,
+            inputs: { prices: "get_price_1" },
+            postProcessingContract: { ...contract, inputAliases: ["get_price_2", "get_price_1"] },
+          },
+        ],
+      }),
+    );
+  });
+
+  it("says to get data first when there is none, and has no example then", async () => {
+    const verdict = await validateCodeInterpreterContract(valid, { ...context, aliases: [] });
+    expect(verdict).toMatchObject({
+      ok: false,
+      envelope: {
+        hints: ["There are no tool outputs yet: call a tool that gets the data first, then use the alias of its output."],
+        examples: [],
+      },
+    });
+  });
+
+  it("reports local names that are no identifiers, or taken", async () => {
+    const inputs = Object.fromEntries(
+      ["my price", "1st", "ﬁ", "", "class", "list", "set_result", "pd", "inputs", "__name__", "get_price_2"].map((name) => [
+        name,
+        "get_price_1",
+      ]),
+    );
+    const envelope = await envelopeOf({ ...valid, inputs });
+    expect(envelope.details.map(({ path, issue, error_code }) => [path, issue, error_code])).toEqual([
+      ['inputs["my price"]', 'The local name "my price" is not a Python identifier.', "LOCAL_NAME_INVALID"],
+      ['inputs["1st"]', 'The local name "1st" is not a Python identifier.', "LOCAL_NAME_INVALID"],
+      ['inputs["ﬁ"]', 'The local name "ﬁ" is not a Python identifier.', "LOCAL_NAME_INVALID"],
+      ['inputs[""]', 'The local name "" is not a Python identifier.', "LOCAL_NAME_INVALID"],
+      ["inputs.class", 'The local name "class" is a Python keyword.', "LOCAL_NAME_RESERVED"],
+      ["inputs.list", 'The local name "list" is a Python builtin.', "LOCAL_NAME_RESERVED"],
+      ["inputs.set_result", 'The local name "set_result" is a helper.', "LOCAL_NAME_RESERVED"],
+      ["inputs.pd", 'The local name "pd" is a preloaded name.', "LOCAL_NAME_RESERVED"],
+      ["inputs.inputs", 'The local name "inputs" is a preloaded name.', "LOCAL_NAME_RESERVED"],
+      ["inputs.__name__", `The local name "__name__" is a name of Python's own.`, "LOCAL_NAME_RESERVED"],
+      ["inputs.get_price_2", 'The local name "get_price_2" is the alias of another tool output.', "LOCAL_NAME_RESERVED"],
+    ]);
+    expect(envelope).toMatchObject({
+      error_code: "INPUT_VALIDATION_FAILED",
+      summary: "The call was not run: 11 problems.",
+      hints: [
+        "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
+        "Choose another local name, or leave inputs out and use the alias itself.",
+      ],
+    });
+    expect(envelope.examples).toMatchObject([
+      { inputs: { my_price: "get_price_1", _1st: "get_price_1", fi: "get_price_1", pd_data: "get_price_1" } },
+    ]);
+  });
+
+  it("reports where the code is not Python", async () => {
+    expect(await envelopeOf({ ...valid, code: "x = [1, 2\nreturn x" })).toEqual(
+      refusal({
+        error_code: "PYTHON_SYNTAX_ERROR",
+        summary: "The call was not run. Line 1, column 10: Expected `]`, found newline.",
+        details: [
+          {
+            path: "code",
+            issue: "Line 1, column 10: Expected `]`, found newline.",
+            received_type: "string",
+            error_code: "PYTHON_SYNTAX_ERROR",
+            line: 1,
+            column: 10,
+          },
+        ],
+        hints: [],
+        examples: [{ ...valid, code: ownCode }],
+      }),
+    );
+  });
+
+  it.each([
+    ["return df", "A cell is a script: call set_result(value) instead of return."],
+    ["await call_tool('x', {})", "A cell is a plain script; tools cannot be called from it, and nothing needs to be awaited."],
+    [
+      "!pip install seaborn",
+      "IPython magics and shell commands are not Python. Leave them out: nothing can be installed, and figures are saved with save_figure(alt).",
+    ],
+    ["print 'a'", "print is a function: print(value)."],
+    ["```python\nx = 1\n```", "Send the code alone, without Markdown fences."],
+  ])("has a hint for %j", async (code, hint) => {
+    expect((await envelopeOf({ ...valid, code })).hints).toContain(hint);
+  });
+
+  it.each([
+    ["\uFEFFx = 1", "Line 1, column 1: the character U+FEFF cannot be in Python source.", 1, 1],
+    ["x = 1\ny = '😀\0'", "Line 2, column 7: the character U+0000 cannot be in Python source.", 2, 7],
+    ["x = '\uD800'", "Line 1, column 6: the character U+D800 cannot be in Python source.", 1, 6],
+  ])("reports characters that Python's source cannot have: %j", async (code, issue, line, column) => {
+    expect((await envelopeOf({ ...valid, code })).details).toEqual([
+      { path: "code", issue, received_type: "string", error_code: "PYTHON_SYNTAX_ERROR", line, column },
+    ]);
+  });
+
+  it("names each import that is not there, with what to use instead", async () => {
+    const code =
+      "import seaborn as sns, panda\nfrom sklearn.linear_model import LinearRegression\nimport wat\nimport seaborn\nfrom . import x\n";
+    expect(await envelopeOf({ ...valid, code })).toEqual(
+      refusal({
+        error_code: "PYTHON_MODULE_MISSING",
+        summary: "The call was not run: 5 problems.",
+        details: [
+          missing("The module seaborn is not in the snapshot. Use matplotlib (plt) instead.", 1, 8),
+          missing('The module panda is not in the snapshot. Did you mean "pandas"?', 1, 24),
+          missing("The module sklearn is not in the snapshot. Use statsmodels (sm), scipy or numpy (np) instead.", 2, 1),
+          missing("The module wat is not in the snapshot.", 3, 8),
+          missing("A relative import: a cell is not part of a package.", 5, 1),
+        ],
+        hints: [importable],
+        examples: [{ ...valid, code: ownCode }],
+      }),
+    );
+  });
+
+  it("names network modules with the rule that Python derives and does not fetch", async () => {
+    expect(await envelopeOf({ ...valid, code: "import requests\nr = requests.get('https://example.com')\n" })).toEqual(
+      refusal({
+        error_code: "PYTHON_NETWORK_MODULE",
+        summary: "The call was not run. The module requests is for the network, which Python does not have here.",
+        details: [
+          {
+            path: "code",
+            issue: "The module requests is for the network, which Python does not have here.",
+            received_type: "string",
+            error_code: "PYTHON_NETWORK_MODULE",
+            line: 1,
+            column: 8,
+          },
+        ],
+        hints: [oneWay],
+        examples: [{ ...valid, code: ownCode }],
+      }),
+    );
+  });
+
+  it.each([
+    "urllib.request",
+    "http.client",
+    "socket",
+    "ssl",
+    "ftplib",
+    "smtplib",
+    "httpx",
+    "aiohttp",
+    "yfinance",
+    "websockets",
+    "pyarrow.flight",
+    "urllib3",
+  ])("knows %s as a network module, however it is imported", async (module) => {
+    const dot = module.lastIndexOf(".");
+    const forms = [`import ${module} as m`, `from ${module} import x`, `__import__("${module}")`];
+    if (dot > 0) forms.push(`from ${module.slice(0, dot)} import a, ${module.slice(dot + 1)} as b`);
+    for (const code of forms) {
+      expect(await envelopeOf({ ...valid, code })).toMatchObject({
+        error_code: "PYTHON_NETWORK_MODULE",
+        summary: `The call was not run. The module ${module} is for the network, which Python does not have here.`,
+      });
+    }
+  });
+
+  it("reports code that is empty, too long, or nested beyond reason", async () => {
+    expect(await envelopeOf({ ...valid, code: " \n" })).toMatchObject({
+      error_code: "CODE_EMPTY",
+      summary: "The call was not run. There is no code.",
+    });
+    expect(await envelopeOf({ ...valid, code: `x = "${"é".repeat(131_072)}"` })).toMatchObject({
+      error_code: "CODE_TOO_LONG",
+      summary: "The call was not run. The code has 262150 bytes, 262144 are allowed.",
+      hints: ["Data is bound by alias; do not write it into the code."],
+    });
+    expect(await envelopeOf({ ...valid, code: "(".repeat(100_000) })).toMatchObject({
+      error_code: "PYTHON_UNPARSABLE",
+      summary: "The call was not run. The code is nested too deeply to be parsed.",
+    });
+  });
+
+  it("says that a check took too long, and that it may be tried again", async () => {
+    const slow = { ...parser, parse: () => Promise.resolve({ status: "timeout" } as const) };
+    expect(await validateCodeInterpreterContract(valid, { ...context, parser: slow })).toMatchObject({
+      ok: false,
+      envelope: {
+        error_code: "PYTHON_CHECK_TIMEOUT",
+        retryable: true,
+        summary: "The call was not run. The code could not be checked in time.",
+      },
+    });
+  });
+
+  it.each([
+    [{ postProcessingContract: contract }, "SCHEMA_REQUIRED", "code", 'Required field missing: "code".', "missing"],
+    [{ code: "x = 1" }, "SCHEMA_REQUIRED", "postProcessingContract", 'Required field missing: "postProcessingContract".', "missing"],
+    [null, "SCHEMA_TYPE_MISMATCH", "", "The call must be an object, not null.", "null"],
+    [{ ...valid, code: 3 }, "SCHEMA_TYPE_MISMATCH", "code", "code must be a string, not 3.", "number"],
+    [{ ...valid, inputs: [] }, "SCHEMA_TYPE_MISMATCH", "inputs", "inputs must be an object, not an array.", "array"],
+    [{ ...valid, inputs: { a: {} } }, "SCHEMA_TYPE_MISMATCH", "inputs.a", "inputs.a must be a string, not an object.", "object"],
+    [{ ...valid, pythonCode: "x" }, "SCHEMA_ADDITIONAL_PROPERTIES", "pythonCode", 'Unknown field "pythonCode".', "string"],
+    [
+      { ...valid, postProcessingContract: { ...contract, expected_artifacts: [] } },
+      "SCHEMA_ADDITIONAL_PROPERTIES",
+      "postProcessingContract.expected_artifacts",
+      'Unknown field "expected_artifacts". Did you mean "expectedArtifacts"?',
+      "array",
+    ],
+    [
+      { ...valid, postProcessingContract: { ...contract, operation: "agregate" } },
+      "SCHEMA_ENUM_MISMATCH",
+      "postProcessingContract.operation",
+      'postProcessingContract.operation must be one of "derive_metric", "aggregate", "align", "transform", "statistics", "model_fit", "chart", "other", not "agregate". Did you mean "aggregate"?',
+      "string",
+    ],
+    [
+      { ...valid, postProcessingContract: { ...contract, expectedArtifacts: ["png"] } },
+      "SCHEMA_ENUM_MISMATCH",
+      "postProcessingContract.expectedArtifacts[0]",
+      'postProcessingContract.expectedArtifacts[0] must be one of "image", "chart", not "png".',
+      "string",
+    ],
+    [
+      { ...valid, postProcessingContract: { ...contract, reason: "  " } },
+      "SCHEMA_MIN_LENGTH",
+      "postProcessingContract.reason",
+      "postProcessingContract.reason must not be empty.",
+      "string",
+    ],
+    [
+      { ...valid, postProcessingContract: { ...contract, reason: "x".repeat(2_001) } },
+      "SCHEMA_MAX_LENGTH",
+      "postProcessingContract.reason",
+      "postProcessingContract.reason is longer than 2000 characters.",
+      "string",
+    ],
+    [
+      { ...valid, postProcessingContract: { ...contract, inputAliases: Array.from({ length: 300 }, () => "get_price_1") } },
+      "SCHEMA_MAX_ITEMS",
+      "postProcessingContract.inputAliases",
+      "postProcessingContract.inputAliases has more than 256 items.",
+      "array",
+    ],
+  ])("reports what breaks the schema: %j", async (call, code, path, issue, type) => {
+    expect(await envelopeOf(call)).toMatchObject({
+      error_kind: "mcp_input_validation",
+      error_code: code,
+      summary: `The call was not run. ${issue}`,
+      details: [{ path, issue, received_type: type, error_code: code }],
+    });
+  });
+
+  it("says when JSON text was sent instead of the object", async () => {
+    const envelope = await envelopeOf({ ...valid, postProcessingContract: JSON.stringify(contract) });
+    expect(envelope.hints).toEqual(["postProcessingContract was sent as JSON text. Send the value itself."]);
+    expect(envelope.details[0]?.issue).toBe("postProcessingContract must be an object, not a long string.");
+  });
+
+  it("reports everything at once, each with its own code", async () => {
+    const call = {
+      code: "import requests, plotly\nx = (",
+      inputs: { "a b": "get_price_3" },
+      postProcessingContract: { operation: "Chart", reason: "", inputAliases: [], expectedArtifacts: ["image", "pdf"], extra: 1 },
+    };
+    const envelope = await envelopeOf(call);
+    expect(envelope.error_code).toBe("INPUT_VALIDATION_FAILED");
+    expect(envelope.details.map(({ error_code, path }) => `${error_code} ${path}`)).toEqual([
+      "SCHEMA_ENUM_MISMATCH postProcessingContract.operation",
+      "SCHEMA_MIN_LENGTH postProcessingContract.reason",
+      "SCHEMA_ENUM_MISMATCH postProcessingContract.expectedArtifacts[1]",
+      "SCHEMA_ADDITIONAL_PROPERTIES postProcessingContract.extra",
+      "ALIAS_REQUIRED postProcessingContract.inputAliases",
+      'ALIAS_UNKNOWN inputs["a b"]',
+      'LOCAL_NAME_INVALID inputs["a b"]',
+      "PYTHON_SYNTAX_ERROR code",
+      "PYTHON_NETWORK_MODULE code",
+      "PYTHON_MODULE_MISSING code",
+    ]);
+    expect(envelope.examples).toEqual([
+      {
+        code: 'df = to_frame(get_price_1)\ndf.plot()\nsave_figure("What the figure shows of get_price_1")\nset_result(df.describe())',
+        inputs: { a_b: "get_price_1" },
+        postProcessingContract: {
+          operation: "chart",
+          reason: "Derive the figure that was asked for from the tool's output.",
+          inputAliases: ["get_price_1"],
+          expectedArtifacts: ["image"],
+        },
+      },
+    ]);
+  });
+
+  it("lives through hostile input", async () => {
+    let deep: unknown = "x";
+    for (let index = 0; index < 200_000; index += 1) deep = [deep];
+    const proto = JSON.parse('{"__proto__": {"code": "x = 1"}, "inputs": {"__proto__": "get_price_1"}}') as unknown;
+    const trap = new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error("no");
+        },
+      },
+    );
+    const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`n${index}`, "x".repeat(100)]));
+    for (const input of [
+      deep,
+      { ...valid, extra: deep },
+      { ...valid, inputs: { a: deep } },
+      proto,
+      trap,
+      { ...valid, inputs: wide },
+      wide,
+      { ...valid, ["k".repeat(1e6)]: 1 },
+    ]) {
+      const envelope = await envelopeOf(input);
+      expect(JSON.stringify(envelope).length).toBeLessThan(64 * 1024);
+    }
+  });
+});
+
+async function envelopeOf(input: unknown): Promise<Envelope> {
+  const verdict = await validateCodeInterpreterContract(input, context);
+  if (verdict.ok) throw new Error("the call was accepted");
+  return verdict.envelope;
+}
+
+function refusal(facts: Pick<Envelope, "error_code" | "summary" | "details" | "hints" | "examples">): Envelope {
+  return { error_kind: "mcp_input_validation", tool: "code_interpreter", retryable: false, _envelope_version: 1, ...facts };
+}
+
+function missing(issue: string, line: number, column: number): Envelope["details"][number] {
+  return { path: "code", issue, received_type: "string", error_code: "PYTHON_MODULE_MISSING", line, column };
+}
