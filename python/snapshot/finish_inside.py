@@ -38,6 +38,8 @@ def list_fonts(families: list[str]) -> None:
             raise SystemExit(f"The font {family} is not there.")
         if not any(face.weight == 700 for face in faces):
             manager.ttflist.append(dataclasses.replace(faces[0], weight=700))
+    # Found in the order of a set, which is never the same twice.
+    manager.ttflist.sort(key=lambda face: (face.name, str(face.weight), face.style, str(face.fname)))
     file = pathlib.Path(mpl.get_cachedir()) / f"fontlist-v{font_manager.FontManager.__version__}.json"
     font_manager.json_dump(manager, file)
 

@@ -10,7 +10,6 @@ import type { LayerManifest } from "./manifest.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { recipe, type SnapshotSource } from "./recipe.ts";
 import { runInside } from "./run-inside.ts";
-import { runProgram } from "./run-program.ts";
 import { packagesPath } from "./worker-code.ts";
 
 interface LayerOptions {
@@ -41,7 +40,8 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
   await runStep("Trim and configure", onProgress, async () => {
     await trim(rootfs, source);
     await configure(rootfs, source);
-    await runProgram({ program: "/sbin/ldconfig", args: ["-r", rootfs], signal });
+    // Its own program, not the host's: the same content gives the same bytes everywhere.
+    await runInside({ rootfs, writable: true, args: ["/usr/sbin/ldconfig", "-i"], signal });
     return { value: undefined };
   });
   const contents = await runStep("Compile Python and build the font cache", onProgress, async () => ({

@@ -3,7 +3,7 @@
  * Raise `revision` when the code that applies the recipe changes what comes out.
  */
 export const recipe = {
-  revision: 1,
+  revision: 2,
   suite: "trixie",
   python: "3.13",
   maxBytes: 800e6,
