@@ -2,6 +2,10 @@ import os from "node:os";
 import { createImageChecker } from "./artifacts/create-image-checker.ts";
 import { NoSandboxError } from "./errors/sluice-error.ts";
 import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
+import { createPythonParser } from "./interpreter/contract/python-parser.ts";
+import { readHelperDocs } from "./interpreter/helper-docs.ts";
+import { librarianPrompt } from "./interpreter/librarian-prompt.ts";
+import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
 import { openSession, type Session } from "./interpreter/open-session.ts";
 import type { DriverName, SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
@@ -36,6 +40,10 @@ export interface Runtime extends AsyncDisposable {
   examineDrivers(signal?: AbortSignal): Promise<DriverReport[]>;
   pool(signal?: AbortSignal): Promise<SandboxPool>;
   openSession(options?: { limits?: SandboxLimits; signal?: AbortSignal }): Promise<Session>;
+  /** A turn whose cells run here. Its sandbox is opened by the first valid call; end it with `disposeTurnSandbox`. */
+  createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
+  /** What a model is told: libraries of the snapshot, helpers, rules. */
+  librarianPrompt(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -79,15 +87,38 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return tracked;
   }
 
+  const parser = createPythonParser();
+  const docs = once(async () => readHelperDocs());
+  const packages = async (): Promise<Readonly<Record<string, string>>> => (await snapshot()).packages;
+
+  function createTurn(turn: Omit<TurnOptions, "source">): InterpreterTurn {
+    const source = { openSession: open, packages, helpers: async () => (await docs()).map(({ name }) => name), parser };
+    return createInterpreterTurn({ ...turn, source });
+  }
+
   async function close(): Promise<void> {
     await Promise.all([...sessions].map((session) => session.close()));
     await images[Symbol.asyncDispose]();
+    await parser[Symbol.asyncDispose]();
     await (await pool.started())?.[Symbol.asyncDispose]();
     for (const one of (await drivers.started()) ?? []) await one[Symbol.asyncDispose]();
     await (await runDirectory.started())?.[Symbol.asyncDispose]();
   }
 
-  return { limits, gate, snapshot, driver, drivers, examineDrivers, pool, openSession: open, close, [Symbol.asyncDispose]: close };
+  return {
+    limits,
+    gate,
+    snapshot,
+    driver,
+    drivers,
+    examineDrivers,
+    pool,
+    openSession: open,
+    createTurn,
+    librarianPrompt: async () => librarianPrompt({ packages: await packages(), helpers: await docs() }),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /** Strongest first. */

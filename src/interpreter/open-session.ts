@@ -193,7 +193,11 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     if (poisoned) {
       poisoned = false;
       committed = [];
-      replaced = { variables: "lost", cells: count, because: "the sandbox was lost again right after the earlier cells were run again in it" };
+      replaced = {
+        variables: "lost",
+        cells: count,
+        because: "the sandbox was lost again right after the earlier cells were run again in it",
+      };
       return fresh;
     }
     if (!replayable()) {

@@ -51,7 +51,7 @@ async function tryFromInside(session: Session, port: number, signal?: AbortSigna
     return [{ name: "python", ok: false, detail: `the self-test ended as ${outcome.status}: ${outcome.error?.message ?? "no result"}` }];
   }
   const found = JSON.parse(outcome.resultJson) as Record<string, { ok: boolean; detail: string }>;
-  return Object.entries(found).map(([name, { ok, detail }]) => ({ name, ok:  ok, detail }));
+  return Object.entries(found).map(([name, { ok, detail }]) => ({ name, ok: ok, detail }));
 }
 
 async function tryMemory(session: Session, signal?: AbortSignal): Promise<Check> {

@@ -1,0 +1,115 @@
+import { z } from "zod";
+import type { ArtifactStore } from "../artifacts/contract.ts";
+import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
+import type { EvidenceStore } from "../evidence/contract.ts";
+import type { ChartArtifact } from "../protocol/artifact.ts";
+import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
+import { checkChart } from "../protocol/check-chart.ts";
+import { readPath } from "./read-path.ts";
+
+export interface RenderChartCall {
+  alias: string;
+  spec: ChartSpec;
+  title?: string | undefined;
+  path?: string | undefined;
+}
+
+const TOOL = "render_chart";
+
+export const renderChartCallSchema: z.ZodType<RenderChartCall> = z.strictObject({
+  alias: z.string().describe("The tool output or result whose rows are drawn."),
+  spec: chartSpecSchema.describe("Type, xKey, series and axes of the chart."),
+  title: z.string().max(500).optional(),
+  path: z.string().max(500).optional().describe('Where the rows are inside nested data, like "data.items".'),
+});
+
+export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; envelope: Envelope };
+
+/** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed. */
+export async function renderChart({
+  input,
+  evidence,
+  artifacts,
+}: {
+  input: unknown;
+  evidence: EvidenceStore;
+  artifacts: ArtifactStore;
+}): Promise<ChartAnswer> {
+  const parsed = renderChartCallSchema.safeParse(input);
+  if (!parsed.success)
+    return refuse(
+      "The call is not as the schema says.",
+      toDetails(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }))),
+    );
+  const { alias, spec, title, path } = parsed.data;
+  const item = evidence.get(alias);
+  if (item === null) return unknownAlias(alias, evidence.aliases());
+  if (item.format !== "json") return reshape(alias, `it is ${item.format}, not JSON rows`, []);
+  const root = parse(item.read());
+  const found = readPath(root, path ?? item.shape.path.join("."));
+  if (!found.ok)
+    return reshape(alias, `there is nothing at path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
+  if (!isRows(found.value)) return reshape(alias, "its rows are not a list of flat records", isPlain(root) ? Object.keys(root) : []);
+  const columns = [...new Set(found.value.slice(0, 100).flatMap((row) => Object.keys(row)))];
+  if (found.value.length > maxChartRows)
+    return reshape(alias, `it has ${found.value.length} rows, a chart has at most ${maxChartRows}: aggregate first`, columns);
+  const rows = pickColumns(found.value, spec);
+  const faults = checkChart(spec, rows);
+  if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faults));
+  const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
+  const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
+  return {
+    ok: true,
+    artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...(title === undefined ? {} : { title }), contentHash },
+  };
+}
+
+/** Only what the chart names travels with it. */
+function pickColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): ChartRow[] {
+  const named = [
+    spec.xKey,
+    spec.yKey,
+    spec.valueKey,
+    ...Object.values(spec.ohlc ?? {}),
+    ...spec.series.flatMap(({ key, errorKey }) => [key, errorKey]),
+  ];
+  const keys = [...new Set(named.filter((key) => key !== undefined))];
+  return rows.map((row) => Object.fromEntries(keys.filter((key) => Object.hasOwn(row, key)).map((key) => [key, row[key]]))) as ChartRow[];
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isRows(value: unknown): value is Record<string, unknown>[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isPlain);
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+function toDetails(issues: readonly { path: string; message: string }[]): EnvelopeDetail[] {
+  return issues.map(({ path, message }) => ({ path, issue: message, received_type: "object" }));
+}
+
+function refuse(summary: string, details: EnvelopeDetail[], hints: string[] = []): ChartAnswer {
+  return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
+}
+
+function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
+  const summary = `No tool output has the alias ${JSON.stringify(alias)}. There are: ${known.slice(0, 20).join(", ") || "none yet"}.`;
+  const details = [{ path: "alias", issue: "is not known", received_type: "string" }];
+  return { ok: false, envelope: createEnvelope({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
+}
+
+function reshape(alias: string, why: string, columns: readonly string[], details: EnvelopeDetail[] = []): ChartAnswer {
+  const there = columns.length === 0 ? "" : ` The columns that are there: ${columns.slice(0, 40).join(", ")}.`;
+  return refuse(`${alias} cannot be drawn as it is: ${why}.${there}`, details, [
+    "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.",
+  ]);
+}

@@ -1,0 +1,20 @@
+/** The library. What is not exported here is not public. */
+export { createRuntime, type Runtime, type RuntimeOptions } from "./create-runtime.ts";
+export { cacheDirectory } from "./config/cache-directory.ts";
+export { createEvidenceStore } from "./evidence/create-evidence-store.ts";
+export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/contract.ts";
+export { createFileStore } from "./artifacts/create-file-store.ts";
+export { createMemoryStore } from "./artifacts/create-memory-store.ts";
+export type { ArtifactStore } from "./artifacts/contract.ts";
+export { createCodeInterpreterTools, type CodeInterpreterTools } from "./turn/create-code-interpreter-tools.ts";
+export { runCodeInterpreter, type CodeInterpreterAnswer } from "./interpreter/code-interpreter.ts";
+export { runPythonCodeEdit } from "./interpreter/python-code-edit.ts";
+export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
+export { validateCodeInterpreterContract } from "./interpreter/contract/validate-code-interpreter-contract.ts";
+export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn-sandbox.ts";
+export type { InterpreterTurn } from "./interpreter/turn.ts";
+export type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "./protocol/artifact.ts";
+export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
+export type { Envelope } from "./errors/envelope.ts";
+export { NoSandboxError, SandboxLostError, SluiceError, UsageError } from "./errors/sluice-error.ts";
+export { defaultLimits, withLimits } from "./sandbox/limits.ts";

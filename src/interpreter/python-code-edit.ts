@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { applyEdits, type CodeEdit } from "./apply-edits.ts";
+import { runCheckedCall, type CallOptions, type CodeInterpreterAnswer } from "./code-interpreter.ts";
+import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
+import { schemaProblems } from "./contract/schema-problems.ts";
+import { validateCodeInterpreterContract } from "./contract/validate-code-interpreter-contract.ts";
+import type { InterpreterTurn } from "./turn.ts";
+
+export interface PythonCodeEditCall {
+  edits: CodeEdit[];
+  postProcessingContract?: PostProcessingContract | undefined;
+}
+
+const TOOL = "python_code_edit";
+
+export const pythonCodeEditCallSchema: z.ZodType<PythonCodeEditCall> = z.strictObject({
+  edits: z
+    .array(
+      z.strictObject({
+        oldText: z.string().min(1).describe("Text that is in the code exactly once."),
+        newText: z.string().describe("What stands there instead."),
+      }),
+    )
+    .min(1)
+    .max(50)
+    .describe("Replacements in the code of the last cell, applied one after the other."),
+  postProcessingContract: postProcessingContractSchema.optional().describe("A new contract; without it that of the last call holds."),
+});
+
+/** Changes the last cell's code and runs it again from the state before that cell. */
+export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<CodeInterpreterAnswer> {
+  const parsed = pythonCodeEditCallSchema.safeParse(input);
+  if (!parsed.success) return refused(malformed(input));
+  if (turn.last === null) return refused(nothingToEdit());
+  const { call, counted } = turn.last;
+  const edited = applyEdits(call.code, parsed.data.edits);
+  if (!edited.ok) return refused(unmatched(edited));
+  const next = { ...call, code: edited.code, postProcessingContract: parsed.data.postProcessingContract ?? call.postProcessingContract };
+  const { evidence, source } = turn;
+  const verdict = await validateCodeInterpreterContract(next, {
+    aliases: evidence.aliases(),
+    packages: await source.packages(),
+    helpers: await source.helpers(),
+    parser: source.parser,
+  });
+  if (!verdict.ok) return refused({ ...verdict.envelope, tool: TOOL });
+  if (counted) {
+    await (await turn.sandbox?.session)?.undo();
+    turn.last = { call, counted: false };
+  }
+  return await runCheckedCall(turn, verdict.call, { tool: TOOL, ...options });
+}
+
+function refused(envelope: Envelope): CodeInterpreterAnswer {
+  return { outcome: null, envelope, artifacts: [], resultAlias: null, repair: null };
+}
+
+function malformed(input: unknown): Envelope {
+  const problems = schemaProblems(pythonCodeEditCallSchema, input);
+  return createEnvelope({
+    code: "INPUT_VALIDATION_FAILED",
+    tool: TOOL,
+    summary: `The call was not run: ${problems[0]?.issue ?? "it is not as the schema says."}`,
+    details: problems.map(({ path, issue, receivedType, code }) => ({ path, issue, received_type: receivedType, error_code: code })),
+    examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
+  });
+}
+
+function nothingToEdit(): Envelope {
+  return createEnvelope({
+    code: "NO_CELL_TO_EDIT",
+    tool: TOOL,
+    summary: "No cell has been run in this turn, so there is nothing to edit.",
+    hints: ["Call code_interpreter first."],
+  });
+}
+
+function unmatched({
+  index,
+  problem,
+  count,
+  nearest,
+}: {
+  index: number;
+  problem: "not_found" | "ambiguous";
+  count: number;
+  nearest: string;
+}): Envelope {
+  const issue = problem === "not_found" ? "is not in the last cell's code" : `is ${count} times in the last cell's code`;
+  return createEnvelope({
+    code: problem === "not_found" ? "EDIT_TEXT_NOT_FOUND" : "EDIT_TEXT_AMBIGUOUS",
+    tool: TOOL,
+    summary: `Nothing was run: edits[${index}].oldText ${issue}.`,
+    details: [{ path: `edits[${index}].oldText`, issue: `It ${issue}. The nearest lines:\n${nearest}`, received_type: "string" }],
+    hints: [
+      problem === "not_found" ? "Copy the text exactly, with its spaces." : "Give more of the lines around it, so that it is there once.",
+    ],
+  });
+}

@@ -1,0 +1,66 @@
+import type { EvidenceStore } from "../evidence/contract.ts";
+import type { ArtifactEnvelope } from "../protocol/artifact.ts";
+import type { CodeInterpreterAnswer } from "./code-interpreter.ts";
+import { describeDiagnostics } from "./describe-diagnostics.ts";
+import { describeFigure } from "./describe-figure.ts";
+
+const budget = { resultBytes: 4096, stdoutCharacters: 4096, stderrCharacters: 1024 } as const;
+
+/** What a model reads of a call: valid JSON text within its budget. What is cut is said, and where the whole of it is. */
+export function toModelAnswer(answer: CodeInterpreterAnswer, evidence: EvidenceStore): string {
+  const { outcome, envelope, repair } = answer;
+  const document: Record<string, unknown> = { status: outcome?.status ?? "refused" };
+  if (envelope !== null) document["error"] = envelope;
+  if (repair !== null) document["repair"] = repair;
+  if (outcome !== null) {
+    if (answer.resultAlias !== null) Object.assign(document, toResult(answer.resultAlias, evidence));
+    if (outcome.stdout !== "") document["stdout"] = cut(outcome.stdout, budget.stdoutCharacters, "stdout");
+    if (outcome.stderr !== "") document["stderr"] = cut(outcome.stderr, budget.stderrCharacters, "stderr");
+    if (answer.artifacts.length > 0) document["artifacts"] = answer.artifacts.map(toBrief);
+    const notes = describeDiagnostics(outcome.diagnostics);
+    if (notes.length > 0) document["notes"] = notes;
+    document["survives"] = survives(answer);
+  }
+  return JSON.stringify(document);
+}
+
+function toResult(alias: string, evidence: EvidenceStore): Record<string, unknown> {
+  const preview = evidence.preview(alias, { maxBytes: budget.resultBytes });
+  const whole = evidence.get(alias)!;
+  if (whole.bytes <= budget.resultBytes / 2) return { resultAlias: alias, result: raw(new TextDecoder().decode(whole.read())) };
+  return { resultAlias: alias, resultPreview: raw(preview.json) };
+}
+
+/** Numbers that JavaScript cannot hold stay as they are written. */
+function raw(json: string): unknown {
+  return JSON.parse(json, ((_key: string, value: unknown, context?: { source?: string }) =>
+    typeof value === "number" && context?.source !== undefined && /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value)
+      ? (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(context.source)
+      : value) as Parameters<typeof JSON.parse>[1]);
+}
+
+function toBrief(artifact: ArtifactEnvelope): unknown {
+  const { kind, url, contentHash, title } = artifact;
+  const shared = { kind, url, contentHash, ...(title === undefined ? {} : { title }) };
+  if (artifact.kind === "chart")
+    return { ...shared, type: artifact.spec.type, rows: artifact.data.length, series: artifact.spec.series.map(({ key }) => key) };
+  return {
+    ...shared,
+    alt: artifact.alt,
+    width: artifact.width,
+    height: artifact.height,
+    ...(artifact.figure ? { figure: describeFigure(artifact.figure) } : {}),
+  };
+}
+
+function cut(text: string, limit: number, what: string): string {
+  if (text.length <= limit) return text;
+  const half = Math.floor(limit / 2);
+  return `${text.slice(0, half)}\n… [${text.length - 2 * half} characters of ${what} are not shown here] …\n${text.slice(-half)}`;
+}
+
+function survives({ outcome }: CodeInterpreterAnswer): string {
+  if (outcome?.status === "ok") return "Variables and files of this cell are there in the next one of this turn.";
+  if (outcome?.status === "sandbox_lost") return "The sandbox is gone. The next call says whether the earlier variables could be restored.";
+  return "Nothing of this cell: variables are as they were before it. Files it changed may remain.";
+}

@@ -1,0 +1,54 @@
+import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { EvidenceStore } from "../evidence/contract.ts";
+import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
+import type { PythonParser } from "./contract/python-parser.ts";
+import type { Session } from "./open-session.ts";
+import type { ProbeSink } from "./probe.ts";
+
+/** What the interpreter needs of a runtime. */
+export interface SandboxSource {
+  openSession(options?: { signal?: AbortSignal }): Promise<Session>;
+  /** The snapshot's Python packages, name to version. */
+  packages(): Promise<Readonly<Record<string, string>>>;
+  /** Names that are globals of every cell. */
+  helpers(): Promise<readonly string[]>;
+  readonly parser: PythonParser;
+}
+
+/** One turn as the interpreter sees it: its evidence, its sandbox once it has one, and the last call, which can be edited. */
+export interface InterpreterTurn {
+  readonly id: string;
+  readonly evidence: EvidenceStore;
+  readonly artifacts: ArtifactStore;
+  readonly source: SandboxSource;
+  readonly onProbe: ProbeSink;
+  /** Live output of cells, for whoever shows it. */
+  readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
+  sandbox: TurnSandbox | null;
+  last: LastCall | null;
+  disposed: boolean;
+}
+
+export interface TurnSandbox {
+  readonly session: Promise<Session>;
+  readonly bound: Set<string>;
+}
+
+export interface LastCall {
+  readonly call: CodeInterpreterCall;
+  /** Whether its variables count, so that running it again means undoing it first. */
+  readonly counted: boolean;
+}
+
+export interface TurnOptions {
+  readonly id: string;
+  readonly evidence: EvidenceStore;
+  readonly artifacts: ArtifactStore;
+  readonly source: SandboxSource;
+  readonly onProbe?: ProbeSink;
+  readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
+}
+
+export function createInterpreterTurn({ onProbe = () => {}, ...options }: TurnOptions): InterpreterTurn {
+  return { ...options, onProbe, sandbox: null, last: null, disposed: false };
+}

@@ -1,0 +1,74 @@
+import { jsonSchema, tool, type Tool } from "ai";
+import { z } from "zod";
+import { renderChart, renderChartCallSchema, type ChartAnswer } from "../charts/render-chart.ts";
+import { codeInterpreterCallSchema } from "../interpreter/contract/code-interpreter-call.ts";
+import { runCodeInterpreter, type CodeInterpreterAnswer } from "../interpreter/code-interpreter.ts";
+import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../interpreter/python-code-edit.ts";
+import { toModelAnswer } from "../interpreter/to-model-answer.ts";
+import type { InterpreterTurn } from "../interpreter/turn.ts";
+
+export interface CodeInterpreterTools {
+  code_interpreter: Tool<unknown, CodeInterpreterAnswer>;
+  python_code_edit: Tool<unknown, CodeInterpreterAnswer>;
+  render_chart: Tool<unknown, ChartAnswer>;
+}
+
+/**
+ * The interpreter as AI SDK tools. The published schemas are strict, and checked by us: a call that breaks one gets an envelope that it can be
+ * mended by, not the SDK's sentence. Await running tools before `disposeTurnSandbox(turn)`.
+ */
+export async function createCodeInterpreterTools(runtime: PromptSource, turn: InterpreterTurn): Promise<InterpreterFace> {
+  return { tools: createTools(turn), instructions: await runtime.librarianPrompt() };
+}
+
+/** What a model gets: the tools, and what it must know to use them. */
+export interface InterpreterFace {
+  readonly tools: CodeInterpreterTools;
+  readonly instructions: string;
+}
+
+export interface PromptSource {
+  librarianPrompt(): Promise<string>;
+}
+
+function createTools(turn: InterpreterTurn): CodeInterpreterTools {
+  return {
+    code_interpreter: tool({
+      description:
+        "Derive metrics, tables and figures with sandboxed Python from tool outputs that were already fetched. Tool outputs are globals under their alias, whole. No network. End with set_result(value); save_figure(alt) hands over a figure.",
+      inputSchema: published(codeInterpreterCallSchema),
+      execute: (input: unknown, { abortSignal }) => runCodeInterpreter(turn, input, { signal: abortSignal }),
+      toModelOutput: ({ output }) => toText(output, turn),
+    }),
+    python_code_edit: tool({
+      description:
+        "Mend the code of the last code_interpreter call by exact replacements and run it again from the state before that cell.",
+      inputSchema: published(pythonCodeEditCallSchema),
+      execute: (input: unknown, { abortSignal }) => runPythonCodeEdit(turn, input, { signal: abortSignal }),
+      toModelOutput: ({ output }) => toText(output, turn),
+    }),
+    render_chart: tool({
+      description:
+        "Draw a chart straight from one tool output or result, by alias, when its rows already have the shape. Reshape with code_interpreter otherwise.",
+      inputSchema: published(renderChartCallSchema),
+      execute: (input: unknown) => renderChart({ input, evidence: turn.evidence, artifacts: turn.artifacts }),
+      toModelOutput: ({ output }) =>
+        output.ok
+          ? { type: "text", value: toChartText(output) }
+          : { type: "error-text", value: JSON.stringify({ status: "refused", error: output.envelope }) },
+    }),
+  };
+}
+
+function published(schema: z.ZodType): ReturnType<typeof jsonSchema<unknown>> {
+  return jsonSchema<unknown>(z.toJSONSchema(schema, { io: "input" }) as Parameters<typeof jsonSchema>[0]);
+}
+
+function toText(answer: CodeInterpreterAnswer, turn: InterpreterTurn): { type: "text" | "error-text"; value: string } {
+  return { type: answer.envelope === null ? "text" : "error-text", value: toModelAnswer(answer, turn.evidence) };
+}
+
+function toChartText({ artifact }: Extract<ChartAnswer, { ok: true }>): string {
+  const { kind, url, contentHash, spec, data, title } = artifact;
+  return JSON.stringify({ status: "ok", artifacts: [{ kind, url, contentHash, title, type: spec.type, rows: data.length }] });
+}
