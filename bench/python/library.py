@@ -130,7 +130,7 @@ def measure_import() -> list[float]:
             "import sluice, sluice._cell; sluice._cell.install(); print((time.process_time() - started) * 1000)"
         )
         environment = {**os.environ, "PYTHONPATH": directory}
-        return [float(subprocess.check_output([sys.executable, "-c", code], env=environment)) for _ in range(RUNS)]
+        return [float(subprocess.check_output([sys.executable, "-P", "-c", code], env=environment)) for _ in range(RUNS)]
 
 
 print(json.dumps({"change": measure_change(), "merge": measure_merge(), "importMs": measure_import()}))

@@ -67,7 +67,7 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
         raise OutputLimitError(
             "artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed"
         )
-    report.put_artifact("chart", {"title": title}, body)
+    report.put_artifact("chart", {"title": None if title is None else str(title)}, body)
 
 
 def _refuse(issues: list[Issue]) -> None:

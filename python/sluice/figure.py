@@ -79,7 +79,13 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
         )
     width, height = struct.unpack(">II", rendered.png[16:24])
     data = figure_json([describe_axes(reading) for reading in readings], allowed - len(rendered.png))
-    header = {"alt": text, "title": title, "width": width, "height": height, "pngBytes": len(rendered.png)}
+    header = {
+        "alt": text,
+        "title": None if title is None else str(title),
+        "width": width,
+        "height": height,
+        "pngBytes": len(rendered.png),
+    }
     report.put_artifact("image", header, rendered.png + data)
     mark_saved(figure)
     for key, entries in (
@@ -155,7 +161,7 @@ def _refuse_saved_or_too_many(figure: Any, report: _cell.CellReport) -> None:
 
 def _is_empty(figure: Any, readings: list[Reading]) -> bool:
     """Whether there is nothing to see: no value that is not null, no artist that could not be read, no text."""
-    if figure.texts or figure.images or figure.lines or figure.patches:
+    if figure.texts or figure.artists or figure.images or figure.lines or figure.patches:
         return False
     return not any(reading.axes.texts or reading.unread or any(map(_has_value, reading.series)) for reading in readings)
 

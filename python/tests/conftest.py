@@ -32,7 +32,9 @@ class Cell:
 
     @property
     def diagnostics(self) -> dict[str, Any]:
-        return self.report.diagnostics()
+        diagnostics = self.report.diagnostics()
+        json.dumps(diagnostics, allow_nan=False)
+        return diagnostics
 
     def png(self, place: int = -1) -> bytes:
         _, header, body = self.artifacts[place]

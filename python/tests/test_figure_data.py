@@ -11,6 +11,7 @@ import pytest
 from conftest import Cell
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from matplotlib.lines import Line2D
 
 import sluice
 
@@ -320,3 +321,27 @@ def test_hidden_artists_are_not_shown_and_not_read(cell: Cell) -> None:
 def test_stems(cell: Cell) -> None:
     plt.stem([1, 2], [3, 4], label="s")
     assert saved(cell) == [{"type": "scatter", "label": "s", "x": [1.0, 2.0], "y": [3.0, 4.0]}]
+
+
+def test_more_values_than_can_be_sent_are_named(cell: Cell) -> None:
+    plt.plot(np.zeros(500_001), label="long")
+    plt.plot([1, 2], label="short")
+    assert [series["label"] for series in saved(cell)] == ["short"]
+    assert unread(cell) == [
+        {"artist": "Line2D 'long'", "reason": "500,001 values are too many to send, at most 500,000"}
+    ]
+
+
+def test_what_is_drawn_on_the_figure_itself_is_named(cell: Cell) -> None:
+    figure, axes = plt.subplots()
+    axes.plot([1, 2])
+    figure.add_artist(Line2D([0, 1], [0, 1]))
+    saved(cell)
+    assert unread(cell) == [{"artist": "Line2D", "reason": "drawn on the figure and in no axes"}]
+
+
+def test_ten_thousand_categories(cell: Cell) -> None:
+    names = [f"name {i}" for i in range(10_000)]
+    plt.plot(names, range(10_000))
+    plt.xticks([])
+    assert saved(cell)[0]["x"] == names

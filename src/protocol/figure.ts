@@ -79,7 +79,9 @@ const series = z
   .refine((one) => [one.xerr, one.yerr, one.baseline].every((list) => list === undefined || list.length === one.x.length), {
     error: "errors and baseline are not as long as x",
   })
-  .refine((one) => one.type !== "histogram" || one.edges?.length === one.x.length + 1, { error: "a histogram has one edge more than bins" });
+  .refine((one) => one.type !== "histogram" || one.edges?.length === one.x.length + 1, {
+    error: "a histogram has one edge more than bins",
+  });
 
 export const figureSchema: z.ZodType<Figure> = z.strictObject({
   axes: z.array(

@@ -19,6 +19,8 @@ def read_images(reading: Reading) -> None:
         if values.ndim != 2:
             reading.cannot_read(image, "a picture of colours, no numbers")
             continue
+        if reading.is_too_large(image, values.size):
+            continue
         rows, columns = values.shape
         left, right, bottom, top = image.get_extent()
         first, last = (top, bottom) if image.origin == "upper" else (bottom, top)
@@ -37,6 +39,8 @@ def read_meshes(reading: Reading) -> None:
         corners: Any = np.ma.filled(np.ma.asarray(mesh.get_coordinates(), dtype=float), np.nan)
         if values is None or np.ndim(values) > 2:
             reading.cannot_read(mesh, "a mesh of colours, no numbers")
+            continue
+        if reading.is_too_large(mesh, np.size(values)):
             continue
         x_edges, y_edges = corners[0, :, 0], corners[:, 0, 1]
         if not (np.allclose(corners[:, :, 0], x_edges[None, :]) and np.allclose(corners[:, :, 1], y_edges[:, None])):

@@ -44,7 +44,7 @@ def read_scatters(reading: Reading) -> None:
             continue
         reading.take(points)
         offsets: Any = np.ma.asarray(points.get_offsets())
-        if not len(offsets):
+        if not len(offsets) or reading.is_too_large(points, len(offsets)):
             continue
         colours = points.get_array()
         z = None if colours is None else [plain_numbers(colours)]
@@ -62,6 +62,8 @@ def line_kind(line: Any) -> str:
 
 
 def _add(reading: Reading, kind: str, line: Any, label: Any) -> None:
+    if reading.is_too_large(line, len(line.get_xdata(orig=False))):
+        return
     x = reading.x.values(line.get_xdata(orig=False), line.get_xdata(orig=True))
     y = reading.y.values(line.get_ydata(orig=False), line.get_ydata(orig=True))
     reading.add(kind, label, x, y)

@@ -30,7 +30,11 @@ READERS = (
 
 def read_figure(figure: Any) -> list[Reading]:
     """A reading for each axes of the figure that shows data, insets too; colour bars are left out."""
-    return [read_axes(axes) for axes in data_axes(figure)]
+    readings = [read_axes(axes) for axes in data_axes(figure)]
+    for artist in [*figure.artists, *figure.lines, *figure.patches, *figure.images]:
+        if readings and artist.get_visible():
+            readings[0].cannot_read(artist, "drawn on the figure and in no axes")
+    return readings
 
 
 def data_axes(figure: Any) -> list[Any]:

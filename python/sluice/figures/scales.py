@@ -82,13 +82,15 @@ class Scale:
         return index if self.zone is None else index.tz_localize("UTC").tz_convert(self.zone)
 
     def _categories(self, places: Any) -> list[Any]:
+        """The category of each place, or plain numbers when some place has none or two share one."""
         ticks = np.array(sorted(self.categories))
-        if not len(places):
-            return []
-        nearest = ticks[np.abs(places[:, None] - ticks[None, :]).argmin(axis=1)] if len(ticks) else places
+        above = np.clip(np.searchsorted(ticks, places), 1, max(len(ticks) - 1, 1))
+        below = ticks[above - 1]
+        above = ticks[np.minimum(above, len(ticks) - 1)]
+        nearest = np.where(np.abs(places - below) <= np.abs(above - places), below, above)
         reach = 0.5 * (np.diff(ticks).min() if len(ticks) > 1 else 1.0) if self.loose else 1e-6
         fits = np.abs(places - nearest) < reach
-        if not fits.all() or len(set(nearest.tolist())) < len(set(places.tolist())):
+        if not fits.all() or len(np.unique(nearest)) < len(np.unique(places)):
             return [_number(value) for value in places.tolist()]
         return [self.categories[place] for place in nearest.tolist()]
 

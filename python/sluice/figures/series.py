@@ -8,6 +8,8 @@ from typing import Any
 from sluice.figures.scales import Scale, read_scale
 
 Series = dict[str, Any]
+#: More than this of one artist would not fit into an artifact anyway.
+MAX_VALUES = 500_000
 
 
 @dataclass
@@ -37,6 +39,12 @@ class Reading:
         label = shown_label(getattr(artist, "get_label", lambda: None)())
         name = type(artist).__name__ + (f" {label!r}" if label else "")
         self.unread.append({"artist": name, "reason": reason})
+
+    def is_too_large(self, artist: Any, values: int) -> bool:
+        """Name an artist with more values than could be sent, before they are spread out in memory."""
+        if values > MAX_VALUES:
+            self.cannot_read(artist, f"{values:,} values are too many to send, at most {MAX_VALUES:,}")
+        return values > MAX_VALUES
 
     def take(self, *artists: Any) -> None:
         """These artists are dealt with."""

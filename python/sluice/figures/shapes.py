@@ -57,6 +57,8 @@ def read_areas(reading: Reading) -> None:
         if not _is_same_area(area, record):
             reading.cannot_read(area, "the area was changed after it was drawn")
             continue
+        if reading.is_too_large(area, len(record["x"])):
+            continue
         plain = record["plain"]
         x = reading.x.values(record["x"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain)
         reading.add(
