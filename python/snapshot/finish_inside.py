@@ -39,7 +39,8 @@ def list_fonts(families: list[str]) -> None:
         if not any(face.weight == 700 for face in faces):
             manager.ttflist.append(dataclasses.replace(faces[0], weight=700))
     # Found in the order of a set, which is never the same twice.
-    manager.ttflist.sort(key=lambda face: (face.name, str(face.weight), face.style, str(face.fname)))
+    for faces in (manager.ttflist, manager.afmlist):
+        faces.sort(key=lambda face: (face.name, str(face.weight), face.style, str(face.fname)))
     file = pathlib.Path(mpl.get_cachedir()) / f"fontlist-v{font_manager.FontManager.__version__}.json"
     font_manager.json_dump(manager, file)
 
