@@ -3,16 +3,22 @@ import { listProcessTree } from "../src/sandbox/process-tree.ts";
 
 const MB = 1024 * 1024;
 
+export interface SandboxMemory {
+  /** Megabytes that are there for these sandboxes alone: Private_Clean and Private_Dirty of every process of theirs. */
+  readonly privateMb: number;
+  /** The same with a part of what is shared (Pss): what the zygote and other sandboxes map too counts for each in parts. */
+  readonly proportionalMb: number;
+}
+
 /**
- * Megabytes that all sandboxes of this process take together, seen from the host. Counted is the proportional set size (Pss in smaps) of every process of every
- * sandbox: a page that several of them map counts for each in parts, so what a fork has not written costs it next to nothing, as on the machine itself.
- * Not in it: page tables and other memory of the kernel, the zygote, which is there once for all, and for bubblewrap files in scratch.
+ * Memory that all sandboxes of this process take together, seen from the host. Not in it: page tables and other memory of the kernel, the zygote, which is
+ * there once for all, and for bubblewrap files in scratch.
  *
  * bubblewrap: the zygote's descendants, that is monitor, head and spare of each sandbox.
  * gvisor: runsc, the gofer, the sentry and its stubs. The memory of the sandboxed processes is one memfd of the sentry, of which only parts are mapped at any time
- * and some by stubs that share one address space; Pss would miss pages and count others twice. So the memfd counts as what the kernel holds for it, once; files in scratch are part of it.
+ * and some by stubs that share one address space; smaps would miss pages and count others twice. So the memfd counts as what the kernel holds for it, once; files in scratch are part of it.
  */
-export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Promise<number> {
+export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Promise<SandboxMemory> {
   const members = new Set<number>();
   for (const pid of await listProcessTree([process.pid])) {
     const words = await readWords(pid);
@@ -25,8 +31,11 @@ export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Pro
       if (words[0] === "runsc-sandbox") for (const stub of await listChildren(pid)) members.add(stub);
     }
   }
-  const bytes = await Promise.all([...members].map(async (pid) => (await readPss(pid)) + (driver === "gvisor" ? await readMemoryFile(pid) : 0)));
-  return bytes.reduce((sum, one) => sum + one, 0) / MB;
+  const found = await Promise.all(
+    [...members].map(async (pid) => ({ ...(await readSmaps(pid)), file: driver === "gvisor" ? await readMemoryFile(pid) : 0 })),
+  );
+  const sum = (of: (one: (typeof found)[number]) => number): number => found.reduce((total, one) => total + of(one) + one.file, 0) / MB;
+  return { privateMb: sum((one) => one.own), proportionalMb: sum((one) => one.proportional) };
 }
 
 /** The first of them is the zygote itself; bwrap, its parent, has the same words further back. */
@@ -35,15 +44,15 @@ function isZygote([program, ...words]: readonly string[]): boolean {
 }
 
 /** Without the mappings of the sentry's memfd. */
-async function readPss(pid: number): Promise<number> {
+async function readSmaps(pid: number): Promise<{ own: number; proportional: number }> {
   const text = await readFile(`/proc/${pid}/smaps`, "latin1").catch(() => "");
-  let kilobytes = 0;
-  let counts = true;
+  let [own, proportional, counts] = [0, 0, true];
   for (const line of text.split("\n")) {
     if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) counts = !line.includes("/memfd:runsc-memory");
-    else if (counts && line.startsWith("Pss:")) kilobytes += Number(line.split(/\s+/)[1]);
+    else if (counts && line.startsWith("Pss:")) proportional += Number(line.split(/\s+/)[1]);
+    else if (counts && /^Private_(Clean|Dirty):/.test(line)) own += Number(line.split(/\s+/)[1]);
   }
-  return kilobytes * 1024;
+  return { own: own * 1024, proportional: proportional * 1024 };
 }
 
 async function readMemoryFile(pid: number): Promise<number> {
