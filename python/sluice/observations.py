@@ -57,7 +57,7 @@ def read_observations(
     timed = read.instants.notna()
     rest = rest if timed.all() else rest[timed]
     instants = read.instants if timed.all() else read.instants[timed]
-    entity_col, value_col = _long_columns(rest, instants, entity_col, value_col)
+    entity_col, value_col = _long_columns(rest, entity_col, value_col)
     codes, periods = _period_codes(instants, bucket, tz)
     rows = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
     return _merge(
@@ -70,30 +70,22 @@ def read_observations(
     )
 
 
-def _long_columns(
-    rest: pd.DataFrame, instants: Any, entity_col: str | None, value_col: str | None
-) -> tuple[str | None, str | None]:
+def _long_columns(rest: pd.DataFrame, entity_col: str | None, value_col: str | None) -> tuple[str | None, str | None]:
     for role, column in (("entity_col", entity_col), ("value_col", value_col)):
         if column is not None and column not in rest.columns:
             raise TimeError(f"{role}={column!r} is not there; the columns are {', '.join(map(repr, rest.columns))}")
-    if entity_col is None and value_col is not None:
-        entity_col = _only_text_column(rest)
-        return entity_col, value_col
-    if (
-        entity_col is None
-        and instants.has_duplicates
-        and _only_text_column(rest) is not None
-        and len(_numeric(rest)) == 1
-    ):
+    if entity_col is None and (value_col is not None or len(_numeric(rest)) == 1):
         entity_col = _only_text_column(rest)
     if entity_col is None:
-        return None, None
+        return None, value_col
     return entity_col, value_col if value_col is not None else _only_value_column(rest, entity_col)
 
 
 def _only_text_column(rest: pd.DataFrame) -> Any:
     text = [column for column in rest.columns if column not in _numeric(rest)]
-    return text[0] if len(text) == 1 else None
+    if len(text) > 1:
+        raise TimeError(f"several columns may name the entity ({', '.join(map(repr, text))}); pass entity_col=")
+    return text[0] if text else None
 
 
 def _only_value_column(rest: pd.DataFrame, entity_col: str) -> Any:
@@ -131,8 +123,8 @@ def _long(rest: pd.DataFrame, entity_col: str, value_col: str | None) -> _Rows:
     return _Rows(np.arange(len(rest)), codes, _floats(rest[value_col]), named)
 
 
-def _wide(rest: pd.DataFrame, _value_col: str | None) -> _Rows:
-    columns = _numeric(rest)
+def _wide(rest: pd.DataFrame, value_col: str | None) -> _Rows:
+    columns = _numeric(rest) if value_col is None else [value_col]
     if not columns:
         raise TimeError(
             f"there is no numeric column among {', '.join(map(repr, rest.columns)) or 'none'}; "

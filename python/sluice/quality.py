@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sluice.buckets import Bucket
+from sluice.buckets import CLOCK, Bucket
 from sluice.cadence import find_cadence, gap_text
 from sluice.times import Times
 
@@ -90,14 +90,16 @@ def _gaps(buckets: pd.DatetimeIndex, bucket: Bucket | None) -> dict[str, Any]:
     """Cadence, number of missing buckets and the largest hole."""
     moments = buckets.asi8
     cadence = find_cadence(moments)
-    if bucket and len(buckets):
+    if bucket and bucket.unit in CLOCK and len(buckets):
+        missing = int(moments[-1] - moments[0]) // (bucket.count * CLOCK[bucket.unit]) + 1 - len(buckets)
+    elif bucket and len(buckets):
         missing = len(bucket.between(buckets[0], buckets[-1], str(buckets.tz))) - len(buckets)
     else:
         missing = max(cadence.expected(int(moments[0]), int(moments[-1])) - len(moments), 0) if cadence else 0
     largest = int(np.diff(moments).max()) if len(moments) > 1 else 0
     return {
         "cadence": cadence.text if cadence else None,
-        "gaps": missing,
+        "gaps": max(missing, 0),
         "largestGap": gap_text(largest) if largest else None,
     }
 

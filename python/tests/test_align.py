@@ -111,6 +111,11 @@ def test_data_quality_is_attached_and_reported(cell: Cell) -> None:
     assert merged.head(1).attrs["data_quality"] == quality
 
 
+def test_fine_buckets_over_a_long_time_cost_nothing(cell: Cell) -> None:
+    merged = safe_merge_timeseries({"2000-01-01": 1, "2024-01-01": 2}, freq="1s")
+    assert merged.attrs["data_quality"]["sources"][0]["gaps"] == 24 * 365 * 86400 + 6 * 86400 - 1
+
+
 def test_half_of_the_buckets_is_enough(cell: Cell) -> None:
     quality = safe_merge_timeseries({"2024-01-01": 1, "2024-01-02": 1}, {"2024-01-02": 1}).attrs["data_quality"]
     assert not [warning for warning in quality["warnings"] if "have every source" in warning]

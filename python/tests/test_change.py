@@ -152,6 +152,25 @@ def test_other_inputs(cell: Cell) -> None:
     check(infinite["total_value"], [1, NAN, 3])
 
 
+def test_one_row_at_a_time_is_still_told_apart_by_its_entity(cell: Cell) -> None:
+    rows = [{"day": "2024-01-01", "venue": "a", "btc": 10.0}, {"day": "2024-01-02", "venue": "b", "btc": 35000.0}]
+    changes = derive_change_series(rows)
+    check(changes["stable_entities_change"], [NAN, 0])
+    check(changes["coverage_change"], [NAN, 34990])
+    assert [event[1:3] for event in events(changes)] == [("b", "first_listed"), ("a", "delisted")]
+
+
+def test_columns_that_cannot_be_told_have_to_be_said(cell: Cell) -> None:
+    rows = [{"day": "2024-01-01", "venue": "a", "asset": "x", "btc": 10.0}]
+    with pytest.raises(TimeError, match=r"several columns may name the entity \('venue', 'asset'\); pass entity_col="):
+        derive_change_series(rows)
+    check(derive_change_series(rows, entity_col="venue")["total_value"], [10])
+    two = [{"day": "2024-01-01", "venue": "a", "btc": 10.0, "eth": 1.0}]
+    with pytest.raises(TimeError, match="value_col cannot be told: the numeric columns are 'btc', 'eth'"):
+        derive_change_series(two, entity_col="venue")
+    check(derive_change_series(wide(a=[1, 2], b=[5, 6]), value_col="a")["total_value"], [1, 2])
+
+
 def test_the_quality_is_attached_and_reported(cell: Cell) -> None:
     changes = derive_change_series(wide(a=[1, None], b=[2, 3]).assign(note="x"))
     quality = changes.attrs["data_quality"]

@@ -171,12 +171,9 @@ def _plain_times(plain: Any, count: int) -> pd.DatetimeIndex | None:
         return None
     if isinstance(plain, np.ndarray) and plain.dtype.kind not in "MO":
         return None
-    values = (
-        np.ma.filled(plain, np.datetime64("NaT"))
-        if isinstance(plain, np.ma.MaskedArray) and plain.dtype.kind == "M"
-        else plain
-    )
-    listed = list(values)
+    if isinstance(plain, np.ndarray) and plain.dtype.kind == "M":
+        return pd.DatetimeIndex(np.ma.filled(plain, np.datetime64("NaT")))
+    listed = list(plain)
     if not all(
         isinstance(value, dt.date | np.datetime64 | pd.Timestamp) or value is None or value is pd.NaT
         for value in listed
