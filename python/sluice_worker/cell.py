@@ -17,6 +17,7 @@ import resource
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -26,6 +27,7 @@ from .frames import ChannelClosed, Header, encode
 from .inputs import InputError, Inputs
 
 PR_SET_DUMPABLE = 4
+RESERVED_DESCRIPTORS = 16
 LOST_CHANNEL = 70  # exit status of a cell process whose own descriptors were taken away by user code
 
 
@@ -105,6 +107,18 @@ def _set_rlimits(rlimits: dict[str, int]) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (mapped + value, mapped + value))
         else:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+
+
+@contextlib.contextmanager
+def _descriptors_in_reserve() -> Iterator[None]:
+    """A cell that opens all it may leaves the worker enough to go on with."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(hard - RESERVED_DESCRIPTORS, hard // 2), hard))
+    try:
+        yield
+    finally:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # user code may have lowered it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class NoStdin(io.TextIOBase):
@@ -215,7 +229,8 @@ class CellProcess:
         answer: Header = {"type": "done", "cell": number, "status": "ok"}
         try:
             self.inputs.name(header.get("names", {}))
-            value, has_value = self._execute(code, f"<cell {number}>")
+            with _descriptors_in_reserve():
+                value, has_value = self._execute(code, f"<cell {number}>")
             sys.stdout.flush()
             finished = report.finish(value, has_value)
             if header.get("expect") is not None and kinds != set(header["expect"]):

@@ -206,6 +206,9 @@ class Monitor:
             if pid == 0:
                 return
             self.doomed.discard(pid)
+            if self.previous is not None and pid == self.previous.pid:  # user code ended it; its number may be another's soon
+                self.previous.close()
+                self.previous = None
             if pid == self.head.pid:
                 self._head_ended(status)
 
@@ -367,6 +370,8 @@ class Monitor:
         self._tell(header, body)
         if running.runner is self.head and header["leftBehind"]["threads"]:
             self._shed_threads()
+        elif running.rollback == "none":
+            self._decide(keep=True)  # the host will not say: what it cannot undo it gives up with the sandbox
 
     def _decide(self, keep: bool) -> None:
         """The host has looked at what the cell gave out: its state is kept, or nothing of it is left."""

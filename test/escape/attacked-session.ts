@@ -57,7 +57,7 @@ export async function openAttackedSession(runtime: Runtime, traps: HostTraps, li
     expect(outcome.error).toBeUndefined();
     expect(outcome.resultJson).toBe(expected);
     if (expected === '"gone"') {
-      await run("kept = [4, 2]");
+      expect((await run("kept = [4, 2]")).error).toBeUndefined();
       expected = "[4,2]";
     }
   }

@@ -153,6 +153,27 @@ describe.each(testedDrivers)("%s", (driver) => {
     await session.expectTruthful();
   }, 60_000);
 
+  it("variables that were replayed after a loss survive a failed cell as well", async () => {
+    await using own = await openAttackedSession(runtime, traps);
+    const lost = await own.run("import os\nfor target in (-1, 1):\n    try:\n        os.kill(target, 9)\n    except ProcessLookupError:\n        pass");
+    expect(lost.status).toBe("sandbox_lost");
+    const failed = await own.run("kept = 'changed'\n1 / 0");
+    expect(failed.status).toBe("python_error");
+    expect(failed.diagnostics.sandboxReplaced).toMatchObject({ variables: "replayed" });
+    await own.expectTruthful();
+    await own.expectTruthful();
+  }, 60_000);
+
+  it("a session whose own cells end every sandbox again says so once and goes on empty", async () => {
+    await using own = await openAttackedSession(runtime, traps);
+    const killer = "import os, signal\nif os.fork() == 0:\n    pass"; // not replayed: it forks
+    expect(killer).toContain("fork");
+    const bomb = await own.run("import _thread, ctypes\n_thread.start_new_thread(lambda: ([None for _ in range(10_000_000)], ctypes.CDLL(None).kill(-1, 9), ctypes.CDLL(None).kill(1, 9), ctypes.string_at(0)), ())");
+    expect(["ok", "sandbox_lost", "crashed"]).toContain(bomb.status);
+    for (let tries = 0; tries < 4; tries += 1) await own.run("globals().get('kept', 'gone')");
+    await own.expectTruthful();
+  }, 60_000);
+
   it("a process that a cell leaves behind, daemon or not, is ended and told", async () => {
     const outcome = await session.run(`
 import os, signal, subprocess, sys
