@@ -91,8 +91,10 @@ export interface EvidenceShape {
   readonly kind: "records" | "array" | "map" | "table" | "object" | "scalar" | "text" | "bytes";
   /** Exact. Null where there are no rows, or where counting them takes Python. */
   readonly rows: number | null;
-  /** Names of columns, in the order in which they came up. Complete unless `columnsFromSample`. */
+  /** Names of columns, in the order in which they came up; the first 300 of `columnCount`. */
   readonly columns: readonly string[];
+  readonly columnCount: number;
+  /** Rows that were not looked at may have more. */
   readonly columnsFromSample: boolean;
   /** Keys from the root of the value to its rows. */
   readonly path: readonly string[];

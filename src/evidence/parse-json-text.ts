@@ -21,11 +21,11 @@ export function parseJsonText(sent: string): ParsedText | null {
 }
 
 function tryParse(text: string): unknown {
+  const isExact = text.length <= EXACT_CHARACTERS && /\d{16}|\d\.\d{15}/.test(text);
   try {
-    if (text.length > EXACT_CHARACTERS || !/\d{16}|\d\.\d{15}/.test(text)) return JSON.parse(text);
-    return JSON.parse(text, keepDigits as (key: string, value: unknown) => unknown);
-  } catch {
-    return undefined;
+    return isExact ? JSON.parse(text, keepDigits as (key: string, value: unknown) => unknown) : JSON.parse(text);
+  } catch (error) {
+    return isExact && error instanceof RangeError ? JSON.parse(text) : undefined; // nested too deep for a function to follow
   }
 }
 

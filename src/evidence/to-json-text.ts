@@ -49,7 +49,7 @@ interface Found extends PrecisionLoss {
   isPlain: boolean;
 }
 
-/** Without recursion, because JSON may be nested deeper than the stack. Strings are skipped early: most of a large value is strings. */
+/** Without recursion, because JSON may be nested deeper than the stack. */
 function inspect(root: unknown): Found {
   const found: Found = { integersPast2To53: 0, nonFinite: 0, unrepresentable: 0, isPlain: true };
   const open: unknown[] = [root];
@@ -63,7 +63,7 @@ function inspect(root: unknown): Found {
 
 function openUp(value: object, open: unknown[], found: Found): void {
   if (Array.isArray(value)) {
-    for (const item of value) if (typeof item !== "string") open.push(item);
+    for (const item of value) openItem(item, open, found);
     return;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -73,10 +73,13 @@ function openUp(value: object, open: unknown[], found: Found): void {
     return;
   }
   if ("toJSON" in value && typeof value.toJSON === "function") found.isPlain = false;
-  for (const key in value) {
-    const item = (value as Record<string, unknown>)[key];
-    if (typeof item === "number" ? !Number.isSafeInteger(item) : typeof item !== "string") open.push(item);
-  }
+  for (const key in value) openItem((value as Record<string, unknown>)[key], open, found);
+}
+
+/** Only what can hold more waits; a large value is mostly scalars. */
+function openItem(item: unknown, open: unknown[], found: Found): void {
+  if (typeof item === "object" && item !== null) open.push(item);
+  else if (typeof item !== "string") inspectScalar(item, found);
 }
 
 function inspectScalar(value: unknown, found: Found): void {

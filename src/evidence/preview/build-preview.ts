@@ -166,9 +166,7 @@ function head(source: PreviewSource): Pieces {
     ["kind", shape.kind],
     ...(shape.rows === null ? [] : [["rows", shape.rows] as [string, unknown]]),
     ...(shape.path.length === 0 ? [] : [["rowsAt", clipText(toPython(item.alias, shape.path), 200)] as [string, unknown]]),
-    ...(shape.columns.length === 0
-      ? []
-      : [[shape.columnsFromSample ? "columnsSeen" : "columns", shape.columns.length] as [string, unknown]]),
+    ...(shape.columnCount === 0 ? [] : [[shape.columnsFromSample ? "columnsSeen" : "columns", shape.columnCount] as [string, unknown]]),
     ...(shape.lines === undefined ? [] : [["lines", shape.lines] as [string, unknown]]),
     ...(shape.characters === undefined ? [] : [["characters", shape.characters] as [string, unknown]]),
     ...(item.precisionLoss === undefined ? [] : [["precisionLoss", item.precisionLoss] as [string, unknown]]),

@@ -3,6 +3,7 @@ import type { OutputPart } from "../output-part.ts";
 import { clipLevels, clipValue, type ClipLimits } from "./clip-value.ts";
 import { readDelimited } from "./csv-rows.ts";
 import { findRows, type FoundRows } from "./find-rows.ts";
+import { createReadKeys } from "./read-keys.ts";
 import { renderSchema } from "./render-schema.ts";
 import { summarize } from "./summarize.ts";
 import type { Summary } from "./summary.ts";
@@ -34,16 +35,17 @@ export function digest({ format, body, value }: Pick<OutputPart, "format" | "bod
   return format === "text" ? digestText(text) : digestTable(text, format);
 }
 
-const noShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnsFromSample: false, path: [] };
+const noShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
 const nothing: Digest = { shape: noShape, schema: [], schemaFrom: null, first: [], last: [], around: null, isRounded: false, ends: null };
 
 function digestValue(value: unknown): Digest {
-  const summary = summarize(value);
-  const rows = findRows(value);
+  const readKeys = createReadKeys();
+  const summary = summarize(value, readKeys);
+  const rows = findRows(value, readKeys);
   if (rows !== null) return digestRows({ value, summary, rows });
   const around = clipLevels.map((limits) => JSON.stringify(clipValue(value, limits)));
   const isObject = summary.objects > 0;
-  const shape: EvidenceShape = { ...noShape, kind: isObject ? "object" : "scalar", columns: [...summary.fields.keys()] };
+  const shape: EvidenceShape = { ...noShape, kind: isObject ? "object" : "scalar", ...toColumns(summary) };
   return {
     ...nothing,
     shape,
@@ -65,7 +67,7 @@ function digestRows({ value, summary, rows }: { value: unknown; summary: Summary
   return {
     ...nothing,
     ...shown,
-    shape: { kind, rows: count, columns: [...(list?.items?.fields.keys() ?? [])], columnsFromSample: looked < count, path },
+    shape: { kind, rows: count, ...toColumns(list?.items), columnsFromSample: looked < count, path },
     schema: count === 0 && isRoot ? [] : renderSchema(isRoot ? summary.items! : summary),
     schemaFrom: sayLooked(looked, count),
     around,
@@ -78,10 +80,10 @@ function digestTable(text: string, format: EvidenceFormat): Digest {
   const { columns, count, row } = readDelimited(text, format === "tsv" ? "\t" : ",");
   const rows: FoundRows = { kind: "records", path: [], holder: columns, count, row };
   const sample = sampleRows(rows);
-  const table = digestRows({ value: null, summary: summarize(sample), rows });
+  const table = digestRows({ value: null, summary: summarize(sample, createReadKeys()), rows });
   return {
     ...table,
-    shape: { ...table.shape, kind: "table", columns, columnsFromSample: false },
+    shape: { ...table.shape, kind: "table", columns, columnCount: columns.length, columnsFromSample: false },
     schemaFrom: sayLooked(sample.length, count),
   };
 }
@@ -98,7 +100,7 @@ function digestLines(text: string): Digest {
   };
   const rows: FoundRows = { kind: "records", path: [], holder: lines, count: lines.length, row };
   const sample = sampleRows(rows);
-  const { shape, ...rest } = digestRows({ value: null, summary: summarize(sample), rows });
+  const { shape, ...rest } = digestRows({ value: null, summary: summarize(sample, createReadKeys()), rows });
   const looked = sample.length < lines.length;
   return { ...rest, shape: { ...shape, columnsFromSample: looked }, schemaFrom: sayLooked(sample.length, lines.length) };
 }
@@ -123,6 +125,11 @@ function showRows({ count, row }: FoundRows): Pick<Digest, "first" | "last"> {
   const last = Array.from({ length: isAll ? 0 : SHOWN_ROWS }, (_, index) => row(count - SHOWN_ROWS + index));
   const show = (rows: readonly unknown[], limits: ClipLimits): string[] => rows.map((value) => JSON.stringify(clipValue(value, limits)));
   return { first: clipLevels.map((limits) => show(first, limits)), last: clipLevels.map((limits) => show(last, limits)) };
+}
+
+function toColumns(summary: Summary | null | undefined): Pick<EvidenceShape, "columns" | "columnCount"> {
+  if (!summary) return { columns: [], columnCount: 0 };
+  return { columns: [...summary.fields.keys()], columnCount: summary.fields.size + summary.otherFields.size };
 }
 
 function sayLooked(looked: number, count: number): string {

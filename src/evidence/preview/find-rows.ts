@@ -1,5 +1,6 @@
 import { isObject } from "../mcp-result.ts";
 import { ExactNumber } from "../exact-number.ts";
+import type { ReadKeys } from "./read-keys.ts";
 
 export interface FoundRows {
   readonly kind: "records" | "array" | "map";
@@ -19,11 +20,11 @@ const MAP_KEYS = 64;
 const PLAIN_ROWS = 10;
 
 /** Where the rows of a value are: itself, or the longest list of records in the objects around it, or else the longest list of plain values. */
-export function findRows(root: unknown): FoundRows | null {
-  const own = asRows(root, []);
+export function findRows(root: unknown, readKeys: ReadKeys): FoundRows | null {
+  const own = asRows(root, [], readKeys);
   if (own !== null) return own;
   const candidates: FoundRows[] = [];
-  collect(root, [], candidates);
+  collect({ value: root, path: [], candidates, readKeys });
   const isStructured = ({ count, row }: FoundRows): boolean => count > 0 && typeof row(0) === "object" && row(0) !== null;
   return (
     longest(candidates.filter(isStructured)) ?? longest(candidates.filter(({ count }) => count >= PLAIN_ROWS)) ?? onlyEmpty(candidates)
@@ -40,13 +41,13 @@ export function isMap(value: Readonly<Record<string, unknown>>, keys: readonly s
   return kinds.size <= 1;
 }
 
-function asRows(value: unknown, path: readonly string[]): FoundRows | null {
+function asRows(value: unknown, path: readonly string[], readKeys: ReadKeys): FoundRows | null {
   if (Array.isArray(value)) {
     const kind = value.length > 0 && isObject(value[0]) && !(value[0] instanceof ExactNumber) ? "records" : "array";
     return { kind, path, holder: value, count: value.length, row: (index) => value[index] as unknown };
   }
   if (!isObject(value) || value instanceof ExactNumber) return null;
-  const keys = Object.keys(value);
+  const keys = readKeys(value);
   if (!isMap(value, keys)) return null;
   return {
     kind: "map",
@@ -57,12 +58,19 @@ function asRows(value: unknown, path: readonly string[]): FoundRows | null {
   };
 }
 
-function collect(value: unknown, path: readonly string[], candidates: FoundRows[]): void {
+interface Search {
+  readonly value: unknown;
+  readonly path: readonly string[];
+  readonly candidates: FoundRows[];
+  readonly readKeys: ReadKeys;
+}
+
+function collect({ value, path, candidates, readKeys }: Search): void {
   if (!isObject(value) || value instanceof ExactNumber || path.length >= MAX_DEPTH) return;
-  for (const key of Object.keys(value).slice(0, MAX_KEYS)) {
+  for (const key of readKeys(value).slice(0, MAX_KEYS)) {
     const inner = [...path, key];
-    const rows = asRows(value[key], inner);
-    if (rows === null) collect(value[key], inner, candidates);
+    const rows = asRows(value[key], inner, readKeys);
+    if (rows === null) collect({ value: value[key], path: inner, candidates, readKeys });
     else candidates.push(rows);
   }
 }

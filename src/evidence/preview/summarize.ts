@@ -1,5 +1,6 @@
 import { ExactNumber } from "../exact-number.ts";
 import { isMap } from "./find-rows.ts";
+import type { ReadKeys } from "./read-keys.ts";
 import { spread } from "./spread.ts";
 import { createSummary, MAX_DISTINCT, type Summary } from "./summary.ts";
 
@@ -14,15 +15,17 @@ interface Walk {
   left: number;
   /** What each list outside of rows may use. */
   readonly perList: number;
+  readonly readKeys: ReadKeys;
 }
 
 /**
  * Types, null shares, ranges and small sets of a value, by place. Lists on the way to the rows are sampled evenly when they are long, lists inside
  * rows at 64 items. Each summary says how much of how much it has seen, so that nothing from a sample looks exact.
  */
-export function summarize(root: unknown): Summary {
+export function summarize(root: unknown, readKeys: ReadKeys): Summary {
   const summary = createSummary();
-  observe(summary, root, { walk: { left: VALUES * 2, perList: VALUES / Math.max(1, countLists(root, 0)) }, depth: 0, isInRow: false });
+  const perList = VALUES / Math.max(1, countLists(root, 0, { left: 5000, readKeys }));
+  observe(summary, root, { walk: { left: VALUES * 2, perList, readKeys }, depth: 0, isInRow: false });
   return summary;
 }
 
@@ -96,7 +99,7 @@ function observeItems(summary: Summary, length: number, item: (index: number) =>
 function observeObject(summary: Summary, value: Readonly<Record<string, unknown>>, { walk, depth, isInRow, isRow }: Place): void {
   summary.objects += 1;
   if (depth >= MAX_DEPTH || walk.left <= 0) return;
-  const keys = Object.keys(value);
+  const keys = walk.readKeys(value);
   if (isRow !== true && isMap(value, keys)) {
     summary.maps += 1;
     observeItems(summary, keys.length, (index) => value[keys[index]!], { walk, depth, isInRow });
@@ -133,12 +136,14 @@ function isDate(value: string): boolean {
 }
 
 /** Lists outside of rows: those that share the budget. */
-function countLists(value: unknown, depth: number, visits: { left: number } = { left: 5000 }): number {
+function countLists(value: unknown, depth: number, visits: { left: number; readonly readKeys: ReadKeys }): number {
   visits.left -= 1;
-  if (typeof value !== "object" || value === null || depth > MAX_DEPTH || visits.left <= 0) return 0;
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 0;
   if (Array.isArray(value)) return 1;
+  const keys = visits.readKeys(value);
+  if (isMap(value as Readonly<Record<string, unknown>>, keys)) return 1;
   let lists = 0;
-  for (const key in value) {
+  for (const key of keys) {
     if (visits.left <= 0) break;
     lists += countLists((value as Record<string, unknown>)[key], depth + 1, visits);
   }

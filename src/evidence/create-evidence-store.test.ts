@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { EvidenceItem } from "./contract.ts";
+import { createEvidenceStore } from "./create-evidence-store.ts";
+
+const text = (sent: string): { type: string; text: string } => ({ type: "text", text: sent });
+const read = (item: EvidenceItem | null): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(item!.read());
+
+describe("evidence store", () => {
+  it("keeps an output with its hash, size, time, tool, arguments and shape", () => {
+    const store = createEvidenceStore({ conversationId: "c1", now: () => new Date("2026-01-02T03:04:05Z") });
+    const sent = '[{"price": 1.5}, {"price": 2}]';
+    const item = store.add({ tool: "market__get_price", arguments: { symbol: "BTC" }, output: { content: [text(sent)] } });
+    expect(item).toMatchObject({
+      alias: "get_price_1",
+      tenant: "local",
+      source: "tool",
+      tool: "market__get_price",
+      arguments: { symbol: "BTC" },
+      at: "2026-01-02T03:04:05.000Z",
+      sha256: createHash("sha256").update(sent).digest("hex"),
+      bytes: sent.length,
+      format: "json",
+      shape: { kind: "records", rows: 2, columns: ["price"], path: [] },
+      attachments: [],
+    });
+    expect(read(item)).toBe(sent);
+    expect(store.toolOutputsByAlias.get("get_price_1")).toBe(item);
+    expect(store.get("get_price_2")).toBeNull();
+  });
+
+  it("names outputs apart through the whole conversation, results as result_1", () => {
+    const store = createEvidenceStore();
+    for (let call = 0; call < 3; call++) store.add({ tool: "get_price", output: "1" });
+    store.addResult({ json: '{"total": 12345678901234567890}', from: "code_interpreter" });
+    store.addData({ name: "sales", format: "csv", bytes: Buffer.from("a,b\n1,2\n") });
+    expect(store.aliases()).toEqual(["get_price_1", "get_price_2", "get_price_3", "result_1", "sales"]);
+    expect(read(store.get("result_1"))).toBe('{"total": 12345678901234567890}');
+    expect(store.get("sales")).toMatchObject({ source: "data", format: "csv", shape: { kind: "table", rows: 1, columns: ["a", "b"] } });
+  });
+
+  it("keeps JSON text byte for byte, with integers past 2^53 and long decimals", () => {
+    const sent = ' {"id": 9007199254740993,\n "rate": 0.1000000000000000055511151231257827} ';
+    const item = createEvidenceStore().add({ tool: "t", output: { content: [text(sent)] } });
+    expect(read(item)).toBe(sent);
+    expect(item.precisionLoss).toBeUndefined();
+  });
+
+  it("keeps any JSON text exactly", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), (sent) => {
+        const item = createEvidenceStore().add({ tool: "t", output: { content: [text(sent)] } });
+        expect([item.format, read(item)]).toEqual(["json", sent]);
+      }),
+    );
+  });
+
+  it("delivers 439 rows of 517 KB whole", () => {
+    const rows = Array.from({ length: 439 }, (_, id) => ({ id, text: "x".repeat(1150) }));
+    const store = createEvidenceStore();
+    const item = store.add({ tool: "list_rows", output: { content: [text(JSON.stringify({ rows }))] } });
+    expect(item.bytes).toBeGreaterThan(510_000);
+    expect(JSON.parse(read(item))).toEqual({ rows });
+    expect(item.shape).toMatchObject({ rows: 439, path: ["rows"], columns: ["id", "text"], columnsFromSample: false });
+  });
+
+  it("refuses what would exceed the budget, naming the numbers, and keeps nothing of it", () => {
+    const store = createEvidenceStore({ budget: { totalBytes: 10 } });
+    store.add({ tool: "t", output: "12345678" });
+    const output = { content: [text("abc"), { type: "image", data: "AAAA", mimeType: "image/png" }] };
+    expect(() => store.add({ tool: "t", output })).toThrow(
+      "t_2 has 6 bytes; with it, the evidence of this conversation would have 14 bytes, 10 are allowed.",
+    );
+    expect([store.aliases(), store.totalBytes]).toEqual([["t_1"], 8]);
+  });
+
+  it("refuses to preview an alias that is not there", () => {
+    expect(() => createEvidenceStore().preview("nope_1")).toThrow("There is no output named nope_1; there are: none.");
+  });
+
+  it("does not change when its giver changes what it gave", () => {
+    const bytes = Uint8Array.of(1, 2, 3);
+    const given = { symbol: "BTC" };
+    const item = createEvidenceStore().add({ tool: "t", arguments: given, output: bytes });
+    bytes[0] = 9;
+    given.symbol = "ETH";
+    expect([[...item.read()], item.arguments, item.format]).toEqual([[1, 2, 3], { symbol: "BTC" }, "bytes"]);
+  });
+
+  it("carries its tenant to every item", () => {
+    const store = createEvidenceStore({ tenant: "acme" });
+    expect([store.tenant, store.add({ tool: "t", output: 1 }).tenant]).toEqual(["acme", "acme"]);
+  });
+});
