@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { SluiceError } from "../errors/sluice-error.ts";
@@ -11,10 +11,10 @@ export function createFileStore({ directory }: { directory: string }): ArtifactS
 
   return {
     async put({ bytes, type }) {
-      const contentHash = createHash("sha256").update(bytes).digest("hex");
+      const contentHash = hashOf(bytes);
       const file = fileOf(contentHash, type);
       try {
-        if (!(await isThere(file, bytes.length))) await writeOnce(file, bytes);
+        if (!(await holds(file, contentHash))) await writeOnce(file, bytes, contentHash);
       } catch (error) {
         throw unavailable(directory, error);
       }
@@ -27,31 +27,42 @@ export function createFileStore({ directory }: { directory: string }): ArtifactS
         throw unavailable(directory, error);
       });
       if (bytes === null) return null;
-      if (createHash("sha256").update(bytes).digest("hex") !== contentHash) throw damaged(contentHash);
+      if (hashOf(bytes) !== contentHash) throw damaged(contentHash);
       return bytes;
     },
   };
 }
 
-async function isThere(file: string, bytes: number): Promise<boolean> {
-  return await stat(file).then(
-    (found) => found.size === bytes,
+async function holds(file: string, contentHash: string): Promise<boolean> {
+  return await readFile(file).then(
+    (bytes) => hashOf(bytes) === contentHash,
     () => false,
   );
 }
 
-async function writeOnce(file: string, bytes: Uint8Array): Promise<void> {
+async function writeOnce(file: string, bytes: Uint8Array, contentHash: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true });
   const draft = `${file}.${randomBytes(6).toString("hex")}.part`;
   try {
-    await writeFile(draft, bytes, { flag: "wx" });
-    await rm(file, { force: true }); // of another size: damaged
-    await link(draft, file).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error; // another writer of the same content was first
+    await writeDraft(draft, bytes);
+    await link(draft, file).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+      if (!(await holds(file, contentHash))) await rename(draft, file); // damaged; else another writer of the same content was first
     });
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** On the disk before it gets its name: a machine that loses power leaves no empty artifact. */
+async function writeDraft(draft: string, bytes: Uint8Array): Promise<void> {
+  await using handle = await open(draft, "wx");
+  await handle.writeFile(bytes);
+  await handle.sync();
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 function unavailable(directory: string, cause: unknown): SluiceError {
@@ -68,6 +79,6 @@ function damaged(contentHash: string): SluiceError {
   return new SluiceError({
     code: "ARTIFACT_DAMAGED",
     message: `The artifact ${contentHash} is not what its name says.`,
-    hint: "The store was changed from outside; delete that file.",
+    hint: "The store was changed from outside. Keeping the same artifact again mends it.",
   });
 }
