@@ -30,7 +30,9 @@ for (const name of chosen ? [chosen] : ["ruff", "format", "mypy", "pytest"]) {
   const command = checks[name];
   if (!command) throw new Error(`No check is called ${name}; there are ${Object.keys(checks).join(", ")}.`);
   process.stderr.write(`python: ${name}\n`);
-  if (run([...command, ...rest]) !== 0) failed++;
+  // Paths of one's own instead of everything.
+  const options = rest.length > 0 ? command.filter((word) => word !== ".") : command;
+  if (run([...options, ...rest]) !== 0) failed++;
 }
 process.exitCode = failed === 0 ? 0 : 1;
 

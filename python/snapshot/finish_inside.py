@@ -1,4 +1,4 @@
-"""The last step of a layer, run by its own Python while its root can still be written: bytecode, the list of fonts, the versions."""
+"""The last step of a layer, run by its own Python while its root can still be written."""
 
 import compileall
 import dataclasses
@@ -26,7 +26,8 @@ def compile_all(directories: list[str]) -> None:
 def list_fonts(families: list[str]) -> None:
     """Write matplotlib's list of fonts to MPLCONFIGDIR.
 
-    A family of the fallback chain without a bold face gets its regular one under that name too: a bold title would warn about it.
+    A family of the fallback chain without a bold face gets its regular one under that name too:
+    a bold title would warn about it.
     """
     import matplotlib as mpl
     from matplotlib import font_manager
