@@ -55,12 +55,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
   const runDirectory = once(() => openRunDirectory());
   const drivers = once(async () => createDrivers(cacheDirectory, await runDirectory()));
-  const driver = once(async (signal?: AbortSignal) =>
-    chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory, signal }),
-  );
-  const pool = once(async (signal?: AbortSignal) =>
-    createSandboxPool({ driver: await driver(signal), snapshot: await snapshot(), limits, size: poolSize, gate }),
-  );
+  const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory }));
+  const pool = once(async () => createSandboxPool({ driver: await driver(), snapshot: await snapshot(), limits, size: poolSize, gate }));
 
   async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
     const reports: DriverReport[] = [];
@@ -70,7 +66,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function open({ limits: own = limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal } = {}): Promise<Session> {
-    const source = await pool(signal);
+    const source = await orAborted(pool(), signal); // what all share is not ended because one gives up
     images.warm();
     const session = openSession({
       images,
@@ -109,10 +105,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     limits,
     gate,
     snapshot,
-    driver,
+    driver: (signal) => orAborted(driver(), signal),
     drivers,
     examineDrivers,
-    pool,
+    pool: (signal) => orAborted(pool(), signal),
     openSession: open,
     createTurn,
     librarianPrompt: async () => librarianPrompt({ packages: await packages(), helpers: await docs() }),
@@ -143,18 +139,27 @@ function snapshotMissing(): never {
   });
 }
 
-interface Once<Args extends unknown[], T> {
-  (...args: Args): Promise<T>;
+async function orAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  signal?.throwIfAborted();
+  if (signal === undefined) return await work;
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  return await Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", abort));
+}
+
+interface Once<T> {
+  (): Promise<T>;
   /** What was made, if it was asked for and came about. */
   started(): Promise<T | null>;
 }
 
 /** Made on the first call and kept; a failure is forgotten, so that the next call tries again. */
-function once<Args extends unknown[], T>(make: (...args: Args) => Promise<T>): Once<Args, T> {
+function once<T>(make: () => Promise<T>): Once<T> {
   let made: Promise<T> | null = null;
-  const get = (...args: Args): Promise<T> => {
+  const get = (): Promise<T> => {
     if (made === null) {
-      const attempt = make(...args);
+      const attempt = make();
       made = attempt;
       attempt.catch(() => {
         if (made === attempt) made = null;

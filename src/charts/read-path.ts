@@ -1,10 +1,11 @@
-/** A value inside nested data, by a path like `data.rows` or `items[0].prices`. */
+/** A value inside nested data, or where the way to it ends. */
 export type ReadPath = { ok: true; value: unknown } | { ok: false; at: string; keys: string[] };
 
-export function readPath(value: unknown, path: string): ReadPath {
+/** By a path like `data.rows` or `items[0].prices`, or by its steps where keys may have dots in them. */
+export function readPath(value: unknown, path: string | readonly string[]): ReadPath {
   let current = value;
   let at = "";
-  for (const step of path.match(/[^.[\]]+/g) ?? []) {
+  for (const step of typeof path === "string" ? (path.match(/[^.[\]]+/g) ?? []) : path) {
     const next = Array.isArray(current)
       ? current[Number(step)]
       : isObject(current) && Object.hasOwn(current, step)

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
+import { receivedType } from "../errors/received-type.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
@@ -19,7 +21,7 @@ const TOOL = "render_chart";
 export const renderChartCallSchema: z.ZodType<RenderChartCall> = z.strictObject({
   alias: z.string().describe("The tool output or result whose rows are drawn."),
   spec: chartSpecSchema.describe("Type, xKey, series and axes of the chart."),
-  title: z.string().max(500).optional(),
+  title: z.string().max(500).optional().describe("Stands above the chart."),
   path: z.string().max(500).optional().describe('Where the rows are inside nested data, like "data.items".'),
 });
 
@@ -36,19 +38,15 @@ export async function renderChart({
   artifacts: ArtifactStore;
 }): Promise<ChartAnswer> {
   const parsed = renderChartCallSchema.safeParse(input);
-  if (!parsed.success)
-    return refuse(
-      "The call is not as the schema says.",
-      toDetails(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }))),
-    );
+  if (!parsed.success) return malformed(input, parsed.error.issues);
   const { alias, spec, title, path } = parsed.data;
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
   if (item.format !== "json") return reshape(alias, `it is ${item.format}, not JSON rows`, []);
   const root = parse(item.read());
-  const found = readPath(root, path ?? item.shape.path.join("."));
+  const found = readPath(root, path ?? item.shape.path);
   if (!found.ok)
-    return reshape(alias, `there is nothing at path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
+    return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
   if (!isRows(found.value)) return reshape(alias, "its rows are not a list of flat records", isPlain(root) ? Object.keys(root) : []);
   const columns = [...new Set(found.value.slice(0, 100).flatMap((row) => Object.keys(row)))];
   if (found.value.length > maxChartRows)
@@ -57,11 +55,13 @@ export async function renderChart({
   const faults = checkChart(spec, rows);
   if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faults));
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
-  const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
-  return {
-    ok: true,
-    artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...(title === undefined ? {} : { title }), contentHash },
-  };
+  try {
+    const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
+    const named = title === undefined ? {} : { title };
+    return { ok: true, artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...named, contentHash } };
+  } catch (error) {
+    return { ok: false, envelope: notKept(error) };
+  }
 }
 
 /** Only what the chart names travels with it. */
@@ -95,6 +95,32 @@ function parse(bytes: Uint8Array): unknown {
 
 function toDetails(issues: readonly { path: string; message: string }[]): EnvelopeDetail[] {
   return issues.map(({ path, message }) => ({ path, issue: message, received_type: "object" }));
+}
+
+const example = {
+  alias: "get_price_1",
+  spec: { type: "line", xKey: "date", series: [{ key: "price" }], xAxis: { type: "time" } },
+  title: "Price by day",
+};
+
+function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): ChartAnswer {
+  const details = issues.map(({ path, message }) => {
+    const found = readPath(input, path.map(String));
+    return { path: toText(path), issue: message, received_type: receivedType(found.ok ? found.value : undefined) };
+  });
+  const summary = `Nothing was drawn: ${details[0]?.path || "the call"} is not as the schema says.`;
+  return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, examples: [example] }) };
+}
+
+function toText(path: readonly PropertyKey[]): string {
+  return path.map((step, index) => (typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${String(step)}`)).join("");
+}
+
+function notKept(error: unknown): Envelope {
+  const known = error instanceof SluiceError && error.code === "STORAGE_UNAVAILABLE";
+  const summary = error instanceof Error ? error.message : String(error);
+  const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
+  return createEnvelope({ code: known ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
 }
 
 function refuse(summary: string, details: EnvelopeDetail[], hints: string[] = []): ChartAnswer {

@@ -1,9 +1,10 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import { NoSandboxError, SluiceError } from "../errors/sluice-error.ts";
+import type { EnvelopeCode } from "../errors/envelope-table.ts";
+import { NoSandboxError, SandboxLostError, SluiceError } from "../errors/sluice-error.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
-import { validateCodeInterpreterContract } from "./contract/validate-code-interpreter-contract.ts";
+import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
 import { publishArtifacts } from "./publish-artifacts.ts";
 import { runPythonInSandbox } from "./run-python-in-sandbox.ts";
 import { toCellEnvelope } from "./to-cell-envelope.ts";
@@ -27,75 +28,103 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const TOOL = "code_interpreter";
+
 /** The tool itself: check the contract, run the cell in the turn's sandbox, publish what it gave out. Rejects only on abort. */
 export async function runCodeInterpreter(
   turn: InterpreterTurn,
   input: unknown,
   { signal }: CallOptions = {},
 ): Promise<CodeInterpreterAnswer> {
-  const { evidence, source } = turn;
-  const verdict = await validateCodeInterpreterContract(input, {
+  const askedAt = performance.now();
+  return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
+    const verdict = await checkCall(turn, input);
+    signal?.throwIfAborted();
+    return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal }) : refused(verdict.envelope);
+  });
+}
+
+interface ToolCallOptions extends CallOptions {
+  readonly tool: string;
+}
+
+/** One call of the turn at a time, in a span of its own. What goes wrong outside of the cell is an envelope too. */
+export async function answerInTurn(
+  turn: InterpreterTurn,
+  { tool, signal }: ToolCallOptions,
+  work: () => Promise<CodeInterpreterAnswer>,
+): Promise<CodeInterpreterAnswer> {
+  const answer = async (): Promise<CodeInterpreterAnswer> => {
+    try {
+      return await work();
+    } catch (error) {
+      signal?.throwIfAborted();
+      return refused(toEnvelope(error, tool));
+    }
+  };
+  return await inSpan(`sluice.${tool}`, { "sluice.turn": turn.id }, async (span) => {
+    const given = await turn.queue.run(answer, signal);
+    const { outcome, envelope, artifacts } = given;
+    span.set({ "sluice.status": outcome?.status ?? "refused", "sluice.artifacts": artifacts.length });
+    if (outcome !== null)
+      span.set({ "sluice.sandbox": outcome.sandbox.id, "sluice.start": outcome.sandbox.start, "sluice.run_ms": outcome.timing.runMs });
+    if (envelope !== null) span.fail(envelope.error_code);
+    return given;
+  });
+}
+
+/** Holds a call against the evidence and the snapshot at hand. */
+export async function checkCall({ evidence, source }: InterpreterTurn, input: unknown): Promise<ContractVerdict> {
+  return await validateCodeInterpreterContract(input, {
     aliases: evidence.aliases(),
     packages: await source.packages(),
     helpers: await source.helpers(),
     parser: source.parser,
   });
-  signal?.throwIfAborted();
-  if (!verdict.ok) return refused(verdict.envelope);
-  return await runCheckedCall(turn, verdict.call, { tool: "code_interpreter", signal });
 }
 
-export interface CheckedCallOptions extends CallOptions {
-  readonly tool: string;
+export interface CheckedCallOptions extends ToolCallOptions {
+  readonly askedAt: number;
 }
 
 /** A call whose contract holds, in the turn's sandbox. */
 export async function runCheckedCall(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { tool, signal }: CheckedCallOptions,
+  { tool, askedAt, signal }: CheckedCallOptions,
 ): Promise<CodeInterpreterAnswer> {
-  return await inSpan(
-    "sluice.code_interpreter",
-    { "sluice.turn": turn.id, "sluice.operation": call.postProcessingContract.operation },
-    async (span) => {
-      const answer = await run(turn, call, { tool, signal });
-      span.set({
-        "sluice.status": answer.outcome?.status ?? "refused",
-        "sluice.start": answer.outcome?.sandbox.start ?? "none",
-        "sluice.artifacts": answer.artifacts.length,
-      });
-      return answer;
-    },
-  );
-}
-
-async function run(turn: InterpreterTurn, call: CodeInterpreterCall, { tool, signal }: CheckedCallOptions): Promise<CodeInterpreterAnswer> {
-  let outcome: CellOutcome;
-  try {
-    outcome = await runCellOf(turn, call, signal);
-  } catch (error) {
-    signal?.throwIfAborted();
-    return refused(toEnvelope(error, tool));
-  }
+  const outcome = await runCellOf(turn, call, { askedAt, signal });
   turn.last = { call, counted: outcome.status === "ok" };
-  const envelope = toCellEnvelope(outcome, { tool });
-  if (envelope !== null) return { outcome, envelope, artifacts: [], resultAlias: null, repair: toRepair(outcome) };
-  try {
-    const artifacts = await publishArtifacts(outcome.artifacts, turn.artifacts);
-    const { resultJson } = outcome;
-    const item =
-      resultJson === null ? null : turn.evidence.addResult({ json: resultJson, from: tool, arguments: call.postProcessingContract });
-    return { outcome, envelope: null, artifacts, resultAlias: item?.alias ?? null, repair: toRepair(outcome) };
-  } catch (error) {
-    return { outcome, envelope: toEnvelope(error, tool), artifacts: [], resultAlias: null, repair: null };
-  }
+  const answer = { outcome, envelope: toCellEnvelope(outcome, { tool }), artifacts: [], resultAlias: null, repair: toRepair(outcome) };
+  return answer.envelope === null ? await publish(turn, { ...answer, outcome }, { tool, call }) : answer;
 }
 
-async function runCellOf(turn: InterpreterTurn, call: CodeInterpreterCall, signal: AbortSignal | undefined): Promise<CellOutcome> {
+/** The result and the artifacts of a cell that counted; when one cannot be kept, the other still is. */
+async function publish(
+  turn: InterpreterTurn,
+  answer: CodeInterpreterAnswer & { outcome: CellOutcome },
+  { tool, call }: { tool: string; call: CodeInterpreterCall },
+): Promise<CodeInterpreterAnswer> {
+  const { resultJson: json, artifacts } = answer.outcome;
+  const kept = async (): Promise<string | null> =>
+    json === null ? null : turn.evidence.addResult({ json, from: tool, arguments: call.postProcessingContract }).alias;
+  const [result, published] = await Promise.allSettled([kept(), publishArtifacts(artifacts, turn.artifacts)]);
+  const failed = [result, published].find((one) => one.status === "rejected");
+  return {
+    ...answer,
+    envelope: failed === undefined ? null : toEnvelope(failed.reason, tool),
+    artifacts: published.status === "fulfilled" ? published.value : [],
+    resultAlias: result.status === "fulfilled" ? result.value : null,
+  };
+}
+
+async function runCellOf(
+  turn: InterpreterTurn,
+  call: CodeInterpreterCall,
+  { askedAt, signal }: { askedAt: number; signal: AbortSignal | undefined },
+): Promise<CellOutcome> {
   const sandbox = getOrCreateTurnSandbox(turn, signal);
   const session = await sandbox.session;
-  const names = call.inputs ?? {};
   const used = usedAliases(turn, call);
   for (const alias of used) {
     if (sandbox.bound.has(alias)) continue;
@@ -107,14 +136,20 @@ async function runCellOf(turn: InterpreterTurn, call: CodeInterpreterCall, signa
     session,
     turnId: turn.id,
     code: call.code,
-    names,
+    names: toNames(call),
     expect: call.postProcessingContract.expectedArtifacts,
     inputAliasCount: used.length,
     inputsBytes: used.reduce((sum, alias) => sum + turn.evidence.get(alias)!.bytes, 0),
     onProbe: turn.onProbe,
+    askedAt,
     ...(turn.onOutput && { onOutput: turn.onOutput }),
     ...(signal && { signal }),
   });
+}
+
+/** What the contract names is there even where the code's text does not show it. */
+function toNames({ inputs, postProcessingContract }: CodeInterpreterCall): Record<string, string> {
+  return { ...Object.fromEntries(postProcessingContract.inputAliases.map((alias) => [alias, alias])), ...inputs };
 }
 
 /** Every alias that the code can see: those the contract names, those in its text, and all of them when it goes through `inputs`. */
@@ -124,28 +159,29 @@ function usedAliases(turn: InterpreterTurn, { code, inputs = {}, postProcessingC
   return turn.evidence.aliases().filter((alias) => all || named.has(alias) || code.includes(alias));
 }
 
-function refused(envelope: Envelope): CodeInterpreterAnswer {
+/** Nothing was run. */
+export function refused(envelope: Envelope): CodeInterpreterAnswer {
   return { outcome: null, envelope, artifacts: [], resultAlias: null, repair: null };
 }
 
-const usageCodes: Readonly<Record<string, "INPUT_TOO_LARGE" | "CODE_TOO_LONG">> = {
+const codesOfErrors: Readonly<Record<string, EnvelopeCode>> = {
   INPUTS_TOO_LARGE: "INPUT_TOO_LARGE",
   INPUT_TOO_LARGE: "INPUT_TOO_LARGE",
   INPUT_NOT_TAKEN: "INPUT_TOO_LARGE",
   CODE_TOO_LONG: "CODE_TOO_LONG",
+  SANDBOX_QUEUE_TIMEOUT: "QUEUE_FULL",
+  STORAGE_UNAVAILABLE: "STORAGE_UNAVAILABLE",
 };
 
 function toEnvelope(error: unknown, tool: string): Envelope {
-  if (!(error instanceof SluiceError)) {
-    return createEnvelope({ code: "INTERNAL_ERROR", tool, summary: error instanceof Error ? error.message : String(error) });
-  }
-  const code =
-    error.code === "SANDBOX_QUEUE_TIMEOUT"
-      ? "QUEUE_FULL"
-      : error instanceof NoSandboxError
-        ? "SANDBOX_UNAVAILABLE"
-        : error.code === "STORAGE_UNAVAILABLE"
-          ? "STORAGE_UNAVAILABLE"
-          : (usageCodes[error.code] ?? "INTERNAL_ERROR");
-  return createEnvelope({ code, tool, summary: error.message, hints: error.hint ? [error.hint] : [] });
+  const summary = error instanceof Error ? error.message : String(error);
+  const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
+  return createEnvelope({ code: toCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
+}
+
+function toCode(error: unknown): EnvelopeCode {
+  const known = error instanceof SluiceError ? codesOfErrors[error.code] : undefined;
+  if (known !== undefined) return known;
+  if (error instanceof NoSandboxError) return "SANDBOX_UNAVAILABLE";
+  return error instanceof SandboxLostError ? "SANDBOX_LOST" : "INTERNAL_ERROR";
 }

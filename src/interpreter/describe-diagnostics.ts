@@ -40,7 +40,10 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
   },
   dataQuality: (value) => (count(value) > 0 ? `Data quality: ${brief(value)}` : ""),
   scratchChanged: (value) => (count(value) > 0 ? `Files that the failed cell changed: ${brief(value)}.` : ""),
-  leftBehind: (value) => `The cell left ${brief(value)} running; processes were ended with it.`,
+  leftBehind: (value) => {
+    const { threads, processes } = (value ?? {}) as Found;
+    return `The cell left ${String(threads)} thread(s) and ${String(processes)} process(es) running: join and wait for them in the cell.`;
+  },
   sandboxReplaced: (value) => {
     const { variables, cells, because } = (value ?? {}) as Found;
     return variables === "replayed"

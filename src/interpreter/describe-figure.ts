@@ -1,10 +1,12 @@
 import type { Figure, FigureSeries } from "../protocol/figure.ts";
 
 const MAX_SERIES = 12;
+const MAX_AXES = 6;
 
 /** The numbers behind a picture in brief: what was drawn, how many points, from where to where. */
 export function describeFigure(figure: Figure): unknown[] {
-  return figure.axes.map(({ title, xLabel, yLabel, series, unread }) => ({
+  const more = figure.axes.length - MAX_AXES;
+  const shown = figure.axes.slice(0, MAX_AXES).map(({ title, xLabel, yLabel, series, unread }) => ({
     ...(title ? { title } : {}),
     ...(xLabel ? { x: xLabel } : {}),
     ...(yLabel ? { y: yLabel } : {}),
@@ -12,6 +14,7 @@ export function describeFigure(figure: Figure): unknown[] {
     ...(series.length > MAX_SERIES ? { moreSeries: series.length - MAX_SERIES } : {}),
     ...(unread.length > 0 ? { unread: unread.length } : {}),
   }));
+  return more > 0 ? [...shown, { moreAxes: more }] : shown;
 }
 
 function describeSeries({ type, label, x, y }: FigureSeries): unknown {

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import type { ImageChecker } from "../artifacts/create-image-checker.ts";
-import { UsageError } from "../errors/sluice-error.ts";
+import { SandboxLostError, UsageError } from "../errors/sluice-error.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { inputOkFrame, undoneFrame } from "../protocol/worker-frames.ts";
-import type { SandboxLimits } from "../sandbox/contract.ts";
+import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
 import type { TakenLease } from "../sandbox/pool.ts";
+import { createCallQueue } from "./call-queue.ts";
 import { canReplay } from "./can-replay.ts";
+import { deathOf } from "./death-of.ts";
 import { runCell, type CellRun } from "./run-cell.ts";
 
 /** How the bytes of an input become a Python value, inside the sandbox and only when it is used. */
@@ -24,7 +26,9 @@ export interface CellRequest {
   readonly expect?: readonly ("image" | "chart")[];
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Called when the sandbox is there and the cell is about to run. */
-  readonly onStart?: (sandbox: CellOutcome["sandbox"]) => void;
+  readonly onStart?: (sandbox: CellOutcome["sandbox"] & { reused: boolean }) => void;
+  /** When the caller began to wait, by `performance.now()`; without it, when `run` was called. */
+  readonly askedAt?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -51,6 +55,8 @@ export interface SessionOptions {
 interface Held extends TakenLease {
   readonly shipped: Set<string>;
   readonly expiresAt: number;
+  /** It has run a cell of this session. */
+  reused: boolean;
   /** The committed cells were run again in it, and no cell has succeeded since: what ends it now may well be one of them. */
   suspect: boolean;
 }
@@ -75,7 +81,8 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   let recovering: Promise<void> | null = null;
   let replaced: Record<string, unknown> | null = null;
   let poisoned = false;
-  let queue: Promise<unknown> = Promise.resolve();
+  const queue = createCallQueue();
+  const ending = new AbortController();
   let idle: NodeJS.Timeout | undefined;
   let cells = 0;
   let closed = false;
@@ -92,14 +99,12 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   }
 
   function run(request: CellRequest): Promise<CellOutcome> {
-    const asked = performance.now();
-    const turn = queue.then(() => runNow(request, asked));
-    queue = turn.catch(() => {});
-    return turn;
+    const asked = request.askedAt ?? performance.now();
+    return queue.run(() => runNow(request, asked), request.signal);
   }
 
   async function runNow(request: CellRequest, asked: number): Promise<CellOutcome> {
-    if (closed) throw new UsageError({ code: "SESSION_CLOSED", message: "The session is closed." });
+    refuseClosed();
     const code = Buffer.from(request.code, "utf8");
     refuseLongCode(code.length, limits);
     clearTimeout(idle);
@@ -108,8 +113,10 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const { signal } = request;
     await recovering;
     const current = await obtain(signal);
+    refuseClosed();
     await ship(current, request.code, names);
-    request.onStart?.({ id: current.lease.id, driver: current.lease.driver, start: current.start });
+    request.onStart?.({ id: current.lease.id, driver: current.lease.driver, start: current.start, reused: current.reused });
+    current.reused = true;
     const ready = performance.now();
     const mode = rollback === "fork" || !replayable() ? "fork" : "none";
     cells += 1;
@@ -126,7 +133,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
       onOutput: request.onOutput,
       signal,
     });
-    if (ran.status === "ok") {
+    if (ran.status === "ok" && !ran.aborted) {
       commit(request.code, names, ran);
       current.suspect = false;
       if (rollback === "replay" && !replayable()) askForSpare(current);
@@ -142,10 +149,12 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     return outcome;
   }
 
+  function refuseClosed(): void {
+    if (closed) throw new UsageError({ code: "SESSION_CLOSED", message: "The session is closed." });
+  }
+
   function undo(): Promise<void> {
-    const turn = queue.then(undoNow);
-    queue = turn.catch(() => {});
-    return turn;
+    return queue.run(undoNow);
   }
 
   async function undoNow(): Promise<void> {
@@ -222,10 +231,10 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   }
 
   async function takeNew(signal?: AbortSignal): Promise<Held> {
-    const taken = await take(signal);
-    const fresh: Held = { ...taken, shipped: new Set(), expiresAt: Date.now() + limits.leaseTimeoutMs, suspect: false };
+    const taken = await take(signal === undefined ? ending.signal : AbortSignal.any([signal, ending.signal]));
+    const fresh: Held = { ...taken, shipped: new Set(), expiresAt: Date.now() + limits.leaseTimeoutMs, reused: false, suspect: false };
     const expiry = setTimeout(() => {
-      queue = queue.then(() => discard(fresh)); // a running cell may end, within its own limit
+      void queue.run(async () => discard(fresh)); // a running cell may end, within its own limit
     }, limits.leaseTimeoutMs).unref();
     void taken.lease.died.then(({ cause }) => {
       clearTimeout(expiry);
@@ -252,25 +261,24 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
         images,
         signal,
       });
+      if (ran.aborted) {
+        await fresh.lease.close();
+        throw signal?.reason; // the cells still count: the next call runs them again
+      }
       if (ran.status !== "ok") return `cell ${index + 1} of ${committed.length} ended as ${ran.status} when it was run again`;
       if (hash(ran.resultJson) !== resultHash) return `cell ${index + 1} of ${committed.length} gave another result when it was run again`;
     }
     return null;
   }
 
-  async function ship({ lease, shipped }: Held, code: string, names: Readonly<Record<string, string>>): Promise<void> {
-    for (const [alias, { format, bytes }] of inputs) {
+  async function ship(current: Held, code: string, names: Readonly<Record<string, string>>): Promise<void> {
+    const { lease, shipped } = current;
+    for (const [alias, input] of inputs) {
       if (shipped.has(alias) || !mayUse(code, alias, names)) continue;
-      await lease.channel.send({ type: "input", alias, format }, bytes);
-      const answer = await lease.channel.receive();
-      const ok = inputOkFrame.safeParse(answer?.header);
-      if (!ok.success || ok.data.alias !== alias) {
-        await lease.close();
-        throw new UsageError({
-          code: "INPUT_NOT_TAKEN",
-          message: `The sandbox did not take the input ${alias} (${bytes.length} bytes).`,
-          hint: "It may not fit the memory limit; raise it or bind less.",
-        });
+      if (!(await isTaken(lease, alias, input))) {
+        const death = await deathOf(lease);
+        discard(current);
+        throw death === null || death.cause === "out_of_memory" ? notTaken(alias, input) : lostWhileShipping(alias);
       }
       shipped.add(alias);
     }
@@ -298,7 +306,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
 
   function rest(): void {
     idle = setTimeout(() => {
-      queue = queue.then(() => held && discard(held));
+      void queue.run(async () => void (held && discard(held)));
     }, idleMs).unref();
   }
 
@@ -329,10 +337,13 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
 
   async function close(): Promise<void> {
     closed = true;
-    clearTimeout(idle);
+    ending.abort(new UsageError({ code: "SESSION_CLOSED", message: "The session is closed." }));
+    await held?.lease.close(); // ends what runs
+    await queue.idle();
     await recovering;
-    await held?.lease.close();
+    await held?.lease.close(); // what was being opened meanwhile
     held = null;
+    clearTimeout(idle);
   }
 
   return { bind, run, undo, close, [Symbol.asyncDispose]: close };
@@ -361,6 +372,32 @@ function refuseTooLarge(alias: string, { format, bytes }: SessionInput, limits: 
       details: { alias, allowed: limits.memoryBytes, estimate: bytes.length * JSON_GROWTH },
     });
   }
+}
+
+async function isTaken({ channel }: Lease, alias: string, { format, bytes }: SessionInput): Promise<boolean> {
+  try {
+    await channel.send({ type: "input", alias, format }, bytes);
+    return inputOkFrame.safeParse((await channel.receive())?.header).data?.alias === alias;
+  } catch (error) {
+    if (error instanceof SandboxLostError) return false;
+    throw error;
+  }
+}
+
+function notTaken(alias: string, { bytes }: SessionInput): UsageError {
+  return new UsageError({
+    code: "INPUT_NOT_TAKEN",
+    message: `The sandbox did not take the input ${alias} (${bytes.length} bytes).`,
+    hint: "It may not fit the memory limit; raise it or bind less.",
+  });
+}
+
+function lostWhileShipping(alias: string): SandboxLostError {
+  return new SandboxLostError({
+    code: "SANDBOX_LOST",
+    message: `The sandbox is gone: it ended while the input ${alias} was given to it. Nothing of this cell was run.`,
+    hint: "Call again: a new sandbox is opened, and the answer says what became of the variables.",
+  });
 }
 
 function refuseLongCode(bytes: number, limits: SandboxLimits): void {

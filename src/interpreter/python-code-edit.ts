@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { applyEdits, type CodeEdit } from "./apply-edits.ts";
-import { runCheckedCall, type CallOptions, type CodeInterpreterAnswer } from "./code-interpreter.ts";
+import { answerInTurn, checkCall, refused, runCheckedCall, type CallOptions, type CodeInterpreterAnswer } from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
 import { schemaProblems } from "./contract/schema-problems.ts";
-import { validateCodeInterpreterContract } from "./contract/validate-code-interpreter-contract.ts";
 import type { InterpreterTurn } from "./turn.ts";
 
 export interface PythonCodeEditCall {
@@ -29,31 +28,33 @@ export const pythonCodeEditCallSchema: z.ZodType<PythonCodeEditCall> = z.strictO
 });
 
 /** Changes the last cell's code and runs it again from the state before that cell. */
-export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<CodeInterpreterAnswer> {
-  const parsed = pythonCodeEditCallSchema.safeParse(input);
-  if (!parsed.success) return refused(malformed(input));
-  if (turn.last === null) return refused(nothingToEdit());
-  const { call, counted } = turn.last;
-  const edited = applyEdits(call.code, parsed.data.edits);
-  if (!edited.ok) return refused(unmatched(edited));
-  const next = { ...call, code: edited.code, postProcessingContract: parsed.data.postProcessingContract ?? call.postProcessingContract };
-  const { evidence, source } = turn;
-  const verdict = await validateCodeInterpreterContract(next, {
-    aliases: evidence.aliases(),
-    packages: await source.packages(),
-    helpers: await source.helpers(),
-    parser: source.parser,
+export async function runPythonCodeEdit(
+  turn: InterpreterTurn,
+  input: unknown,
+  { signal }: CallOptions = {},
+): Promise<CodeInterpreterAnswer> {
+  const askedAt = performance.now();
+  return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
+    const parsed = pythonCodeEditCallSchema.safeParse(input);
+    if (!parsed.success) return refused(malformed(input));
+    if (turn.last === null) return refused(nothingToEdit());
+    const { call } = turn.last;
+    const edited = applyEdits(call.code, parsed.data.edits);
+    if (!edited.ok) return refused(unmatched(edited));
+    const { postProcessingContract = call.postProcessingContract } = parsed.data;
+    const verdict = await checkCall(turn, { ...call, code: edited.code, postProcessingContract });
+    signal?.throwIfAborted();
+    if (!verdict.ok) return refused({ ...verdict.envelope, tool: TOOL });
+    await undoLast(turn);
+    return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal });
   });
-  if (!verdict.ok) return refused({ ...verdict.envelope, tool: TOOL });
-  if (counted) {
-    await (await turn.sandbox?.session)?.undo();
-    turn.last = { call, counted: false };
-  }
-  return await runCheckedCall(turn, verdict.call, { tool: TOOL, ...options });
 }
 
-function refused(envelope: Envelope): CodeInterpreterAnswer {
-  return { outcome: null, envelope, artifacts: [], resultAlias: null, repair: null };
+/** The state before the last cell. One that failed has left nothing to undo. */
+async function undoLast(turn: InterpreterTurn): Promise<void> {
+  if (turn.last === null || !turn.last.counted) return;
+  await (await turn.sandbox?.session)?.undo();
+  turn.last = { ...turn.last, counted: false };
 }
 
 function malformed(input: unknown): Envelope {

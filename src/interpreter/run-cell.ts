@@ -3,9 +3,10 @@ import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import { SandboxLostError } from "../errors/sluice-error.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import { runningFrame, type DoneFrame, type EndedFrame, type RunningFrame } from "../protocol/worker-frames.ts";
-import type { Death, Frame, Lease, SandboxLimits, Usage } from "../sandbox/contract.ts";
+import type { Frame, Lease, SandboxLimits, Usage } from "../sandbox/contract.ts";
 import { createStreamText, type StreamText } from "./cell-output.ts";
 import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
+import { deathOf } from "./death-of.ts";
 
 export interface RunCellOptions {
   readonly lease: Lease;
@@ -221,7 +222,7 @@ async function judge(judged: Judged): Promise<Verdict> {
   if ("refused" in end) {
     return failed("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${end.refused}.` });
   }
-  const death = leaseUsable || ("lost" in end && end.byHost) ? null : await settled(options.lease.died);
+  const death = leaseUsable || ("lost" in end && end.byHost) ? null : await deathOf(options.lease);
   if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return failed("out_of_memory", memoryError(judged));
   if (ended !== null) return failed("crashed", crashError(ended));
   const why = "lost" in end ? end.lost : "it ended";
@@ -266,7 +267,9 @@ function judgeDone(frame: DoneFrame, body: Uint8Array, judged: Judged): Verdict 
   }
   const kinds = new Set(judged.artifacts.map((artifact) => artifact.kind as string));
   if (options.expect !== null && (kinds.size !== options.expect.length || options.expect.some((kind) => !kinds.has(kind)))) {
-    return broken("contract_violation", { type: "ArtifactsNotAsDeclared", message: "The artifacts are not those that were declared." });
+    const list = (names: Iterable<string>): string => [...names].sort().join(", ") || "none";
+    const message = `The call declared ${list(options.expect)} and emitted ${list(kinds)}.`;
+    return broken("contract_violation", { type: "ArtifactsNotAsDeclared", message });
   }
   const resultJson = body.length === 0 ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
   if (resultJson !== null && !isJson(resultJson)) {
@@ -311,11 +314,4 @@ function crashError(frame: EndedFrame): CellError {
       ? `ended by itself with exit status ${frame.exitCode ?? "unknown"} (os._exit, or its channel was closed)`
       : `died by ${signalNames.get(frame.signal) ?? "a signal"} (signal ${frame.signal})`;
   return { type: "Crashed", message: `The process that ran the cell ${how}. Its variables are as they were before the cell.` };
-}
-
-/** How the sandbox died, if that is known within a moment. */
-async function settled(died: Promise<Death>): Promise<Death | null> {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), 2_000);
-  return await Promise.race([died, promise]).finally(() => clearTimeout(timer));
 }

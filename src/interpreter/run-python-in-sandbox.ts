@@ -19,13 +19,15 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
   const { session, turnId, inputAliasCount, inputsBytes, onProbe, ...request } = call;
   const probe = (event: string, fields: Record<string, ProbeValue>): void => onProbe(formatProbe(SOURCE, event, { turnId, ...fields }));
   let sandboxId: string | undefined;
+  let boot: "warm" | "cold" | undefined;
   let outcome: CellOutcome;
   try {
     outcome = await session.run({
       ...request,
       onStart: (sandbox) => {
         sandboxId = sandbox.id;
-        probe("python_call_start", { inputsBytes, codeBytes: Buffer.byteLength(request.code), inputAliasCount, sandboxId });
+        boot = sandbox.reused || sandbox.start === "pool" ? "warm" : "cold";
+        probe("python_call_start", { inputsBytes, codeBytes: Buffer.byteLength(request.code), inputAliasCount, sandboxId, boot });
         request.onStart?.(sandbox);
       },
     });
@@ -44,6 +46,7 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
     sandboxId: outcome.sandbox.id,
     driver: outcome.sandbox.driver,
     start: outcome.sandbox.start,
+    boot,
     ...outcome.timing,
     peakMemoryBytes: outcome.usage.peakMemoryBytes,
     cpuMs: outcome.usage.cpuMs,

@@ -25,17 +25,16 @@ export function toModelAnswer(answer: CodeInterpreterAnswer, evidence: EvidenceS
 }
 
 function toResult(alias: string, evidence: EvidenceStore): Record<string, unknown> {
-  const preview = evidence.preview(alias, { maxBytes: budget.resultBytes });
   const whole = evidence.get(alias)!;
   if (whole.bytes <= budget.resultBytes / 2) return { resultAlias: alias, result: raw(new TextDecoder().decode(whole.read())) };
-  return { resultAlias: alias, resultPreview: raw(preview.json) };
+  return { resultAlias: alias, resultPreview: raw(evidence.preview(alias, { maxBytes: budget.resultBytes }).json) };
 }
 
-/** Numbers that JavaScript cannot hold stay as they are written. */
+/** Numbers stay as they are written, also those that JavaScript cannot hold. */
 function raw(json: string): unknown {
-  return JSON.parse(json, ((_key: string, value: unknown, context?: { source?: string }) =>
-    typeof value === "number" && context?.source !== undefined && /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value)
-      ? (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(context.source)
+  return JSON.parse(json, ((_key: string, value: unknown, { source }: { source?: string }) =>
+    typeof value === "number" && source !== undefined
+      ? (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(source)
       : value) as Parameters<typeof JSON.parse>[1]);
 }
 

@@ -1,5 +1,6 @@
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
+import { createCallQueue, type CallQueue } from "./call-queue.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import type { PythonParser } from "./contract/python-parser.ts";
 import type { Session } from "./open-session.ts";
@@ -24,6 +25,8 @@ export interface InterpreterTurn {
   readonly onProbe: ProbeSink;
   /** Live output of cells, for whoever shows it. */
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
+  /** Calls of a turn run one after the other, each whole: its checks, its cell and what it publishes. */
+  readonly queue: CallQueue;
   sandbox: TurnSandbox | null;
   last: LastCall | null;
   disposed: boolean;
@@ -50,5 +53,5 @@ export interface TurnOptions {
 }
 
 export function createInterpreterTurn({ onProbe = () => {}, ...options }: TurnOptions): InterpreterTurn {
-  return { ...options, onProbe, sandbox: null, last: null, disposed: false };
+  return { ...options, onProbe, queue: createCallQueue(), sandbox: null, last: null, disposed: false };
 }

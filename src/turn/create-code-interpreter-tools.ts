@@ -3,6 +3,7 @@ import { z } from "zod";
 import { renderChart, renderChartCallSchema, type ChartAnswer } from "../charts/render-chart.ts";
 import { codeInterpreterCallSchema } from "../interpreter/contract/code-interpreter-call.ts";
 import { runCodeInterpreter, type CodeInterpreterAnswer } from "../interpreter/code-interpreter.ts";
+import { inSpan } from "../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../interpreter/to-model-answer.ts";
 import type { InterpreterTurn } from "../interpreter/turn.ts";
@@ -51,7 +52,7 @@ function createTools(turn: InterpreterTurn): CodeInterpreterTools {
       description:
         "Draw a chart straight from one tool output or result, by alias, when its rows already have the shape. Reshape with code_interpreter otherwise.",
       inputSchema: published(renderChartCallSchema),
-      execute: (input: unknown) => renderChart({ input, evidence: turn.evidence, artifacts: turn.artifacts }),
+      execute: (input: unknown) => drawChart(turn, input),
       toModelOutput: ({ output }) =>
         output.ok
           ? { type: "text", value: toChartText(output) }
@@ -60,8 +61,17 @@ function createTools(turn: InterpreterTurn): CodeInterpreterTools {
   };
 }
 
+async function drawChart(turn: InterpreterTurn, input: unknown): Promise<ChartAnswer> {
+  return await inSpan("sluice.render_chart", { "sluice.turn": turn.id }, async (span) => {
+    const answer = await renderChart({ input, evidence: turn.evidence, artifacts: turn.artifacts });
+    span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
+    if (!answer.ok) span.fail(answer.envelope.error_code);
+    return answer;
+  });
+}
+
 function published(schema: z.ZodType): ReturnType<typeof jsonSchema<unknown>> {
-  return jsonSchema<unknown>(z.toJSONSchema(schema, { io: "input" }) as Parameters<typeof jsonSchema>[0]);
+  return jsonSchema(z.toJSONSchema(schema, { io: "input" }) as Parameters<typeof jsonSchema>[0]);
 }
 
 function toText(answer: CodeInterpreterAnswer, turn: InterpreterTurn): { type: "text" | "error-text"; value: string } {
