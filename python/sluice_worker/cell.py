@@ -10,6 +10,7 @@ import builtins
 import contextlib
 import ctypes
 import errno
+import fcntl
 import io
 import os
 import random
@@ -81,6 +82,15 @@ def _own_descriptors(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Conn
     sys.stdout = sys.__stdout__ = _text_stream(1)
     sys.stderr = sys.__stderr__ = _text_stream(2)
     return Connection(connection_fd, takes_fds=True)
+
+
+def _above_standard(fd: int) -> int:
+    """User code that closed 0, 1 or 2 makes new descriptors land there, where they would be written over."""
+    if fd > 2:
+        return fd
+    higher = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(fd)
+    return higher
 
 
 def _text_stream(fd: int) -> io.TextIOWrapper:
@@ -180,7 +190,7 @@ class CellProcess:
 
     def spawn(self, rehearse: bool) -> None:
         """Fork the process that will run the next cell; wait for it as the rollback point."""
-        connection_fd, stdout_fd, stderr_fd = self.connection.take_fds()
+        connection_fd, stdout_fd, stderr_fd = map(_above_standard, self.connection.take_fds())
         dice = random.getstate()
         pid = os.fork()
         if pid == 0:

@@ -20,7 +20,11 @@ export interface AttackedSession extends AsyncDisposable {
 
 const SMALL: Partial<SandboxLimits> = { memoryBytes: 512 * 1024 * 1024, cellTimeoutMs: 20_000 };
 
-export async function openAttackedSession(runtime: Runtime, traps: HostTraps, limits: Partial<SandboxLimits> = {}): Promise<AttackedSession> {
+export async function openAttackedSession(
+  runtime: Runtime,
+  traps: HostTraps,
+  limits: Partial<SandboxLimits> = {},
+): Promise<AttackedSession> {
   const session = await runtime.openSession({ limits: withLimits({ ...SMALL, ...limits }) });
   let sandbox: string | null = null;
   let expected = "[4,2]";

@@ -71,13 +71,20 @@ export async function openHostTraps(): Promise<HostTraps> {
   const udp6Port = await udp("udp6", "udp6", "::1");
   await tcp("unixPath", { path: unixPath });
   await tcp("abstract", { path: `\0${abstractName}` });
-  const victim = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1e6)", secret], { stdio: ["ignore", "pipe", "ignore"] });
+  const victim = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1e6)", secret], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   await once(victim.stdout, "data");
 
   async function proveThatTheyCount(): Promise<void> {
     const before = { ...counts };
     await (await fetch(`http://127.0.0.1:${httpPort}/`)).text();
-    for (const where of [{ port: tcp4Port, host: "127.0.0.1" }, tcp6Port && { port: tcp6Port, host: "::1" }, { path: unixPath }, { path: `\0${abstractName}` }]) {
+    for (const where of [
+      { port: tcp4Port, host: "127.0.0.1" },
+      tcp6Port && { port: tcp6Port, host: "::1" },
+      { path: unixPath },
+      { path: `\0${abstractName}` },
+    ]) {
       if (where) await once(connect(where as { path: string }).resume(), "close");
     }
     await sendUntilCounted("udp4", udp4Port, "127.0.0.1", counts);
@@ -107,7 +114,9 @@ export async function openHostTraps(): Promise<HostTraps> {
     udp6Port,
     unixPath,
     abstractName,
-    addresses: Object.values(os.networkInterfaces()).flatMap((all) => (all ?? []).filter(({ internal }) => !internal).map(({ address }) => address)),
+    addresses: Object.values(os.networkInterfaces()).flatMap((all) =>
+      (all ?? []).filter(({ internal }) => !internal).map(({ address }) => address),
+    ),
     reached: () => ({ ...counts }),
     proveThatTheyCount,
     files: async () => (await readdir(directory)).sort(),
@@ -132,7 +141,9 @@ function isAlive(child: ChildProcess): boolean {
 /** Null when the machine has no such address (no IPv6). */
 async function listen(server: Server, where: object, listening: { close(): unknown }[]): Promise<number | null> {
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
-  server.once("error", (error: NodeJS.ErrnoException) => (error.code === "EADDRNOTAVAIL" || error.code === "EAFNOSUPPORT" ? resolve(null) : reject(error)));
+  server.once("error", (error: NodeJS.ErrnoException) =>
+    error.code === "EADDRNOTAVAIL" || error.code === "EAFNOSUPPORT" ? resolve(null) : reject(error),
+  );
   server.listen(where, () => {
     listening.push(server);
     resolve((server.address() as AddressInfo).port ?? 0);

@@ -72,7 +72,16 @@ attempt("more processes", call, "prlimit64", 0, 6, struct.pack("QQ", 1 << 20, 1 
   });
 
   it("no namespace can be made or entered, nothing mounted, no root changed", async () => {
-    const flags = { user: 0x10000000, mount: 0x00020000, pid: 0x20000000, network: 0x40000000, ipc: 0x08000000, uts: 0x04000000, cgroup: 0x02000000, time: 0x00000080 };
+    const flags = {
+      user: 0x10000000,
+      mount: 0x00020000,
+      pid: 0x20000000,
+      network: 0x40000000,
+      ipc: 0x08000000,
+      uts: 0x04000000,
+      cgroup: 0x02000000,
+      time: 0x00000080,
+    };
     await session.expectAllRefused(
       `
 def clone3(flag):
@@ -135,8 +144,20 @@ attempt("pivot_root", call, "pivot_root", b"/sandbox", b"/sandbox/out")
       ...["bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "io_setup", "io_submit"],
       ...["open_by_handle_at", "name_to_handle_at", "fanotify_init", "quotactl", "acct", "swapon", "swapoff"],
       ...["init_module", "finit_module", "delete_module", "kexec_load", "reboot", "syslog", "settimeofday", "clock_settime", "adjtimex"],
-      ...["sethostname", "setdomainname", "vhangup", "move_pages", "migrate_pages", "mbind", "lookup_dcookie", "memfd_secret", "landlock_create_ruleset"],
-      ...["splice", "tee", "vmsplice", "remap_file_pages", "modify_ldt", "iopl", "ioperm"].filter((name) => process.arch === "x64" || !["modify_ldt", "iopl", "ioperm"].includes(name)),
+      ...[
+        "sethostname",
+        "setdomainname",
+        "vhangup",
+        "move_pages",
+        "migrate_pages",
+        "mbind",
+        "lookup_dcookie",
+        "memfd_secret",
+        "landlock_create_ruleset",
+      ],
+      ...["splice", "tee", "vmsplice", "remap_file_pages", "modify_ldt", "iopl", "ioperm"].filter(
+        (name) => process.arch === "x64" || !["modify_ldt", "iopl", "ioperm"].includes(name),
+      ),
     ];
     await session.expectAllRefused(
       `
@@ -149,7 +170,13 @@ attempt("personality without randomisation", call, "personality", 0x0040000)
 attempt("personality that maps at zero", call, "personality", 0x0100000)
 attempt("mapping at zero", call, "mmap", 0, 4096, 3, 0x32, -1, 0)
 `,
-      [...calls, ...[512, 600, 1000, 0x7fffffff].map((number) => `call ${number}`), "personality without randomisation", "personality that maps at zero", "mapping at zero"],
+      [
+        ...calls,
+        ...[512, 600, 1000, 0x7fffffff].map((number) => `call ${number}`),
+        "personality without randomisation",
+        "personality that maps at zero",
+        "mapping at zero",
+      ],
     );
     await session.expectIntact();
   });

