@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 export async function writeJsonRows({ file, bytes }: { file: string; bytes: number }): Promise<void> {
   await using handle = await open(file, "w");
   let written = (await handle.write("[")).bytesWritten;
-  for (let id = 0; written < bytes; ) {
+  for (let id = 0; written < bytes;) {
     const rows: string[] = [];
     for (let count = 0; count < 10_000; count++, id++) rows.push(JSON.stringify(toRow(id)));
     written += (await handle.write(`${written > 1 ? "," : ""}${rows.join(",")}`)).bytesWritten;

@@ -41,7 +41,11 @@ export async function run(): Promise<BenchRow[]> {
   ];
 }
 
-function openRuntime(driver: Driver, cache: string, { poolSize = 0, maxSandboxes = 4 }: { poolSize?: number; maxSandboxes?: number } = {}): Runtime {
+function openRuntime(
+  driver: Driver,
+  cache: string,
+  { poolSize = 0, maxSandboxes = 4 }: { poolSize?: number; maxSandboxes?: number } = {},
+): Runtime {
   return createRuntime({ cacheDirectory: cache, driver, poolSize, maxSandboxes });
 }
 
@@ -81,7 +85,13 @@ async function measureStart(cache: string, rootfs: string): Promise<{ rows: Benc
     bareImport,
     rows: [
       toBenchRow({ name: "gvisor: cold start to first line", value: median(cold.gvisor), unit: "ms", baseline: bareImport, target: 0.3 }),
-      toBenchRow({ name: "bubblewrap: cold start to first line", value: median(cold.bubblewrap), unit: "ms", baseline: bareImport, target: 0.03 }),
+      toBenchRow({
+        name: "bubblewrap: cold start to first line",
+        value: median(cold.bubblewrap),
+        unit: "ms",
+        baseline: bareImport,
+        target: 0.03,
+      }),
       toBenchRow({ name: "bubblewrap: start of the zygote", value: median(zygote), unit: "ms", baseline: bareImport }),
     ],
   };
@@ -110,7 +120,12 @@ async function measurePoolHit(cache: string): Promise<BenchRow[]> {
       await sleep(SETTLE_MS);
       const started = performance.now();
       await using session = await runtime.openSession();
-      const { sandbox } = await runOk(session, "print('here')", () => heard.push(performance.now() - started), () => taken.push(performance.now() - started));
+      const { sandbox } = await runOk(
+        session,
+        "print('here')",
+        () => heard.push(performance.now() - started),
+        () => taken.push(performance.now() - started),
+      );
       if (sandbox.start !== "pool") throw new Error("The sandbox did not come from the pool.");
     }
     rows.push(
@@ -210,7 +225,14 @@ async function measureManyAtOnce(cache: string, bareImport: Baseline): Promise<B
     );
   }
   return [
-    toBenchRow({ name: "bubblewrap: 100 sandboxes at once", value: median(samples), unit: "ms", baseline: bareImport, target: 2.5, holds: failed === 0 }),
+    toBenchRow({
+      name: "bubblewrap: 100 sandboxes at once",
+      value: median(samples),
+      unit: "ms",
+      baseline: bareImport,
+      target: 2.5,
+      holds: failed === 0,
+    }),
     toBenchRow({ name: "bubblewrap: failed of 300 sandboxes", value: failed, unit: "", target: 0 }),
   ];
 }
@@ -218,7 +240,10 @@ async function measureManyAtOnce(cache: string, bareImport: Baseline): Promise<B
 /** Sandboxes as they wait in a pool. */
 async function measureIdleMemory(cache: string): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
-  for (const [driver, count, target] of [["bubblewrap", 100, 5], ["gvisor", 8, 140]] as const) {
+  for (const [driver, count, target] of [
+    ["bubblewrap", 100, 5],
+    ["gvisor", 8, 140],
+  ] as const) {
     say(`${driver}: idle memory of ${count}`);
     await using runtime = openRuntime(driver, cache, { poolSize: count, maxSandboxes: count });
     const pool = await runtime.pool();
@@ -246,7 +271,10 @@ async function measureJson(cache: string, rootfs: string): Promise<BenchRow[]> {
     await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
     for (let round = 0; round < 5; round++) {
       bare.push(await timeBareJsonLoad({ rootfs, file }));
-      for (const [driver, runtime] of [["gvisor", gvisor], ["bubblewrap", bubblewrap]] as const) {
+      for (const [driver, runtime] of [
+        ["gvisor", gvisor],
+        ["bubblewrap", bubblewrap],
+      ] as const) {
         await (await runtime.pool()).filled();
         await sleep(SETTLE_MS);
         await using session = await runtime.openSession();
@@ -264,7 +292,13 @@ async function measureJson(cache: string, rootfs: string): Promise<BenchRow[]> {
     }
     const baseline = { name: "bare json.load", value: median(bare) };
     return drivers.flatMap((driver) => [
-      toBenchRow({ name: `${driver}: 100 MB of JSON bound and parsed`, value: median(first[driver]), unit: "ms", baseline, target: driver === "gvisor" ? 2.6 : 1.5 }),
+      toBenchRow({
+        name: `${driver}: 100 MB of JSON bound and parsed`,
+        value: median(first[driver]),
+        unit: "ms",
+        baseline,
+        target: driver === "gvisor" ? 2.6 : 1.5,
+      }),
       toBenchRow({ name: `${driver}: the same rows in a later cell`, value: median(again[driver]), unit: "ms", baseline, target: 0.02 }),
     ]);
   } finally {
@@ -291,7 +325,10 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
   await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
   for (let round = 0; round < 11; round++) {
     for (let draw = 0; draw < 3; draw++) bare.push((await chart.ask("draw"))["ms"]!);
-    for (const [driver, runtime] of [["gvisor", gvisor], ["bubblewrap", bubblewrap]] as const) {
+    for (const [driver, runtime] of [
+      ["gvisor", gvisor],
+      ["bubblewrap", bubblewrap],
+    ] as const) {
       await (await runtime.pool()).filled();
       await sleep(SETTLE_MS);
       await using session = await runtime.openSession();
@@ -305,7 +342,13 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
   }
   const baseline = { name: "bare warm matplotlib", value: median(bare) };
   return drivers.map((driver) =>
-    toBenchRow({ name: `${driver}: first picture from the pool`, value: median(first[driver]), unit: "ms", baseline, target: driver === "gvisor" ? 1.6 : 1.3 }),
+    toBenchRow({
+      name: `${driver}: first picture from the pool`,
+      value: median(first[driver]),
+      unit: "ms",
+      baseline,
+      target: driver === "gvisor" ? 1.6 : 1.3,
+    }),
   );
 }
 

@@ -8,7 +8,10 @@ export function toBenchTable(rows: readonly BenchRow[]): string {
   const widths = columns.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   const isNumber = (column: number): boolean => column === 1 || column === 3 || column === 4;
   const print = (line: readonly string[]): string =>
-    line.map((cell, column) => (isNumber(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))).join("  ").trimEnd();
+    line
+      .map((cell, column) => (isNumber(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+      .join("  ")
+      .trimEnd();
   const [head, ...body] = lines.map(print);
   const judged = rows.filter((row) => row.met !== null);
   const summary = `${judged.filter((row) => row.met).length} of ${judged.length} targets met`;

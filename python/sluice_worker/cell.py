@@ -79,8 +79,10 @@ def _own_descriptors(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Conn
             os.close(fd)
     os.set_inheritable(connection_fd, False)
     sys.stdin = NoStdin()
-    sys.stdout = sys.__stdout__ = _text_stream(1)
-    sys.stderr = sys.__stderr__ = _text_stream(2)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = _text_stream(number)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
     return Connection(connection_fd, takes_fds=True)
 
 
@@ -95,7 +97,9 @@ def _above_standard(fd: int) -> int:
 
 def _text_stream(fd: int) -> io.TextIOWrapper:
     raw = open(fd, "wb", buffering=0, closefd=False)  # noqa: SIM115
-    return io.TextIOWrapper(io.BufferedWriter(raw, 1 << 16), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw, 1 << 16), encoding="utf-8", errors="backslashreplace", line_buffering=True
+    )
 
 
 def _prefer_for_memory_kill() -> None:
@@ -135,16 +139,20 @@ class NoStdin(io.TextIOBase):
     """A cell has no standard input; whoever reads gets told so at once."""
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise RuntimeError("a cell has no standard input: nobody can answer. Use the bound inputs, or assign the value in code.")
+        raise RuntimeError(
+            "a cell has no standard input: nobody can answer. Use the bound inputs, or assign the value in code."
+        )
 
-    read = readline = readlines = __next__ = _refuse  # type: ignore[assignment]
+    read = readline = readlines = __next__ = _refuse
 
     def readable(self) -> bool:
         return True
 
 
 def _no_input(prompt: object = "") -> NoReturn:
-    raise RuntimeError(f"input({str(prompt)!r}) cannot be answered: a cell has no standard input. Use the bound inputs, or assign the value in code.")
+    raise RuntimeError(
+        f"input({str(prompt)!r}) cannot be answered: a cell has no standard input. Use the bound inputs, or assign the value in code."
+    )
 
 
 class CellProcess:
@@ -162,8 +170,9 @@ class CellProcess:
         import matplotlib.pyplot as plt
         import numpy as np
         import pandas as pd
-        import sluice
         import statsmodels.api as sm
+
+        import sluice
 
         builtins.input = _no_input
         self.namespace |= {"__builtins__": builtins, "pd": pd, "np": np, "plt": plt, "sm": sm, "inputs": self.inputs}
@@ -279,13 +288,15 @@ class CellProcess:
     def _bind_inputs(self, tree: ast.Module) -> None:
         """Bind the aliases that the code reads by name, and only those; `inputs[...]` binds by itself."""
         for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in self.namespace:
-                if self.inputs.resolve(node.id) is not None:
-                    try:
-                        self.namespace[node.id] = self.inputs[node.id]
-                    except InputError as error:
-                        error.line = node.lineno
-                        raise
+            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in self.namespace:
+                continue
+            if self.inputs.resolve(node.id) is None:
+                continue
+            try:
+                self.namespace[node.id] = self.inputs[node.id]
+            except InputError as error:
+                error.line = node.lineno
+                raise
 
     def _flush(self) -> None:
         for stream in (sys.stdout, sys.stderr):

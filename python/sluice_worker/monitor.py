@@ -141,10 +141,14 @@ class Monitor:
         self.running: Running | None = None
         self.spare: Cell | None = None
         self.retired: Cell | None = None  # a spare whose cell failed, until the head says that it ended
-        self.undecided: bool | None = None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
+        self.undecided: bool | None = (
+            None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
+        )
         self.head_waits = False  # the head is blocked until its spare ends
         self.previous: Cell | None = None  # what the head forked from: the state before the last cell that counted
-        self.doomed: set[int] = set()  # old heads that were ended by us and are not reaped yet; no cell left them behind
+        self.doomed: set[int] = (
+            set()
+        )  # old heads that were ended by us and are not reaped yet; no cell left them behind
         self.head = self._first(import_stack)
 
     def _first(self, import_stack: Callable[[], None] | None) -> Cell:
@@ -206,7 +210,9 @@ class Monitor:
             if pid == 0:
                 return
             self.doomed.discard(pid)
-            if self.previous is not None and pid == self.previous.pid:  # user code ended it; its number may be another's soon
+            if (
+                self.previous is not None and pid == self.previous.pid
+            ):  # user code ended it; its number may be another's soon
                 self.previous.close()
                 self.previous = None
             if pid == self.head.pid:
@@ -294,8 +300,12 @@ class Monitor:
         fresh = [alias for alias in self.inputs if alias not in runner.known]
         for start in range(0, len(fresh), MAX_FDS):
             group = fresh[start : start + MAX_FDS]
-            described = [{"alias": alias, "format": self.inputs[alias][0], "bytes": self.inputs[alias][2]} for alias in group]
-            runner.connection.send({"type": "inputs", "inputs": described}, fds=[self.inputs[alias][1] for alias in group])
+            described = [
+                {"alias": alias, "format": self.inputs[alias][0], "bytes": self.inputs[alias][2]} for alias in group
+            ]
+            runner.connection.send(
+                {"type": "inputs", "inputs": described}, fds=[self.inputs[alias][1] for alias in group]
+            )
         runner.known.update(fresh)
 
     def _interrupt(self, running: Running) -> None:
@@ -334,7 +344,12 @@ class Monitor:
             self._answered(process, header, body)
         elif self._runs(process) and kind == "artifact":
             self._tell(header, body)  # the host judges what is in it
-        elif kind == "back" and self.running is not None and process is self.running.runner and self.running.answer is not None:
+        elif (
+            kind == "back"
+            and self.running is not None
+            and process is self.running.runner
+            and self.running.answer is not None
+        ):
             self._done(*self.running.answer)
         else:  # made up by user code: what else it says cannot be believed, nor what it did meanwhile
             raise HeadLost(f"user code sent a frame of type {kind[:60]!r} out of its place")
@@ -461,7 +476,12 @@ class Monitor:
             os.close(fd)
         while True:
             frame = self._next_frame(self.head)
-            if frame is not None and frame[0]["type"] == "spawned" and type(frame[0].get("pid")) is int and frame[0]["pid"] > 1:
+            if (
+                frame is not None
+                and frame[0]["type"] == "spawned"
+                and type(frame[0].get("pid")) is int
+                and frame[0]["pid"] > 1
+            ):
                 break
             if frame is not None:
                 self._on_frame(self.head, *frame)
@@ -509,7 +529,10 @@ class Monitor:
                 drained += got
             rest = stream.finish()
             if rest or stream.omitted:
-                self._tell({"type": "output", "cell": running.number, "stream": stream.name, "omittedBytes": stream.omitted}, rest)
+                self._tell(
+                    {"type": "output", "cell": running.number, "stream": stream.name, "omittedBytes": stream.omitted},
+                    rest,
+                )
 
     def _tell(self, header: Header, body: bytes = b"") -> None:
         write_frame(self.channel_out, header, body)

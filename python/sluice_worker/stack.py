@@ -21,15 +21,10 @@ def import_stack() -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot
     import numpy
-    import pandas
-    import scipy.optimize
-    import scipy.signal
-    import scipy.stats
-    import statsmodels.api
 
     try:
         import pyarrow
-        import pyarrow.parquet  # noqa: F401
+        import pyarrow.parquet
 
         pyarrow.set_cpu_count(1)
         pyarrow.set_io_thread_count(1)
@@ -52,7 +47,9 @@ def warm() -> None:
     import matplotlib.pyplot as plt
     import pandas as pd
 
-    frame = pd.DataFrame({"t": pd.date_range("2024-01-01", periods=8), "k": list("abababab"), "v": [1.0, 2, 3, 4, 5, 6, 7, 8]})
+    frame = pd.DataFrame(
+        {"t": pd.date_range("2024-01-01", periods=8), "k": list("abababab"), "v": [1.0, 2, 3, 4, 5, 6, 7, 8]}
+    )
     frame.groupby("k")["v"].sum().to_json()
     frame.set_index("t")["v"].rolling(2).mean()
     with warnings.catch_warnings():
