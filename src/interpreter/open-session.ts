@@ -86,6 +86,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   let idle: NodeJS.Timeout | undefined;
   let cells = 0;
   let closed = false;
+  let closing: Promise<unknown> = Promise.resolve();
 
   function bind(alias: string, input: SessionInput): void {
     refuseTooLarge(
@@ -286,7 +287,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
 
   function discard(gone: Held): void {
     if (held === gone) held = null;
-    void gone.lease.close();
+    closing = Promise.allSettled([closing, gone.lease.close()]);
   }
 
   /** Behind the caller's back, so that the next cell finds the state from before the failed one. What goes wrong shows when that cell asks again. */
@@ -341,8 +342,8 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     await held?.lease.close(); // ends what runs
     await queue.idle();
     await recovering;
-    await held?.lease.close(); // what was being opened meanwhile
-    held = null;
+    if (held !== null) discard(held); // what was being opened meanwhile
+    await closing;
     clearTimeout(idle);
   }
 

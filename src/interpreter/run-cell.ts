@@ -74,8 +74,9 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
   const verdict = await judge({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
   const leaseUsable = await decide(options, end, verdict, stop.reason);
-  if (!leaseUsable) await lease.close();
   const aborted = stop.reason === "aborted";
+  const closing = leaseUsable ? undefined : lease.close();
+  if (!aborted) await closing; // who gave up does not wait for what is left to clean up
   return { ...streams, artifacts: verdict.status === "ok" ? artifacts : [], runMs, usage, aborted, ...verdict, leaseUsable };
 }
 
