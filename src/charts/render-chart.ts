@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
+import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
@@ -128,7 +129,9 @@ function refuse(summary: string, details: EnvelopeDetail[], hints: string[] = []
 }
 
 function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
-  const summary = `No tool output has the alias ${JSON.stringify(alias)}. There are: ${known.slice(0, 20).join(", ") || "none yet"}.`;
+  const near = nearestName(alias, known);
+  const meant = near === null ? "" : ` Did you mean ${near}?`;
+  const summary = `No tool output has the alias ${JSON.stringify(alias)}.${meant} There are: ${known.slice(-20).join(", ") || "none yet"}.`;
   const details = [{ path: "alias", issue: "is not known", received_type: "string" }];
   return { ok: false, envelope: createEnvelope({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
 }

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { helperNames, isReservedPythonName } from "../protocol/python-names.ts";
 import { nameGivenAlias, namePartAlias, nameToolAlias } from "./name-alias.ts";
-import { isReservedPythonName, preloadedPythonNames } from "./reserved-python-names.ts";
 
 const free = (): boolean => false;
 
@@ -67,6 +67,6 @@ describe("aliases", () => {
     const library = readFileSync(path.join(import.meta.dirname, "../../python/sluice/__init__.py"), "utf8");
     const helpers = [...library.split("__all__ = ")[1]!.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
     expect(helpers.length).toBeGreaterThan(5);
-    expect(helpers.filter((name) => !preloadedPythonNames.has(name))).toEqual([]);
+    expect([...helperNames].sort()).toEqual(helpers.sort());
   });
 });

@@ -1,4 +1,4 @@
-import { isReservedPythonName } from "./reserved-python-names.ts";
+import { isReservedPythonName } from "../protocol/python-names.ts";
 
 const MAX_STEM_CHARACTERS = 48;
 

@@ -1,4 +1,4 @@
-import { nearestName } from "./nearest-name.ts";
+import { nearestName } from "../../errors/nearest-name.ts";
 import { below, quote, type Problem } from "./problem.ts";
 
 /** How many names a hint lists before it only counts. */

@@ -6,8 +6,8 @@ import {
   type CodeInterpreterCall,
   type ContractOperation,
 } from "./code-interpreter-call.ts";
-import { nearestName } from "./nearest-name.ts";
-import { isPythonIdentifier, whyReserved } from "./python-names.ts";
+import { nearestName } from "../../errors/nearest-name.ts";
+import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
 import type { ReadableCall } from "./readable-call.ts";
 
 /** Longer code is not repeated to the model that wrote it. */

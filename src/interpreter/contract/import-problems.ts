@@ -1,6 +1,6 @@
 import type { FoundImport } from "./find-imports.ts";
 import { insteadOf, networkModuleOf } from "./module-advice.ts";
-import { nearestName } from "./nearest-name.ts";
+import { nearestName } from "../../errors/nearest-name.ts";
 import { quote, type Problem } from "./problem.ts";
 import { standardLibrary } from "./python-standard-library.ts";
 

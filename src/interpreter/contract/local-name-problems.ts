@@ -1,4 +1,4 @@
-import { isPythonIdentifier, whyReserved } from "./python-names.ts";
+import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
 import { below, quote, type Problem } from "./problem.ts";
 
 /** Local names must be names that Python can bind without taking another one away. */

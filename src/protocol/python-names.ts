@@ -24,6 +24,30 @@ export const pythonBuiltins: ReadonlySet<string> = words(`
 /** What every cell finds in its namespace besides the helpers. */
 export const preloadedNames: ReadonlySet<string> = new Set(["pd", "np", "plt", "sm", "inputs"]);
 
+/** The helpers, `sluice.__all__`, which are globals of every cell too. */
+export const helperNames: ReadonlySet<string> = words(`
+  align_timeseries derive_change_series render_chart safe_merge_timeseries save_figure set_result to_frame
+`);
+
+/** May be names, but make code that is hard to read. */
+const softKeywords = words("_ case match type");
+/** Packages of the snapshot, which cells import under these very names. */
+const packageNames = words("sluice pandas numpy scipy matplotlib statsmodels pyarrow");
+
+const neverAliases: readonly ReadonlySet<string>[] = [
+  pythonKeywords,
+  softKeywords,
+  pythonBuiltins,
+  preloadedNames,
+  helperNames,
+  packageNames,
+];
+
+/** Whether an alias of this name would not parse, or would hide something that cells rely on. */
+export function isReservedPythonName(name: string): boolean {
+  return neverAliases.some((names) => names.has(name));
+}
+
 /** As CPython reads one: letters of any script, digits and underscores, and already in the form (NFKC) that Python compares names in. */
 export function isPythonIdentifier(text: string): boolean {
   return /^[\p{XID_Start}_]\p{XID_Continue}*$/u.test(text) && text.normalize("NFKC") === text;
