@@ -1,0 +1,18 @@
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const example = (name: string): string => path.join(import.meta.dirname, "..", "examples", name);
+
+test("the AI SDK app fetches, computes, mends its own mistake, draws and answers", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [example("ai-sdk-app.ts")], { timeout: 110_000 });
+  expect(stdout.split("\n")).toEqual([
+    expect.stringMatching(/^get_prices \{"alias":"get_prices_1",/),
+    "code_interpreter KeyError: 'prize' (line 2)",
+    "python_code_edit 102.99",
+    "render_chart 300 points",
+    "The mean price of A over 300 days is 102.99.",
+    "",
+  ]);
+}, 120_000);
