@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import type { Runtime } from "../src/create-runtime.ts";
+import { openSession } from "../src/interpreter/open-session.ts";
+import type { TakenLease } from "../src/sandbox/pool.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -48,6 +51,23 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
     expect(next.sandbox.id).not.toBe(first.sandbox.id);
     expect(next).toMatchObject({ resultJson: "4", diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } } });
   });
+});
+
+test("a sandbox that runs nothing for a while is given up, and the next cell says what became of the variables", async () => {
+  await using runtime = openTestRuntime("bubblewrap");
+  const pool = await runtime.pool();
+  await using images = createImageChecker();
+  const taken: TakenLease[] = [];
+  const take = async (signal?: AbortSignal): Promise<TakenLease> => {
+    taken.push(await pool.take({ signal }));
+    return taken.at(-1)!;
+  };
+  await using session = openSession({ rollback: "fork", limits: runtime.limits, take, images, idleMs: 100 });
+  await session.run({ code: "kept = 7" });
+  expect(await taken[0]!.lease.died).toMatchObject({ cause: "closed" });
+  const next = await session.run({ code: "kept" });
+  expect(next).toMatchObject({ resultJson: "7", diagnostics: { sandboxReplaced: { variables: "replayed" } } });
+  expect(taken).toHaveLength(2);
 });
 
 test("asking for a driver that cannot be used is an error that says why, and nothing weaker is run", async () => {
