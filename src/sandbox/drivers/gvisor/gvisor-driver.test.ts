@@ -239,7 +239,7 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
     ],
     [
       "files in scratch and /tmp",
-      "for place in ('/sandbox/x', '/tmp/x', '/dev/shm/x'):\n    with open(place, 'wb') as f:\n        for _ in range(400): f.write(bytes(1 << 20))",
+      "held = bytearray(200 << 20)\nfor place, mb in (('/sandbox/x', 370), ('/tmp/x', 60), ('/dev/shm/x', 60)):\n    with open(place, 'wb') as f:\n        for _ in range(mb): f.write(bytes(1 << 20))\nimport time; time.sleep(30)",
     ],
     [
       "children",
@@ -363,7 +363,7 @@ describe("without root and cgroups", { timeout: 60_000 }, () => {
 
   test.each([
     ["what it holds", "held = []\nwhile True: held.append(b'x' * (1 << 20))"],
-    ["files in memory", "with open('/tmp/x', 'wb') as f:\n    for _ in range(500): f.write(bytes(1 << 20))\nimport time; time.sleep(30)"],
+    ["files in memory", "with open('/sandbox/x', 'wb') as f:\n    for _ in range(370): f.write(bytes(1 << 20))\nimport time; time.sleep(30)"],
   ])("a sandbox over its memory limit by %s is killed and told so", async (_, code) => {
     const lease = await open({ memoryBytes: 200 * MB }, createRootless(), light);
     expect(await run(lease, code)).toBeNull();
