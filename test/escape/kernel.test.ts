@@ -82,7 +82,7 @@ attempt("more processes", call, "prlimit64", 0, 6, struct.pack("QQ", 1 << 20, 1 
       cgroup: 0x02000000,
       time: 0x00000080,
     };
-    await session.expectAllRefused(
+    const attempts = await session.expectAllRefused(
       `
 def clone3(flag):
     arguments = struct.pack("=11Q", flag, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
@@ -102,7 +102,7 @@ for name, flag in ${JSON.stringify(flags)}.items():
         attempt(f"clone {name}", clone, flag)
 attempt("clone user with high bits", clone, 0x10000000 | (1 << 40))
 for name in ("user", "mnt", "pid", "net"):
-    attempt(f"setns {name}", lambda: call("setns", os.open(f"/proc/1/ns/{name}", os.O_RDONLY), 0))
+    attempt(f"setns {name}", lambda: call("setns", os.open(f"/proc/self/ns/{name}", os.O_RDONLY), 0))
 attempt("setns pidfd", lambda: call("setns", os.pidfd_open(os.getppid()), 0x10000000))
 attempt("mount", call, "mount", b"none", b"/tmp", b"tmpfs", 0, None)
 attempt("mount proc", call, "mount", b"proc", b"/sandbox", b"proc", 0, None)
@@ -134,6 +134,7 @@ attempt("pivot_root", call, "pivot_root", b"/sandbox", b"/sandbox/out")
         "pivot_root",
       ],
     );
+    expect(notByTheFilter(attempts)).toEqual({});
     await session.expectIntact();
   });
 
@@ -159,7 +160,7 @@ attempt("pivot_root", call, "pivot_root", b"/sandbox", b"/sandbox/out")
         (name) => process.arch === "x64" || !["modify_ldt", "iopl", "ioperm"].includes(name),
       ),
     ];
-    await session.expectAllRefused(
+    const attempts = await session.expectAllRefused(
       `
 for name in ${JSON.stringify(calls)}:
     attempt(name, call, name, 0, 0, 0, 0, 0, 0)
@@ -178,6 +179,7 @@ attempt("mapping at zero", call, "mmap", 0, 4096, 3, 0x32, -1, 0)
         "mapping at zero",
       ],
     );
+    expect(notByTheFilter(attempts)).toEqual({});
     await session.expectIntact();
   });
 
@@ -266,3 +268,10 @@ set_result([by_path.stdout.strip(), os.read(read, 100).decode().strip()])
     await session.expectTruthful();
   });
 });
+
+/** An errno that comes from dummy arguments would look like a refusal too; these two come from the filter. Page zero is the kernel's own to refuse. */
+function notByTheFilter(attempts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(attempts).filter(([name, how]) => !/^refused: (EPERM|ENOSYS)$/.test(how) && name !== "mapping at zero"),
+  );
+}
