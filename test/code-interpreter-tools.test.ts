@@ -1,0 +1,90 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import { createPythonParser } from "../src/interpreter/contract/python-parser.ts";
+import { readHelperDocs } from "../src/interpreter/helper-docs.ts";
+import { librarianPrompt } from "../src/interpreter/librarian-prompt.ts";
+import { createInterpreterTurn } from "../src/interpreter/turn.ts";
+import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
+
+const packages = { pandas: "3.0.1", numpy: "2.4.0", matplotlib: "3.11.0", scipy: "1.17.0", statsmodels: "0.15.0", six: "1.17.0" };
+const parser = createPythonParser();
+afterAll(() => parser.close());
+
+/** A turn that fails the test when a sandbox is asked for. */
+const turn = createInterpreterTurn({
+  id: "turn-1",
+  evidence: createEvidenceStore(),
+  artifacts: createMemoryStore(),
+  source: {
+    openSession: () => Promise.reject(new Error("a session was opened")),
+    packages: async () => packages,
+    helpers: async () => readHelperDocs().map(({ name }) => name),
+    parser,
+  },
+});
+const prompt = librarianPrompt({ packages, helpers: readHelperDocs() });
+const face = createCodeInterpreterTools({ librarianPrompt: async () => prompt }, turn);
+const options = { toolCallId: "call-1", messages: [], context: {} };
+
+describe("the tools for the AI SDK", () => {
+  test("are the three, each described, with a schema whose every field is described", async () => {
+    const { tools } = await face;
+    expect(Object.keys(tools)).toEqual(["code_interpreter", "python_code_edit", "render_chart"]);
+    for (const { description, inputSchema } of Object.values(tools)) {
+      const { properties, additionalProperties } = (await (inputSchema as { jsonSchema: unknown }).jsonSchema) as PublishedSchema;
+      expect(String(description).length).toBeGreaterThan(40);
+      expect(additionalProperties).toBe(false);
+      for (const [name, field] of Object.entries(properties)) expect(field.description, name).toMatch(/\w/);
+    }
+  });
+
+  test("answer a malformed call with an envelope, as an error, without a sandbox", async () => {
+    const { tools } = await face;
+    for (const one of [tools.code_interpreter, tools.python_code_edit, tools.render_chart]) {
+      const output = await (one.execute as (input: unknown, options: unknown) => Promise<never>)({ wrong: true }, options);
+      const told = await (one.toModelOutput as (given: unknown) => Promise<ModelOutput>)({ toolCallId: "call-1", input: {}, output });
+      expect(told.type).toBe("error-text");
+      expect(JSON.parse(told.value)).toMatchObject({
+        status: "refused",
+        error: { error_kind: "mcp_input_validation", _envelope_version: 1 },
+      });
+    }
+  });
+});
+
+describe("the librarian prompt", () => {
+  test("lists the libraries of the snapshot with their versions, and every helper with what its docstring says", () => {
+    expect(prompt).toContain(
+      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0 and the standard library.",
+    );
+    for (const { name, signature, summary } of readHelperDocs()) {
+      expect(summary, name).toMatch(/\w+ \w+/);
+      expect(prompt).toContain(`- ${signature}: ${summary}`);
+    }
+  });
+
+  test.each([
+    ["one way", /Data flows one way: tools fetch, Python derives\. Python has no network/],
+    ["the whole population", /over the whole population.*Top-N and selections are display, never the metric/],
+    ["signs", /a positive change is flow in, a negative one flow out/],
+    ["coverage", /coverage_change as an annotation.*never a flow bar/],
+    ["duplicate buckets", /Do not get through them with drop_duplicates or dropna/],
+  ])("has the rule of %s", (_, rule) => {
+    expect(prompt).toMatch(rule);
+  });
+
+  test("names no source of data", () => {
+    expect(prompt).not.toMatch(/binance|coinbase|bloomberg|yahoo|defillama|glassnode|coingecko|nasdaq|nyse/i);
+  });
+});
+
+interface PublishedSchema {
+  properties: Record<string, { description?: string }>;
+  additionalProperties: boolean;
+}
+
+interface ModelOutput {
+  type: string;
+  value: string;
+}
