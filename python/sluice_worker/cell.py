@@ -57,6 +57,7 @@ class ArtifactsNotAsDeclared(Exception):
 def main(connection_fd: int, stdout_fd: int, stderr_fd: int, announce: bool = False) -> NoReturn:
     """Serve the monitor until it goes away. `announce`: tell it once when everything is there."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    os.environ.pop("PWD", None)  # bwrap's own; the environment is exactly what the host lists
     random.seed(stack.SEED)
     _prefer_for_memory_kill()
     close_all_but({connection_fd, stdout_fd, stderr_fd})
