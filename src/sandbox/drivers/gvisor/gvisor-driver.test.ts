@@ -363,7 +363,10 @@ describe("without root and cgroups", { timeout: 60_000 }, () => {
 
   test.each([
     ["what it holds", "held = []\nwhile True: held.append(b'x' * (1 << 20))"],
-    ["files in memory", "with open('/sandbox/x', 'wb') as f:\n    for _ in range(370): f.write(bytes(1 << 20))\nimport time; time.sleep(30)"],
+    [
+      "files in memory",
+      "with open('/sandbox/x', 'wb') as f:\n    for _ in range(370): f.write(bytes(1 << 20))\nimport time; time.sleep(30)",
+    ],
   ])("a sandbox over its memory limit by %s is killed and told so", async (_, code) => {
     const lease = await open({ memoryBytes: 200 * MB }, createRootless(), light);
     expect(await run(lease, code)).toBeNull();
