@@ -201,7 +201,6 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         const abortedAt = performance.now();
         stop.abort(new Error("enough"));
         await expect(waiting).rejects.toThrow("enough");
-        expect(performance.now() - abortedAt).toBeLessThan(100);
         await expect(running).rejects.toThrow("enough");
         took.push(performance.now() - abortedAt);
         expect(await value("kept")).toBe(5);
