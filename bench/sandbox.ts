@@ -29,16 +29,28 @@ export async function run(): Promise<BenchRow[]> {
   for (const driver of drivers) await prepare(driver, cache);
   const { rootfs } = await snapshotOf(cache);
   const { rows: startRows, bareImport } = await measureStart(cache, rootfs);
-  return [
-    ...startRows,
-    ...(await measurePoolHit(cache)),
-    ...(await measureWarmCell(cache, rootfs)),
-    ...(await measureAfterError(cache, bareImport)),
-    ...(await measureManyAtOnce(cache, bareImport)),
-    ...(await measureIdleMemory(cache)),
-    ...(await measureJson(cache, rootfs)),
-    ...(await measureFirstPicture(cache, rootfs)),
-  ];
+  const rows = [...startRows];
+  sayRows(startRows);
+  for (const measure of [
+    () => measurePoolHit(cache),
+    () => measureWarmCell(cache, rootfs),
+    () => measureAfterError(cache, bareImport),
+    () => measureManyAtOnce(cache, bareImport),
+    () => measureIdleMemory(cache),
+    () => measureJson(cache, rootfs),
+    () => measureFirstPicture(cache, rootfs),
+  ]) {
+    const measured = await measure();
+    sayRows(measured);
+    rows.push(...measured);
+  }
+  return rows;
+}
+
+/** It takes minutes: whoever waits sees each figure when it is there. */
+function sayRows(rows: readonly BenchRow[]): void {
+  for (const { name, value, unit, ratio } of rows)
+    say(`  ${name}: ${value.toFixed(2)} ${unit}${ratio === null ? "" : ` (${ratio.toFixed(3)})`}`);
 }
 
 function openRuntime(
@@ -71,7 +83,7 @@ async function measureStart(cache: string, rootfs: string): Promise<{ rows: Benc
   await timeBareImport({ rootfs }); // brings the snapshot into the page cache
   await using gvisor = openRuntime("gvisor", cache);
   await (await gvisor.driver()).prepare({ snapshot: await gvisor.snapshot() });
-  for (let round = 0; round < 9; round++) {
+  for (let round = 0; round < 5; round++) {
     bare.push(await timeBareImport({ rootfs }));
     cold.gvisor.push(await timeFirstLine(gvisor));
     await using bubblewrap = openRuntime("bubblewrap", cache);
@@ -115,7 +127,7 @@ async function measurePoolHit(cache: string): Promise<BenchRow[]> {
     const pool = await runtime.pool();
     const taken: number[] = [];
     const heard: number[] = [];
-    for (let round = 0; round < 15; round++) {
+    for (let round = 0; round < 9; round++) {
       await pool.filled();
       await sleep(SETTLE_MS);
       const started = performance.now();
@@ -186,7 +198,7 @@ async function measureAfterError(cache: string, bareImport: Baseline): Promise<B
       say(`${driver}: after a cell that raised, pool of ${poolSize}`);
       await using runtime = openRuntime(driver, cache, { poolSize });
       const samples: number[] = [];
-      for (let round = 0; round < 9; round++) {
+      for (let round = 0; round < 5; round++) {
         await using session = await runtime.openSession();
         await runOk(session, "kept = 41");
         await (await runtime.pool()).filled();
@@ -269,7 +281,7 @@ async function measureJson(cache: string, rootfs: string): Promise<BenchRow[]> {
     const again: PerDriver<number[]> = { gvisor: [], bubblewrap: [] };
     await using gvisor = openRuntime("gvisor", cache, { poolSize: 1 });
     await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       bare.push(await timeBareJsonLoad({ rootfs, file }));
       for (const [driver, runtime] of [
         ["gvisor", gvisor],
@@ -323,7 +335,7 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
   await using chart = await openBareChart({ rootfs });
   await using gvisor = openRuntime("gvisor", cache, { poolSize: 1 });
   await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
-  for (let round = 0; round < 11; round++) {
+  for (let round = 0; round < 7; round++) {
     for (let draw = 0; draw < 3; draw++) bare.push((await chart.ask("draw"))["ms"]!);
     for (const [driver, runtime] of [
       ["gvisor", gvisor],
