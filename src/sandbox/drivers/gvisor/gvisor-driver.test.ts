@@ -254,7 +254,7 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
     }
     expect(await lease.died).toMatchObject({ cause: "out_of_memory" });
     const usage = await lease.usage();
-    expect(usage.memoryKills).toBe(1);
+    expect(usage.memoryKills).toBeGreaterThan(0); // the kernel may end more than one of its processes
     expect(usage.peakMemoryBytes).toBeGreaterThan(500 * MB);
   });
 
@@ -371,7 +371,7 @@ describe("without root and cgroups", { timeout: 60_000 }, () => {
     const lease = await open({ memoryBytes: 200 * MB }, createRootless(), light);
     expect(await run(lease, code)).toBeNull();
     expect(await lease.died).toMatchObject({ cause: "out_of_memory" });
-    expect((await lease.usage()).memoryKills).toBe(1);
+    expect((await lease.usage()).memoryKills).toBeGreaterThan(0);
   });
 });
 
