@@ -62,6 +62,12 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(other.driver).toBe(driver.name);
     });
 
+    test("2: the worker has the stack imported when it answers", async () => {
+      const missing =
+        "import sys\n[name for name in ('pandas', 'scipy.optimize', 'scipy.signal', 'scipy.stats', 'statsmodels.api', 'matplotlib.pyplot') if name not in sys.modules]";
+      expect(await evaluate(missing)).toEqual([]);
+    });
+
     test("3: an aborted open rejects with the reason and leaves no process", async () => {
       const stop = new AbortController();
       const opening = open(defaultLimits, stop.signal);

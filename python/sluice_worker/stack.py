@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import io
 import os
 import random
@@ -11,6 +12,15 @@ import warnings
 
 FONT_CACHE = "/usr/share/sluice/matplotlib"
 SEED = 0
+STACK = (
+    "matplotlib.pyplot",
+    "numpy",
+    "pandas",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.stats",
+    "statsmodels.api",
+)
 
 
 def import_stack() -> None:
@@ -19,7 +29,8 @@ def import_stack() -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    import matplotlib.pyplot
+    for name in STACK:
+        importlib.import_module(name)
     import numpy
 
     try:
