@@ -91,7 +91,9 @@ function npmPackagesAreCurrent() {
     const packagesOf = (file) => JSON.parse(readFileSync(path.join(root, file), "utf8")).packages;
     const installed = packagesOf("node_modules/.package-lock.json");
     const wanted = Object.entries(packagesOf("package-lock.json")).filter(([name]) => name !== "");
-    if (!wanted.every(([name, { version, optional }]) => (installed[name] ? installed[name].version === version : optional))) return false;
+    // The directories too: `npm install --package-lock-only` writes the hidden lock file and installs nothing.
+    const isThere = ([name, { version }]) => installed[name]?.version === version && existsSync(path.join(root, name, "package.json"));
+    if (!wanted.every((entry) => isThere(entry) || (entry[1].optional && !installed[entry[0]]))) return false;
   } catch {
     return false;
   }
