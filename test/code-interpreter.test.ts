@@ -14,7 +14,7 @@ import type { EvidenceStore } from "../src/evidence/contract.ts";
 import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
 import type { ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
 import { openSession, type Session } from "../src/interpreter/open-session.ts";
-import { parseProbe } from "../src/interpreter/probe.ts";
+import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
 import type { InterpreterTurn } from "../src/interpreter/turn.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseProbe } from "../src/interpreter/probe.ts";
+import { parseProbe } from "../src/protocol/probe.ts";
 
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
 

@@ -4,7 +4,7 @@ import { createCallQueue, type CallQueue } from "./call-queue.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import type { PythonParser } from "./contract/python-parser.ts";
 import type { Session } from "./open-session.ts";
-import type { ProbeSink } from "./probe.ts";
+import type { ProbeSink } from "../protocol/probe.ts";
 
 /** What the interpreter needs of a runtime. */
 export interface SandboxSource {
