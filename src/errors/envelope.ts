@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { envelopeTable, lookUpCode, type EnvelopeCode, type EnvelopeKind } from "./envelope-table.ts";
+import type { ForeignEnvelope } from "./foreign-envelope.ts";
 
 /** One thing that is wrong. The three first are always there; the rest where it is known. */
 export interface EnvelopeDetail {
@@ -121,7 +122,7 @@ export function parseEnvelope(value: unknown): Envelope | null {
 }
 
 /** Compact, and ASCII only, so that it survives every transport and every repr. */
-export function serializeEnvelope(envelope: Envelope): string {
+export function serializeEnvelope(envelope: Envelope | ForeignEnvelope): string {
   return JSON.stringify(envelope).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
