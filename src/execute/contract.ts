@@ -58,6 +58,8 @@ export interface EngineOutcome {
   readonly toolCalls: number;
   /** The script's own time, measured by the host. */
   readonly executionMs: number;
+  /** What became of values that have no JSON form, as sentences. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 export type EngineEnd =

@@ -1,0 +1,112 @@
+import type { Readable } from "node:stream";
+
+/** What a child may send. All of it is untrusted: a frame that is not exactly so ends the child. */
+export type ChildFrame =
+  | { readonly type: "ready" | "wait" }
+  | { readonly type: "call"; readonly id: number; readonly name: string; readonly params: string }
+  | { readonly type: "print"; readonly text: string }
+  | { readonly type: "tail"; readonly omittedBytes: number; readonly text: string }
+  | { readonly type: "done"; readonly header: Readonly<Record<string, unknown>>; readonly body: string };
+
+const MAX_HEADER_BYTES = 256 * 1024;
+
+export class ChildFrameError extends Error {}
+
+/** Calls back with each frame; throws nothing, but gives what is no frame to `onBroken`, once, and reads no further. */
+export function readChildFrames(
+  readable: Readable,
+  {
+    maxBodyBytes,
+    onFrame,
+    onBroken,
+  }: { maxBodyBytes: () => number; onFrame: (frame: ChildFrame) => void; onBroken: (why: string) => void },
+): void {
+  let chunks: Buffer[] = [];
+  let buffered = 0;
+  let wanted = 8;
+  let broken = false;
+
+  readable.on("data", (chunk: Buffer) => {
+    if (broken) return;
+    chunks.push(chunk);
+    buffered += chunk.length;
+    try {
+      while (buffered >= wanted) next();
+    } catch (error) {
+      broken = true;
+      chunks = [];
+      onBroken((error as Error).message);
+    }
+  });
+
+  function next(): void {
+    const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, buffered);
+    chunks = [bytes];
+    const headerBytes = bytes.readUInt32BE(0);
+    const bodyBytes = bytes.readUInt32BE(4);
+    if (headerBytes > MAX_HEADER_BYTES) throw new ChildFrameError(`a header of ${headerBytes} bytes`);
+    if (bodyBytes > maxBodyBytes()) throw new ChildFrameError(`a body of ${bodyBytes} bytes`);
+    wanted = 8 + headerBytes + bodyBytes;
+    if (buffered < wanted) return;
+    const frame = toFrame(bytes.toString("utf8", 8, 8 + headerBytes), bytes.toString("utf8", 8 + headerBytes, wanted));
+    const rest = bytes.subarray(wanted);
+    chunks = rest.length === 0 ? [] : [rest];
+    buffered = rest.length;
+    wanted = 8;
+    onFrame(frame);
+  }
+}
+
+export interface ReplyItem {
+  readonly id: number;
+  readonly ok: boolean;
+  readonly text: string;
+}
+
+export function toRunFrame(header: Readonly<Record<string, unknown>>, code: string): Buffer {
+  return toBytes({ type: "run", ...header }, [Buffer.from(code)]);
+}
+
+export function toRepliesFrame(items: readonly ReplyItem[]): Buffer {
+  const bodies = items.map(({ text }) => Buffer.from(text));
+  return toBytes({ type: "replies", items: items.map(({ id, ok }, index) => [id, ok, bodies[index]!.length]) }, bodies);
+}
+
+function toBytes(header: unknown, bodies: readonly Buffer[]): Buffer {
+  const head = Buffer.from(JSON.stringify(header));
+  const prefix = Buffer.alloc(8);
+  prefix.writeUInt32BE(head.length, 0);
+  prefix.writeUInt32BE(
+    bodies.reduce((sum, { length }) => sum + length, 0),
+    4,
+  );
+  return Buffer.concat([prefix, head, ...bodies]);
+}
+
+function toFrame(headerText: string, body: string): ChildFrame {
+  const header: unknown = JSON.parse(headerText);
+  if (typeof header !== "object" || header === null || Array.isArray(header)) throw new ChildFrameError("a header that is no object");
+  const fields = header as Record<string, unknown>;
+  const type = fields["type"];
+  switch (type) {
+    case "ready":
+    case "wait":
+      return { type };
+    case "call":
+      if (!isCount(fields["id"]) || typeof fields["name"] !== "string") throw new ChildFrameError("a call without id and name");
+      return { type, id: fields["id"], name: fields["name"], params: body };
+    case "print":
+      return { type, text: body };
+    case "tail":
+      if (!isCount(fields["omittedBytes"])) throw new ChildFrameError("prints without their count");
+      return { type, omittedBytes: fields["omittedBytes"], text: body };
+    case "done":
+      return { type, header: fields, body };
+    default:
+      throw new ChildFrameError("a frame of no known type");
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
