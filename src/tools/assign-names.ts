@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { quote } from "../errors/argument-path.ts";
+import type { BackendTool } from "./contract.ts";
+import { reservedToolNames } from "./reserved-names.ts";
+
+/** A tool with the names under which it can be called. */
+export interface CatalogTool {
+  /** The one to show: the bare name where it works, else the full one. */
+  readonly name: string;
+  /** `server__tool`, always there and nobody else's. At most 64 characters of `A-Za-z0-9_-`, as models demand. */
+  readonly fullName: string;
+  /** Null where it is another tool's too, one of our own, too long, or looks like a full name. */
+  readonly bareName: string | null;
+  readonly tool: BackendTool;
+}
+
+export interface AssignedNames {
+  readonly tools: readonly CatalogTool[];
+  /** What had to be renamed, and why. */
+  readonly warnings: readonly string[];
+}
+
+const MAX_LENGTH = 64;
+
+/**
+ * Gives every tool its full name, unique among them, and its bare name where only one tool can be meant. The same tools get the same names, in
+ * whatever order they come; only of two that are equal in server and name the first is the one without a number.
+ */
+export function assignNames(tools: readonly BackendTool[], isBareTaken: (bare: string) => boolean = () => false): AssignedNames {
+  const { fullNames, warnings } = assignFullNames(tools);
+  const taken = new Set(fullNames.values());
+  const bareCounts = countBy(tools.map(({ name }) => toSafeName(name)));
+  return {
+    warnings,
+    tools: tools.map((tool, index) => {
+      const fullName = fullNames.get(index)!;
+      const bare = toSafeName(tool.name);
+      const isUnique = bareCounts.get(bare) === 1 && !taken.has(bare) && !isBareTaken(bare);
+      const bareName = isUnique && canBeBare(bare) ? bare : null;
+      return { name: bareName ?? fullName, fullName, bareName, tool };
+    }),
+  };
+}
+
+/** With `__` in it, it would be the full name of a tool that another server may have, or have had. */
+function canBeBare(name: string): boolean {
+  return name.length <= MAX_LENGTH && !name.includes("__") && !reservedToolNames.has(name);
+}
+
+/** Every character that a model's tool name cannot have becomes an underscore. */
+export function toSafeName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_-]/gu, "_") || "_";
+}
+
+function assignFullNames(tools: readonly BackendTool[]): { fullNames: ReadonlyMap<number, string>; warnings: string[] } {
+  const wanted = tools.map(({ server, name }) => `${toSafeName(server)}__${toSafeName(name)}`);
+  const counts = countBy(wanted);
+  const fullNames = new Map<number, string>();
+  const warnings: string[] = [];
+  for (const [index, name] of wanted.entries()) if (counts.get(name) === 1 && name.length <= MAX_LENGTH) fullNames.set(index, name);
+
+  const taken = new Set(fullNames.values());
+  for (const [index, tool] of tools.entries()) {
+    if (fullNames.has(index)) continue;
+    const name = firstFree(tool, wanted[index]!, taken);
+    fullNames.set(index, name);
+    taken.add(name);
+    const reason = counts.get(wanted[index]!) === 1 ? `is longer than ${MAX_LENGTH} characters` : "is the name of more than one tool";
+    warnings.push(`${quote(`${tool.server}__${tool.name}`)} ${reason}; this one is called ${name}.`);
+  }
+  return { fullNames, warnings };
+}
+
+/** The name with a digest of what it stands for, as short as it can be; a number for tools that are equal in all of it. */
+function firstFree(tool: BackendTool, wanted: string, taken: ReadonlySet<string>): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([tool.server, tool.name]))
+    .digest("hex");
+  for (const length of [6, 12, 24]) {
+    const name = withSuffix(wanted, digest.slice(0, length));
+    if (!taken.has(name)) return name;
+  }
+  for (let number = 2; ; number += 1) {
+    const name = withSuffix(wanted, `${digest.slice(0, 6)}_${number}`);
+    if (!taken.has(name)) return name;
+  }
+}
+
+function withSuffix(name: string, suffix: string): string {
+  return `${name.slice(0, MAX_LENGTH - suffix.length - 1)}_${suffix}`;
+}
+
+function countBy(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}

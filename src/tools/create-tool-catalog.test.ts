@@ -1,0 +1,200 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { assignNames, toSafeName } from "./assign-names.ts";
+import type { BackendTool, ToolListing, ToolSource } from "./contract.ts";
+import { createToolCatalog } from "./create-tool-catalog.ts";
+import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
+
+function toolOf(server: string, name: string): BackendTool {
+  return sampleTool({ server, name });
+}
+
+async function namesOf(...tools: BackendTool[]): Promise<string[]> {
+  const { tools: listed } = await createToolCatalog({ sources: [sampleSource("s", tools)] }).list();
+  return listed.map(({ name }) => name);
+}
+
+describe("names of tools", () => {
+  it("are bare where only one tool can be meant, and full where not", async () => {
+    expect(await namesOf(toolOf("a", "get_price"), toolOf("b", "get_price"), toolOf("b", "list_orders"))).toEqual([
+      "a__get_price",
+      "b__get_price",
+      "list_orders",
+    ]);
+  });
+
+  it("are never our own, nor what could be another server's tool", async () => {
+    expect(await namesOf(toolOf("a", "execute"), toolOf("b", "bank__transfer"), toolOf("b", "final_response"))).toEqual([
+      "a__execute",
+      "b__bank__transfer",
+      "b__final_response",
+    ]);
+  });
+
+  it("are made of what models accept, and the server's own spelling still works", async () => {
+    const catalog = createToolCatalog({ sources: [sampleSource("s", [toolOf("my server", "prices.get/all")])] });
+    const { tools } = await catalog.list();
+    expect(tools.map(({ name, fullName }) => [name, fullName])).toEqual([["prices_get_all", "my_server__prices_get_all"]]);
+    for (const name of ["prices_get_all", "my_server__prices_get_all", "my server__prices.get/all", "prices.get/all"]) {
+      expect(await catalog.resolve(name)).toEqual({ ok: true, tool: tools[0] });
+    }
+  });
+
+  it("get a digest, and a warning, where they would collide or be too long", () => {
+    const long = "x".repeat(80);
+    expect(
+      assignNames([toolOf("a", "b__c"), toolOf("a__b", "c"), toolOf("s", long), toolOf("s", "p.q"), toolOf("s", "p q")]),
+    ).toMatchObject({
+      tools: [
+        { name: "a__b__c_d28d61", bareName: null },
+        { name: "c", fullName: "a__b__c_528239" },
+        { name: "s__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_d32381" },
+        { name: "s__p_q_b317a1" },
+        { name: "s__p_q_d39011" },
+      ],
+      warnings: [
+        '"a__b__c" is the name of more than one tool; this one is called a__b__c_d28d61.',
+        '"a__b__c" is the name of more than one tool; this one is called a__b__c_528239.',
+        `"s__${"x".repeat(76)}…" is longer than 64 characters; this one is called s__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_d32381.`,
+        '"s__p.q" is the name of more than one tool; this one is called s__p_q_b317a1.',
+        '"s__p q" is the name of more than one tool; this one is called s__p_q_d39011.',
+      ],
+    });
+  });
+
+  it("are unique, valid and resolve back, whatever servers and tools are called", async () => {
+    const word = fc.oneof(
+      fc.constantFrom("a", "b", "a__b", "_", "", "get price", "get_price", "search", "x".repeat(70)),
+      fc.string({ unit: "binary", maxLength: 80 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(word, word), { maxLength: 12 }), async (pairs) => {
+        const tools = pairs.map(([server, name]) => toolOf(server, name));
+        const catalog = createToolCatalog({ sources: [sampleSource("s", tools)] });
+        const { tools: listed, warnings } = await catalog.list();
+        expect(listed.map(({ tool }) => tool)).toEqual(tools);
+        const names = listed.flatMap(({ fullName, bareName }) => (bareName === null ? [fullName] : [fullName, bareName]));
+        expect(new Set(names).size).toBe(names.length);
+        for (const entry of listed) {
+          expect(entry.fullName).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+          expect(entry.name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+          for (const name of [entry.name, entry.fullName]) {
+            const resolved = await catalog.resolve(name);
+            expect(resolved.ok && resolved.tool).toBe(entry);
+          }
+        }
+        const renamed = listed.filter(({ tool, fullName }) => fullName !== `${toSafeName(tool.server)}__${toSafeName(tool.name)}`);
+        expect(warnings).toHaveLength(renamed.length);
+      }),
+    );
+  });
+});
+
+describe("resolve", () => {
+  const market = [toolOf("market", "get_price"), toolOf("market", "get_prices"), toolOf("market", "list_orders")];
+  const refusal = {
+    error_kind: "tool_not_found",
+    details: [],
+    examples: [],
+    error_code: "TOOL_NOT_FOUND",
+    retryable: false,
+    _envelope_version: 1,
+  };
+
+  it("suggests near names", async () => {
+    expect(await createToolCatalog({ sources: [sampleSource("market", market)] }).resolve("getPrice")).toEqual({
+      ok: false,
+      envelope: {
+        ...refusal,
+        tool: "getPrice",
+        summary: 'There is no tool "getPrice".',
+        hints: ["Did you mean 'get_price' or 'get_prices'?", "search finds tools by what they do; there are 3."],
+      },
+    });
+  });
+
+  it("asks for the server when several have the tool", async () => {
+    const catalog = createToolCatalog({ sources: [sampleSource("a", [toolOf("a", "get_price"), toolOf("b", "get_price")])] });
+    expect(await catalog.resolve("get_price")).toEqual({
+      ok: false,
+      envelope: {
+        ...refusal,
+        tool: "get_price",
+        summary: 'There is no tool "get_price".',
+        hints: ["Name the server too: a__get_price, b__get_price.", "search finds tools by what they do; there are 2."],
+      },
+    });
+  });
+
+  it("says that the server is down", async () => {
+    const catalog = createToolCatalog({ sources: [sampleSource("market", market), sampleSource("ads", [], "connection refused.")] });
+    expect(await catalog.resolve("ads__list_campaigns")).toEqual({
+      ok: false,
+      envelope: {
+        ...refusal,
+        tool: "ads__list_campaigns",
+        summary: 'There is no tool "ads__list_campaigns" now: the server "ads" cannot be used.',
+        hints: ['Tools of the server "ads" are missing: connection refused.', "search finds tools by what they do; there are 3."],
+      },
+    });
+  });
+
+  it("does not let a bare name mean another tool because a server went down", async () => {
+    const a = sampleSource("a", [toolOf("a", "get_price")]);
+    let isDown = false;
+    const up: ToolListing = { tools: [toolOf("b", "get_price")], gap: null };
+    const down: ToolListing = { tools: [], gap: { server: "b", reason: "It is down." } };
+    const b: ToolSource = { ...a, name: "b", tools: () => Promise.resolve(isDown ? down : up) };
+    const catalog = createToolCatalog({ sources: [a, b] });
+    expect((await catalog.resolve("get_price")).ok).toBe(false);
+    isDown = true;
+    expect(await catalog.resolve("get_price")).toMatchObject({
+      ok: false,
+      envelope: { hints: ["Name the server too: a__get_price.", 'Tools of the server "b" are missing: It is down.', expect.any(String)] },
+    });
+    expect((await catalog.resolve("a__get_price")).ok).toBe(true);
+  });
+});
+
+describe("sources", () => {
+  it("that reject or hang are gaps, and all are asked at once", async () => {
+    const asked: string[] = [];
+    const source = (name: string, tools: () => Promise<ToolListing>): ToolSource => ({
+      ...sampleSource(name, []),
+      tools: () => {
+        asked.push(name);
+        return tools();
+      },
+    });
+    const catalog = createToolCatalog({
+      sources: [
+        source("hangs", () => new Promise(() => {})),
+        source("throws", () => Promise.reject(new Error("no such program"))),
+        source("works", () => Promise.resolve({ tools: [toolOf("works", "ping")], gap: null })),
+      ],
+      listTimeoutMs: 20,
+    });
+    const listing = catalog.list();
+    expect(asked).toEqual(["hangs", "throws", "works"]);
+    expect(await listing).toMatchObject({
+      tools: [{ name: "ping" }],
+      gaps: [
+        { server: "hangs", reason: "It did not say within 0.02 s which tools it has." },
+        { server: "throws", reason: "no such program" },
+      ],
+    });
+    await catalog.list();
+    expect(asked.filter((name) => name === "hangs")).toHaveLength(1);
+  });
+
+  it("give the same list while nothing changes, and an abort ends the wait", async () => {
+    const catalog = createToolCatalog({ sources: [sampleSource("a", [toolOf("a", "ping")]), sampleSource("b", [], "down")] });
+    expect(await catalog.list()).toBe(await catalog.list());
+    const hanging = createToolCatalog({ sources: [{ ...sampleSource("a", []), tools: () => new Promise(() => {}) }] });
+    await expect(hanging.list(AbortSignal.abort("enough"))).rejects.toBe("enough");
+    const abort = new AbortController();
+    const waiting = hanging.list(abort.signal);
+    abort.abort("later");
+    await expect(waiting).rejects.toBe("later");
+  });
+});

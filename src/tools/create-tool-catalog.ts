@@ -1,0 +1,140 @@
+import { quote } from "../errors/argument-path.ts";
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { nearestName } from "../errors/nearest-name.ts";
+import { assignNames, toSafeName, type CatalogTool } from "./assign-names.ts";
+import { createCallSlots, type CallSlots } from "./call-slots.ts";
+import { createInputChecker, type InputChecker } from "./check-tool-input.ts";
+import type { ToolListing, ToolSource } from "./contract.ts";
+import { createSourceReader } from "./read-sources.ts";
+
+export type { CatalogTool } from "./assign-names.ts";
+
+/** What is there now. The same object as long as no source has changed. */
+export interface ToolList {
+  readonly tools: readonly CatalogTool[];
+  readonly gaps: readonly NonNullable<ToolListing["gap"]>[];
+  /** Tools whose names had to be changed. */
+  readonly warnings: readonly string[];
+}
+
+export type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly envelope: Envelope };
+
+/** Every tool of all sources, by name. It does not close the sources: they may be in several catalogs. */
+export interface ToolCatalog extends AsyncDisposable {
+  list(signal?: AbortSignal): Promise<ToolList>;
+  resolve(name: string, signal?: AbortSignal): Promise<Resolution>;
+  /** How many calls may be under way at once, of all callers of this catalog. */
+  readonly slots: CallSlots;
+  readonly inputs: InputChecker;
+}
+
+export interface ToolCatalogOptions {
+  readonly sources: readonly ToolSource[];
+  readonly maxConcurrentCalls?: number;
+  /** How long a source may take to say what it has. */
+  readonly listTimeoutMs?: number;
+}
+
+export function createToolCatalog({ sources, maxConcurrentCalls = 16, listTimeoutMs = 15_000 }: ToolCatalogOptions): ToolCatalog {
+  const reader = createSourceReader(sources, listTimeoutMs);
+  const inputs = createInputChecker();
+  /** Who ever had a bare name here: a name that meant one tool must not mean another because a server is down. */
+  const bareOwners = new Map<string, Set<string>>();
+  let last: { readonly listings: readonly ToolListing[]; readonly indexed: IndexedList } | null = null;
+
+  async function read(signal?: AbortSignal): Promise<IndexedList> {
+    const listings = await reader.read(signal);
+    if (last !== null && isSame(last.listings, listings)) return last.indexed;
+    const indexed = toIndexedList(listings, bareOwners);
+    last = { listings, indexed };
+    return indexed;
+  }
+
+  return {
+    slots: createCallSlots(maxConcurrentCalls),
+    inputs,
+    async list(signal) {
+      return (await read(signal)).list;
+    },
+    async resolve(name, signal) {
+      const { list, byName } = await read(signal);
+      const tool = byName.get(name);
+      return tool === undefined ? { ok: false, envelope: notFound(name, list) } : { ok: true, tool };
+    },
+    [Symbol.asyncDispose]: () => inputs.close(),
+  };
+}
+
+interface IndexedList {
+  readonly list: ToolList;
+  readonly byName: ReadonlyMap<string, CatalogTool>;
+}
+
+function isSame(before: readonly ToolListing[], now: readonly ToolListing[]): boolean {
+  return before.every(({ tools, gap }, index) => {
+    const other = now[index];
+    const isSameTools = other?.tools === tools || (tools.length === 0 && other?.tools.length === 0);
+    return isSameTools && other.gap?.server === gap?.server && other.gap?.reason === gap?.reason;
+  });
+}
+
+function toIndexedList(listings: readonly ToolListing[], bareOwners: Map<string, Set<string>>): IndexedList {
+  const all = listings.flatMap(({ tools }) => tools);
+  for (const { server, name } of all) {
+    const bare = toSafeName(name);
+    const owners = bareOwners.get(bare) ?? new Set();
+    bareOwners.set(bare, owners.add(JSON.stringify([server, name])));
+  }
+  const { tools, warnings } = assignNames(all, (bare) => (bareOwners.get(bare)?.size ?? 0) > 1);
+  return { list: { tools, warnings, gaps: listings.flatMap(({ gap }) => (gap === null ? [] : [gap])) }, byName: indexNames(tools) };
+}
+
+/** Public names first; then names as the servers spell them, where they can mean one tool only. */
+function indexNames(tools: readonly CatalogTool[]): ReadonlyMap<string, CatalogTool> {
+  const byName = new Map<string, CatalogTool>();
+  for (const tool of tools) byName.set(tool.fullName, tool);
+  for (const tool of tools) if (tool.bareName !== null) byName.set(tool.bareName, tool);
+  const spelled = Map.groupBy(tools, ({ tool }) => `${tool.server}__${tool.name}`);
+  for (const [name, [tool, ...others]] of spelled) if (tool && others.length === 0 && !byName.has(name)) byName.set(name, tool);
+  for (const tool of tools) if (tool.bareName !== null && !byName.has(tool.tool.name)) byName.set(tool.tool.name, tool);
+  return byName;
+}
+
+function notFound(name: string, { tools, gaps }: ToolList): Envelope {
+  const namesakes = tools.filter(({ tool }) => tool.name === name || toSafeName(tool.name) === name).map(({ fullName }) => fullName);
+  const near = nearNames(name, tools);
+  const missing = gaps.find(({ server }) => name.startsWith(`${server}__`) || name.startsWith(`${toSafeName(server)}__`));
+  return createEnvelope({
+    code: "TOOL_NOT_FOUND",
+    tool: name,
+    summary: missing
+      ? `There is no tool ${quote(name)} now: the server ${quote(missing.server)} cannot be used.`
+      : `There is no tool ${quote(name)}.`,
+    hints: [
+      ...(namesakes.length > 0
+        ? [`Name the server too: ${namesakes.slice(0, 5).join(", ")}.`]
+        : near.length > 0
+          ? [`Did you mean ${listOf(near)}?`]
+          : []),
+      ...gaps.map(({ server, reason }) => `Tools of the server ${quote(server)} are missing: ${reason}`),
+      `search finds tools by what they do; there are ${tools.length}.`,
+    ],
+  });
+}
+
+function listOf(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(" or ");
+}
+
+/** Up to three names that are a few letters away, the nearest first. */
+export function nearNames(wanted: string, tools: readonly CatalogTool[]): string[] {
+  const known = new Map(tools.flatMap((tool) => [tool.fullName, tool.name, tool.tool.name].map((name) => [name, tool.name] as const)));
+  const near = new Set<string>();
+  for (let round = 0; round < 6 && near.size < 3; round += 1) {
+    const name = nearestName(wanted, known.keys());
+    if (name === null) break;
+    near.add(known.get(name)!);
+    known.delete(name);
+  }
+  return [...near];
+}

@@ -1,0 +1,60 @@
+import type { ToolListing, ToolSource } from "./contract.ts";
+
+/** Reads what all sources offer now, each at the same time as the others. A source that fails or takes too long is a gap, and holds nobody up twice. */
+export interface SourceReader {
+  read(signal?: AbortSignal): Promise<readonly ToolListing[]>;
+}
+
+interface Pending {
+  readonly listing: Promise<ToolListing>;
+  readonly tooLate: Promise<ToolListing>;
+}
+
+export function createSourceReader(sources: readonly ToolSource[], timeoutMs: number): SourceReader {
+  const pending = new Map<ToolSource, Pending>();
+
+  return {
+    async read(signal) {
+      signal?.throwIfAborted();
+      const all = Promise.all(sources.map((source) => readOne(source)));
+      return signal === undefined ? await all : await orAbort(all, signal);
+    },
+  };
+
+  /** Shared by all who wait, so that one who gives up does not end it for the others; and its time counts from its start. */
+  function readOne(source: ToolSource): Promise<ToolListing> {
+    const current = pending.get(source) ?? start(source);
+    return Promise.race([current.listing, current.tooLate]);
+  }
+
+  function start(source: ToolSource): Pending {
+    const { promise: tooLate, resolve } = Promise.withResolvers<ToolListing>();
+    const reason = `It did not say within ${timeoutMs / 1000} s which tools it has.`;
+    const timer = setTimeout(() => resolve({ tools: [], gap: { server: source.name, reason } }), timeoutMs);
+    const listing = listTools(source).finally(() => {
+      clearTimeout(timer);
+      pending.delete(source);
+    });
+    pending.set(source, { listing, tooLate });
+    return { listing, tooLate };
+  }
+}
+
+async function listTools(source: ToolSource): Promise<ToolListing> {
+  try {
+    return await source.tools();
+  } catch (error) {
+    return { tools: [], gap: { server: source.name, reason: error instanceof Error ? error.message : String(error) } };
+  }
+}
+
+async function orAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

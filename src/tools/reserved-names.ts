@@ -1,0 +1,21 @@
+/** Names of our own tools. A backend tool never gets one of them as its bare name; `server__tool` still reaches it. */
+export const reservedToolNames: ReadonlySet<string> = new Set([
+  "code_interpreter",
+  "python_code_edit",
+  "render_chart",
+  "execute",
+  "search",
+  "get_schema",
+  "tags",
+  "store_data",
+  "list_data",
+  "read_data",
+  "call_mcp_skill",
+  "final_response",
+  "get_session_state",
+  "set_active_identity",
+  "set_region",
+  "set_active_profile",
+  "get_active_context",
+  "get_envelope_contract",
+]);
