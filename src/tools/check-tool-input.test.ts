@@ -32,19 +32,17 @@ async function envelopeOf(tool: CatalogTool, args: unknown): Promise<Envelope> {
   return verdict.envelope;
 }
 
-function refusal(facts: Partial<Envelope>): Envelope {
+function refusal(facts: Partial<Envelope>): unknown {
   return {
     error_kind: "mcp_input_validation",
     tool: "get_price",
-    summary: "",
     details: [],
     hints: [],
     examples: [],
-    error_code: "",
     retryable: false,
     _envelope_version: 1,
     ...facts,
-  } as Envelope;
+  };
 }
 
 function detail(error_code: string, path: string, issue: string, received_type: string): Envelope["details"][number] {

@@ -1,0 +1,107 @@
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { UsageError } from "../errors/sluice-error.ts";
+import { toSafeName, type CatalogTool } from "./assign-names.ts";
+
+export interface ToolPolicyOptions {
+  /** `read-only` demands `readOnlyHint` of every tool, and nothing makes an exception. */
+  readonly toolPolicy?: "annotations" | "read-only";
+  /** Tools that say that they change something and may be called: `server__tool`, `tool`, or `server__*`. */
+  readonly allow?: readonly string[];
+  /** Asks a person about a tool that is not on the list. Only a call that is otherwise in order is asked about. */
+  readonly approve?: (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean>;
+}
+
+export type PolicyVerdict =
+  | { readonly verdict: "allowed" }
+  | { readonly verdict: "ask" }
+  | { readonly verdict: "refused"; readonly envelope: Envelope };
+
+/** Which tools may be called. A tool's own annotations are what it is judged by: they are a claim of its server, not a proof. */
+export interface ToolPolicy {
+  /** `name` is what it was called by. */
+  judge(tool: CatalogTool, name?: string): PolicyVerdict;
+  /** For a verdict of `ask`. Null when the person agrees. */
+  ask(tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Envelope | null>;
+}
+
+/** Throws UsageError for an entry of the list that could not mean what it says. */
+export function createToolPolicy({ toolPolicy = "annotations", allow = [], approve }: ToolPolicyOptions = {}): ToolPolicy {
+  const allowed = new Set(allow.map(checkEntry));
+
+  function isAllowed({ tool, fullName, bareName }: CatalogTool): boolean {
+    const { server, name } = tool;
+    const names = [
+      fullName,
+      `${server}__${name}`,
+      `${server}__*`,
+      `${toSafeName(server)}__*`,
+      ...(bareName === null ? [] : [bareName, name]),
+    ];
+    return names.some((one) => allowed.has(one));
+  }
+
+  return {
+    judge(tool, name = tool.name) {
+      const { readOnlyHint, destructiveHint } = tool.tool.annotations;
+      if (toolPolicy === "read-only" && readOnlyHint !== true) return { verdict: "refused", envelope: notReadOnly(tool, name) };
+      if ((destructiveHint !== true && readOnlyHint !== false) || isAllowed(tool)) return { verdict: "allowed" };
+      if (approve !== undefined && toolPolicy !== "read-only") return { verdict: "ask" };
+      return { verdict: "refused", envelope: notOnList(tool, name) };
+    },
+    async ask(tool, args, signal) {
+      try {
+        return approve !== undefined && (await approve(tool, args, signal)) ? null : notApproved(tool);
+      } catch {
+        signal?.throwIfAborted();
+        return notApproved(tool);
+      }
+    },
+  };
+}
+
+function checkEntry(entry: string): string {
+  const star = entry.indexOf("*");
+  if (entry !== "" && (star === -1 || (entry.endsWith("__*") && star === entry.length - 1 && entry.length > 3))) return entry;
+  throw new UsageError({
+    code: "ALLOW_LIST_INVALID",
+    message: `The allow-list of tools has the entry ${JSON.stringify(entry)}.`,
+    hint: "An entry is a tool (`server__tool`, or `tool`) or all tools of one server (`server__*`).",
+  });
+}
+
+function notReadOnly(tool: CatalogTool, name: string): Envelope {
+  return createEnvelope({
+    code: "TOOL_NOT_ALLOWED",
+    tool: name,
+    summary: `${name} may not be called: the policy is "read-only" and the tool ${tool.tool.annotations.readOnlyHint === false ? "says that it changes something" : "does not say that it only reads"}.`,
+    hints: [
+      "Use a tool whose readOnlyHint is true; get_schema shows it.",
+      'Only who runs this server can change it: "toolPolicy" in the configuration.',
+    ],
+  });
+}
+
+function notOnList(tool: CatalogTool, name: string): Envelope {
+  return createEnvelope({
+    code: "TOOL_NOT_ALLOWED",
+    tool: name,
+    summary: `${name} may not be called: it ${claimOf(tool)}, and it is not on the allow-list.`,
+    hints: [
+      "Do without it, and tell the user what you would have changed.",
+      `Only who runs this server can allow it: add "${tool.fullName}" (or "${toSafeName(tool.tool.server)}__*") to the allow-list in the configuration.`,
+    ],
+  });
+}
+
+function notApproved(tool: CatalogTool): Envelope {
+  return createEnvelope({
+    code: "TOOL_NOT_ALLOWED",
+    tool: tool.name,
+    summary: `${tool.name} was not called: it ${claimOf(tool)}, and this call was not approved.`,
+    hints: ["Do not repeat the call. Do without it, and tell the user what you would have changed."],
+  });
+}
+
+function claimOf({ tool }: CatalogTool): string {
+  return tool.annotations.destructiveHint === true ? "says that it is destructive" : "says that it changes something";
+}
