@@ -1,0 +1,171 @@
+import { formatProbe } from "../../protocol/probe.ts";
+import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../../tools/contract.ts";
+import { Backoff } from "./backoff.ts";
+import { checkServerEntry } from "./check-server-entry.ts";
+import type { CallAnswer, Connection } from "./connection.ts";
+import { defaultMcpLimits, type McpLimits, type McpSourceOptions } from "./contract.ts";
+import type { ToolDescription } from "./list-tools.ts";
+import { McpCallError } from "./mcp-call-error.ts";
+import { openConnection } from "./open-connection.ts";
+import { raceSignal } from "./race-signal.ts";
+
+/**
+ * The tools of one MCP server. Nothing is started before the first `tools()`. A server that is down is a gap in the listing; it is tried again when
+ * somebody asks and its back-off is over, so no timer runs in between. Its tools stay callable: a call makes the connection anew if it has to.
+ */
+export function createMcpSource(options: McpSourceOptions): ToolSource {
+  checkServerEntry(options.name, options.server);
+  return new McpSource(options);
+}
+
+class McpSource implements ToolSource {
+  readonly name: string;
+  readonly #options: McpSourceOptions;
+  readonly #limits: McpLimits;
+  readonly #backoff: Backoff;
+  readonly #ended = new AbortController();
+  /** Every connection that may still hold something. */
+  readonly #open = new Set<Connection>();
+  #connection: Connection | null = null;
+  #connecting: Promise<Connection> | null = null;
+  #failure: McpCallError | null = null;
+  #isLegacy = false;
+  #disposing: Promise<void> | null = null;
+
+  constructor(options: McpSourceOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#limits = toLimits(options);
+    this.#backoff = new Backoff(options.backoff ?? { firstMs: 1_000, maxMs: 60_000 }, options.clock ?? performance);
+  }
+
+  async tools(signal?: AbortSignal): Promise<ToolListing> {
+    signal?.throwIfAborted();
+    try {
+      const descriptions = await this.#withConnection({
+        signal,
+        use: (connection) => raceSignal(connection.tools(), signal),
+        mayRepeat: (_error, connection) => connection.isLost,
+      });
+      return { tools: descriptions.map((description) => this.#toBackendTool(description)), gap: null };
+    } catch (error) {
+      signal?.throwIfAborted();
+      return { tools: [], gap: { server: this.name, reason: (error as Error).message } };
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#disposing ??= this.#dispose();
+    return this.#disposing;
+  }
+
+  async #dispose(): Promise<void> {
+    this.#ended.abort(new McpCallError({ code: "MCP_UNREACHABLE", message: "The connection to the server was closed." }));
+    await this.#connecting?.catch(() => {});
+    await Promise.all([...this.#open].map((connection) => connection.close()));
+  }
+
+  #toBackendTool(description: ToolDescription): BackendTool {
+    return {
+      ...description,
+      server: this.name,
+      tags: [...new Set([this.name, ...description.tags])],
+      call: (args, options) => this.#call(description, args, options),
+    };
+  }
+
+  async #call(tool: ToolDescription, args: Readonly<Record<string, unknown>>, options: ToolCallOptions): Promise<ToolAnswer> {
+    options.signal?.throwIfAborted();
+    const startedAt = performance.now();
+    const probe = (event: string, fields: Readonly<Record<string, string | number | undefined>>) =>
+      this.#options.onProbe?.(formatProbe("mcp-latency-probe", event, { server: this.name, tool: tool.name, ...fields }));
+    const elapsed = () => Math.round((performance.now() - startedAt) * 10) / 10;
+    probe("mcp_call_start", {});
+    try {
+      const { bytes, ...answer } = await this.#withConnection<CallAnswer>({
+        signal: options.signal,
+        use: (connection) => connection.call(tool, args, options),
+        mayRepeat: (error, connection) => connection.isExpired(error.status), // then the server has done nothing yet
+      });
+      if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" });
+      else probe("mcp_call_success", { bytes, ms: elapsed() });
+      return answer;
+    } catch (error) {
+      probe("mcp_call_failure", { ms: elapsed(), code: error instanceof McpCallError ? error.code : "CANCELLED" });
+      throw error;
+    }
+  }
+
+  /** Once more, on a new connection, where that can do no harm. */
+  async #withConnection<Value>({ signal, use, mayRepeat }: Use<Value>): Promise<Value> {
+    const connection = await raceSignal(this.#connect(), signal);
+    try {
+      return await use(connection);
+    } catch (error) {
+      this.#ended.signal.throwIfAborted();
+      if (!(error instanceof McpCallError) || !mayRepeat(error, connection)) throw error;
+      return use(await raceSignal(this.#connect(), signal));
+    }
+  }
+
+  async #connect(): Promise<Connection> {
+    this.#ended.signal.throwIfAborted();
+    if (this.#connection !== null && !this.#connection.isLost) return this.#connection;
+    if (this.#connecting !== null) return this.#connecting;
+    const waitMs = this.#backoff.remainingMs;
+    if (this.#failure !== null && waitMs > 0) throw this.#stillDown(this.#failure, waitMs);
+    this.#connecting = this.#makeConnection();
+    try {
+      return await this.#connecting;
+    } finally {
+      this.#connecting = null;
+    }
+  }
+
+  async #makeConnection(): Promise<Connection> {
+    const { name, server, environment = {}, onLog = () => {} } = this.#options;
+    try {
+      const connection = await openConnection({
+        name,
+        server,
+        environment,
+        limits: this.#limits,
+        isLegacy: this.#isLegacy,
+        onLog,
+        signal: this.#ended.signal,
+      });
+      this.#open.add(connection);
+      void connection.ended.then(() => this.#open.delete(connection));
+      this.#isLegacy = connection.isLegacy;
+      this.#connection = connection;
+      this.#failure = null;
+      this.#backoff.succeeded();
+      return connection;
+    } catch (error) {
+      this.#isLegacy = false; // it may have been replaced by one that speaks another version
+      if (error instanceof McpCallError) this.#failure = error;
+      this.#backoff.failed();
+      throw error;
+    }
+  }
+
+  #stillDown({ code, message, status, systemCode, cause }: McpCallError, waitMs: number): McpCallError {
+    return new McpCallError({ code, message, status, systemCode, cause, retryAfter: Math.ceil(waitMs / 1_000) });
+  }
+}
+
+interface Use<Value> {
+  readonly signal: AbortSignal | undefined;
+  readonly use: (connection: Connection) => Promise<Value>;
+  readonly mayRepeat: (error: McpCallError, connection: Connection) => boolean;
+}
+
+function isToolError(output: unknown): boolean {
+  return typeof output === "object" && output !== null && "isError" in output && output.isError === true;
+}
+
+function toLimits(options: McpSourceOptions): McpLimits {
+  const { timeoutMs, maxTotalTimeoutMs, connectTimeoutMs, maxMessageBytes, killAfterMs } = options;
+  const given = Object.entries({ timeoutMs, maxTotalTimeoutMs, connectTimeoutMs, maxMessageBytes, killAfterMs });
+  return { ...defaultMcpLimits, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) };
+}

@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { openHttpFixture, openSource, readText } from "./fixtures/open-fixture.ts";
+
+describe("a server on HTTP, of the current version", () => {
+  it("gets headers of its entry and of the call, and headers of one call do not show in another", async () => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0");
+    await using fixture = openSource({ server: { url: server.url, headers: { Authorization: "Bearer of-the-entry", "X-Fixed": "1" } } });
+    const echo = await fixture.tool("echo");
+    const identities = ["a", "b", null, "c"];
+    const answers = await Promise.all(
+      identities.map(async (identity) => {
+        const headers: Record<string, string> =
+          identity === null ? {} : { authorization: `Bearer ${identity}`, "x-identity": identity, "mcp-method": "forged", host: "forged" };
+        return readText<{ headers: Record<string, string> }>(await echo.call({}, { headers })).headers;
+      }),
+    );
+    expect(
+      answers.map(({ authorization, "x-identity": identity, "x-fixed": fixed, "mcp-method": method }) => [
+        authorization,
+        identity,
+        fixed,
+        method,
+      ]),
+    ).toEqual([
+      ["Bearer a", "a", "1", "tools/call"],
+      ["Bearer b", "b", "1", "tools/call"],
+      ["Bearer of-the-entry", undefined, "1", "tools/call"],
+      ["Bearer c", "c", "1", "tools/call"],
+    ]);
+    expect(readText(await fixture.call("about"))).toMatchObject({ era: "modern" });
+  });
+
+  it("gets arguments as headers where it asks for it, so that proxies can route by them", async () => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0");
+    await using fixture = openSource({ server: { url: server.url } });
+    expect(readText(await fixture.call("routed", { region: "eu" }))).toEqual({ region: "eu" });
+    expect(readText(await fixture.call("routed", { region: "Österreich" }))).toEqual({ region: "=?base64?w5ZzdGVycmVpY2g=?=" });
+  });
+
+  it("reports progress and is told when a call is cancelled or has timed out", async () => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0");
+    await using fixture = openSource({ server: { url: server.url }, timeoutMs: 1_000 });
+    const seen: number[] = [];
+    await fixture.call("slow", { steps: 4, stepMs: 400 }, { onProgress: ({ progress }) => seen.push(progress) });
+    expect(seen.slice(0, 3)).toEqual([1, 2, 3]);
+    const abort = new AbortController();
+    const onProgress = () => abort.abort(new Error("enough"));
+    await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toThrow("enough");
+    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 1 });
+    await expect(fixture.call("slow", { steps: 1, stepMs: 60_000 })).rejects.toMatchObject({ code: "MCP_TIMEOUT", timedOut: true });
+    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 2 });
+  });
+
+  it("may change its tools, which are then asked for again", async () => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0");
+    await using fixture = openSource({ server: { url: server.url } });
+    const before = (await fixture.source.tools()).tools.length;
+    await fixture.call("grow", { tools: 30 });
+    await expect.poll(async () => (await fixture.source.tools()).tools.length).toBe(before + 30);
+  });
+
+  it.each([[[]], [["--sse"]]])("may answer with 100 MB (%j)", { timeout: 180_000 }, async (flags) => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0", ...flags);
+    await using fixture = openSource({ server: { url: server.url } });
+    const { output } = await fixture.call("big", { megabytes: 100 });
+    const { content } = output as { content: { text: string }[] };
+    expect(content.reduce((sum, { text }) => sum + text.length, 0)).toBe(100_000_000);
+  });
+
+  it("may answer with no more than is allowed", async () => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0");
+    await using fixture = openSource({ server: { url: server.url }, maxMessageBytes: 1_500_000 });
+    await expect(fixture.call("big", { megabytes: 2 })).rejects.toMatchObject({
+      code: "MCP_CONNECTION_LOST",
+      message: 'The connection to the server "fixture" was cut because a message is longer than 1500000 bytes.',
+    });
+    expect((await fixture.call("big", { megabytes: 1 })).output).toMatchObject({ content: [{ type: "text" }] });
+  });
+
+  it("may die in the middle of a call: that call fails, and the next one finds it when it is back", async () => {
+    const clock = { at: 0, now: () => clock.at };
+    const first = await openHttpFixture("sdk-server", "--http", "0");
+    const { port } = new URL(first.url);
+    await using fixture = openSource({ server: { url: first.url }, clock });
+    const [slow, about] = [await fixture.tool("slow"), await fixture.tool("about")];
+    const inFlight = slow.call({ steps: 1_000, stepMs: 20 }, { onProgress: () => void first.kill() });
+    await expect(inFlight).rejects.toMatchObject({
+      code: "MCP_CONNECTION_LOST",
+      message: expect.stringMatching(/^The connection to the server "fixture" was lost in the middle of the call( \(\w+\))?\.$/) as string,
+    });
+    const gap = { server: "fixture", reason: `Nothing listens at ${first.url} (connection refused).` };
+    expect(await fixture.source.tools()).toEqual({ tools: [], gap });
+    await expect(about.call({}, {})).rejects.toMatchObject({
+      code: "MCP_UNREACHABLE",
+      message: gap.reason,
+      systemCode: "ECONNREFUSED",
+      retryAfter: 1,
+    });
+    await using _second = await openHttpFixture("sdk-server", "--http", port);
+    expect(await fixture.source.tools()).toEqual({ tools: [], gap });
+    clock.at = 1_000;
+    expect((await fixture.source.tools()).gap).toBeNull();
+    expect(readText(await about.call({}, {}))).toMatchObject({ era: "modern" });
+  });
+});
+
+describe("a server on HTTP, of an older version", () => {
+  it("has a session, which is begun anew when the server has forgotten it, and ended with the source", async () => {
+    await using server = await openHttpFixture("old-http-server");
+    const first = openSource({ server: { url: server.url } });
+    expect(readText(await first.call("about"))).toMatchObject({ initialize: 1, delete: 0 });
+    await first.call("forget");
+    expect(readText(await first.call("about"))).toMatchObject({ initialize: 2, delete: 0 });
+    await first.source[Symbol.asyncDispose]();
+    await using second = openSource({ server: { url: server.url } });
+    expect(readText(await second.call("about"))).toMatchObject({ initialize: 3, delete: 1 });
+  });
+
+  it("gets the headers of a call", async () => {
+    await using server = await openHttpFixture("old-http-server");
+    await using fixture = openSource({ server: { url: server.url, headers: { authorization: "Bearer entry" } } });
+    const headers = { Authorization: "Bearer call", "X-Tenant": "acme" };
+    expect(readText(await fixture.call("about", {}, { headers }))).toMatchObject({ authorization: "Bearer call", tenant: "acme" });
+    expect(readText(await fixture.call("about"))).toMatchObject({ authorization: "Bearer entry", tenant: null });
+  });
+
+  it("may answer a call with an HTTP status, which the error keeps with Retry-After", async () => {
+    await using server = await openHttpFixture("old-http-server");
+    await using fixture = openSource({ server: { url: server.url } });
+    await expect(fixture.call("refuse")).rejects.toMatchObject({
+      code: "MCP_HTTP_STATUS",
+      message: 'The server "fixture" answered with HTTP 503: overloaded',
+      status: 503,
+      retryAfter: undefined,
+      timedOut: false,
+    });
+    await expect(fixture.call("busy")).rejects.toMatchObject({
+      code: "MCP_HTTP_STATUS",
+      message: 'The server "fixture" answered with HTTP 429: slow down',
+      status: 429,
+      retryAfter: 7,
+    });
+    expect(readText(await fixture.call("about"))).toMatchObject({ initialize: 1 });
+  });
+
+  it("may cut a stream: the call fails at once", async () => {
+    await using server = await openHttpFixture("old-http-server");
+    await using fixture = openSource({ server: { url: server.url } });
+    await expect(fixture.call("cut")).rejects.toMatchObject({
+      code: "MCP_CONNECTION_LOST",
+      message: 'The connection to the server "fixture" was lost in the middle of the call.',
+    });
+    expect((await fixture.source.tools()).gap).toBeNull();
+  });
+
+  it("answers in a stream, and numbers keep their digits", async () => {
+    await using server = await openHttpFixture("old-http-server");
+    await using fixture = openSource({ server: { url: server.url } });
+    expect((await fixture.call("exact")).structuredJson).toBe('{"id":9007199254740993}');
+  });
+});

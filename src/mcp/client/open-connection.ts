@@ -1,0 +1,115 @@
+import { Client, type StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { createCallContexts, type CallContexts } from "./call-context.ts";
+import { createChildEnvironment } from "./child-environment.ts";
+import { Connection } from "./connection.ts";
+import type { McpLimits, McpLogEntry, McpServerEntry } from "./contract.ts";
+import { createHttpTransport } from "./create-http-transport.ts";
+import { describeConnectFailure, type FailureScene } from "./describe-failure.ts";
+import type { McpCallError } from "./mcp-call-error.ts";
+import { createRedactor } from "./redact-secrets.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+export interface ConnectionOptions {
+  readonly name: string;
+  readonly server: McpServerEntry;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly limits: McpLimits;
+  /** The server is known to speak a version before 2026-07-28: it is not asked. */
+  readonly isLegacy: boolean;
+  readonly onLog: (entry: McpLogEntry) => void;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+}
+
+/** How we introduce ourselves to servers. */
+export const clientInfo: { readonly name: string; readonly version: string } = { name: "sluice", version: "0.1.0" };
+
+/** Rejects with an McpCallError whose message says in plain words why there is no connection. Nothing is left of an attempt that failed. */
+export async function openConnection(options: ConnectionOptions): Promise<Connection> {
+  const first = await attempt(options, options.isLegacy ? "legacy" : "auto");
+  if (first instanceof Connection) return first;
+  if (first.tryAgain === null) throw first.error;
+  const second = await attempt(options, first.tryAgain);
+  if (second instanceof Connection) return second;
+  throw second.error;
+}
+
+type Mode = "auto" | "legacy";
+
+interface FailedAttempt {
+  readonly error: McpCallError;
+  /** How another attempt may do better at once. */
+  readonly tryAgain: Mode | null;
+}
+
+async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connection | FailedAttempt> {
+  const { name, server, limits, signal } = options;
+  const contexts = createCallContexts();
+  const redact = createRedactor(server);
+  const log = (from: McpLogEntry["from"], text: string) => options.onLog({ server: name, from, text: redact(text) });
+  const transport = createTransport(options, contexts, log);
+  const stdio = transport instanceof StdioTransport ? transport : null;
+  const scene: FailureScene = { name, server, stdio, redact };
+  const probeTimeoutMs = stdio === null ? limits.connectTimeoutMs : Math.min(MAX_PROBE_MS, limits.connectTimeoutMs / 2);
+  const client = new Client(clientInfo, { versionNegotiation: { mode, probe: { timeoutMs: probeTimeoutMs } } });
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
+  client.onerror = (error) => log("client", error.message);
+
+  let timedOut = false;
+  const end = () => void transport.close().catch(() => {});
+  const timer = setTimeout(() => {
+    timedOut = true;
+    end();
+  }, limits.connectTimeoutMs);
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    signal.throwIfAborted();
+    await client.connect(transport, { timeout: limits.connectTimeoutMs });
+    signal.throwIfAborted();
+    const connection = new Connection({ client, transport, contexts, scene, limits, log: (text) => log("client", text) });
+    await connection.subscribe();
+    return connection;
+  } catch (error) {
+    const hadEnded = stdio !== null && stdio.exit !== null && !timedOut;
+    await transport.close().catch(() => {});
+    signal.throwIfAborted();
+    const failure = describeConnectFailure(error, scene, timedOut ? limits.connectTimeoutMs : null);
+    return { error: failure, tryAgain: chooseRetry(mode, hadEnded, failure) };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+}
+
+function chooseRetry(mode: Mode, hadEnded: boolean, { systemCode = "" }: McpCallError): Mode | null {
+  // Some servers before 2026-07-28 end at any message that comes before `initialize`: they get a second life, and are not asked again.
+  if (mode === "auto" && hadEnded) return "legacy";
+  // A connection that fetch had kept from a server that has gone.
+  return staleConnectionCodes.has(systemCode) ? mode : null;
+}
+
+const staleConnectionCodes: ReadonlySet<string> = new Set(["ECONNRESET", "UND_ERR_SOCKET"]);
+
+/** A program may take its time to start; one that starts and does not know the question falls silent only this long. */
+const MAX_PROBE_MS = 10_000;
+
+function createTransport(
+  { server, environment, limits }: ConnectionOptions,
+  contexts: CallContexts,
+  log: (from: McpLogEntry["from"], text: string) => void,
+): StdioTransport | StreamableHTTPClientTransport {
+  const { maxMessageBytes, killAfterMs } = limits;
+  if ("url" in server) return createHttpTransport({ url: new URL(server.url), headers: server.headers ?? {}, maxMessageBytes, contexts });
+  const { command, args = [], env, cwd } = server;
+  return new StdioTransport({
+    command,
+    args,
+    environment: createChildEnvironment(environment, env),
+    cwd,
+    maxMessageBytes,
+    killAfterMs,
+    contexts,
+    onStderr: (line) => log("stderr", line),
+    onGarbage: (text) => log("client", `a line on stdout is no message: ${text}`),
+  });
+}

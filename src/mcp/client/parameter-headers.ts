@@ -1,0 +1,38 @@
+import type { JsonSchema } from "../../tools/contract.ts";
+
+/**
+ * Headers that repeat arguments, for servers of 2026-07-28 that ask for it with `x-mcp-header` in a property of the input schema, so that proxies can
+ * route by them. Such a server refuses a call without them.
+ */
+export function createParameterHeaders(schema: JsonSchema, args: Readonly<Record<string, unknown>>): Record<string, string> {
+  const { properties } = schema;
+  if (!isObject(properties)) return {};
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, property]) => {
+      if (!isObject(property)) return [];
+      const [header, value] = [property["x-mcp-header"], args[name]];
+      if (isObject(value)) return Object.entries(createParameterHeaders(property, value));
+      const text = toText(value);
+      return typeof header === "string" && isToken.test(header) && text !== null ? [[`Mcp-Param-${header}`, toFieldValue(text)]] : [];
+    }),
+  );
+}
+
+const isToken = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+function toText(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean") return String(value);
+  return typeof value === "number" && (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)))
+    ? String(value)
+    : null;
+}
+
+function toFieldValue(text: string): string {
+  const isPlain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim() && !(text.startsWith("=?base64?") && text.endsWith("?="));
+  return isPlain ? text : `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,252 @@
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { describe, expect, it } from "vitest";
+import { parseProbe } from "../../protocol/probe.ts";
+import { fixtureEntry, openSource, readText } from "./fixtures/open-fixture.ts";
+
+const sdkServer = fixtureEntry("sdk-server");
+
+describe("a server on stdio", () => {
+  it("is not started before its tools are asked for", async () => {
+    await using fixture = openSource({ server: { command: "/nonexistent/program" } });
+    expect(fixture.source.name).toBe("fixture");
+    expect(fixture.logs).toEqual([]);
+  });
+
+  it("speaks the current version, and its tools are as it describes them", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    const { call: _, ...echo } = await fixture.tool("echo");
+    expect(echo).toEqual({
+      name: "echo",
+      server: "fixture",
+      title: "Echo",
+      description: "Says what it was told.",
+      inputSchema: expect.objectContaining({ type: "object", properties: { text: { type: "string" } } }),
+      outputSchema: undefined,
+      annotations: { readOnlyHint: true },
+      tags: ["fixture", "plain", "words", "fast", "under"],
+    });
+    expect(readText(await fixture.call("about"))).toMatchObject({ era: "modern" });
+  });
+
+  it.each([["2025-11-25"], ["2025-06-18"], ["2024-11-05"]])("speaks %s with a server that knows no newer one", async (version) => {
+    await using fixture = openSource({ server: fixtureEntry("old-server", version) });
+    const { output } = await fixture.call("about");
+    expect(output).toMatchObject({ structuredContent: { version } });
+  });
+
+  it("may end at a question that it does not know, and is then asked the old way", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server", "--exit-when-asked") });
+    expect(await fixture.call("about")).toMatchObject({ output: { structuredContent: { version: "2025-11-25" } } });
+  });
+
+  it("gives its tools in pages, and one that is malformed or listed twice does not cost the others", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server") });
+    const { tools, gap } = await fixture.source.tools();
+    expect(gap).toBeNull();
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...Array.from({ length: 25 }, (_, index) => `tool_${index + 1}`),
+      "exact",
+      "strange",
+      "endless",
+      "about",
+    ]);
+    expect(fixture.logs).toEqual([
+      'client: a tool was left out, because it is not as the protocol says: {"name":7}',
+      "client: the tool tool_1 is listed twice; the first is used",
+    ]);
+  });
+
+  it("gets arguments and _meta, and no key of the protocol's own can be forged", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    const meta = { "sluice/identity": "acme", progressToken: "forged", "io.modelcontextprotocol/protocolVersion": "1999-01-01" };
+    const answer = readText<{ args: unknown; meta: Record<string, unknown> }>(await fixture.call("echo", { text: "hä" }, { meta }));
+    expect(answer.args).toEqual({ text: "hä" });
+    expect(answer.meta).toMatchObject({ "sluice/identity": "acme", progressToken: expect.any(Number) as number });
+    expect(JSON.stringify(answer.meta)).not.toContain("1999-01-01");
+  });
+
+  it("answers with isError as with any answer, and the probe says that it failed", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    expect(await fixture.call("fail")).toEqual({
+      output: expect.objectContaining({ content: [{ type: "text", text: "no such campaign" }], isError: true }) as unknown,
+      as: "mcp",
+      structuredJson: undefined,
+    });
+    expect(fixture.probes.map((line) => parseProbe(line))).toEqual([
+      { source: "mcp-latency-probe", fields: { event: "mcp_call_start", server: "fixture", tool: "fail" } },
+      {
+        source: "mcp-latency-probe",
+        fields: {
+          event: "mcp_call_failure",
+          server: "fixture",
+          tool: "fail",
+          bytes: expect.any(Number) as number,
+          ms: expect.any(Number) as number,
+          code: "TOOL_ERROR",
+        },
+      },
+    ]);
+  });
+
+  it("writes probes of a call's start and success with bytes and milliseconds", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    await fixture.call("echo", { text: "x" });
+    expect(fixture.probes[0]).toBe('[mcp-latency-probe] event=mcp_call_start server="fixture" tool="echo"');
+    expect(fixture.probes[1]).toMatch(/^\[mcp-latency-probe\] event=mcp_call_success server="fixture" tool="echo" bytes=\d+ ms=[\d.]+$/);
+  });
+
+  it("loses nothing of an answer that breaks its output schema, and its numbers keep their digits", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server") });
+    const answer = await fixture.call("exact");
+    expect(answer.structuredJson).toBe('{"id": 9007199254740993, "rate":1.10, "note":"a \\"}\\" b"}');
+    expect(answer.output).toMatchObject({ structuredContent: { rate: 1.1, note: 'a "}" b' } });
+  });
+
+  it("may answer with parts of a kind that nobody knows", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server") });
+    expect((await fixture.call("strange")).output).toEqual({
+      content: [
+        { type: "hologram", rays: 3 },
+        { type: "text", text: "beside it" },
+      ],
+    });
+  });
+
+  it("may print what is no message", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server", "--noisy") });
+    expect(await fixture.call("about")).toMatchObject({ output: { structuredContent: { version: "2025-11-25" } } });
+    expect(fixture.logs).toContain("client: a line on stdout is no message: Welcome to the old server!");
+  });
+
+  it("answers an unknown tool with a JSON-RPC error that keeps its code and data", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server") });
+    await expect(fixture.call("tool_2")).rejects.toMatchObject({
+      name: "McpCallError",
+      code: "MCP_RPC_ERROR",
+      message: 'The server "fixture" answered with error -32602: Unknown tool: tool_2',
+      rpcCode: -32602,
+      rpcData: { near: "tool_1" },
+      timedOut: false,
+    });
+  });
+
+  it("reports progress, and a call that does may take longer than its timeout", async () => {
+    await using fixture = openSource({ server: sdkServer, timeoutMs: 1_500 });
+    const seen: unknown[] = [];
+    const answer = await fixture.call("slow", { steps: 4, stepMs: 500 }, { onProgress: (progress) => seen.push(progress) });
+    expect(answer.output).toMatchObject({ content: [{ text: "done" }] });
+    expect(seen).toEqual([1, 2, 3, 4].map((step) => ({ progress: step, total: 4, message: `step ${step}` })));
+  });
+
+  it("is told when a call is cancelled", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    const abort = new AbortController();
+    const reason = new Error("not needed any more");
+    const onProgress = () => abort.abort(reason);
+    await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toBe(reason);
+    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 1 });
+    expect(fixture.probes[1]).toMatch(
+      /^\[mcp-latency-probe\] event=mcp_call_failure server="fixture" tool="slow" ms=[\d.]+ code="CANCELLED"$/,
+    );
+  });
+
+  it("is told when a call has timed out", async () => {
+    await using fixture = openSource({ server: sdkServer, timeoutMs: 300 });
+    await expect(fixture.call("slow", { steps: 1, stepMs: 60_000 })).rejects.toMatchObject({
+      code: "MCP_TIMEOUT",
+      message: 'The server "fixture" did not answer in time.',
+      timedOut: true,
+    });
+    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 1 });
+  });
+
+  it("may die in the middle of a call: that call fails, and the next one starts it anew", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    const before = readText<{ pid: number }>(await fixture.call("about"));
+    const [slow, die] = [await fixture.tool("slow"), await fixture.tool("die")];
+    const inFlight = slow.call({ steps: 1, stepMs: 60_000 }, {});
+    const lost = {
+      code: "MCP_CONNECTION_LOST",
+      message: "The server's process exited with code 7 in the middle of the call. Its last lines on stderr: about to die",
+    };
+    await Promise.all([expect(inFlight).rejects.toMatchObject(lost), expect(die.call({ code: 7 }, {})).rejects.toMatchObject(lost)]);
+    const after = readText<{ pid: number }>(await (await fixture.tool("about")).call({}, {}));
+    expect(after.pid).not.toBe(before.pid);
+  });
+
+  it("may change its tools, which are then asked for again", async () => {
+    await using fixture = openSource({ server: sdkServer });
+    const before = (await fixture.source.tools()).tools.length;
+    await fixture.call("grow", { tools: 30 });
+    await expect.poll(async () => (await fixture.source.tools()).tools.length).toBe(before + 30);
+    expect((await fixture.source.tools()).tools.map(({ name }) => name)).toContain("extra_30");
+  });
+
+  it("may answer with 100 MB", { timeout: 180_000 }, async () => {
+    await using fixture = openSource({ server: sdkServer });
+    const { output } = await fixture.call("big", { megabytes: 100 });
+    const { content } = output as { content: { text: string }[] };
+    expect(content.reduce((sum, { text }) => sum + text.length, 0)).toBe(100_000_000);
+  });
+
+  it("is ended when one message is longer than allowed", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server"), maxMessageBytes: 1_000_000 });
+    await expect(fixture.call("endless")).rejects.toMatchObject({
+      code: "MCP_CONNECTION_LOST",
+      message: 'The server "fixture" was ended because a message is longer than 1000000 bytes.',
+    });
+    expect((await fixture.source.tools()).gap).toBeNull();
+  });
+
+  it("gets a minimal environment and what its entry names", async () => {
+    const environment = {
+      PATH: process.env["PATH"],
+      HOME: "/home/somebody",
+      LANG: "C.UTF-8",
+      AWS_SECRET_ACCESS_KEY: "s3cret",
+      TZ: "() { :; }",
+    };
+    const server = { ...sdkServer, env: { ADS_TOKEN: "given", LANG: "de_DE.UTF-8" }, cwd: tmpdir() };
+    await using fixture = openSource({ server, environment });
+    const about = readText<{ environment: object; cwd: string }>(await fixture.call("about"));
+    expect(about.environment).toEqual({ PATH: process.env["PATH"], HOME: "/home/somebody", LANG: "de_DE.UTF-8", ADS_TOKEN: "given" });
+    expect(about.cwd).toBe(tmpdir());
+  });
+});
+
+describe("the end of a source", () => {
+  it("ends a server that ignores every polite word, and its children", async () => {
+    const fixture = openSource({ server: fixtureEntry("old-server", "--stubborn"), killAfterMs: 200, environment: process.env });
+    const { output } = await fixture.call("about");
+    const { pid, child } = (output as { structuredContent: { pid: number; child: number } }).structuredContent;
+    expect([isAlive(pid), isAlive(child)]).toEqual([true, true]);
+    await Promise.all([fixture.source[Symbol.asyncDispose](), fixture.source[Symbol.asyncDispose]()]);
+    await fixture.source[Symbol.asyncDispose]();
+    await expect.poll(() => [isAlive(pid), isAlive(child)]).toEqual([false, false]);
+  });
+
+  it("ends calls that are on their way, and what comes after it", async () => {
+    const fixture = openSource({ server: sdkServer });
+    const { pid } = readText<{ pid: number }>(await fixture.call("about"));
+    const slow = await fixture.tool("slow");
+    const closed = { code: "MCP_UNREACHABLE", message: "The connection to the server was closed." };
+    const inFlight = expect(slow.call({ steps: 1, stepMs: 60_000 }, {})).rejects.toMatchObject(closed);
+    await fixture.source[Symbol.asyncDispose]();
+    await inFlight;
+    await expect(slow.call({}, {})).rejects.toMatchObject(closed);
+    expect(await fixture.source.tools()).toEqual({ tools: [], gap: { server: "fixture", reason: closed.message } });
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it("ends an attempt to connect", async () => {
+    const fixture = openSource({ server: fixtureEntry("old-server", "--silent") });
+    const listing = fixture.source.tools();
+    await fixture.source[Symbol.asyncDispose]();
+    expect(await listing).toEqual({ tools: [], gap: { server: "fixture", reason: "The connection to the server was closed." } });
+  });
+});
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}/exe`);
+}
