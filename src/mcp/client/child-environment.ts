@@ -1,7 +1,7 @@
 import type { StdioServerEntry } from "./contract.ts";
 
 /** What every child gets if the host has it: enough to find programs, a home and a place for temporary files. Keys, tokens and proxies are not here. */
-export const inheritedNames: readonly string[] = [
+const inheritedNames: readonly string[] = [
   "PATH",
   "HOME",
   "USER",
