@@ -1,0 +1,95 @@
+import type { Envelope } from "../../errors/envelope.ts";
+
+/**
+ * Who a script acts for: an identity, a region, a profile. A script chooses them by name; what rides to a backend for a name is in the configuration,
+ * and a script never sees it. State belongs to one session of one bearer token, and to nothing else.
+ */
+export interface SessionConfiguration {
+  readonly identities?: StateChoices | undefined;
+  readonly regions?: StateChoices | undefined;
+  readonly profiles?: StateChoices | undefined;
+  /** Tools that are refused while no identity is active: `server__tool`, or `server__*` for all of a server. */
+  readonly identityRequired?: readonly string[] | undefined;
+}
+
+export interface StateChoices {
+  readonly choices: Readonly<Record<string, StateChoice>>;
+  /** How the active one rides with each call. Without it, it is only shown to scripts. */
+  readonly rides?: readonly Ride[] | undefined;
+}
+
+export interface StateChoice {
+  /** What rides; the choice's own name when it is left out. */
+  readonly value?: string | undefined;
+  /** For the model. */
+  readonly description?: string | undefined;
+  /** Of regions and profiles: the identities that may choose it; all when it is left out. */
+  readonly identities?: readonly string[] | undefined;
+}
+
+/** An argument is added only to tools whose schema has a property of that name. */
+export interface Ride {
+  readonly as: "header" | "meta" | "argument";
+  readonly name: string;
+  /** The servers that it goes to. Nothing rides to a server that is not named. */
+  readonly servers: readonly string[];
+}
+
+export type StateReason = "no_mcp_session" | "token_swapped" | "bridge_unavailable";
+
+/** What `get_session_state` gives, and every setter with it. */
+export interface SessionFields {
+  readonly session_present: boolean;
+  readonly state_scope: "session" | "request";
+  readonly state_reason: StateReason | null;
+}
+
+export interface ActiveNames {
+  readonly identity: string | null;
+  readonly region: string | null;
+  readonly profile: string | null;
+}
+
+export type StateKind = keyof ActiveNames;
+
+export type SessionAnswer =
+  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly envelope: Envelope };
+
+/** What the session adds to one call: see `ToolCallOptions`, and `extraArguments` of the check of its input. */
+export interface CallExtras {
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
+  readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Of a backend tool, what decides about it. */
+export interface CalledTool {
+  readonly name: string;
+  readonly server: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** The state as one request sees it: bound to the bearer token that came with it. */
+export interface SessionContext {
+  getSessionState(): SessionFields;
+  getActiveContext(): SessionAnswer;
+  setActiveIdentity(name: unknown): SessionAnswer;
+  setRegion(name: unknown): SessionAnswer;
+  setActiveProfile(name: unknown): SessionAnswer;
+  /** The envelope that refuses a call to this tool as things are; null when it may be made. */
+  refusalOf(tool: CalledTool): Envelope | null;
+  toCallExtras(tool: CalledTool): CallExtras;
+}
+
+export interface SessionState {
+  /**
+   * A request comes with this token (its hash; null where there are none). When another one came before, all state is cleared first, and what still runs
+   * for the other one has none any more.
+   */
+  bearerChanged(tokenHash: string | null): void;
+  /** `bearerChanged`, then the state as this request sees it. */
+  open(tokenHash: string | null): SessionContext;
+  /** The session is another tenant's now: whatever still runs here has no state from here on. */
+  end(): void;
+}

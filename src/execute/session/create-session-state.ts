@@ -1,0 +1,160 @@
+import type {
+  ActiveNames,
+  CalledTool,
+  SessionAnswer,
+  SessionConfiguration,
+  SessionContext,
+  SessionFields,
+  SessionState,
+  StateKind,
+} from "./contract.ts";
+import { identityRequired, refuseChoice, swappedAway } from "./refuse-choice.ts";
+import { choicesOf, hasChoice, isOf, plurals, setters } from "./session-choices.ts";
+import { toCallExtras } from "./to-call-extras.ts";
+
+export interface SessionStateOptions {
+  readonly configuration: SessionConfiguration;
+  /** False for a request that belongs to no session: what is set lasts for that request. */
+  readonly sessionPresent: boolean;
+  /** False when the session is there and its state cannot be kept, so that it lasts for a request too. */
+  readonly bridgeAvailable?: boolean;
+  /** The session had another tenant before: it begins as one whose token was swapped. */
+  readonly swapped?: boolean;
+}
+
+/** A bearer token of the session; when another comes, it is replaced by one that holds nothing of it. */
+interface Tenure {
+  readonly tokenHash: string | null;
+  active: ActiveNames;
+  /** After a swap: what was cleared with the other token and not set again. Null when nothing is to be set again. */
+  lost: ReadonlySet<StateKind> | null;
+}
+
+const nothing: ActiveNames = Object.freeze({ identity: null, region: null, profile: null });
+const MAX_LISTED = 100;
+
+export function createSessionState(options: SessionStateOptions): SessionState {
+  const { configuration, sessionPresent, bridgeAvailable = true, swapped = false } = options;
+  const scope = sessionPresent && bridgeAvailable ? "session" : "request";
+  let current: Tenure | null = null;
+
+  function bearerChanged(tokenHash: string | null): void {
+    if (current === null) current = { tokenHash, active: nothing, lost: swapped ? new Set() : null };
+    else if (current.tokenHash !== tokenHash) current = { tokenHash, active: nothing, lost: whatIsLost(current) };
+  }
+
+  function open(tokenHash: string | null): SessionContext {
+    bearerChanged(tokenHash);
+    return createContext(current!);
+  }
+
+  function createContext(own: Tenure): SessionContext {
+    const isCurrent = (): boolean => own === current;
+    const active = (): ActiveNames => (isCurrent() ? own.active : nothing);
+
+    function fields(): SessionFields {
+      return { session_present: sessionPresent, state_scope: scope, state_reason: reason() };
+    }
+
+    function reason(): SessionFields["state_reason"] {
+      if (!sessionPresent) return "no_mcp_session";
+      if (!bridgeAvailable) return "bridge_unavailable";
+      return own.lost !== null || !isCurrent() ? "token_swapped" : null;
+    }
+
+    function set(kind: StateKind, name: unknown): SessionAnswer {
+      const choices = choicesOf(configuration, kind);
+      const refusal = isCurrent() ? refuseChoice(kind, name, choices, own.active.identity) : swappedAway(setters[kind]);
+      if (refusal !== null) return { ok: false, envelope: refusal };
+      const before = own.active;
+      own.active = withoutForeign(configuration, { ...before, [kind]: name as string });
+      own.lost = stillLost(own.lost, kind, (one) => hasChoice(configuration, one, own.active.identity));
+      const cleared = (Object.keys(before) as StateKind[]).filter((one) => before[one] !== null && own.active[one] === null);
+      const note = toNote({ cleared, lost: own.lost, isRequest: scope === "request" });
+      return { ok: true, value: { ...own.active, ...fields(), ...(note === "" ? {} : { note }) } };
+    }
+
+    return {
+      getSessionState: fields,
+      getActiveContext: () => ({ ok: true, value: { ...active(), ...fields(), available: toAvailable(configuration, active().identity) } }),
+      setActiveIdentity: (name) => set("identity", name),
+      setRegion: (name) => set("region", name),
+      setActiveProfile: (name) => set("profile", name),
+      refusalOf(tool) {
+        if (!isCurrent()) return swappedAway(tool.name);
+        return own.active.identity === null && needsIdentity(configuration, tool) ? identityRequired(configuration, tool) : null;
+      },
+      toCallExtras: (tool) => toCallExtras(configuration, active(), tool),
+    };
+  }
+
+  return {
+    bearerChanged,
+    open,
+    end() {
+      current = null;
+    },
+  };
+}
+
+function whatIsLost({ active, lost }: Tenure): ReadonlySet<StateKind> {
+  const set = (Object.keys(active) as StateKind[]).filter((kind) => active[kind] !== null);
+  return new Set([...(lost ?? []), ...set]);
+}
+
+/** Set again is what was cleared, but for what the new tenant has nothing of. Where nothing was cleared, the first setter says that the new tenant has begun. */
+function stillLost(
+  lost: ReadonlySet<StateKind> | null,
+  kind: StateKind,
+  canBeSet: (kind: StateKind) => boolean,
+): ReadonlySet<StateKind> | null {
+  const left = [...(lost ?? [])].filter((one) => one !== kind && canBeSet(one));
+  return left.length === 0 ? null : new Set(left);
+}
+
+/** Another identity does not keep a region or profile that is not its own. */
+function withoutForeign(configuration: SessionConfiguration, { identity, region, profile }: ActiveNames): ActiveNames {
+  const keep = (kind: StateKind, name: string | null): string | null =>
+    name !== null && isOf(choicesOf(configuration, kind), name, identity) ? name : null;
+  return { identity, region: keep("region", region), profile: keep("profile", profile) };
+}
+
+function toAvailable(configuration: SessionConfiguration, identity: string | null): Record<string, string[]> {
+  const kinds: StateKind[] = ["identity", "region", "profile"];
+  return Object.fromEntries(
+    kinds.map((kind) => {
+      const choices = choicesOf(configuration, kind);
+      return [
+        plurals[kind],
+        Object.keys(choices)
+          .filter((name) => isOf(choices, name, identity))
+          .slice(0, MAX_LISTED),
+      ];
+    }),
+  );
+}
+
+function toNote({
+  cleared,
+  lost,
+  isRequest,
+}: {
+  cleared: readonly StateKind[];
+  lost: ReadonlySet<StateKind> | null;
+  isRequest: boolean;
+}): string {
+  const notes = [
+    ...(isRequest ? ["This lasts for this request only: set it again in each execute block."] : []),
+    ...cleared.map((kind) => `The active ${kind} does not belong to this identity and was cleared.`),
+    ...(lost === null
+      ? []
+      : [
+          `The bearer token of this session has changed, and what was set before is gone: call ${[...lost].map((kind) => setters[kind]).join(" and ")} too.`,
+        ]),
+  ];
+  return notes.join(" ");
+}
+
+function needsIdentity({ identityRequired: needing = [] }: SessionConfiguration, { server, name }: CalledTool): boolean {
+  return needing.includes(`${server}__${name}`) || needing.includes(`${server}__*`);
+}
