@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Envelope } from "../errors/envelope.ts";
+import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { isRecord } from "../errors/is-record.ts";
+import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
+import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
+import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
+import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./to-failure-envelope.ts";
+import type { ToolPolicy } from "./tool-policy.ts";
+
+export interface BackendCall extends ToolCallOptions {
+  readonly catalog: ToolCatalog;
+  readonly policy: ToolPolicy;
+  readonly name: string;
+  readonly args: unknown;
+  /** What the session adds to the arguments, after they were checked for credentials; it replaces what the caller gave. */
+  readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
+  /** Without an answer or a word of progress. One minute unless told. */
+  readonly timeoutMs?: number | undefined;
+  /** A backend that asks to wait longer than this is not called again. Five seconds unless told; 0 means no retry. */
+  readonly maxRetryWaitMs?: number | undefined;
+  readonly wait?: ((milliseconds: number, signal?: AbortSignal) => Promise<unknown>) | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+export type BackendReply =
+  | {
+      readonly ok: true;
+      readonly tool: CatalogTool;
+      readonly answer: ToolAnswer;
+      readonly warnings: readonly string[];
+      readonly attempts: number;
+    }
+  | {
+      readonly ok: false;
+      /** Null when there is no such tool. */
+      readonly tool: CatalogTool | null;
+      readonly failure: ToolFailure;
+      readonly warnings: readonly string[];
+      /** How often the backend was asked: 0 when the call was refused before. */
+      readonly attempts: number;
+    };
+
+/**
+ * The one way to call a backend tool: name, credentials, policy, schema, then the call, at most twice. A failure is a reply. Rejects with `signal.reason`
+ * when the caller gives up, and only then.
+ */
+export async function callBackendTool(call: BackendCall): Promise<BackendReply> {
+  const { catalog, policy, name, args, extraArguments, signal } = call;
+  const resolved = await catalog.resolve(name, signal);
+  if (!resolved.ok) return refused(null, resolved.envelope);
+  const { tool } = resolved;
+
+  const credentials = readCredentials(args);
+  if (credentials.length > 0) return refused(tool, toCredentialEnvelope(name, credentials));
+
+  const judged = policy.judge(tool, name);
+  if (judged.verdict === "refused") return refused(tool, judged.envelope);
+
+  const checked = await catalog.inputs.check({ tool, name, args, extraArguments });
+  if (!checked.ok) return refused(tool, checked.envelope);
+
+  const objection = judged.verdict === "ask" ? await policy.ask(tool, isRecord(args) ? args : {}, signal) : null;
+  if (objection !== null) return refused(tool, objection);
+
+  const outcome = await attempt({ ...call, tool, args: checked.args });
+  return { ...outcome, tool, warnings: checked.warnings };
+}
+
+type Attempt = Omit<BackendCall, "args"> & { readonly tool: CatalogTool; readonly args: Readonly<Record<string, unknown>> };
+type Outcome =
+  | { readonly ok: true; readonly answer: ToolAnswer; readonly attempts: number }
+  | { readonly ok: false; readonly failure: ToolFailure; readonly attempts: number };
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const MAX_RETRY_WAIT_MS = 5_000;
+/** Where the backend does not say how long. */
+const RETRY_WAIT_MS = 500;
+
+/** The slot is given back while waiting for the second time. */
+async function attempt(call: Attempt): Promise<Outcome> {
+  const { catalog, signal, wait = pause } = call;
+  const first = await catalog.slots.run(() => callOnce(call, 1), signal);
+  const waitMs = first.ok ? null : retryWaitMs(call, first.failure);
+  if (waitMs === null) return first;
+  await wait(waitMs, signal);
+  return await catalog.slots.run(() => callOnce(call, 2), signal);
+}
+
+function retryWaitMs({ tool, maxRetryWaitMs = MAX_RETRY_WAIT_MS }: Attempt, failure: ToolFailure): number | null {
+  const { readOnlyHint, idempotentHint } = tool.tool.annotations;
+  if ((readOnlyHint !== true && idempotentHint !== true) || failure.kind !== "envelope") return null;
+  if (failure.envelope["retryable"] !== true || failure.envelope["error_code"] === "UPSTREAM_HTTP_TIMEOUT") return null;
+  const asked = retryAfterOf(failure.envelope);
+  const waitMs = asked === null ? RETRY_WAIT_MS : asked * 1_000;
+  return waitMs <= maxRetryWaitMs ? waitMs : null;
+}
+
+function retryAfterOf({ _meta: meta }: Envelope | ForeignEnvelope): number | null {
+  const seconds = isRecord(meta) ? meta["retry_after_seconds"] : undefined;
+  return typeof seconds === "number" && seconds >= 0 ? seconds : null;
+}
+
+async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
+  const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_TIMEOUT_MS, now } = call;
+  const context = { tool: name, now };
+  using deadline = startDeadline(timeoutMs);
+  const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+  try {
+    const options: ToolCallOptions = {
+      signal: either,
+      onProgress: (progress) => {
+        deadline.restart();
+        onProgress?.(progress);
+      },
+      headers,
+      meta,
+    };
+    const answer = await orAbort(tool.tool.call(args, options), either);
+    const failure = failureOfAnswer(answer, context);
+    return failure === null ? { ok: true, answer, attempts } : { ok: false, failure, attempts };
+  } catch (error) {
+    signal?.throwIfAborted();
+    const failure = deadline.signal.aborted ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context);
+    return { ok: false, failure, attempts };
+  }
+}
+
+interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+  restart(): void;
+}
+
+function startDeadline(timeoutMs: number): Deadline {
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(new DOMException("The tool did not answer in time.", "TimeoutError")), timeoutMs);
+  return { signal: abort.signal, restart: () => void timer.refresh(), [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+/** A tool that does not heed its signal is not waited for. */
+async function orAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  promise.catch(() => {}); // when the abort came first
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(() => signal?.throwIfAborted());
+}
+
+/** Arguments that cannot be read are refused when they are checked. */
+function readCredentials(args: unknown): ReturnType<typeof findCredentials> {
+  try {
+    return findCredentials(args);
+  } catch {
+    return [];
+  }
+}
+
+function refused(tool: CatalogTool | null, envelope: Envelope): BackendReply {
+  return { ok: false, tool, failure: { kind: "envelope", envelope }, warnings: [], attempts: 0 };
+}
