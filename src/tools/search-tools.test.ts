@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import type { BackendTool } from "./contract.ts";
+import { createToolCatalog } from "./create-tool-catalog.ts";
+import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
+import { createToolSearch, type SearchRequest, type SearchAnswer } from "./search-tools.ts";
+
+function toolOf(name: string, description: string, facts: Partial<BackendTool> = {}): BackendTool {
+  return sampleTool({ name, description, server: "ads", ...facts });
+}
+
+const tools = [
+  toolOf("listCampaigns", "All campaigns of a profile.", { tags: ["campaigns"] }),
+  toolOf("get_campaign", "One campaign by its id.", {
+    tags: ["campaigns"],
+    inputSchema: { properties: { campaignId: { type: "string" } } },
+  }),
+  toolOf("update_campaign_budget", "Changes the daily budget.", { tags: ["campaigns", "write"] }),
+  toolOf("create_report", "Starts a report about clicks and spend.", { tags: ["reports"] }),
+  toolOf("get_report_status", "Whether a report is ready.", {
+    tags: ["reports"],
+    inputSchema: { properties: { reportId: { type: "string" } } },
+  }),
+  toolOf("list_profiles", "Profiles of the account."),
+  toolOf("get_price", "The stock price of a ticker symbol.", { server: "market" }),
+];
+const source = sampleSource("ads", tools);
+const search = createToolSearch(createToolCatalog({ sources: [source] }));
+
+async function namesFor(request: SearchRequest): Promise<string[]> {
+  return (await search.search(request)).tools.map(({ name }) => name);
+}
+
+describe("search", () => {
+  it("says how many of how many, the best first", async () => {
+    expect(await search.search({ query: "stock price" })).toEqual({
+      found: "1 of 7 tools",
+      tools: [{ name: "get_price", description: "The stock price of a ticker symbol." }],
+    });
+  });
+
+  it.each([
+    ["list campaigns", "listCampaigns"],
+    ["budget of a campaign", "update_campaign_budget"],
+    ["is my report ready", "get_report_status"],
+    ["reportId", "get_report_status"],
+    ["start reporting", "create_report"],
+    ["ads__get_campaign", "get_campaign"],
+    ["profile", "list_profiles"],
+  ])("finds for %j first %j", async (query, first) => {
+    expect((await namesFor({ query }))[0]).toBe(first);
+  });
+
+  it("filters by tags, lists all for an empty query, and keeps to the limit", async () => {
+    expect(await namesFor({ query: "campaign", tags: ["Write"] })).toEqual(["update_campaign_budget"]);
+    expect(await namesFor({ tags: ["market"] })).toEqual(["get_price"]);
+    expect(await namesFor({ query: " " })).toHaveLength(7);
+    const answer: SearchAnswer = await search.search({ limit: 2 });
+    expect(answer.found).toBe("2 of 7 tools");
+    expect(answer.hints).toEqual(["5 more fit. Raise limit, or say more precisely what you look for."]);
+  });
+
+  it("gives more of each on request", async () => {
+    const { tools: found } = await search.search({ query: "get_campaign", detail: "detailed", limit: 1 });
+    expect(found).toEqual([
+      {
+        name: "get_campaign",
+        signature: "get_campaign(campaignId: str = ...) -> Any",
+        description: "One campaign by its id.",
+        tags: ["ads", "campaigns"],
+      },
+    ]);
+  });
+
+  it("says so when nothing is found, with near names and the tags that exist", async () => {
+    expect(await search.search({ query: "getprise" })).toEqual({
+      found: "0 of 7 tools",
+      tools: [],
+      hints: [
+        'No tool for "getprise". Try other words, or an empty query to list all.',
+        "Did you mean 'get_price'?",
+        "Tags that exist: ads, campaigns, write, reports, market.",
+      ],
+    });
+    expect(await search.search({ query: "report", tags: ["nope"] })).toEqual({
+      found: "0 of 7 tools",
+      tools: [],
+      hints: ['No tool for "report" with the tags "nope". 2 without them.', "Tags that exist: ads, campaigns, write, reports, market."],
+    });
+  });
+
+  it("tells of servers that are missing", async () => {
+    const down = createToolSearch(createToolCatalog({ sources: [sampleSource("ads", [], "It is down.")] }));
+    expect(await down.search({ query: "x" })).toEqual({
+      found: "0 of 0 tools",
+      tools: [],
+      hints: ["There are no tools."],
+      gaps: ["ads: It is down."],
+    });
+  });
+});
