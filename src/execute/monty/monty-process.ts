@@ -4,7 +4,15 @@
  *
  * The host writes only when it was asked to: after `ready` or `done` a `run`, after `wait` a `replies`. So neither side can block the other for good.
  */
-import { Monty, MontyComplete, MontyNameLookup, MontyRuntimeError, MontySyntaxError, type MontySnapshot } from "@pydantic/monty";
+import {
+  Monty,
+  MontyComplete,
+  MontyNameLookup,
+  MontyRuntimeError,
+  MontySyntaxError,
+  type Frame,
+  type MontySnapshot,
+} from "@pydantic/monty";
 import { receive, send } from "./child/blocking-frames.ts";
 import { createPrints } from "./child/create-prints.ts";
 import { toResultJson } from "./child/to-result-json.ts";
@@ -131,20 +139,13 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
 }
 
 function toSyntaxEnd(error: unknown): Record<string, unknown> {
-  if (error instanceof MontyRuntimeError) {
-    const frame = error.traceback().at(-1);
-    const { typeName, message } = error.exception;
-    return {
-      status: "syntax",
-      unsupported: typeName === "NotImplementedError",
-      message: clip(message),
-      line: frame?.line,
-      column: frame?.column,
-    };
-  }
-  if (error instanceof MontySyntaxError)
-    return { status: "syntax", unsupported: false, message: clip(error.exception.message), text: clip(error.display("type-msg")) };
-  throw error;
+  if (!(error instanceof MontyRuntimeError) && !(error instanceof MontySyntaxError)) throw error;
+  const { typeName, message } = error.exception;
+  // The package's class for syntax errors does not hand out the place; the native error in it has it.
+  const native = error instanceof MontyRuntimeError ? error : (error as unknown as { _native?: { traceback?(): Frame[] } })._native;
+  const frame = native?.traceback?.().at(-1);
+  const unsupported = typeName === "NotImplementedError" || /not yet supported/.test(message);
+  return { status: "syntax", unsupported, message: message.slice(0, 4_000), line: frame?.line, column: frame?.column };
 }
 
 function toExceptionEnd(error: unknown): [Record<string, unknown>, string] {
@@ -163,8 +164,4 @@ function toExceptionEnd(error: unknown): [Record<string, unknown>, string] {
     sourceLine: (sourceLine ?? "").slice(0, 200),
   }));
   return [{ status: "exception", exception: typeName, frames, omittedFrames: all.length - frames.length }, message];
-}
-
-function clip(text: string): string {
-  return text.slice(0, 4000);
 }

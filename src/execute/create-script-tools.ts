@@ -1,0 +1,148 @@
+import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
+import { receivedType } from "../errors/received-type.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
+import type { InvokeTool } from "./invoke-tool.ts";
+
+export interface KeptAlias {
+  readonly alias: string;
+  readonly tool: string;
+  readonly bytes: number;
+}
+
+export interface ScriptTools {
+  readonly callTool: CallTool;
+  /** What was kept, in the order in which the answers came. */
+  readonly aliases: readonly KeptAlias[];
+  /** What was said of calls, as sentences. */
+  readonly warnings: ReadonlySet<string>;
+}
+
+export interface ScriptToolsOptions {
+  readonly invoke: InvokeTool;
+  readonly evidence: EvidenceStore;
+  readonly limits: ExecuteLimits;
+}
+
+const MAX_WARNINGS = 10;
+
+/** What `call_tool` is for one script: counts its calls, keeps every answer whole, and gives Python the value in it. */
+export function createScriptTools({ invoke, evidence, limits }: ScriptToolsOptions): ScriptTools {
+  const aliases: KeptAlias[] = [];
+  const warnings = new Set<string>();
+  let calls = 0;
+
+  async function callTool({ name, paramsJson, signal }: Parameters<CallTool>[0]): Promise<ToolReply> {
+    calls += 1;
+    if (calls > limits.toolCalls) return refuse(tooManyCalls(name, limits.toolCalls));
+    const params = readParams(name, paramsJson);
+    if (!params.ok) return refuse(params.envelope);
+    try {
+      const invocation = await invoke({ name, args: params.args, signal });
+      if (invocation.ok && "value" in invocation) return { ok: true, json: JSON.stringify(invocation.value ?? null) };
+      for (const warning of invocation.warnings ?? []) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
+      if (invocation.ok) return keep(invocation.tool, params.args, invocation.answer);
+      const { failure } = invocation;
+      const isPlain = failure.kind === "plain";
+      return { ok: false, message: isPlain ? `${failure.type}: ${failure.message}` : serializeEnvelope(failure.envelope) };
+    } catch (error) {
+      return { ok: false, message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
+    }
+  }
+
+  function keep(
+    tool: string,
+    args: unknown,
+    answer: { output: unknown; as: "mcp" | "value"; structuredJson?: string | undefined },
+  ): ToolReply {
+    const { output, as, structuredJson } = answer;
+    let item: EvidenceItem;
+    try {
+      item = evidence.add({ tool, arguments: args, output, as, ...(structuredJson === undefined ? {} : { structuredJson }) });
+    } catch (error) {
+      if (error instanceof SluiceError) return refuse(notKept(tool, error));
+      throw error;
+    }
+    for (const alias of [item.alias, ...item.attachments]) aliases.push({ alias, tool, bytes: evidence.get(alias)?.bytes ?? 0 });
+    return { ok: true, json: toPythonJson(item) };
+  }
+
+  return { callTool, aliases, warnings };
+}
+
+function refuse(envelope: Envelope): ToolReply {
+  return { ok: false, message: serializeEnvelope(envelope) };
+}
+
+/** JSON as it was sent, text as a string; of bytes only what they are, because a script has no use for them. */
+function toPythonJson(item: EvidenceItem): string {
+  const { alias, format, mimeType, bytes } = item;
+  if (format === "json") return new TextDecoder().decode(item.read());
+  if (format === "bytes" || format === "parquet" || format === "xlsx") return JSON.stringify({ alias, mime_type: mimeType ?? null, bytes });
+  return JSON.stringify(new TextDecoder().decode(item.read()));
+}
+
+type ReadParams =
+  | { readonly ok: true; readonly args: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly envelope: Envelope };
+
+function readParams(tool: string, json: string): ReadParams {
+  const inexact: string[] = [];
+  let value: unknown;
+  try {
+    value = JSON.parse(json, (_key, item: unknown, context?: { source?: string }) => {
+      if (typeof item === "number" && isInexact(item, context?.source)) inexact.push(context?.source ?? String(item));
+      return item;
+    });
+  } catch {
+    const summary = "The parameters have no JSON form: they hold nan or inf.";
+    return { ok: false, envelope: wrongParams(tool, summary, "is nan or inf", "number", "Send null, or leave the parameter out.") };
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const summary = `The parameters of call_tool are a dict, this is ${receivedType(value)}.`;
+    return {
+      ok: false,
+      envelope: wrongParams(tool, summary, "has to be a dict", receivedType(value), 'Write await call_tool(name, {"parameter": value}).'),
+    };
+  }
+  if (inexact.length > 0) {
+    const summary = `The integer ${inexact[0]} is past 2^53 and would not reach the tool exactly.`;
+    return { ok: false, envelope: wrongParams(tool, summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).") };
+  }
+  return { ok: true, args: value as Record<string, unknown> };
+}
+
+function isInexact(value: number, source: string | undefined): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/.test(source);
+}
+
+function wrongParams(tool: string, summary: string, issue: string, received_type: string, hint: string): Envelope {
+  return createEnvelope({
+    code: "SCHEMA_TYPE_MISMATCH",
+    tool,
+    summary,
+    details: [{ path: "params", issue, received_type }],
+    hints: [hint],
+  });
+}
+
+function tooManyCalls(tool: string, allowed: number): Envelope {
+  return createEnvelope({
+    code: "SANDBOX_TOOL_CALL_LIMIT",
+    tool,
+    summary: `A script may make ${allowed} tool calls; this one was not made.`,
+    details: [{ path: "toolCalls", issue: `more than ${allowed} calls`, received_type: "number" }],
+    hints: ["Return what is there, and go on in another execute call.", "Ask for more items a call: page size, filters, lists of ids."],
+  });
+}
+
+function notKept(tool: string, error: SluiceError): Envelope {
+  return createEnvelope({
+    code: "STORAGE_UNAVAILABLE",
+    tool,
+    summary: `The tool answered, but its result could not be kept: ${error.message}`,
+    hints: [...(error.hint === undefined ? [] : [error.hint]), "The tool did its work: do not call it again if it changes something."],
+    retryable: false,
+  });
+}

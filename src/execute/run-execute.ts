@@ -1,0 +1,187 @@
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
+import type { EvidenceStore } from "../evidence/contract.ts";
+import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
+import { defaultExecuteLimits, type Engine, type EngineName, type EngineOutcome, type ExecuteLimits } from "./contract.ts";
+import { createScriptTools, type KeptAlias } from "./create-script-tools.ts";
+import type { InvokeTool } from "./invoke-tool.ts";
+import { findDecorators, findSilentlyWrong } from "./syntax/find-silently-wrong.ts";
+import { tokenizePython, type PythonToken } from "./syntax/tokenize-python.ts";
+import { toExecuteEnvelope } from "./to-execute-envelope.ts";
+
+export interface ExecuteOptions {
+  readonly code: string;
+  readonly engines: { readonly monty: Engine; readonly cpython?: Engine | undefined };
+  readonly engine?: EngineSetting | undefined;
+  readonly limits?: Partial<ExecuteLimits> | undefined;
+  readonly evidence: EvidenceStore;
+  readonly invoke: InvokeTool;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ExecuteAnswer {
+  readonly status: "ok" | "error";
+  /** JSON text, so that integers stay exact; `null` of a script that failed. Over 64 KB it is a preview, and `resultAlias` has the whole. */
+  readonly resultJson: string;
+  readonly resultAlias?: string | undefined;
+  readonly error?: Envelope | ForeignEnvelope | undefined;
+  readonly prints: string;
+  /** Tool results that were kept, also those of a script that failed later. */
+  readonly aliases: readonly KeptAlias[];
+  readonly warnings: readonly string[];
+  readonly engine: EngineName;
+  readonly engineReason?: string | undefined;
+  readonly toolCalls: number;
+  readonly timing: { readonly executionMs: number; readonly totalMs: number };
+}
+
+const WHOLE_RESULT_BYTES = 64 * 1024;
+const RESULT_PREVIEW_BYTES = 8 * 1024;
+/** Warnings and the choice of an engine look at so much of a script and no more. */
+const READ_CHARACTERS = 64 * 1024;
+
+/** One script, from its text to its answer. Rejects with `signal.reason` only; whatever else goes wrong is the answer's `error`. */
+export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
+  const started = performance.now();
+  const limits = { ...defaultExecuteLimits, ...options.limits };
+  const refusal = refuseCode(options.code, limits);
+  if (refusal !== null) return toRefusal(refusal, { engine: "monty" }, started);
+
+  const tokens = tokenizePython(options.code.slice(0, READ_CHARACTERS));
+  const tools = createScriptTools({ invoke: options.invoke, evidence: options.evidence, limits });
+  let choice = choose(tokens, options);
+  try {
+    const outcome = await runOn(choice, (next) => (choice = next));
+    return { ...toAnswer(outcome), aliases: tools.aliases, toolCalls: outcome.toolCalls, ...timing(outcome) };
+  } catch (error) {
+    if (options.signal?.aborted || !(error instanceof SluiceError)) throw error;
+    return { ...toRefusal(unavailable(error), choice, started), aliases: tools.aliases };
+  }
+
+  /** Monty's parser may say that it cannot take the script; nothing has run then, and CPython gets it. */
+  async function runOn(first: EngineChoice, change: (choice: EngineChoice) => void): Promise<EngineOutcome> {
+    const { code, engines, engine = "auto", signal } = options;
+    const script = { code, limits, callTool: tools.callTool, signal };
+    if (first.engine === "cpython") return cpythonOf(options).run(script);
+    const outcome = await engines.monty.run(script);
+    const { end } = outcome;
+    if (end.kind !== "syntax" || !end.unsupported || engine !== "auto" || engines.cpython === undefined) return outcome;
+    change({ engine: "cpython", reason: unsupportedReason(end) });
+    return engines.cpython.run(script);
+  }
+
+  function toAnswer(outcome: EngineOutcome): Omit<ExecuteAnswer, "aliases" | "toolCalls" | "timing"> {
+    const { engine, reason } = choice;
+    const kept = keepResult(outcome, options);
+    return {
+      ...kept,
+      prints: outcome.prints,
+      warnings: [...kept.warnings, ...tools.warnings, ...warningsOf(outcome), ...(engine === "monty" ? warningsOfText(tokens) : [])],
+      engine,
+      ...(reason === undefined ? {} : { engineReason: reason }),
+      ...(outcome.end.kind === "value" ? {} : { error: toExecuteEnvelope(outcome.end, engine) }),
+    };
+  }
+
+  function timing({ executionMs }: EngineOutcome): Pick<ExecuteAnswer, "timing"> {
+    return { timing: { executionMs: round(executionMs), totalMs: round(performance.now() - started) } };
+  }
+}
+
+/** The answer as the JSON text that a model reads. The result goes into it as it is. */
+export function toExecuteJson(answer: ExecuteAnswer): string {
+  const { status, resultJson, ...rest } = answer;
+  return `{"status":${JSON.stringify(status)},"result":${resultJson},${JSON.stringify(rest).slice(1)}`;
+}
+
+function choose(tokens: readonly PythonToken[], { engine = "auto", engines }: ExecuteOptions): EngineChoice {
+  const choice = chooseEngine(tokens, engine);
+  return choice.engine === "cpython" && engine === "auto" && engines.cpython === undefined ? { engine: "monty" } : choice;
+}
+
+function cpythonOf({ engines }: ExecuteOptions): Engine {
+  if (engines.cpython !== undefined) return engines.cpython;
+  throw new SluiceError({
+    code: "ENGINE_UNAVAILABLE",
+    message: "The engine is set to cpython, and there is none here.",
+    hint: "Set engine to auto or monty, or prepare a sandbox (sluice doctor says what is missing).",
+  });
+}
+
+function refuseCode(code: string, limits: ExecuteLimits): Envelope | null {
+  const bytes = Buffer.byteLength(code);
+  if (bytes > limits.codeBytes)
+    return toExecuteEnvelope({ kind: "limit", limit: "codeBytes", allowed: limits.codeBytes, seen: bytes }, "monty") as Envelope;
+  if (code.trim() !== "") return null;
+  return createEnvelope({ code: "CODE_EMPTY", tool: "execute", summary: "There is no script to run.", hints: ["Send Python in `code`."] });
+}
+
+function toRefusal(error: Envelope, { engine, reason }: EngineChoice, started: number): ExecuteAnswer {
+  return {
+    status: "error",
+    resultJson: "null",
+    error,
+    prints: "",
+    aliases: [],
+    warnings: [],
+    engine,
+    ...(reason === undefined ? {} : { engineReason: reason }),
+    toolCalls: 0,
+    timing: { executionMs: 0, totalMs: round(performance.now() - started) },
+  };
+}
+
+function unavailable({ message, hint }: SluiceError): Envelope {
+  return createEnvelope({ code: "SANDBOX_UNAVAILABLE", tool: "execute", summary: message, hints: hint === undefined ? [] : [hint] });
+}
+
+function keepResult(
+  { end }: EngineOutcome,
+  { evidence, code }: ExecuteOptions,
+): Pick<ExecuteAnswer, "status" | "resultJson" | "resultAlias" | "warnings"> {
+  if (end.kind !== "value") return { status: "error", resultJson: "null", warnings: [] };
+  const bytes = Buffer.byteLength(end.json);
+  if (bytes <= WHOLE_RESULT_BYTES) return { status: "ok", resultJson: end.json, warnings: [] };
+  try {
+    const { alias } = evidence.addResult({ json: end.json, from: "execute", arguments: { code } });
+    const warning = `The result has ${bytes} bytes: this is a preview of it, and ${alias} is the whole, for code_interpreter.`;
+    return {
+      status: "ok",
+      resultJson: evidence.preview(alias, { maxBytes: RESULT_PREVIEW_BYTES }).json,
+      resultAlias: alias,
+      warnings: [warning],
+    };
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    return {
+      status: "ok",
+      resultJson: "null",
+      warnings: [`The result has ${bytes} bytes and could not be kept: ${error.message} Return a summary of it.`],
+    };
+  }
+}
+
+function warningsOf({ unawaited, printsOmittedBytes, warnings = [] }: EngineOutcome): string[] {
+  const names = [...new Set(unawaited)].slice(0, 10);
+  return [
+    ...names.map(
+      (name) => `call_tool(${JSON.stringify(name)}) was called and not awaited: its result is lost. Write await call_tool(...).`,
+    ),
+    ...(printsOmittedBytes > 0
+      ? [`${printsOmittedBytes} bytes are missing from the middle of prints. Return data as the result instead.`]
+      : []),
+    ...warnings,
+  ];
+}
+
+function warningsOfText(tokens: readonly PythonToken[]): string[] {
+  const decorators = findDecorators(tokens).map(
+    (line) => `Line ${line} has a decorator: Monty does not apply it. Wrap the function by hand.`,
+  );
+  return [...findSilentlyWrong(tokens), ...decorators].slice(0, 10);
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
+}

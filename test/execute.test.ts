@@ -1,0 +1,478 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { envelopeTable } from "../src/errors/envelope-table.ts";
+import { parseEnvelope } from "../src/errors/envelope.ts";
+import { getEnvelopeContract } from "../src/errors/get-envelope-contract.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../src/execute/contract.ts";
+import { createInvokeTool, type InvokeTool } from "../src/execute/invoke-tool.ts";
+import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
+import { runExecute, toExecuteJson, type ExecuteAnswer, type ExecuteOptions } from "../src/execute/run-execute.ts";
+import { createLocalSource } from "../src/tools/create-local-source.ts";
+import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
+import { createToolPolicy } from "../src/tools/tool-policy.ts";
+
+let monty: MontyEngine;
+beforeAll(async () => {
+  monty = createMontyEngine({ poolSize: 1 });
+  await monty.warm();
+});
+afterAll(() => monty.close());
+
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const catalog = createToolCatalog({
+  sources: [
+    createLocalSource([
+      {
+        name: "get_price",
+        description: "A price.",
+        inputSchema: { type: "object", properties: { symbol: { type: "string" } }, required: ["symbol"], additionalProperties: false },
+        annotations: { readOnlyHint: true },
+        execute: ({ symbol }) => ({ symbol, price: 10.5 }),
+      },
+      { name: "echo", description: "Gives back what it gets.", annotations: { readOnlyHint: true }, execute: (args) => args },
+      {
+        name: "slow",
+        description: "Takes its time.",
+        annotations: { readOnlyHint: true },
+        execute: async ({ ms }) => {
+          await pause(Number(ms));
+          return { waited: ms };
+        },
+      },
+      {
+        name: "broken",
+        description: "Always fails.",
+        execute: () => {
+          throw new RangeError("out of ideas");
+        },
+      },
+      {
+        name: "large",
+        description: "Many rows.",
+        execute: ({ rows }) => Array.from({ length: Number(rows) }, (_, id) => ({ id, name: `row ${id}` })),
+      },
+    ]),
+  ],
+});
+const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
+
+async function execute(code: string, options: Partial<ExecuteOptions> = {}): Promise<ExecuteAnswer> {
+  return runExecute({ code, engines: { monty }, evidence: createEvidenceStore({}), invoke, ...options });
+}
+
+async function valueOf(code: string, options: Partial<ExecuteOptions> = {}): Promise<unknown> {
+  const { status, resultJson, error } = await execute(code, options);
+  expect(error).toBeUndefined();
+  expect(status).toBe("ok");
+  return JSON.parse(resultJson);
+}
+
+describe("a script", () => {
+  it("gives an answer with everything that happened", async () => {
+    const answer = await execute('print("hello")\nprice = await call_tool("get_price", {"symbol": "A"})\nreturn price["price"] * 2');
+    expect(answer).toEqual({
+      status: "ok",
+      resultJson: "21",
+      prints: "hello\n",
+      aliases: [{ alias: "get_price_1", tool: "local__get_price", bytes: 27 }],
+      warnings: [],
+      engine: "monty",
+      toolCalls: 1,
+      timing: { executionMs: expect.any(Number) as number, totalMs: expect.any(Number) as number },
+    });
+    expect(JSON.parse(toExecuteJson(answer))).toMatchObject({ status: "ok", result: 21, prints: "hello\n", engine: "monty" });
+  });
+
+  it.each<[code: string, json: string]>([
+    ["return 1", "1"],
+    ["1 + 1", "2"],
+    ["x = 1", "null"],
+    ["{1: 'a', None: 2, True: 3, (1, 2): 4, 1.5: 5}", '{"true":3,"null":2,"[1,2]":4,"1.5":5}'],
+    ["(1, [2], {3})", "[1,[2],[3]]"],
+    ["[2**53 + 1, -(10**30)]", `[9007199254740993,${-(10n ** 30n)}]`],
+    [
+      "import datetime as d\n[d.datetime(2024, 1, 2, 3, 4, 5, 6), d.date(2024, 1, 2), d.timedelta(seconds=90)]",
+      '["2024-01-02T03:04:05.000006","2024-01-02",90]',
+    ],
+    ["import datetime as d\nd.datetime(2024, 1, 2, tzinfo=d.timezone(d.timedelta(hours=-3, minutes=-30)))", '"2024-01-02T00:00:00-03:30"'],
+    ["b'caf\\xc3\\xa9'", '"café"'],
+    ["'a\\n\"é😀'", '"a\\n\\"é😀"'],
+    ["[ValueError('x'), int]", `["ValueError: x","<class 'int'>"]`],
+    ["async def main():\n    return 5\nawait main()", "5"],
+    ["import asyncio\nasync def main():\n    return 5\nasyncio.run(main())", "5"],
+  ])("%j gives %s", async (code, json) => {
+    expect(await execute(code)).toMatchObject({ resultJson: json, warnings: [] });
+  });
+
+  it("is told of values that have no JSON form", async () => {
+    expect(await execute("[float('nan'), float('inf'), b'\\xff', {1: 2, '1': 3}]")).toMatchObject({
+      resultJson: '[null,null,"/w==",{"1":3}]',
+      warnings: [
+        "nan and inf have no JSON form; they are null in the result.",
+        "bytes that are no UTF-8 text are in the result as base64.",
+        'Two keys of a dict have the same text "1"; the last one is in the result.',
+      ],
+    });
+  });
+
+  it("keeps floats and long integers of a tool's answer as they are", async () => {
+    const exact: InvokeTool = () =>
+      Promise.resolve({
+        ok: true,
+        tool: "s__t",
+        answer: { output: { structuredContent: {} }, as: "mcp", structuredJson: '{"id":9007199254740993,"f":1.0}' },
+      });
+    expect(await execute("r = await call_tool('t')\n[r['id'], r['id'] % 10, str(r['f'])]", { invoke: exact })).toMatchObject({
+      resultJson: '[9007199254740993,3,"1.0"]',
+    });
+  });
+
+  it("comes back as a preview and an alias when its result is large", async () => {
+    const evidence = createEvidenceStore({});
+    const answer = await execute("await call_tool('large', {'rows': 5000})", { evidence });
+    const bytes = evidence.get("result_1")?.bytes ?? 0;
+    expect(bytes).toBeGreaterThan(64 * 1024);
+    expect(answer).toMatchObject({
+      status: "ok",
+      resultAlias: "result_1",
+      warnings: [`The result has ${bytes} bytes: this is a preview of it, and result_1 is the whole, for code_interpreter.`],
+    });
+    expect(answer.resultJson.length).toBeLessThan(10_000);
+    expect(answer.aliases).toEqual([{ alias: "large_1", tool: "local__large", bytes }]);
+  });
+
+  it("has its prints cut in the middle", async () => {
+    const { prints, warnings } = await execute("print('begin')\nfor i in range(20000):\n    print('line', i)\nprint('end')");
+    expect(Buffer.byteLength(prints)).toBeLessThanOrEqual(64 * 1024);
+    expect(prints).toMatch(/^begin\nline 0\n[\s\S]*line 19999\nend\n$/);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^\d+ bytes are missing from the middle of prints\. Return data as the result instead\.$/),
+    ]);
+  });
+
+  it("is told of calls that it did not await", async () => {
+    expect(await execute("call_tool('echo', {})\n1")).toMatchObject({
+      resultJson: "1",
+      toolCalls: 1,
+      warnings: ['call_tool("echo") was called and not awaited: its result is lost. Write await call_tool(...).'],
+    });
+  });
+
+  it("is told of comparisons that Monty gets wrong", async () => {
+    expect((await execute("x = [1]\nx < [2]")).warnings).toEqual([
+      "Line 2 compares lists or sets with < or >: in Monty that is always False. Compare tuples (tuple(x) < tuple(y)), or use a.issubset(b).",
+    ]);
+  });
+});
+
+describe("call_tool", () => {
+  it("is really concurrent inside gather, sixteen at a time", async () => {
+    let running = 0;
+    let most = 0;
+    const counted: InvokeTool = async ({ args }) => {
+      running += 1;
+      most = Math.max(most, running);
+      await pause(10);
+      running -= 1;
+      return { ok: true, value: args["i"] };
+    };
+    const code = "import asyncio\nawait asyncio.gather(*[call_tool('t', {'i': i}) for i in range(40)])";
+    expect(await valueOf(code, { invoke: counted })).toEqual(Array.from({ length: 40 }, (_, index) => index));
+    expect(most).toBe(16);
+  });
+
+  it("lets tasks go on while others wait, also in gathers inside of gathers", async () => {
+    const order: string[] = [];
+    const traced: InvokeTool = async ({ name, args }) => {
+      order.push(`${name} begins`);
+      await pause(Number(args["ms"]));
+      order.push(`${name} ends`);
+      return { ok: true, value: name };
+    };
+    const code = `import asyncio
+async def two(name):
+    first = await asyncio.gather(call_tool(name + '1', {'ms': 20}), call_tool(name + '2', {'ms': 20}))
+    second = await call_tool(name + '3', {'ms': 20})
+    return first + [second]
+await asyncio.gather(two('a'), two('b'), call_tool('long', {'ms': 400}))`;
+    expect(await valueOf(code, { invoke: traced })).toEqual([["a1", "a2", "a3"], ["b1", "b2", "b3"], "long"]);
+    expect(order.at(-1)).toBe("long ends");
+    expect(order.slice(0, 5)).toEqual(
+      ["long begins", "a1 begins", "a2 begins", "b1 begins", "b2 begins"].sort((a, b) => order.indexOf(a) - order.indexOf(b)),
+    );
+  });
+
+  it("raises what a tool says, catchable for each task of a gather", async () => {
+    const code = `import asyncio, json
+async def one(name, params):
+    try:
+        return await call_tool(name, params)
+    except RuntimeError as e:
+        try:
+            return json.loads(str(e))["error_code"]
+        except ValueError:
+            return str(e)
+await asyncio.gather(one("get_price", {"symbol": "A"}), one("get_price", {}), one("get_prize", {}), one("broken", {}))`;
+    expect(await valueOf(code)).toEqual([{ symbol: "A", price: 10.5 }, "SCHEMA_REQUIRED", "TOOL_NOT_FOUND", "RangeError: out of ideas"]);
+  });
+
+  it("gives an envelope that was not caught as it is", async () => {
+    const { error } = await execute("await call_tool('get_prize', {})");
+    expect(error).toMatchObject({ error_kind: "tool_not_found", error_code: "TOOL_NOT_FOUND", tool: "get_prize", _envelope_version: 1 });
+    const { error: wrapped } = await execute(
+      "try:\n    await call_tool('get_prize', {})\nexcept RuntimeError as e:\n    raise ValueError('failed: ' + str(e))",
+    );
+    expect(wrapped).toEqual(error);
+  });
+
+  it("wraps a failure that is no envelope, with the script's own line", async () => {
+    const { error } = await execute("x = 1\n\nawait call_tool('broken', {})");
+    expect(error).toEqual({
+      error_kind: "sandbox_runtime",
+      tool: "execute",
+      summary: "RuntimeError: RangeError: out of ideas (line 3)",
+      details: [
+        {
+          path: "code",
+          issue: "await call_tool('broken', {})",
+          received_type: "python",
+          line: 3,
+          column: 1,
+          traceback:
+            "Traceback (most recent call last):\n  line 3, in <module>\n    await call_tool('broken', {})\nRuntimeError: RangeError: out of ideas",
+        },
+      ],
+      hints: [],
+      examples: [],
+      error_code: "SANDBOX_RUNTIME_ERROR",
+      retryable: false,
+      _envelope_version: 1,
+    });
+  });
+
+  it("raises an envelope inside the script when there were too many", async () => {
+    const code = `import json
+done = 0
+try:
+    for i in range(10):
+        await call_tool("echo", {"i": i})
+        done += 1
+except RuntimeError as e:
+    return [done, json.loads(str(e))["error_code"], json.loads(str(e))["summary"]]`;
+    expect(await valueOf(code, { limits: { toolCalls: 3 } })).toEqual([
+      3,
+      "SANDBOX_TOOL_CALL_LIMIT",
+      "A script may make 3 tool calls; this one was not made.",
+    ]);
+  });
+
+  it("ends a script that begins thousands of calls and awaits none", async () => {
+    const { error } = await execute("while True:\n    call_tool('echo', {})");
+    expect(error).toMatchObject({
+      error_code: "SANDBOX_TOOL_CALL_LIMIT",
+      summary: "The script began far more than the 50 tool calls that it may make.",
+    });
+  });
+
+  it.each<[params: string, summary: string]>([
+    ["{'x': float('nan')}", "The parameters have no JSON form: they hold nan or inf."],
+    ["[1]", "The parameters of call_tool are a dict, this is array."],
+    ["{'id': 2**53 + 1}", "The integer 9007199254740993 is past 2^53 and would not reach the tool exactly."],
+  ])("refuses %s before any call", async (params, summary) => {
+    const answer = await execute(`await call_tool('echo', ${params})`);
+    expect(answer.error).toMatchObject({ error_code: "SCHEMA_TYPE_MISMATCH", tool: "echo", summary });
+    expect(answer.aliases).toEqual([]);
+  });
+
+  it("does not count the time in which the script waits", async () => {
+    const answer = await execute("await call_tool('slow', {'ms': 700})\nawait call_tool('slow', {'ms': 700})\n'done'", {
+      limits: { executionMs: 600 },
+    });
+    expect(answer).toMatchObject({ status: "ok", resultJson: '"done"' });
+    expect(answer.timing.executionMs).toBeLessThan(600);
+    expect(answer.timing.totalMs).toBeGreaterThan(1_390);
+  });
+
+  it("counts it in the total budget, and aborts the tool", async () => {
+    const seen = Promise.withResolvers<AbortSignal>();
+    const stuck: InvokeTool = ({ signal }) => {
+      seen.resolve(signal);
+      return new Promise(() => {});
+    };
+    const { error } = await execute("await call_tool('t')", { invoke: stuck, limits: { totalMs: 300 } });
+    expect(error).toMatchObject({
+      error_code: "SANDBOX_TIMEOUT",
+      summary: "The script took 300 ms in all, which is its limit; waiting for tools counts.",
+    });
+    expect((await seen.promise).aborted).toBe(true);
+  });
+});
+
+describe("a failure", () => {
+  it.each<[title: string, code: string, expected: object, limits?: Partial<ExecuteLimits>]>([
+    [
+      "blocked import",
+      "import math\nimport requests",
+      {
+        error_kind: "sandbox_runtime",
+        error_code: "SANDBOX_MODULE_BLOCKED",
+        summary: "The module requests is not available here.",
+        details: [{ path: "code", issue: "import of requests", line: 2 }],
+        hints: [
+          "There is no network here: get data with await call_tool(name, params).",
+          "A script that can do without may catch ImportError.",
+        ],
+      },
+    ],
+    [
+      "unsupported syntax",
+      "x = 1\nclass A:\n    pass",
+      {
+        error_code: "SANDBOX_RUNTIME_ERROR",
+        summary: "NotImplementedError: The monty syntax parser does not yet support class definitions (line 2)",
+        details: [{ path: "code", issue: "not supported by the interpreter", line: 2 }],
+      },
+    ],
+    [
+      "wrong syntax",
+      "x = 1\ny = (",
+      { error_code: "SANDBOX_RUNTIME_ERROR", summary: "SyntaxError: unexpected EOF while parsing (line 2)" },
+    ],
+    ["unknown name", "x = 1\nfoo(1)", { error_code: "SANDBOX_RUNTIME_ERROR", summary: "NameError: name 'foo' is not defined (line 2)" }],
+    [
+      "advice",
+      "'{}'.format(1)",
+      { summary: "AttributeError: 'str' object has no attribute 'format' (line 1)", hints: ["Use an f-string: f'{value:.2f}'."] },
+    ],
+    [
+      "time",
+      "while True:\n    pass",
+      { error_code: "SANDBOX_TIMEOUT", summary: "The script computed for 300 ms, which is its limit; waiting for tools does not count." },
+      { executionMs: 300 },
+    ],
+    ["memory", "'a' * 10**12", { error_code: "SANDBOX_OUT_OF_MEMORY", summary: "The script needed more than 100000000 bytes of memory." }],
+    ["a crash", "import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)", { error_code: "SANDBOX_CRASHED" }],
+    ["a large result", "'a' * 20_000_000", { error_code: "PYTHON_OUTPUT_LIMIT", summary: "The result is over 10000000 bytes." }],
+    ["no code", "  \n", { error_kind: "mcp_input_validation", error_code: "CODE_EMPTY" }],
+    [
+      "too much code",
+      `#${"x".repeat(300_000)}`,
+      { error_kind: "mcp_input_validation", error_code: "CODE_TOO_LONG", summary: "The script is over 262144 bytes." },
+    ],
+  ])("by %s is an envelope", async (_, code, expected, limits = {}) => {
+    const answer = await execute(code, { limits, engine: "monty" });
+    expect(answer.status).toBe("error");
+    expect(answer.resultJson).toBe("null");
+    expect(answer.error).toMatchObject(expected);
+    expect(parseEnvelope(answer.error)).toEqual(answer.error);
+    expect(await valueOf("1")).toBe(1);
+  });
+
+  it("keeps what was got before it", async () => {
+    const answer = await execute("print('a')\nawait call_tool('echo', {'x': 1})\n1 / 0");
+    expect(answer).toMatchObject({
+      status: "error",
+      prints: "a\n",
+      toolCalls: 1,
+      aliases: [{ alias: "echo_1", tool: "local__echo", bytes: 7 }],
+    });
+    expect(answer.error).toMatchObject({ summary: "ZeroDivisionError: division by zero (line 3)" });
+  });
+
+  it("of a caught import is none", async () => {
+    expect(await valueOf("try:\n    from collections import Counter\nexcept ImportError as e:\n    return str(e)")).toBe(
+      "No module named 'collections'",
+    );
+  });
+
+  it("of a host that cannot isolate says why, and names the way out", async () => {
+    await using engine = createMontyEngine({ bwrapPath: "no-such-bwrap" });
+    const { error } = await execute("1", { engines: { monty: engine } });
+    expect(error).toMatchObject({
+      error_kind: "precondition_failed",
+      error_code: "SANDBOX_UNAVAILABLE",
+      summary: "The process for Monty cannot get namespaces of its own: the program no-such-bwrap was not found.",
+      hints: [expect.stringContaining('isolation: "process-only"')],
+    });
+  });
+
+  it("of a caller who aborts is the reason", async () => {
+    await expect(execute("while True:\n    pass", { signal: AbortSignal.timeout(200) })).rejects.toThrow("timeout");
+    expect(await valueOf("1")).toBe(1);
+  });
+});
+
+describe("the engine", () => {
+  const ran: string[] = [];
+  const cpython: Engine = {
+    name: "cpython",
+    run: ({ code }: Script): Promise<EngineOutcome> => {
+      ran.push(code);
+      return Promise.resolve({
+        end: { kind: "value", json: '"cpython"' },
+        prints: "",
+        printsOmittedBytes: 0,
+        unawaited: [],
+        toolCalls: 0,
+        executionMs: 1,
+      });
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+
+  it.each<[code: string, reason: string]>([
+    ["class A:\n    pass", "Line 1: Monty does not support class definitions."],
+    ["x = 1\nmatch x:\n    case 1:\n        pass", "Line 2: Monty does not support pattern matching (match statements)."],
+    ["x = 1\ndel x", "Line 2: Monty does not support the 'del' statement."],
+    ["f'{1000:,}'", "Line 1: Invalid format specifier ',': ',' (comma thousands separator) is not yet supported in Monty."],
+    ["from collections import Counter\nCounter('a')", "Line 1 imports collections, which Monty does not have."],
+    ["def f():\n    import statistics", "Line 2 imports statistics, which Monty does not have."],
+    ["from urllib.parse import quote", "Line 1 imports urllib.parse, which Monty does not have."],
+    ["@cache\ndef f():\n    pass", "Line 1 has a decorator, which Monty does not apply."],
+  ])("is CPython for %j", async (code, engineReason) => {
+    expect(await execute(code, { engines: { monty, cpython } })).toMatchObject({
+      resultJson: '"cpython"',
+      engine: "cpython",
+      engineReason,
+    });
+    expect(ran.at(-1)).toBe(code);
+  });
+
+  it.each([
+    "1",
+    "try:\n    import collections\nexcept ImportError:\n    pass\n1",
+    "try:\n    import requests\nexcept ImportError:\n    1",
+    "import json, re\n1",
+  ])("stays Monty for %j", async (code) => {
+    const answer = await execute(code, { engines: { monty, cpython } });
+    expect(answer).toMatchObject({ status: "ok", engine: "monty" });
+    expect(answer).not.toHaveProperty("engineReason");
+  });
+
+  it("blocks the network's modules, and sleeping, without asking CPython", async () => {
+    for (const code of ["import socket", "import urllib.request", "from time import sleep"]) {
+      expect(await execute(code, { engines: { monty, cpython } })).toMatchObject({
+        engine: "monty",
+        error: { error_code: "SANDBOX_MODULE_BLOCKED" },
+      });
+    }
+  });
+
+  it("is the one that is set", async () => {
+    expect(await execute("class A: pass", { engines: { monty, cpython }, engine: "monty" })).toMatchObject({
+      engine: "monty",
+      status: "error",
+    });
+    expect(await execute("1", { engines: { monty, cpython }, engine: "cpython" })).toMatchObject({ engine: "cpython", status: "ok" });
+    expect(await execute("1", { engine: "cpython" })).toMatchObject({ status: "error", error: { error_code: "SANDBOX_UNAVAILABLE" } });
+  });
+
+  it("is Monty where there is no CPython, and the failure says what to write", async () => {
+    expect(await execute("import collections")).toMatchObject({ engine: "monty", error: { error_code: "SANDBOX_MODULE_BLOCKED" } });
+  });
+});
+
+it("gives the table of envelopes to scripts", async () => {
+  expect(await valueOf("await call_tool('get_envelope_contract')")).toEqual(getEnvelopeContract());
+  expect(getEnvelopeContract().error_kinds.map(({ error_kind }) => error_kind)).toEqual(Object.keys(envelopeTable));
+});
