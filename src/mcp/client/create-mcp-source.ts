@@ -29,6 +29,7 @@ class McpSource implements ToolSource {
   #connection: Connection | null = null;
   #connecting: Promise<Connection> | null = null;
   #failure: McpCallError | null = null;
+  #listed: { readonly descriptions: readonly ToolDescription[]; readonly listing: ToolListing } | null = null;
   #isLegacy = false;
   #disposing: Promise<void> | null = null;
 
@@ -47,9 +48,15 @@ class McpSource implements ToolSource {
         use: (connection) => raceSignal(connection.tools(), signal),
         mayRepeat: (_error, connection) => connection.isLost,
       });
-      return { tools: descriptions.map((description) => this.#toBackendTool(description)), gap: null };
+      this.#backoff.succeeded();
+      return this.#toListing(descriptions);
     } catch (error) {
       signal?.throwIfAborted();
+      // A server that cannot say what it offers is as good as down: it is not asked again at every turn.
+      if (this.#connection?.isLost === false) {
+        this.#connection.retire();
+        this.#noteFailure(error);
+      }
       return { tools: [], gap: { server: this.name, reason: (error as Error).message } };
     }
   }
@@ -63,6 +70,14 @@ class McpSource implements ToolSource {
     this.#ended.abort(new McpCallError({ code: "MCP_UNREACHABLE", message: "The connection to the server was closed." }));
     await this.#connecting?.catch(() => {});
     await Promise.all([...this.#open].map((connection) => connection.close()));
+  }
+
+  /** The same object as long as nothing changed. */
+  #toListing(descriptions: readonly ToolDescription[]): ToolListing {
+    if (this.#listed?.descriptions !== descriptions) {
+      this.#listed = { descriptions, listing: { tools: descriptions.map((description) => this.#toBackendTool(description)), gap: null } };
+    }
+    return this.#listed.listing;
   }
 
   #toBackendTool(description: ToolDescription): BackendTool {
@@ -87,6 +102,7 @@ class McpSource implements ToolSource {
         use: (connection) => connection.call(tool, args, options),
         mayRepeat: (error, connection) => connection.isExpired(error.status), // then the server has done nothing yet
       });
+      this.#backoff.succeeded();
       if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" });
       else probe("mcp_call_success", { bytes, ms: elapsed() });
       return answer;
@@ -139,14 +155,17 @@ class McpSource implements ToolSource {
       this.#isLegacy = connection.isLegacy;
       this.#connection = connection;
       this.#failure = null;
-      this.#backoff.succeeded();
       return connection;
     } catch (error) {
       this.#isLegacy = false; // it may have been replaced by one that speaks another version
-      if (error instanceof McpCallError) this.#failure = error;
-      this.#backoff.failed();
+      this.#noteFailure(error);
       throw error;
     }
+  }
+
+  #noteFailure(error: unknown): void {
+    if (error instanceof McpCallError) this.#failure = error;
+    this.#backoff.failed();
   }
 
   #stillDown({ code, message, status, systemCode, cause }: McpCallError, waitMs: number): McpCallError {

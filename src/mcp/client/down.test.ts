@@ -38,7 +38,7 @@ describe("a server that is down is a gap that says why:", () => {
 
   it("the server prints something else than the protocol", async () => {
     const server = { command: "/bin/sh", args: ["-c", "echo hello there; sleep 60"] };
-    expect(await reasonOf(server, 1_000)).toBe("The server did not answer within 1 s. What it prints is not the protocol: hello there");
+    expect(await reasonOf(server, 3_000)).toBe("The server did not answer within 3 s. What it prints is not the protocol: hello there");
   });
 
   it("nothing listens", async () => {
@@ -97,6 +97,20 @@ describe("a server that is down is tried again", () => {
     }
     // Each attempt starts it twice: once to ask for its version, once the old way.
     expect(seen).toEqual([2, 2, 4, 4, 6, 6, 8, 8, 10]);
+  });
+
+  it("when it does not say what its tools are", async () => {
+    const clock = { at: 0, now: () => clock.at };
+    await using fixture = openSource({ server: fixtureEntry("old-server", "--no-list"), clock, connectTimeoutMs: 5_000 });
+    const down = { tools: [], gap: { server: "fixture", reason: 'The server "fixture" did not answer in time.' } };
+    const starts = () => fixture.logs.filter((line) => line === "stderr: started").length;
+    const seen: number[] = [];
+    for (const at of [0, 0, 999, 1_000, 2_999]) {
+      clock.at = at;
+      expect(await fixture.source.tools()).toEqual(down);
+      seen.push(starts());
+    }
+    expect(seen).toEqual([1, 1, 1, 2, 2]);
   });
 
   it("by one attempt for all who wait, and one who gives up does not end it for the others", async () => {

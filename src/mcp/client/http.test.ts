@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { openHttpFixture, openSource, readText } from "./fixtures/open-fixture.ts";
 
+/** For a machine that is busy. */
+const patience = { timeout: 30_000 };
+
 describe("a server on HTTP, of the current version", () => {
   it("gets headers of its entry and of the call, and headers of one call do not show in another", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
@@ -39,16 +42,16 @@ describe("a server on HTTP, of the current version", () => {
 
   it("reports progress and is told when a call is cancelled or has timed out", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
-    await using fixture = openSource({ server: { url: server.url }, timeoutMs: 1_000 });
+    await using fixture = openSource({ server: { url: server.url }, timeoutMs: 2_000 });
     const seen: number[] = [];
-    await fixture.call("slow", { steps: 4, stepMs: 400 }, { onProgress: ({ progress }) => seen.push(progress) });
+    await fixture.call("slow", { steps: 5, stepMs: 500 }, { onProgress: ({ progress }) => seen.push(progress) });
     expect(seen.slice(0, 3)).toEqual([1, 2, 3]);
     const abort = new AbortController();
     const onProgress = () => abort.abort(new Error("enough"));
     await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toThrow("enough");
-    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 1 });
+    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
     await expect(fixture.call("slow", { steps: 1, stepMs: 60_000 })).rejects.toMatchObject({ code: "MCP_TIMEOUT", timedOut: true });
-    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 2 });
+    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 2 });
   });
 
   it("may change its tools, which are then asked for again", async () => {
@@ -56,7 +59,7 @@ describe("a server on HTTP, of the current version", () => {
     await using fixture = openSource({ server: { url: server.url } });
     const before = (await fixture.source.tools()).tools.length;
     await fixture.call("grow", { tools: 30 });
-    await expect.poll(async () => (await fixture.source.tools()).tools.length).toBe(before + 30);
+    await expect.poll(async () => (await fixture.source.tools()).tools.length, patience).toBe(before + 30);
   });
 
   it.each([[[]], [["--sse"]]])("may answer with 100 MB (%j)", { timeout: 180_000 }, async (flags) => {

@@ -46,7 +46,7 @@ async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connecti
   const { name, server, limits, signal } = options;
   const contexts = createCallContexts();
   const redact = createRedactor(server);
-  const log = (from: McpLogEntry["from"], text: string) => options.onLog({ server: name, from, text: redact(text) });
+  const log = (from: McpLogEntry["from"], text: string) => options.onLog({ server: name, from, text: redact(text.slice(0, MAX_LOG)) });
   const transport = createTransport(options, contexts, log);
   const stdio = transport instanceof StdioTransport ? transport : null;
   const scene: FailureScene = { name, server, stdio, redact };
@@ -80,6 +80,8 @@ async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connecti
     signal.removeEventListener("abort", end);
   }
 }
+
+const MAX_LOG = 2_000;
 
 function chooseRetry(mode: Mode, hadEnded: boolean, { systemCode = "" }: McpCallError): Mode | null {
   // Some servers before 2026-07-28 end at any message that comes before `initialize`: they get a second life, and are not asked again.

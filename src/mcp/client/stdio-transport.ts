@@ -38,6 +38,8 @@ export class StdioTransport implements Transport {
 
   readonly #options: StdioTransportOptions;
   readonly #waiting = new Map<RequestId, CallContext>();
+  /** Calls that nobody waits for any more; their answers may still come. */
+  readonly #abandoned = new Set<RequestId>();
   readonly #ended = Promise.withResolvers<void>();
   #child: ChildProcess | null = null;
   #closing: Promise<void> | null = null;
@@ -133,13 +135,15 @@ export class StdioTransport implements Transport {
     } catch {
       return this.#refuse(text ?? JSON.stringify(value));
     }
-    const context = isJSONRPCResponse(message) && message.id !== undefined ? this.#waiting.get(message.id) : undefined;
+    if (!isJSONRPCResponse(message)) return this.onmessage?.(message);
+    const { id } = message;
+    if (id !== undefined && this.#abandoned.delete(id)) return; // the SDK would print it whole
+    const context = id === undefined ? undefined : this.#waiting.get(id);
     if (context !== undefined) {
+      this.#waiting.delete(id!);
       context.answerBytes = bytes;
       if (text !== null) context.structuredJson = scanMessage(text).structuredJson;
-      context.release?.();
     }
-    if (!isJSONRPCResponse(message)) return this.onmessage?.(message);
     // The SDK takes notifications a tick later than answers: the last progress of a call would come after its end.
     queueMicrotask(() => queueMicrotask(() => this.onmessage?.(message)));
   }
@@ -154,7 +158,9 @@ export class StdioTransport implements Transport {
     if (context === undefined || !("id" in message) || !("method" in message)) return;
     const { id } = message;
     this.#waiting.set(id, context);
-    context.release = () => this.#waiting.delete(id);
+    context.release = () => {
+      if (this.#waiting.delete(id)) this.#abandoned.add(id);
+    };
   }
 
   #fail(error: Error): void {

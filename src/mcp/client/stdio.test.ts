@@ -6,6 +6,9 @@ import { fixtureEntry, openSource, readText } from "./fixtures/open-fixture.ts";
 
 const sdkServer = fixtureEntry("sdk-server");
 
+/** For a machine that is busy. */
+const patience = { timeout: 30_000 };
+
 describe("a server on stdio", () => {
   it("is not started before its tools are asked for", async () => {
     await using fixture = openSource({ server: { command: "/nonexistent/program" } });
@@ -49,6 +52,7 @@ describe("a server on stdio", () => {
       "exact",
       "strange",
       "endless",
+      "late",
       "about",
     ]);
     expect(fixture.logs).toEqual([
@@ -145,20 +149,32 @@ describe("a server on stdio", () => {
     const reason = new Error("not needed any more");
     const onProgress = () => abort.abort(reason);
     await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toBe(reason);
-    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 1 });
+    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
     expect(fixture.probes[1]).toMatch(
       /^\[mcp-latency-probe\] event=mcp_call_failure server="fixture" tool="slow" ms=[\d.]+ code="CANCELLED"$/,
     );
   });
 
   it("is told when a call has timed out", async () => {
-    await using fixture = openSource({ server: sdkServer, timeoutMs: 300 });
+    await using fixture = openSource({ server: sdkServer, timeoutMs: 2_000 });
     await expect(fixture.call("slow", { steps: 1, stepMs: 60_000 })).rejects.toMatchObject({
       code: "MCP_TIMEOUT",
       message: 'The server "fixture" did not answer in time.',
       timedOut: true,
     });
-    await expect.poll(async () => readText(await fixture.call("cancelled"))).toEqual({ cancelled: 1 });
+    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
+  });
+
+  it("may answer after the timeout, which nobody minds", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server"), timeoutMs: 1_500 });
+    await Promise.all([1, 2].map(() => expect(fixture.call("late")).rejects.toMatchObject({ timedOut: true })));
+    await expect.poll(async () => (await fixture.call("about")).output, patience).toMatchObject({ structuredContent: { lateAnswers: 2 } });
+    expect(fixture.logs.filter((line) => line.includes("unknown message"))).toEqual([]);
+  });
+
+  it("gives the same listing as long as nothing changes", async () => {
+    await using fixture = openSource({ server: fixtureEntry("old-server") });
+    expect(await fixture.source.tools()).toBe(await fixture.source.tools());
   });
 
   it("may die in the middle of a call: that call fails, and the next one starts it anew", async () => {
@@ -179,7 +195,7 @@ describe("a server on stdio", () => {
     await using fixture = openSource({ server: sdkServer });
     const before = (await fixture.source.tools()).tools.length;
     await fixture.call("grow", { tools: 30 });
-    await expect.poll(async () => (await fixture.source.tools()).tools.length).toBe(before + 30);
+    await expect.poll(async () => (await fixture.source.tools()).tools.length, patience).toBe(before + 30);
     expect((await fixture.source.tools()).tools.map(({ name }) => name)).toContain("extra_30");
   });
 
@@ -223,7 +239,7 @@ describe("the end of a source", () => {
     expect([isAlive(pid), isAlive(child)]).toEqual([true, true]);
     await Promise.all([fixture.source[Symbol.asyncDispose](), fixture.source[Symbol.asyncDispose]()]);
     await fixture.source[Symbol.asyncDispose]();
-    await expect.poll(() => [isAlive(pid), isAlive(child)]).toEqual([false, false]);
+    await expect.poll(() => [isAlive(pid), isAlive(child)], patience).toEqual([false, false]);
   });
 
   it("ends calls that are on their way, and what comes after it", async () => {
@@ -236,7 +252,7 @@ describe("the end of a source", () => {
     await inFlight;
     await expect(slow.call({}, {})).rejects.toMatchObject(closed);
     expect(await fixture.source.tools()).toEqual({ tools: [], gap: { server: "fixture", reason: closed.message } });
-    await expect.poll(() => isAlive(pid)).toBe(false);
+    await expect.poll(() => isAlive(pid), patience).toBe(false);
   });
 
   it("ends an attempt to connect", async () => {
