@@ -12,7 +12,7 @@ export interface ForeignEnvelope {
 }
 
 /** Larger ones are not errors that a model should read. */
-export const MAX_FOREIGN_ENVELOPE_CHARACTERS = 65_536;
+const MAX_FOREIGN_ENVELOPE_CHARACTERS = 65_536;
 
 /** From a value or its JSON text, by its three marks; null when it has not all of them, or is too large. */
 export function parseForeignEnvelope(value: unknown): ForeignEnvelope | null {

@@ -91,6 +91,15 @@ describe("callBackendTool", () => {
     expect(await callTool(tool)).toMatchObject({ ok: false, failure: { kind: "plain", type: "ToolError", message: "boom" }, attempts: 1 });
   });
 
+  it("does not show a script the session's headers, whoever repeats them", async () => {
+    const headers = { "X-Api-Key": 'k"ey-1234567', Authorization: "Custom opaque-7654321", Accept: "application/json" };
+    const text = JSON.stringify({ status: 500, message: 'sent k"ey-1234567 and opaque-7654321 as application/json' });
+    const { tool } = toolThat([{ isError: true, content: [{ type: "text", text }] }]);
+    expect(await callTool(tool, { headers })).toMatchObject({
+      failure: { envelope: { details: [{ upstream_message: "sent [removed] and [removed] as application/json" }] } },
+    });
+  });
+
   it("tells of a schema that could not be used", async () => {
     const { tool } = toolThat([{ content: [] }], { inputSchema: { type: "odd" } });
     expect(await callTool(tool)).toMatchObject({ ok: true, warnings: [expect.stringContaining("were not checked")] });

@@ -5,6 +5,7 @@ import { isRecord } from "../errors/is-record.ts";
 import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
+import { hideHeaders } from "./failures/hide-headers.ts";
 import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./to-failure-envelope.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
@@ -13,7 +14,7 @@ export interface BackendCall extends ToolCallOptions {
   readonly policy: ToolPolicy;
   readonly name: string;
   readonly args: unknown;
-  /** What the session adds to the arguments, after they were checked for credentials; it replaces what the caller gave. */
+  /** What the session adds to the arguments after they were checked for credentials, where the tool's schema names it; it replaces what the caller gave. */
   readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
   /** Without an answer or a word of progress. One minute unless told. */
   readonly timeoutMs?: number | undefined;
@@ -64,7 +65,8 @@ export async function callBackendTool(call: BackendCall): Promise<BackendReply> 
   if (objection !== null) return refused(tool, objection);
 
   const outcome = await attempt({ ...call, tool, args: checked.args });
-  return { ...outcome, tool, warnings: checked.warnings };
+  const shown = outcome.ok ? outcome : { ...outcome, failure: hideHeaders(outcome.failure, call.headers) };
+  return { ...shown, tool, warnings: checked.warnings };
 }
 
 type Attempt = Omit<BackendCall, "args"> & { readonly tool: CatalogTool; readonly args: Readonly<Record<string, unknown>> };

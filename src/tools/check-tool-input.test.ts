@@ -205,7 +205,7 @@ describe("checkToolInput", () => {
     );
   });
 
-  it("counts what the session adds as given, and never shows it", async () => {
+  it("counts what the session adds as given where the tool knows it, and never shows it", async () => {
     const tool = toolWith({
       type: "object",
       properties: { profile: { type: "string" }, days: { type: "integer" } },
@@ -215,7 +215,7 @@ describe("checkToolInput", () => {
     const extraArguments = { profile: "secret-profile", region: "EU" };
     expect(await checker.check({ tool, args: { days: 3, profile: "mine" }, extraArguments })).toEqual({
       ok: true,
-      args: { days: 3, profile: "secret-profile", region: "EU" },
+      args: { days: 3, profile: "secret-profile" },
       warnings: ["profile is set by the session; the value in the call was not used."],
     });
     const refused = await checker.check({ tool, args: {}, extraArguments });

@@ -18,7 +18,10 @@ export interface InputCheck {
   /** The name it was called by; the tool's own when it is left out. */
   readonly name?: string;
   readonly args: unknown;
-  /** What the session adds. It counts as given, is never blamed and never shown. */
+  /**
+   * What the session adds, where the tool's schema names it (or names nothing). It counts as given, replaces what the caller gave, is never blamed and
+   * never shown.
+   */
   readonly extraArguments?: Readonly<Record<string, unknown>>;
 }
 
@@ -90,8 +93,9 @@ function onMainThread(validator: JsonSchemaValidator): Validate {
 }
 
 async function checkInput(call: InputCheck, validate: Validate): Promise<InputVerdict> {
-  const { tool, args, extraArguments = {}, name = tool.name } = call;
+  const { tool, args, name = tool.name } = call;
   if (!isRecord(args)) return { ok: false, envelope: notAnObject(name, args) };
+  const extraArguments = takenBy(tool.tool.inputSchema, call.extraArguments ?? {});
   const merged = { ...args, ...extraArguments };
   const verdict = await validate(merged);
   const overridden = Object.keys(extraArguments).filter((key) => Object.hasOwn(args, key));
@@ -102,10 +106,19 @@ async function checkInput(call: InputCheck, validate: Validate): Promise<InputVe
     return { ok: true, args: merged, warnings: [...warnings, warning] };
   }
   const schema = tool.tool.inputSchema;
-  const all = toProblems(verdict.issues, { args: merged, fieldsAt: (pointer) => fieldsAt(pointer, schema, merged) });
-  const problems = all.filter(({ argument }) => argument === null || !Object.hasOwn(extraArguments, argument));
+  const isExtra = (key: unknown): boolean => typeof key === "string" && Object.hasOwn(extraArguments, key);
+  const issues = verdict.issues.filter(({ pointer }) => !isExtra(keysOf(pointer, merged)[0]));
+  const all = toProblems(issues, { args: merged, fieldsAt: (pointer) => fieldsAt(pointer, schema, merged) });
+  const problems = all.filter(({ argument }) => !isExtra(argument));
   if (problems.length === 0) return { ok: true, args: merged, warnings };
-  return { ok: false, envelope: toEnvelope(name, problems, await exampleOf(call, problems, validate)) };
+  return { ok: false, envelope: toEnvelope(name, problems, await exampleOf({ ...call, extraArguments }, problems, validate)) };
+}
+
+/** A tool that does not know an argument of the session's does not get it. */
+function takenBy(schema: JsonSchema, extraArguments: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const properties = propertiesOf(followReferences(schema, schema), schema);
+  if (Object.keys(properties).length === 0) return extraArguments;
+  return Object.fromEntries(Object.entries(extraArguments).filter(([key]) => Object.hasOwn(properties, key)));
 }
 
 function fieldsAt(pointer: string, root: JsonSchema, args: unknown): string[] {

@@ -2,7 +2,7 @@
  * Backend tools: what a model, or a script of its, may call. They come from MCP servers and from local functions, and look the same here.
  *
  * A tool is always reachable as `server__tool`, and as `tool` alone where that name is unique and not one of our own. Every call goes the same way,
- * whoever makes it: name, policy, credentials, schema, then the backend (`callBackendTool`). Nothing else calls `BackendTool.call`.
+ * whoever makes it: name, credentials, policy, schema, then the backend (`callBackendTool`). Nothing else calls `BackendTool.call`.
  */
 export interface BackendTool {
   /** Its own name, as its server says it. */

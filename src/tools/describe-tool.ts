@@ -163,7 +163,7 @@ function textOf({ title, description }: BackendTool): string {
 }
 
 /** The first sentence or line, whichever is shorter. */
-export function firstSentence(tool: BackendTool): string {
+function firstSentence(tool: BackendTool): string {
   const text = textOf(tool).slice(0, 2_000);
   const line = text.split("\n", 1)[0]!.trim();
   return clip(/^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line, MAX_SENTENCE_CHARACTERS);
