@@ -1,15 +1,16 @@
-/** How a connection failed, by the codes that Node.js, its HTTP client and the MCP SDK give. */
+/** How a connection failed, by the codes that Node.js, its HTTP client, the MCP SDK and our own client of MCP (`McpCallError`) give. */
 export type ConnectionFailure = { readonly how: "timeout" | "unreachable"; readonly code: string };
 
 const timeouts = new Set([
   ...["ETIMEDOUT", "ESOCKETTIMEDOUT", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
-  ...["REQUEST_TIMEOUT", "TimeoutError"],
+  ...["REQUEST_TIMEOUT", "TimeoutError", "MCP_TIMEOUT"],
 ]);
 
 const unreachable = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "EHOSTDOWN"],
   ...["UND_ERR_SOCKET", "UND_ERR_CLOSED", "UND_ERR_DESTROYED", "ERR_SOCKET_CLOSED"],
   ...["CONNECTION_CLOSED", "NOT_CONNECTED", "SEND_FAILED", "CLIENT_HTTP_FAILED_TO_OPEN_STREAM"],
+  ...["MCP_UNREACHABLE", "MCP_CONNECTION_LOST"],
 ]);
 
 /** JSON-RPC codes of the older MCP SDK, on its own error class only: a server may use the same numbers. */
