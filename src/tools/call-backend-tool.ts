@@ -6,6 +6,7 @@ import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
 import { hideHeaders } from "./failures/hide-headers.ts";
+import { orAbort } from "./or-abort.ts";
 import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./to-failure-envelope.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
@@ -118,6 +119,7 @@ async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
       headers,
       meta,
     };
+    // A tool that does not heed its signal is not waited for.
     const answer = await orAbort(tool.tool.call(args, options), either);
     const failure = failureOfAnswer(answer, context);
     return failure === null ? { ok: true, answer, attempts } : { ok: false, failure, attempts };
@@ -137,20 +139,6 @@ function startDeadline(timeoutMs: number): Deadline {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(new DOMException("The tool did not answer in time.", "TimeoutError")), timeoutMs);
   return { signal: abort.signal, restart: () => void timer.refresh(), [Symbol.dispose]: () => clearTimeout(timer) };
-}
-
-/** A tool that does not heed its signal is not waited for. */
-async function orAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  promise.catch(() => {}); // when the abort came first
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {

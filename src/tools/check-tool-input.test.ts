@@ -278,6 +278,14 @@ describe("schemas of strangers", () => {
     await own.close();
   });
 
+  it("get no example where it would be without end, and the envelope all the same", async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `p${index}`);
+    const endless = { type: "object", properties: Object.fromEntries(names.map((name) => [name, { $ref: "#" }])), required: names };
+    const envelope = await envelopeOf(toolWith(endless), {});
+    expect(envelope).toMatchObject({ error_code: "SCHEMA_REQUIRED", examples: [] });
+    expect(envelope.details).toHaveLength(40);
+  });
+
   it("of older dialects are understood, also where they do not say so", async () => {
     const pair = { type: "array", items: [{ type: "string" }, { type: "integer" }] };
     for (const dialect of [{ $schema: "http://json-schema.org/draft-07/schema#" }, {}]) {

@@ -45,6 +45,8 @@ type Validate = (value: unknown) => SchemaVerdict | Promise<SchemaVerdict>;
 const MAX_EXPLAINED_PARTS = 20_000;
 const MAX_EXAMPLE_CHARACTERS = 4_000;
 const MAX_REMEMBERED = 1_000;
+/** Of a schema with very many, the first are enough to see which one was meant. */
+const MAX_FIELDS = 300;
 
 export function createInputChecker({ timeoutMs }: { timeoutMs?: number } = {}): InputChecker {
   const thread = createSchemaThread({ timeoutMs });
@@ -126,7 +128,7 @@ function fieldsAt(pointer: string, root: JsonSchema, args: unknown): string[] {
   for (const key of keysOf(pointer, args)) {
     schema = followReferences(typeof key === "number" ? schema["items"] : propertiesOf(schema, root)[key], root);
   }
-  return Object.keys(propertiesOf(schema, root));
+  return Object.keys(propertiesOf(schema, root)).slice(0, MAX_FIELDS);
 }
 
 /** A call that the schema accepts, or none. The session's arguments are not in it. */
@@ -137,10 +139,18 @@ async function exampleOf(
 ): Promise<unknown[]> {
   const wrong = new Set(problems.map(({ path }) => path));
   const isWrong = (path: readonly (string | number)[]): boolean => wrong.has(path.reduce<string>(below, ""));
-  const merged = correctedArguments({ ...(args as object), ...extraArguments }, tool.tool.inputSchema, isWrong);
+  const merged = orNull(() => correctedArguments({ ...(args as object), ...extraArguments }, tool.tool.inputSchema, isWrong));
   if (!isRecord(merged) || (await validate(merged)).status !== "valid") return [];
   const example = Object.fromEntries(Object.entries(merged).filter(([key]) => !Object.hasOwn(extraArguments, key)));
   return JSON.stringify(example).length > MAX_EXAMPLE_CHARACTERS ? [] : [example];
+}
+
+function orNull(make: () => unknown): unknown {
+  try {
+    return make();
+  } catch {
+    return null;
+  }
 }
 
 function toEnvelope(tool: string, problems: readonly InputProblem[], examples: readonly unknown[]): Envelope {

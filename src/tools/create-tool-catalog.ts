@@ -126,11 +126,15 @@ function listOf(names: readonly string[]): string {
   return names.map((name) => `'${name}'`).join(" or ");
 }
 
+const MAX_COMPARED = 2_000;
+
 /** Up to three names that are a few letters away, the nearest first. */
 export function nearNames(wanted: string, tools: readonly CatalogTool[]): string[] {
-  const known = new Map(tools.flatMap((tool) => [tool.fullName, tool.name, tool.tool.name].map((name) => [name, tool.name] as const)));
+  const known = new Map(
+    tools.slice(0, MAX_COMPARED).flatMap((tool) => [tool.fullName, tool.name, tool.tool.name].map((name) => [name, tool.name] as const)),
+  );
   const near = new Set<string>();
-  for (let round = 0; round < 6 && near.size < 3; round += 1) {
+  for (let round = 0; round < 4 && near.size < 3; round += 1) {
     const name = nearestName(wanted, known.keys());
     if (name === null) break;
     near.add(known.get(name)!);

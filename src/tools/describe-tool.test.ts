@@ -78,6 +78,11 @@ describe("a Python signature", () => {
     });
   });
 
+  it("ends for a schema that does not", () => {
+    const eight = Array.from({ length: 8 }, () => ({ $ref: "#/properties/x" }));
+    expect(signatureOf({ x: { anyOf: eight } })).toBe("f(x: Any = None) -> Any");
+  });
+
   it("is there for any schema", () => {
     const json = fc.dictionary(
       fc.constantFrom("type", "properties", "items", "required", "enum", "$ref", "allOf", "anyOf", "default", "const", "$defs", "title"),

@@ -34,6 +34,7 @@ export interface SchemaAnswer {
 }
 
 const MAX_TOOLS = 50;
+const MAX_PARAMETERS = 100;
 const MAX_SENTENCE_CHARACTERS = 200;
 const MAX_DESCRIPTION_CHARACTERS = 4_000;
 const MAX_SCHEMA_CHARACTERS = 65_536;
@@ -116,7 +117,7 @@ function policyNote(entry: CatalogTool, policy?: ToolPolicy): { policy?: string 
 
 /** Limits and words of each parameter that has any; its type is in the signature. */
 function describeParameters(schema: JsonSchema): Record<string, string> {
-  const properties = Object.entries(propertiesOf(followReferences(schema, schema), schema));
+  const properties = Object.entries(propertiesOf(followReferences(schema, schema), schema)).slice(0, MAX_PARAMETERS);
   const described = properties.map(([name, property]) => {
     const followed = { ...followReferences(property, schema), ...(isRecord(property) ? property : {}) };
     const words = typeof followed["description"] === "string" ? [clip(followed["description"].trim(), 500)] : [];

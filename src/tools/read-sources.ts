@@ -1,4 +1,5 @@
 import type { ToolListing, ToolSource } from "./contract.ts";
+import { orAbort } from "./or-abort.ts";
 
 /** Reads what all sources offer now, each at the same time as the others. A source that fails or takes too long is a gap, and holds nobody up twice. */
 export interface SourceReader {
@@ -16,8 +17,7 @@ export function createSourceReader(sources: readonly ToolSource[], timeoutMs: nu
   return {
     async read(signal) {
       signal?.throwIfAborted();
-      const all = Promise.all(sources.map((source) => readOne(source)));
-      return signal === undefined ? await all : await orAbort(all, signal);
+      return await orAbort(Promise.all(sources.map((source) => readOne(source))), signal);
     },
   };
 
@@ -45,16 +45,5 @@ async function listTools(source: ToolSource): Promise<ToolListing> {
     return await source.tools();
   } catch (error) {
     return { tools: [], gap: { server: source.name, reason: error instanceof Error ? error.message : String(error) } };
-  }
-}
-
-async function orAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -109,6 +109,14 @@ describe("approval by a person", () => {
     ]);
   });
 
+  it("is not waited for when the caller gives up", async () => {
+    const policy = createToolPolicy({ approve: () => new Promise(() => {}) });
+    const abort = new AbortController();
+    const asked = policy.ask(destructive, {}, abort.signal);
+    abort.abort("enough");
+    await expect(asked).rejects.toBe("enough");
+  });
+
   it("that fails is a refusal", async () => {
     const policy = createToolPolicy({ approve: () => Promise.reject(new Error("the page is gone")) });
     expect(await policy.ask(destructive, {})).toMatchObject({ error_code: "TOOL_NOT_ALLOWED" });

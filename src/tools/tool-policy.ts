@@ -1,6 +1,7 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { toSafeName, type CatalogTool } from "./assign-names.ts";
+import { orAbort } from "./or-abort.ts";
 
 export interface ToolPolicyOptions {
   /** `read-only` demands `readOnlyHint` of every tool, and nothing makes an exception. */
@@ -50,7 +51,7 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
     },
     async ask(tool, args, signal) {
       try {
-        return approve !== undefined && (await approve(tool, args, signal)) ? null : notApproved(tool);
+        return approve !== undefined && (await orAbort(approve(tool, args, signal), signal)) ? null : notApproved(tool);
       } catch {
         signal?.throwIfAborted();
         return notApproved(tool);

@@ -11,6 +11,7 @@ export interface PythonSignature {
 }
 
 const MAX_SHAPES = 20;
+const MAX_TYPES = 2_000;
 
 /** Required parameters first, as Python demands; names that Python cannot have are written as strings. */
 export function toPythonSignature(
@@ -49,6 +50,11 @@ interface Shapes {
 function createShapes(): Shapes {
   const names = new Map<JsonSchema, string>();
   const texts = new Map<string, string>();
+  let left = MAX_TYPES;
+  const spend = (): boolean => {
+    left -= 1;
+    return left >= 0;
+  };
 
   function nameFor(schema: JsonSchema, hint: string, root: JsonSchema): string | null {
     const known = names.get(schema);
@@ -57,7 +63,7 @@ function createShapes(): Shapes {
     const name = firstFree(typeof schema["title"] === "string" && /^[A-Z]\w*$/.test(schema["title"]) ? schema["title"] : toClassName(hint));
     names.set(schema, name); // before its fields are read: a shape may contain itself
     texts.set(name, "");
-    const fields = shapeLines(schema, root, { nameFor: (inner, innerHint) => nameFor(inner, innerHint, root) });
+    const fields = shapeLines(schema, root, { nameFor: (inner, innerHint) => nameFor(inner, innerHint, root), spend });
     texts.set(name, `class ${name}(TypedDict):\n${fields.map((line) => `    ${line}`).join("\n")}`);
     return name;
   }
@@ -68,7 +74,7 @@ function createShapes(): Shapes {
     for (let number = 2; ; number += 1) if (!taken.has(`${wanted}${number}`)) return `${wanted}${number}`;
   }
 
-  return { of: (root) => ({ nameFor: (schema, hint) => nameFor(schema, hint, root) }), lines: () => [...texts.values()] };
+  return { of: (root) => ({ nameFor: (schema, hint) => nameFor(schema, hint, root), spend }), lines: () => [...texts.values()] };
 }
 
 function toClassName(hint: string): string {

@@ -7,6 +7,8 @@ import { alternativesOf, followReferences, propertiesOf, requiredOf, typesIn } f
 export interface ShapeNames {
   /** The name of the TypedDict for this schema; null when there are too many already. */
   nameFor(schema: JsonSchema, hint: string): string | null;
+  /** False when enough has been read: references can make a small schema stand for a huge one. */
+  spend(): boolean;
 }
 
 const MAX_LITERALS = 12;
@@ -34,7 +36,7 @@ export function toPythonType(request: TypeRequest): string {
 function partsOf({ depth = 0, ...request }: TypeRequest): string[] {
   const { root } = request;
   const schema = followReferences(request.schema, root);
-  if (depth > MAX_DEPTH) return ["Any"];
+  if (depth > MAX_DEPTH || !request.shapes.spend()) return ["Any"];
   if ("const" in schema) return literal([schema["const"]]);
   if (Array.isArray(schema["enum"])) return literal(schema["enum"] as unknown[]);
   const branches = branchesOf(schema, root);

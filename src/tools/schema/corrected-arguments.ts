@@ -8,15 +8,23 @@ type Path = readonly (string | number)[];
 
 const MAX_DEPTH = 5;
 const MAX_ITEMS = 20;
+/** References can make a small schema stand for a huge one: past this there is no correction. */
+const MAX_VALUES = 1_000;
+/** Names are compared with each other; of very many only the first. */
+const MAX_COMPARED = 300;
+const MAX_MISSPELT = 20;
 
 /**
  * Arguments that are as near to the given ones as the schema allows: what is right stays, misspelt names are put right, what is missing gets a
- * sample. A guess: whoever shows it validates it first.
+ * sample. A guess: whoever shows it validates it first. Throws RangeError when it would be too large.
  */
 export function correctedArguments(args: unknown, schema: JsonSchema, isWrong: (path: Path) => boolean): unknown {
+  let values = 0;
+  let misspelt = 0;
   return correct({ value: args, schema, path: [] });
 
   function correct({ value, schema: given, path }: { value: unknown; schema: unknown; path: Path }): unknown {
+    spend();
     const branch = branchFor(value, followReferences(given, schema));
     const types = typesIn(branch);
     if (path.length > MAX_DEPTH) return sample(branch);
@@ -34,7 +42,8 @@ export function correctedArguments(args: unknown, schema: JsonSchema, isWrong: (
     const isClosed = branch["additionalProperties"] === false || branch["unevaluatedProperties"] === false;
     const result = new Map<string, unknown>();
     for (const [key, one] of Object.entries(value)) {
-      const near = Object.hasOwn(properties, key) ? key : nearestName(key, Object.keys(properties));
+      spend();
+      const near = Object.hasOwn(properties, key) ? key : spelled(key, properties);
       const isFree = near !== null && (near === key || !Object.hasOwn(value, near));
       if (isFree) result.set(near, correct({ value: one, schema: properties[near], path: [...path, near] }));
       else if (!isClosed) result.set(key, one);
@@ -55,6 +64,16 @@ export function correctedArguments(args: unknown, schema: JsonSchema, isWrong: (
     return corrected;
   }
 
+  function spelled(key: string, properties: object): string | null {
+    misspelt += 1;
+    return misspelt > MAX_MISSPELT ? null : nearestName(key, Object.keys(properties).slice(0, MAX_COMPARED));
+  }
+
+  function spend(): void {
+    values += 1;
+    if (values > MAX_VALUES) throw new RangeError("The arguments are too many to be corrected.");
+  }
+
   function branchFor(value: unknown, of: JsonSchema): JsonSchema {
     const branches = alternativesOf(of, schema);
     const fitting = branches.find((branch) => value !== undefined && fits(value, typesIn(branch)));
@@ -64,6 +83,7 @@ export function correctedArguments(args: unknown, schema: JsonSchema, isWrong: (
 
   /** A value of the right form: the schema's own example where it has one. */
   function sample(given: unknown, depth = MAX_DEPTH): unknown {
+    spend();
     const branch = branchFor(undefined, followReferences(given, schema));
     const { examples, minimum, exclusiveMinimum, maximum, format, minLength, minItems, items } = branch;
     if ("default" in branch && branch["default"] !== null) return branch["default"];
@@ -134,6 +154,6 @@ function converted(value: unknown, types: readonly string[]): unknown {
 
 function fromEnum(value: unknown, allowed: readonly unknown[]): unknown {
   if (allowed.includes(value)) return value;
-  const texts = allowed.filter((one) => typeof one === "string");
+  const texts = allowed.slice(0, MAX_COMPARED).filter((one) => typeof one === "string");
   return (typeof value === "string" ? nearestName(value, texts) : null) ?? allowed[0];
 }
