@@ -53,7 +53,8 @@ export function createScriptRun({ script, send, stop }: ScriptRunOptions): Scrip
   return { maxBodyBytes: limits.resultBytes + 1024, outcome: settled.promise, receive, die, isKilled: () => killed };
 
   function receive(frame: ChildFrame): string | null {
-    if (isOver) return null; // it was told to end, and what it says meanwhile does not count
+    if (killed) return null; // what it says until it is dead does not count
+    if (isOver) return `a frame ${frame.type} after its end`;
     if (isWaiting) return `a frame ${frame.type} while it said that it waits`;
     switch (frame.type) {
       case "call":

@@ -1,0 +1,138 @@
+import { spawn } from "node:child_process";
+import { createServer, type AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { text } from "node:stream/consumers";
+import { describe, expect, it } from "vitest";
+import { defaultExecuteLimits, type Script } from "../src/execute/contract.ts";
+import { createChildCommand, type ChildCommand } from "../src/execute/monty/child-command.ts";
+import { openMontyChild } from "../src/execute/monty/open-monty-child.ts";
+
+/** A script that broke out of Monty would be a program in the child. Here one is, in Monty's place. */
+async function runInChild(isolation: "namespaces" | "process-only", program: string): Promise<unknown> {
+  const command = await createChildCommand({ isolation, bwrapPath: "bwrap" });
+  const preface = 'import { writeSync } from "node:fs";\nconst say = (value) => writeSync(3, JSON.stringify(value));\n';
+  const args = [...command.arguments(500_000_000).slice(0, -1), preface + program];
+  const child = spawn(command.file, args, { cwd: command.cwd, env: {}, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"] });
+  const [said, stderr] = await Promise.all([text(child.stdio[3] as Duplex), text(child.stderr!)]);
+  return said === "" ? stderr : JSON.parse(said);
+}
+
+describe("a child in namespaces", () => {
+  it("sees nothing but Node, its libraries and Monty", async () => {
+    const program = `import { readdirSync } from "node:fs";
+      const list = (path) => { try { return readdirSync(path).sort(); } catch (error) { return error.code; } };
+      say({ root: list("/").filter((name) => !/^(lib|lib64|usr)$/.test(name)), app: list("/app"), modules: list("/app/node_modules/@pydantic").map((name) => name.split("-")[0]),
+        etc: list("/etc"), proc: list("/proc"), dev: list("/dev"), home: list("/root"), tmp: list("/tmp"), work: list("/work") });`;
+    expect(await runInChild("namespaces", program)).toEqual({
+      root: ["app"],
+      app: ["node", "node_modules"],
+      modules: ["monty", "monty"],
+      ...{ etc: "ENOENT", proc: "ENOENT", dev: "ENOENT", home: "ENOENT", tmp: "ENOENT", work: "ENOENT" },
+    });
+  });
+
+  it("can write nowhere", async () => {
+    const program = `import { writeFileSync, mkdirSync } from "node:fs";
+      const attempt = (work) => { try { work(); return "done"; } catch (error) { return error.code; } };
+      say([attempt(() => writeFileSync("/x", "1")), attempt(() => mkdirSync("/tmp")), attempt(() => writeFileSync("/app/node_modules/@pydantic/monty/wrapper.js", "1"))]);`;
+    expect(await runInChild("namespaces", program)).toEqual(["EROFS", "EROFS", "EROFS"]);
+  });
+
+  it("has no network, not even to this machine", async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as AddressInfo;
+    const program = `import net from "node:net"; import os from "node:os";
+      const attempt = (host) => new Promise((resolve) => net.connect(${port}, host).on("connect", () => resolve("connected")).on("error", (error) => resolve(error.code)));
+      let interfaces; try { interfaces = Object.keys(os.networkInterfaces()).filter((name) => name !== "lo"); } catch { interfaces = []; }
+      say([await attempt("127.0.0.1"), await attempt("203.0.113.1"), interfaces]);`;
+    const [here, there, interfaces] = (await runInChild("namespaces", program)) as [string, string, string[]];
+    server.close();
+    expect(here).not.toBe("connected");
+    expect(there).not.toBe("connected");
+    expect(interfaces).toEqual([]);
+  });
+
+  it("is nobody, sees no process but its own, and can start none", async () => {
+    const program = `import { spawnSync } from "node:child_process";
+      const attempt = (pid) => { try { process.kill(pid, 0); return "there"; } catch (error) { return error.code; } };
+      say({ uid: process.getuid(), pid: process.pid, host: attempt(${process.pid}), shell: spawnSync("/bin/sh", ["-c", "true"]).error?.code });`;
+    expect(await runInChild("namespaces", program)).toEqual({ uid: 65534, pid: 2, host: "ESRCH", shell: "ENOENT" });
+  });
+});
+
+describe.each(["namespaces", "process-only"] as const)("a child (%s)", (isolation) => {
+  it("has no environment, and no descriptor but its channel", async () => {
+    const program = `import { fstatSync } from "node:fs";
+      const isSocket = (fd) => { try { return fstatSync(fd).isSocket(); } catch { return false; } };
+      const open = []; for (let fd = 3; fd < 256; fd += 1) if (isSocket(fd)) open.push(fd);
+      say({ env: Object.keys(process.env).filter((name) => name !== "PWD"), open: open.filter((fd) => fd !== 4), execArgv: process.execArgv.includes("--jitless") });`;
+    expect(await runInChild(isolation, program)).toEqual({ env: [], open: [3], execArgv: true });
+  });
+
+  it("cannot take more memory than its limit", async () => {
+    const program = `const kept = []; try { for (let i = 0; i < 20; i += 1) kept.push(Buffer.alloc(100_000_000, 1)); say("took it"); } catch (error) { say(error.name); }`;
+    expect(await runInChild(isolation, program)).not.toBe("took it");
+  });
+});
+
+describe("what a child may not send", () => {
+  const script: Script = {
+    code: "1",
+    limits: { ...defaultExecuteLimits, totalMs: 20_000 },
+    callTool: async () => ({ ok: true, json: "1" }),
+  };
+  const header = `const { writeSync, readSync } = require("node:fs");
+    const send = (header, body = "") => { const head = Buffer.from(JSON.stringify(header)); const prefix = Buffer.alloc(8); prefix.writeUInt32BE(head.length, 0); prefix.writeUInt32BE(Buffer.byteLength(body), 4);
+      writeSync(3, Buffer.concat([prefix, head, Buffer.from(body)])); };
+    send({ type: "ready" }); readSync(3, Buffer.alloc(65536)); `;
+  const fake = (program: string): ChildCommand => ({
+    file: process.execPath,
+    cwd: "/",
+    arguments: () => ["--eval", `${header}${program}; setInterval(() => {}, 1000);`],
+  });
+
+  it.each<[title: string, program: string, detail: string]>([
+    ["bytes that are no frame", `writeSync(3, "hello, this is no frame")`, "sent a header of 1751477356 bytes"],
+    ["a body over the limit", `writeSync(3, Buffer.from([0, 0, 0, 2, 255, 0, 0, 0, 123, 125]))`, "sent a body of 4278190080 bytes"],
+    [
+      "a header that is no JSON",
+      `writeSync(3, Buffer.from([0, 0, 0, 2, 0, 0, 0, 0, 123, 123]))`,
+      expect.stringContaining("JSON") as string,
+    ],
+    ["a type that nobody knows", `send({ type: "boo" })`, "sent a frame of no known type"],
+    ["a second ready", `send({ type: "ready" })`, "sent a frame ready out of place"],
+    ["a wait for nothing", `send({ type: "wait" })`, "sent that it waits, for no call"],
+    ["a call out of order", `send({ type: "call", id: 5, name: "x" }, "{}")`, "sent a call with a number out of order"],
+    ["a call without a name", `send({ type: "call", id: 1 }, "{}")`, "sent a call without id and name"],
+    [
+      "work while it says that it waits",
+      `send({ type: "call", id: 1, name: "x" }, "{}"); send({ type: "wait" }); send({ type: "print" }, "x")`,
+      "sent a frame print while it said that it waits",
+    ],
+    ["an end that is none", `send({ type: "done", status: "fine" })`, "sent an end that cannot be read"],
+  ])("%s ends it", async (_, program, detail) => {
+    const child = await openMontyChild(fake(program), 100_000_000);
+    const { end } = await child.run(script);
+    expect(end).toEqual({
+      kind: "crashed",
+      detail: typeof detail === "string" ? `The interpreter's process was ended because it ${detail}.` : detail,
+    });
+    expect(child.isAlive()).toBe(false);
+    await child.kill();
+  });
+
+  it("a frame while no script runs ends it too", async () => {
+    const child = await openMontyChild(fake(`send({ type: "done", status: "value" }, "1"); send({ type: "print" }, "x")`), 100_000_000);
+    expect((await child.run(script)).end).toEqual({ kind: "value", json: "1" });
+    await expect.poll(() => child.isAlive()).toBe(false);
+    await child.kill();
+  });
+
+  it("more prints than the limit are cut", async () => {
+    const program = `for (let i = 0; i < 50; i += 1) send({ type: "print" }, "x".repeat(10000)); send({ type: "done", status: "value" }, "1")`;
+    const child = await openMontyChild(fake(program), 100_000_000);
+    expect((await child.run(script)).prints).toHaveLength(defaultExecuteLimits.printBytes);
+    await child.kill();
+  });
+});
