@@ -208,6 +208,12 @@ describe("an error", () => {
     });
   });
 
+  it("without a connection says when the next one is tried, where that is known", () => {
+    expect(failureOfError(Object.assign(new Error("down"), { code: "MCP_UNREACHABLE", retryAfter: 4 }), context)).toMatchObject({
+      envelope: { error_code: "UPSTREAM_UNREACHABLE", _meta: { retry_after_seconds: 4 } },
+    });
+  });
+
   it("that asks for a login is auth_error", () => {
     class UnauthorizedError extends Error {}
     expect(failureOfError(new UnauthorizedError("log in"), context)).toMatchObject({

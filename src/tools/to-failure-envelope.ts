@@ -100,7 +100,7 @@ function hintsFor(status: number, retryAfter: number | null): string[] {
   return ["The backend does not accept this call as it is. Read its message, change the arguments, then call again."];
 }
 
-function toConnectionEnvelope(tool: string, { how, code }: ConnectionFailure, error: unknown): Envelope {
+function toConnectionEnvelope(tool: string, { how, code, retryAfterSeconds }: ConnectionFailure, error: unknown): Envelope {
   const message = toMessage(wordsOf(error));
   return createEnvelope({
     code: how === "timeout" ? "UPSTREAM_HTTP_TIMEOUT" : "UPSTREAM_UNREACHABLE",
@@ -109,6 +109,7 @@ function toConnectionEnvelope(tool: string, { how, code }: ConnectionFailure, er
       how === "timeout" ? `${tool} failed: the backend did not answer in time.` : `${tool} failed: there is no connection to the backend.`,
     details: [{ path: "", issue: `${code}.`, received_type: "missing", upstream_code: code, upstream_message: message }],
     hints: ["The same call may succeed later. If it fails again, do without this tool and say so."],
+    meta: retryAfterSeconds === null ? undefined : { retry_after_seconds: retryAfterSeconds },
   });
 }
 

@@ -1,5 +1,10 @@
 /** How a connection failed, by the codes that Node.js, its HTTP client, the MCP SDK and our own client of MCP (`McpCallError`) give. */
-export type ConnectionFailure = { readonly how: "timeout" | "unreachable"; readonly code: string };
+export interface ConnectionFailure {
+  readonly how: "timeout" | "unreachable";
+  readonly code: string;
+  /** How long the connection is not tried again. */
+  readonly retryAfterSeconds: number | null;
+}
 
 const timeouts = new Set([
   ...["ETIMEDOUT", "ESOCKETTIMEDOUT", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
@@ -23,11 +28,14 @@ export function readConnectionFailure(error: unknown): ConnectionFailure | null 
   for (let index = 0; index < open.length && index < 20; index += 1) {
     const next = open[index];
     if (typeof next !== "object" || next === null) continue;
-    const { code, name, message, cause, errors } = next as Record<string, unknown>;
+    const { code, name, message, cause, errors, retryAfter } = next as Record<string, unknown>;
+    const retryAfterSeconds = typeof retryAfter === "number" && retryAfter >= 0 ? retryAfter : null;
     const known = [code, name].find((one) => typeof one === "string" && (timeouts.has(one) || unreachable.has(one))) as string | undefined;
-    if (known !== undefined) return { how: timeouts.has(known) ? "timeout" : "unreachable", code: known };
-    if (code === rpcTimeout && /request timed out/i.test(String(message))) return { how: "timeout", code: "REQUEST_TIMEOUT" };
-    if (code === rpcClosed && /connection closed/i.test(String(message))) return { how: "unreachable", code: "CONNECTION_CLOSED" };
+    if (known !== undefined) return { how: timeouts.has(known) ? "timeout" : "unreachable", code: known, retryAfterSeconds };
+    if (code === rpcTimeout && /request timed out/i.test(String(message)))
+      return { how: "timeout", code: "REQUEST_TIMEOUT", retryAfterSeconds };
+    if (code === rpcClosed && /connection closed/i.test(String(message)))
+      return { how: "unreachable", code: "CONNECTION_CLOSED", retryAfterSeconds };
     open.push(cause, ...(Array.isArray(errors) ? errors.slice(0, 5) : []));
   }
   return null;
