@@ -157,6 +157,13 @@ describe("checkToolInput", () => {
       'x must fit the pattern "^B0", not "A".',
       "B07",
     ],
+    [
+      "SCHEMA_PATTERN_MISMATCH",
+      { type: "string", pattern: String.raw`^\d{4}-\d{2}-\d{2}$` },
+      "today",
+      String.raw`x must fit the pattern "^\\d{4}-\\d{2}-\\d{2}$", not "today".`,
+      "2026-01-31",
+    ],
     ["SCHEMA_FORMAT_INVALID", { type: "string", format: "date" }, "today", 'x must be of the format "date", not "today".', "2026-01-31"],
     ["SCHEMA_ONE_OF_FAILED", { oneOf: [{ type: "integer" }, { minimum: 2 }] }, 3, "x fits more than one of its 2 alternatives.", 1],
     ["SCHEMA_VALIDATION_FAILED", { not: { type: "string" } }, "a", 'x does not fit the schema\'s "not".', null],

@@ -85,7 +85,7 @@ export function correctedArguments(args: unknown, schema: JsonSchema, isWrong: (
   function sample(given: unknown, depth = MAX_DEPTH): unknown {
     spend();
     const branch = branchFor(undefined, followReferences(given, schema));
-    const { examples, minimum, exclusiveMinimum, maximum, format, minLength, minItems, items } = branch;
+    const { examples, minimum, exclusiveMinimum, maximum, minItems, items } = branch;
     if ("default" in branch && branch["default"] !== null) return branch["default"];
     if (Array.isArray(examples) && examples.length > 0) return examples[0] as unknown;
     if (Array.isArray(branch["enum"])) return branch["enum"][0] as unknown;
@@ -115,13 +115,16 @@ export function correctedArguments(args: unknown, schema: JsonSchema, isWrong: (
         return null;
       case undefined:
       default:
-        return (
-          (typeof format === "string" ? formatSamples[format] : undefined) ??
-          "text".padEnd(typeof minLength === "number" ? Math.min(minLength, 200) : 0, "t")
-        );
+        return sampleText(branch);
     }
   }
 }
+
+/** Known by their text: a stranger's pattern is not run here. */
+const patternFormats: Readonly<Record<string, string>> = {
+  [String.raw`^\d{4}-\d{2}-\d{2}$`]: "date",
+  "^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "date",
+};
 
 const formatSamples: Readonly<Record<string, string>> = {
   date: "2026-01-31",
@@ -133,6 +136,11 @@ const formatSamples: Readonly<Record<string, string>> = {
   hostname: "example.com",
   ipv4: "192.0.2.1",
 };
+
+function sampleText({ format, pattern, minLength }: JsonSchema): string {
+  const form = typeof format === "string" ? format : typeof pattern === "string" ? (patternFormats[pattern] ?? "") : "";
+  return formatSamples[form] ?? "text".padEnd(typeof minLength === "number" ? Math.min(minLength, 200) : 0, "t");
+}
 
 function fits(value: unknown, types: readonly string[]): boolean {
   if (types.length === 0) return true;
