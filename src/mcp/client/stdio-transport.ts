@@ -142,7 +142,8 @@ export class StdioTransport implements Transport {
     if (context !== undefined) {
       this.#waiting.delete(id!);
       context.answerBytes = bytes;
-      if (text !== null) context.structuredJson = scanMessage(text).structuredJson;
+      if (text !== null && "result" in message && "structuredContent" in message.result)
+        context.structuredJson = scanMessage(text).structuredJson;
     }
     // The SDK takes notifications a tick later than answers: the last progress of a call would come after its end.
     queueMicrotask(() => queueMicrotask(() => this.onmessage?.(message)));
