@@ -15,17 +15,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from . import cell
 from .connection import MAX_FDS, Connection, NotAFrame, socketpair
 from .frames import ChannelClosed, Header, read_exact, read_head, write_frame
+from .output import Stream
+from .processes import StillThere, count_threads, kill_others
 from .scratch import IMAGES, changed_since
 
 PR_SET_DUMPABLE = 4
 DRAIN_BYTES = 16 << 20
 SPAWN_TIMEOUT_S = 20.0
+RETURN_TIMEOUT_S = 5.0
 
 
 class HeadLost(Exception):
@@ -49,6 +52,9 @@ def serve(channel_in: int, channel_out: int, import_stack: Callable[[], None] | 
         monitor.loop()
     except ChannelClosed:
         pass
+    except StillThere:
+        status = 3
+        _tell_last(channel_out, {"type": "lost", "detail": "processes that the cell left behind could not be ended"})
     except HeadLost as error:
         status = 3
         _tell_last(channel_out, {"type": "lost", "detail": str(error)})
@@ -63,45 +69,6 @@ def _tell_last(channel_out: int, header: Header) -> None:
         write_frame(channel_out, header)
     except (ChannelClosed, OSError):
         pass
-
-
-@dataclass
-class Stream:
-    """One of stdout and stderr of the running cell: the first half of its budget goes out live, of the rest the last half is kept."""
-
-    name: str
-    fd: int
-    closed: bool = False
-    live: int = 0
-    tail_bytes: int = 0
-    tail: bytearray = field(default_factory=bytearray)
-    omitted: int = 0
-
-    def begin(self, budget: int) -> None:
-        self.live = budget // 2
-        self.tail_bytes = budget - self.live
-        self.tail = bytearray()
-        self.omitted = 0
-
-    def take(self, data: bytes) -> bytes:
-        """What of `data` goes out now."""
-        now, rest = data[: self.live], data[self.live :]
-        self.live -= len(now)
-        if rest:
-            self.tail += rest
-            if len(self.tail) > 2 * self.tail_bytes + 65536:
-                self._trim()
-        return now
-
-    def _trim(self) -> None:
-        excess = len(self.tail) - self.tail_bytes
-        if excess > 0:
-            del self.tail[:excess]
-            self.omitted += excess
-
-    def finish(self) -> bytes:
-        self._trim()
-        return bytes(self.tail)
 
 
 @dataclass
@@ -128,7 +95,6 @@ class Running:
     rollback: str
     runner: Cell
     started: float
-    answer: tuple[Header, bytes] | None = None  # that it succeeded; counts once the process is back from user code
 
 
 class Monitor:
@@ -144,6 +110,8 @@ class Monitor:
         self.undecided: bool | None = (
             None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
         )
+        self.returning: Cell | None = None  # its cell said that it is over; it has not shown yet that user code is
+        self.return_by = 0.0
         self.head_waits = False  # the head is blocked until its spare ends
         self.previous: Cell | None = None  # what the head forked from: the state before the last cell that counted
         self.doomed: set[int] = (
@@ -178,7 +146,8 @@ class Monitor:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         while True:
             poll = select.poll()
-            poll.register(self.channel_in, select.POLLIN)
+            if self.returning is None:  # else what the host says next has to wait
+                poll.register(self.channel_in, select.POLLIN)
             poll.register(child_ended, select.POLLIN)
             for process in (self.head, self.spare):
                 if process is not None and not process.silent:
@@ -187,7 +156,7 @@ class Monitor:
                 for stream in self.running.runner.streams:
                     if not stream.closed:
                         poll.register(stream.fd, select.POLLIN)
-            ready = {fd for fd, _ in poll.poll()}
+            ready = {fd for fd, _ in poll.poll(self._patience_ms())}
             if child_ended in ready:
                 os.read(child_ended, 4096)
                 self._reap()
@@ -197,8 +166,20 @@ class Monitor:
                     self._hear(process)
             if self.channel_in in ready:
                 self._obey()
-            if self.running is None and self.keep_spare and self.spare is None and not self.head_waits:
+            if self._is_idle() and self.keep_spare and self.spare is None and not self.head_waits:
                 self._spawn()
+
+    def _is_idle(self) -> bool:
+        return self.running is None and self.returning is None
+
+    def _patience_ms(self) -> float | None:
+        """User code can say `done` for itself and run on; it does not get far."""
+        if self.returning is None:
+            return None
+        left = self.return_by - time.monotonic()
+        if left <= 0:
+            raise HeadLost(f"the cell said that it was done and ran on for {RETURN_TIMEOUT_S:g} s")
+        return left * 1000
 
     def _reap(self) -> None:
         """Collect what ended. As process 1 we are the parent of every orphan, and of the head once its own parent was ended."""
@@ -310,7 +291,7 @@ class Monitor:
 
     def _interrupt(self, running: Running) -> None:
         """End the running cell and all it started. Its end is reported by who waits for it."""
-        _kill_others(self._keepers() - {running.runner.pid})
+        kill_others(self._keepers() - {running.runner.pid})
 
     # From cell processes
 
@@ -341,38 +322,40 @@ class Monitor:
         elif kind == "warmed" and process is self.head and self.running is None:
             self._tell({"type": "warmed"})
         elif self._runs(process) and kind == "done":
-            self._answered(process, header, body)
+            self._done(header, body)
         elif self._runs(process) and kind == "artifact":
             self._tell(header, body)  # the host judges what is in it
-        elif (
-            kind == "back"
-            and self.running is not None
-            and process is self.running.runner
-            and self.running.answer is not None
-        ):
-            self._done(*self.running.answer)
+        elif kind == "back" and process is self.returning:
+            self.returning = None
+            kill_others(self._keepers() | {process.pid})  # of a cell that ran on
         else:  # made up by user code: what else it says cannot be believed, nor what it did meanwhile
             raise HeadLost(f"user code sent a frame of type {kind[:60]!r} out of its place")
 
     def _runs(self, process: Cell) -> bool:
-        return self.running is not None and process is self.running.runner and self.running.answer is None
+        return self.running is not None and process is self.running.runner
 
-    def _answered(self, process: Cell, header: Header, body: bytes) -> None:
-        """User code can say `done` for itself and run on. Until the process answers again the cell runs, and its time with it."""
-        if header.get("status") != "ok":
-            self._done(header, body)
-            return
-        assert self.running is not None
-        self.running.answer = header, body
+    def _expect_back(self, process: Cell) -> None:
+        """The process has to answer before anything else happens; the host need not wait for it."""
+        self.returning = process
+        self.return_by = time.monotonic() + RETURN_TIMEOUT_S
         try:
             process.connection.send({"type": "come-back"})
         except ChannelClosed:
             pass  # it ended just now; who waits for it will say how
 
+    def _await_back(self) -> None:
+        while self.returning is not None:
+            process = self.returning
+            poll = select.poll()
+            poll.register(process.connection.fileno(), select.POLLIN)
+            if poll.poll(self._patience_ms()) and not process.connection.fill():
+                raise HeadLost("the process that held the variables ended right after its cell")
+            self._hear_buffered(process)
+
     def _done(self, header: Header, body: bytes) -> None:
         running = self.running
         assert running is not None
-        left = _kill_others(self._keepers() | {running.runner.pid})
+        left = kill_others(self._keepers() | {running.runner.pid})
         self._finish_output(running)
         header["leftBehind"] = {"threads": header.pop("threads", 0), "processes": left}
         if header.get("status") != "ok":
@@ -383,6 +366,8 @@ class Monitor:
         elif running.runner is self.spare:
             self.retired, self.spare = self.spare, None
         self._tell(header, body)
+        if header.get("status") == "ok":
+            self._expect_back(running.runner)
         if running.runner is self.head and header["leftBehind"]["threads"]:
             self._shed_threads()
         elif running.rollback == "none":
@@ -395,7 +380,7 @@ class Monitor:
             return
         if keep:
             self._commit(self.spare)
-            if threads or (self.keep_spare and _threads(self.head.pid) > 1):
+            if threads or (self.keep_spare and count_threads(self.head.pid) > 1):
                 self._shed_threads()
         else:
             self._kill(self.spare)
@@ -450,6 +435,8 @@ class Monitor:
         spare = self.spare
         if spare is None:
             return
+        if self.undecided is not None:  # the host has heard that the cell succeeded
+            raise HeadLost("the process that held the variables ended right after its cell")
         if self.running is not None and self.running.runner is spare:
             self._drain_frames(spare)
         if self.running is not None and self.running.runner is spare:
@@ -460,13 +447,14 @@ class Monitor:
     def _ended(self, how: Header) -> None:
         running = self.running
         assert running is not None
-        _kill_others(self._keepers() - {running.runner.pid})
+        kill_others(self._keepers() - {running.runner.pid})
         self._finish_output(running)
         self.running = None
         self._tell({"type": "ended", "cell": running.number, **how, "scratchChanged": changed_since(running.started)})
 
     def _spawn(self) -> None:
         """Have the head fork a spare, and wait until it is there."""
+        self._await_back()
         deadline = time.monotonic() + SPAWN_TIMEOUT_S
         while self.head_waits:
             self._await_head(deadline)
@@ -552,51 +540,6 @@ def _endpoints() -> tuple[tuple[int, int, int], list[Stream], int]:
     for fd in (out_read, err_read):
         os.set_blocking(fd, False)
     return (theirs, out_write, err_write), [Stream("stdout", out_read), Stream("stderr", err_read)], ours
-
-
-def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _kill_others(keep: set[int]) -> int:
-    """End every process of the sandbox but those; how many there were. A fork bomb is stopped first, then killed."""
-    killed: set[int] = set()
-    for attempt in range(200):
-        others = [pid for pid in _processes() if pid not in keep and not _is_zombie(pid)]
-        if not others:
-            return len(killed)
-        if attempt == 0 and len(others) > 1:
-            for pid in others:
-                _signal(pid, signal.SIGSTOP)
-        for pid in others:
-            killed.add(pid)
-            _signal(pid, signal.SIGKILL)
-        if attempt > 3:
-            time.sleep(0.002)
-    raise HeadLost("processes that the cell left behind could not be ended")
-
-
-def _threads(pid: int) -> int:
-    """How many the kernel counts; Python knows only of those that it started itself."""
-    try:
-        return len(os.listdir(f"/proc/{pid}/task"))
-    except OSError:
-        return 0
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
-    except OSError:
-        return True
-
-
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _words(status: int) -> str:

@@ -6,10 +6,9 @@ import io
 import struct
 from typing import Any
 
-import matplotlib
-import matplotlib.image
 import matplotlib.pyplot as plt
 import numpy as np
+import PIL.Image
 import pytest
 from conftest import Cell
 from matplotlib.figure import Figure
@@ -19,21 +18,68 @@ import sluice
 ALT = "A line that says something"
 
 
+def saved(figure: Figure, **options: Any) -> Any:
+    target = io.BytesIO()
+    figure.savefig(target, dpi=150, **options)
+    return pixels(target.getvalue())
+
+
+def pixels(png: bytes) -> Any:
+    return np.asarray(PIL.Image.open(io.BytesIO(png)).convert("RGBA"))
+
+
 def test_png_at_150_dpi_with_a_tight_box(cell: Cell) -> None:
     figure, axes = plt.subplots(figsize=(4, 3))
     axes.plot([1, 2, 3])
-    expected = io.BytesIO()
-    figure.savefig(expected, dpi=150, bbox_inches="tight")
+    whole, tight = saved(figure), saved(figure, bbox_inches="tight")
     sluice.save_figure(ALT, title="T")
     kind, header, body = cell.artifacts[0]
     assert kind == "image"
-    assert body[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", body[16:24])
     assert header == {"alt": ALT, "title": "T", "width": width, "height": height, "pngBytes": header["pngBytes"]}
-    ours = matplotlib.image.imread(io.BytesIO(cell.png()))
-    plain = matplotlib.image.imread(io.BytesIO(expected.getvalue()))
-    assert ours.shape == plain.shape
-    assert np.abs(ours - plain).max() == 0
+    ours = pixels(cell.png())
+    assert PIL.Image.open(io.BytesIO(cell.png())).info["dpi"] == pytest.approx((150, 150), abs=0.02)
+    assert ours.shape == tight.shape
+    parts = np.lib.stride_tricks.sliding_window_view(whole, ours.shape)[:, :, 0]
+    assert any((part == ours).all() for row in parts for part in row)
+
+
+@pytest.mark.parametrize("ground", ["#00000000", "#ff000080"])
+def test_a_ground_that_is_not_opaque_stays_so(cell: Cell, ground: str) -> None:
+    figure, axes = plt.subplots(figsize=(4, 3), facecolor=ground)
+    axes.plot([1, 2, 3])
+    expected = saved(figure, bbox_inches="tight")
+    sluice.save_figure(ALT)
+    assert (pixels(cell.png()) == expected).all()
+
+
+def test_what_reaches_over_the_edge_is_in_the_picture(cell: Cell) -> None:
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.plot([1, 2, 3])
+    axes.text(2.6, 1, "far to the right of the figure")
+    expected = saved(figure, bbox_inches="tight")
+    sluice.save_figure(ALT)
+    assert (pixels(cell.png()) == expected).all()
+
+
+def test_the_margin_of_a_picture_that_fills_the_figure_has_the_figures_colour(cell: Cell) -> None:
+    figure = plt.figure(figsize=(2, 2), facecolor="#336699")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.imshow([[0, 1], [1, 0]])
+    axes.set_axis_off()
+    sluice.save_figure(ALT)
+    ours = pixels(cell.png())
+    assert ours.shape == (330, 330, 4)
+    assert (ours[:10] == [0x33, 0x66, 0x99, 255]).all() and (ours[:, -10:] == [0x33, 0x66, 0x99, 255]).all()
+    assert not (ours[20:-20, 20:-20] == [0x33, 0x66, 0x99, 255]).all(axis=2).any()
+
+
+def test_a_figure_can_be_drawn_again_after_it_was_saved(cell: Cell) -> None:
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.plot([1, 2, 3])
+    before = saved(figure)
+    sluice.save_figure(ALT)
+    assert (saved(figure) == before).all()
 
 
 def test_the_figure_is_closed(cell: Cell) -> None:

@@ -52,7 +52,7 @@ type End = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lost: string;
 export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const { lease, limits } = options;
   options.signal?.throwIfAborted();
-  const before = await prepareMeasuring(lease);
+  const before = await lease.resetPeak();
   const stop = createStop(options);
   const streams = {
     stdout: createStreamText({ name: "stdout", limitBytes: limits.stdoutBytes, onText: (text) => options.onOutput?.("stdout", text) }),
@@ -90,11 +90,6 @@ async function decide({ lease, rollback }: RunCellOptions, end: End, verdict: Ve
     () => true,
     () => counts,
   );
-}
-
-async function prepareMeasuring(lease: Lease): Promise<Usage> {
-  const [usage] = await Promise.all([lease.usage(), lease.resetPeak()]); // of what was before, only time and kills are looked at
-  return usage;
 }
 
 interface Stop {

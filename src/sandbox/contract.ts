@@ -88,7 +88,8 @@ export interface Lease extends AsyncDisposable {
   /** Settles once, when the last process of the sandbox is known to be gone; never rejects. */
   readonly died: Promise<Death>;
   usage(): Promise<Usage>;
-  resetPeak(): Promise<void>;
+  /** Gives what was used until now, and counts the peak anew. */
+  resetPeak(): Promise<Usage>;
   /** Idempotent. Resolves as soon as no process of the sandbox can run any more; removing what it left on disk may go on behind. */
   close(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "./contract.ts";
 import type { Gate } from "./gate.ts";
 
@@ -27,12 +28,15 @@ export interface PoolOptions {
 /** A warm sandbox is replaced after this time, so that none waits for ever. */
 const MAX_IDLE_MS = 10 * 60_000;
 const RETRY_MS = 5_000;
+/** Making a sandbox takes a core for half a second: whoever took one has it to himself for his first cell. */
+const REFILL_DELAY_MS = 500;
 
 /** Keeps sandboxes ready. A first call takes a warm one; the pool refills behind it. */
 export function createSandboxPool({ driver, snapshot, limits, size, gate }: PoolOptions): SandboxPool {
   const waiting: Lease[] = [];
   const ending = new AbortController();
   let filling: Promise<void> | null = null;
+  let hurry = new AbortController();
   let retry: NodeJS.Timeout | undefined;
 
   async function open(wanted: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
@@ -49,29 +53,37 @@ export function createSandboxPool({ driver, snapshot, limits, size, gate }: Pool
   async function take({ limits: wanted = limits, signal }: Parameters<SandboxPool["take"]>[0]): Promise<TakenLease> {
     signal?.throwIfAborted();
     const same = sameLimits(wanted, limits);
-    if (same && waiting.length === 0 && filling !== null && gate.taken >= gate.places) await filling; // the last place is being made warm
+    if (same && waiting.length === 0 && filling !== null && gate.taken >= gate.places) await hasten(); // the last place is being made warm
     const warm = same ? waiting.shift() : undefined;
     if (warm !== undefined) {
-      refill();
+      refill(REFILL_DELAY_MS);
       return { lease: warm, start: "pool" };
     }
     if (gate.taken >= gate.places && waiting.length > 0) await waiting.shift()!.close(); // of other limits, in the way of a caller
     const release = await gate.enter(signal);
     const lease = await open(wanted, release, signal);
-    refill();
+    refill(REFILL_DELAY_MS);
     return { lease, start: lease.start };
   }
 
   /** Started behind a caller's back, so it never throws; what is wrong shows when a caller opens one itself. */
-  function refill(): void {
+  function refill(delayMs = 0): void {
     if (filling !== null || ending.signal.aborted || waiting.length >= size) return;
-    filling = fill().finally(() => {
+    hurry = new AbortController();
+    const patience = AbortSignal.any([hurry.signal, ending.signal]);
+    filling = fill(sleep(delayMs, undefined, { signal: patience, ref: false }).catch(() => {})).finally(() => {
       filling = null;
     });
   }
 
-  async function fill(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve)); // let the caller's own work go first
+  /** Somebody waits for the pool: no more patience. */
+  async function hasten(): Promise<void> {
+    hurry.abort();
+    await filling;
+  }
+
+  async function fill(delay: Promise<void>): Promise<void> {
+    await delay;
     while (waiting.length < size && !ending.signal.aborted) {
       const release = gate.tryEnter();
       if (release === null) return;
@@ -129,7 +141,7 @@ export function createSandboxPool({ driver, snapshot, limits, size, gate }: Pool
     take,
     filled: async () => {
       refill();
-      await filling;
+      await hasten();
     },
     [Symbol.asyncDispose]: dispose,
   };

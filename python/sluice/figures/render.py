@@ -10,6 +10,7 @@ from typing import Any
 
 from sluice.errors import OutputLimitError
 from sluice.figures.labels import overlapping_labels
+from sluice.figures.png import to_png
 
 DPI = 150
 PAD_INCHES = 0.1
@@ -41,27 +42,74 @@ def render(figure: Any, axes: list[Any]) -> Rendered:
         warnings.simplefilter("always")
         try:
             figure.dpi = DPI
+            canvas.draw()
             renderer = canvas.get_renderer()
-            with renderer._draw_disabled():
-                figure.draw(renderer)
-            box = figure.get_tightbbox(renderer).padded(PAD_INCHES)
+            content = figure.get_tightbbox(renderer)
+            box = content.padded(PAD_INCHES)
             _refuse_too_many_pixels(box.width * DPI, box.height * DPI)
             overlapping = [
                 entry for number, one in enumerate(axes) for entry in overlapping_labels(one, number, renderer)
             ]
-            target = io.BytesIO()
-            canvas.print_figure(target, format="png", dpi=DPI, bbox_inches=box)
+            png = _cut(canvas, box) if _can_be_cut(figure, content) else _draw_again(canvas, box)
         finally:
+            _free_pixels(canvas)
             figure.dpi = before
     codes = sorted({int(match[1]) for warning in caught if (match := MISSING_GLYPH.match(str(warning.message)))})
     _warn_again(caught)
-    return Rendered(target.getvalue(), overlapping, _texts_with(figure, codes))
+    return Rendered(png, overlapping, _texts_with(figure, codes))
+
+
+def _can_be_cut(figure: Any, content: Any) -> bool:
+    """Whether the picture is a part of what was drawn already: nothing reaches over the figure's edge, and its ground is its own."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgba
+
+    width, height = figure.get_size_inches()
+    inside = content.x0 >= 0 and content.y0 >= 0 and content.x1 <= width and content.y1 <= height
+    own = (
+        rcParams["savefig.facecolor"] == rcParams["savefig.edgecolor"] == "auto" and not rcParams["savefig.transparent"]
+    )
+    ground = figure.patch
+    opaque = ground.get_visible() and to_rgba(ground.get_facecolor())[3] == 1
+    return inside and own and opaque and not ground.get_linewidth()
+
+
+def _cut(canvas: Any, box: Any) -> bytes:
+    """The drawn pixels within the box; where its margin reaches over the figure's edge, the figure's ground goes on."""
+    import numpy as np
+    from matplotlib.colors import to_rgba
+
+    drawn = np.asarray(canvas.buffer_rgba())
+    height, width = drawn.shape[:2]
+    left, top = round(box.x0 * DPI), round(height - box.y1 * DPI)
+    right, bottom = left + int(box.width * DPI), top + int(box.height * DPI)
+    part = drawn[max(top, 0) : min(bottom, height), max(left, 0) : min(right, width)]
+    margins = ((max(-top, 0), max(bottom - height, 0)), (max(-left, 0), max(right - width, 0)))
+    if margins != ((0, 0), (0, 0)):
+        whole = np.empty((bottom - top, right - left, 4), np.uint8)
+        whole[:] = [round(255 * share) for share in to_rgba(canvas.figure.get_facecolor())]
+        whole[margins[0][0] : margins[0][0] + part.shape[0], margins[1][0] : margins[1][0] + part.shape[1]] = part
+        part = whole
+    return to_png(part, DPI)
+
+
+def _draw_again(canvas: Any, box: Any) -> bytes:
+    target = io.BytesIO()
+    canvas.print_figure(target, format="png", dpi=DPI, bbox_inches=box)
+    return target.getvalue()
 
 
 def _agg_canvas(figure: Any) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     return figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
+
+
+def _free_pixels(canvas: Any) -> None:
+    """A figure is a cycle of references: its megabytes of pixels would wait for the collector, and the next picture take fresh memory, page by page."""
+    renderer = canvas.get_renderer()
+    renderer.__init__(1, 1, renderer.dpi)
+    canvas._lastKey = None  # whoever draws it again gets a renderer of the right size
 
 
 def _refuse_too_many_pixels(width: float, height: float) -> None:

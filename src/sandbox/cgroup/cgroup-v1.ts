@@ -1,7 +1,7 @@
 import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Usage } from "../contract.ts";
-import { killProcesses, readField, readNumber, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
+import { fieldOf, killProcesses, createMeterFile, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
 import type { LeaseCgroup } from "./contract.ts";
 import { hostCgroupName } from "./host-cgroup-name.ts";
 
@@ -29,17 +29,20 @@ export async function createVersion1({ parents, name, memoryBytes, processes, ow
     throw error;
   }
 
+  const peak = createMeterFile(memory, "memory.max_usage_in_bytes", { resets: true });
+  const processor = createMeterFile(cpuacct, "cpuacct.usage");
+  const events = createMeterFile(memory, "memory.oom_control");
+
   async function usage(): Promise<Usage> {
-    const [peak, cpuNs, kills] = await Promise.all([
-      readNumber(memory, "memory.max_usage_in_bytes"),
-      readNumber(cpuacct, "cpuacct.usage"),
-      readField(memory, "memory.oom_control", "oom_kill"),
-    ]);
-    return { peakMemoryBytes: peak ?? 0, cpuMs: (cpuNs ?? 0) / 1e6, memoryKills: kills ?? 0 };
+    return {
+      peakMemoryBytes: peak.number() ?? 0,
+      cpuMs: (processor.number() ?? 0) / 1e6,
+      memoryKills: fieldOf(events.read(), "oom_kill") ?? 0,
+    };
   }
 
   async function resetPeak(): Promise<void> {
-    await tryWriteControl(memory, "memory.max_usage_in_bytes", "0");
+    peak.reset();
   }
 
   async function kill(): Promise<void> {
@@ -49,6 +52,7 @@ export async function createVersion1({ parents, name, memoryBytes, processes, ow
 
   async function remove(): Promise<void> {
     await kill();
+    for (const file of [peak, processor, events]) file.close();
     await Promise.all(paths.map((path) => removeCgroup(path, 2_000)));
   }
 

@@ -1,7 +1,7 @@
-import { chown, mkdir, open, type FileHandle } from "node:fs/promises";
+import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Usage } from "../contract.ts";
-import { killProcesses, readControl, readField, readNumber, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
+import { fieldOf, killProcesses, createMeterFile, removeCgroup, tryWriteControl, writeControl, type MeterFile } from "./cgroup-files.ts";
 import type { LeaseCgroup } from "./contract.ts";
 import { hostCgroupName } from "./host-cgroup-name.ts";
 
@@ -31,15 +31,16 @@ export async function createVersion2({ parent, name, memoryBytes, processes, own
     await removeCgroup(directory, 0);
     throw error;
   }
-  const peak = await openPeakMeter(directory);
+  const peak = openPeakMeter(directory);
+  const processor = createMeterFile(directory, "cpu.stat");
+  const events = createMeterFile(directory, "memory.events");
 
   async function usage(): Promise<Usage> {
-    const [peakMemoryBytes, cpuUs, kills] = await Promise.all([
-      peak.read(),
-      readField(directory, "cpu.stat", "usage_usec"),
-      readField(directory, "memory.events", "oom_kill"),
-    ]);
-    return { peakMemoryBytes, cpuMs: (cpuUs ?? 0) / 1000, memoryKills: kills ?? 0 };
+    return {
+      peakMemoryBytes: peak.read(),
+      cpuMs: (fieldOf(processor.read(), "usage_usec") ?? 0) / 1000,
+      memoryKills: fieldOf(events.read(), "oom_kill") ?? 0,
+    };
   }
 
   async function kill(): Promise<void> {
@@ -49,12 +50,12 @@ export async function createVersion2({ parent, name, memoryBytes, processes, own
   }
 
   async function remove(): Promise<void> {
-    await peak.close();
     await kill();
+    for (const meter of [peak, processor, events]) meter.close();
     await removeCgroup(directory, 2_000);
   }
 
-  return { paths: [directory], joinPaths: [joinPath], usage, resetPeak: () => peak.reset(), kill, remove };
+  return { paths: [directory], joinPaths: [joinPath], usage, resetPeak: async () => peak.reset(), kill, remove };
 }
 
 /** Moving in also needs write access to cgroup.procs of the nearest ancestor that both cgroups share: here the one above the host's. */
@@ -64,68 +65,41 @@ async function delegate({ parent, joinPath, owner }: { parent: string; joinPath:
 }
 
 interface PeakMeter {
-  read(): Promise<number>;
-  reset(): Promise<void>;
-  close(): Promise<void>;
+  read(): number;
+  reset(): void;
+  close(): void;
 }
 
 /** memory.peak forgets on a write since Linux 6.12, for the descriptor that wrote. Before, or without the file, memory.current is sampled. */
-async function openPeakMeter(directory: string): Promise<PeakMeter> {
-  const handle = await open(join(directory, "memory.peak"), "r+").catch(() => null);
-  if (handle !== null && (await resetHandle(handle))) return createHandleMeter(handle);
-  await handle?.close();
-  return createSamplingMeter(directory);
+function openPeakMeter(directory: string): PeakMeter {
+  const file = createMeterFile(directory, "memory.peak", { resets: true });
+  if (file.reset()) return { read: () => file.number() ?? 0, reset: () => void file.reset(), close: () => file.close() };
+  return createSamplingMeter(directory, file);
 }
 
-function createHandleMeter(handle: FileHandle): PeakMeter {
-  let last = 0;
-  let closed = false;
-  return {
-    async read() {
-      if (closed) return last;
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(32), 0, 32, 0);
-      last = Number(buffer.toString("latin1", 0, bytesRead).trim());
-      return last;
-    },
-    async reset() {
-      if (!closed) await resetHandle(handle);
-    },
-    async close() {
-      if (closed) return;
-      closed = true;
-      await handle.close();
-    },
-  };
-}
-
-function createSamplingMeter(directory: string): PeakMeter {
+function createSamplingMeter(directory: string, whole: MeterFile): PeakMeter {
+  const current = createMeterFile(directory, "memory.current");
   let highest = 0;
   let everReset = false;
-  const sample = async (): Promise<void> => {
-    highest = Math.max(highest, (await readNumber(directory, "memory.current")) ?? 0);
+  const sample = (): void => {
+    highest = Math.max(highest, current.number() ?? 0);
   };
-  const timer = setInterval(() => void sample(), 50);
+  const timer = setInterval(sample, 50);
   timer.unref();
   return {
-    async read() {
-      await sample();
-      const whole = everReset ? null : await readControl(directory, "memory.peak");
-      return Math.max(highest, Number(whole ?? 0));
+    read() {
+      sample();
+      return Math.max(highest, everReset ? 0 : (whole.number() ?? 0));
     },
-    async reset() {
+    reset() {
       everReset = true;
       highest = 0;
-      await sample();
+      sample();
     },
-    async close() {
+    close() {
       clearInterval(timer);
+      current.close();
+      whole.close();
     },
   };
-}
-
-async function resetHandle(handle: FileHandle): Promise<boolean> {
-  return handle.write("0", 0).then(
-    () => true,
-    () => false,
-  );
 }

@@ -52,11 +52,11 @@ async function findVersion1(mounts: readonly Mount[], own: ReadonlyMap<string, s
 async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
   const parent = await deepestLimited(mount, own, "memory.max");
   if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
-  const offered = (await readControl(parent, "cgroup.controllers"))?.split(" ") ?? [];
+  const offered = readControl(parent, "cgroup.controllers")?.split(" ") ?? [];
   const missing = ["memory", "pids"].filter((controller) => !offered.includes(controller));
   if (missing.length > 0)
     return { available: false, reason: `The cgroup ${parent} does not offer the controllers ${missing.join(" and ")}.` };
-  const enabled = (await readControl(parent, "cgroup.subtree_control"))?.split(" ") ?? [];
+  const enabled = readControl(parent, "cgroup.subtree_control")?.split(" ") ?? [];
   for (const controller of ["memory", "pids"]) {
     if (!enabled.includes(controller) && !(await tryWriteControl(parent, "cgroup.subtree_control", `+${controller}`))) {
       return {
@@ -72,7 +72,7 @@ async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
 async function deepestLimited(mount: Mount, ownPath: string, limitFile: string): Promise<string> {
   const relative = ownPath.startsWith(mount.root) ? ownPath.slice(mount.root === "/" ? 0 : mount.root.length) : "/";
   for (let directory = join(mount.path, relative); directory.startsWith(mount.path); directory = dirname(directory)) {
-    const limit = await readControl(directory, limitFile);
+    const limit = readControl(directory, limitFile);
     if (limit !== null && limit !== "max" && Number(limit) < 2 ** 60) return directory;
     if (directory === mount.path) break;
   }

@@ -112,8 +112,10 @@ function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; cha
     died,
     usage,
     async resetPeak() {
-      killsBefore = (await usage()).memoryKills;
+      const before = await usage();
+      killsBefore = before.memoryKills;
       if (removed === undefined) await meter.resetPeak();
+      return before;
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -89,7 +89,11 @@ export function createGvisorLease({ driver, start, limits, directory, cgroup, pr
     channel,
     died,
     usage,
-    resetPeak: () => meter.resetPeak(),
+    async resetPeak() {
+      const before = await usage();
+      await meter.resetPeak();
+      return before;
+    },
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
