@@ -4,6 +4,7 @@ import type { BenchRow } from "./bench-row.ts";
 import { toBenchTable } from "./to-bench-table.ts";
 
 const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]> }>>> = {
+  execute: () => import("./execute.ts"),
   interpreter: () => import("./interpreter.ts"),
   python: () => import("./python.ts"),
   sandbox: () => import("./sandbox.ts"),

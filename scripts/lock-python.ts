@@ -22,7 +22,7 @@ interface PipReport {
 }
 
 const python = path.join(import.meta.dirname, "..", "python");
-for (const name of ["requirements", "requirements-dev", "requirements-bench"]) await lock(name);
+for (const name of ["requirements", "requirements-dev", "requirements-bench", "requirements-bench-execute"]) await lock(name);
 
 async function lock(name: string): Promise<void> {
   const locked = new Map<string, Locked>();

@@ -10,8 +10,8 @@ import { openLock, openWorkplace } from "./workplace.ts";
 
 export interface ExtraWheelsOptions {
   readonly cacheDirectory: string;
-  /** `dev`: what the tests of python/ need. `bench`: the peer that is measured. */
-  readonly name: "dev" | "bench";
+  /** `dev`: what the tests of python/ need. `bench`, `bench-execute`: the peers that are measured. */
+  readonly name: "dev" | "bench" | "bench-execute";
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
 }

@@ -13,7 +13,7 @@ import {
   type Frame,
   type MontySnapshot,
 } from "@pydantic/monty";
-import { receive, send } from "./child/blocking-frames.ts";
+import { flush, queue, receive, send } from "./child/blocking-frames.ts";
 import { createPrints } from "./child/create-prints.ts";
 import { toResultJson } from "./child/to-result-json.ts";
 
@@ -38,6 +38,7 @@ type Reply = { readonly ok: boolean; readonly text: string };
 
 /** How often a call is polled without any news before the script counts as waiting: tasks that were woken need some turns to go on. */
 const POLLS_BEFORE_WAIT = 3;
+const FLUSH_CALLS = 100;
 
 send({ type: "ready" });
 for (let frame = receive(); frame !== null; frame = receive()) runScript(frame.header as RunHeader, frame.body.toString("utf8"));
@@ -95,14 +96,19 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
     lastId += 1;
     open.add(lastId);
     polls.clear();
-    send({ type: "call", id: lastId, name }, params);
+    // It leaves when the script next polls: mostly at once, and then in one write with what follows.
+    queue({ type: "call", id: lastId, name }, params);
+    if (lastId % FLUSH_CALLS === 0) flush();
     return step.resume({ returnValue: lastId });
   }
 
   function poll(step: MontySnapshot): Step {
     const id = step.args[0] as number;
     const reply = take(id) ?? (isEveryoneWaiting(id) ? (wait(), take(id)) : undefined);
-    if (reply === undefined) return step.resume({ returnValue: null });
+    if (reply === undefined) {
+      flush();
+      return step.resume({ returnValue: null });
+    }
     return step.resume(reply.ok ? { returnValue: reply.text } : { exception: { type: "RuntimeError", message: reply.text } });
   }
 

@@ -201,21 +201,30 @@ function createClock(limits: ExecuteLimits, onTime: (limit: "executionMs" | "tot
   let spent = 0;
   let since: number | null = null;
   let timer: NodeJS.Timeout | null = null;
+  const used = (): number => spent + (since === null ? 0 : performance.now() - since);
 
+  /** The timer is left alone when the script waits, and set again only when it has run out too early: a script may wait a thousand times a second. */
   function start(): void {
     since = performance.now();
-    timer = setTimeout(() => onTime("executionMs", spent + performance.now() - (since ?? 0)), Math.max(0, limits.executionMs - spent));
+    timer ??= setTimeout(look, limits.executionMs - spent);
+  }
+
+  function look(): void {
+    timer = null;
+    if (since === null) return;
+    if (used() >= limits.executionMs) onTime("executionMs", used());
+    else timer = setTimeout(look, limits.executionMs - used());
   }
 
   function pause(): void {
-    if (since !== null) spent += performance.now() - since;
+    spent = used();
     since = null;
-    if (timer !== null) clearTimeout(timer);
   }
 
   function stop(): number {
     pause();
     clearTimeout(total);
+    if (timer !== null) clearTimeout(timer);
     return spent;
   }
 

@@ -1,0 +1,146 @@
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createRuntime } from "../src/create-runtime.ts";
+import { defaultExecuteLimits, type CallTool, type ToolReply } from "../src/execute/contract.ts";
+import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
+import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
+import { openPython, type BarePython } from "./baselines/open-python.ts";
+import { toBenchRow, type BenchRow } from "./bench-row.ts";
+import { median } from "./median.ts";
+
+const LARGE_BYTES = 10_000_000;
+const scripts = {
+  trivial: "return 1 + 1",
+  sequential: 'for i in range(1000):\n    await call_tool("noop", {})\nreturn 1',
+  one: 'await call_tool("slow", {})\nreturn 1',
+  gathered: 'import asyncio\nreturn len(await asyncio.gather(*[call_tool("slow", {}) for i in range(100)]))',
+} as const;
+
+/** `execute` beside its own parts, and beside FastMCP's CodeMode on the same scripts. Sides take turns, so that a busy machine slows both. */
+export async function run(): Promise<BenchRow[]> {
+  await using engine = createMontyEngine({ poolSize: 1, memoryBytes: 400_000_000 });
+  await engine.warm();
+  const rows = [await measureTrivial(engine), await measureSequential(engine), await measureGathered(engine), await measureLarge(engine)];
+  return [...rows, ...(await measureBesideCodeMode(engine))];
+}
+
+async function measureTrivial(engine: MontyEngine): Promise<BenchRow> {
+  const times = await repeat(150, () => time(engine, scripts.trivial));
+  return toBenchRow({ name: "execute: trivial script in a warm child", value: median(times), unit: "ms", target: 1 });
+}
+
+async function measureSequential(engine: MontyEngine): Promise<BenchRow> {
+  const times = await repeat(7, () => time(engine, scripts.sequential));
+  return toBenchRow({ name: "execute: 1,000 calls one after another", value: median(times), unit: "ms", target: 350 });
+}
+
+async function measureGathered(engine: MontyEngine): Promise<BenchRow> {
+  const one: number[] = [];
+  const gathered: number[] = [];
+  for (let round = 0; round < 9; round += 1) {
+    one.push(await time(engine, scripts.one));
+    gathered.push(await time(engine, scripts.gathered));
+  }
+  const baseline = { name: "one call of the same tool", value: median(one) };
+  return toBenchRow({ name: "execute: 100 gathered calls of 20 ms", value: median(gathered), unit: "ms", baseline, target: 2.5 });
+}
+
+/** Against `json.loads` of the same text in the same Monty, which nothing that gives Python the value can do without. */
+async function measureLarge(engine: MontyEngine): Promise<BenchRow> {
+  const text = createRows(LARGE_BYTES);
+  const fetched: number[] = [];
+  const loaded: number[] = [];
+  for (let round = 0; round < 6; round += 1) {
+    fetched.push(await time(engine, 'x = await call_tool("large", {})\nreturn len(x)', text));
+    // The text arrives as a string in a string, which is cheap; what is timed is the loads of it, with the first call as the stopwatch's start.
+    loaded.push(await timeLoads(engine, text));
+  }
+  const baseline = { name: "json.loads in Monty", value: median(loaded.slice(1)) };
+  return toBenchRow({ name: "execute: 10 MB through call_tool", value: median(fetched.slice(1)), unit: "ms", baseline, target: 2 });
+}
+
+async function timeLoads(engine: MontyEngine, text: string): Promise<number> {
+  let begin = 0;
+  let end = 0;
+  const callTool: CallTool = ({ name }) => {
+    if (name === "text") return reply(JSON.stringify(text));
+    if (name === "begin") begin = performance.now();
+    else end = performance.now();
+    return reply("null");
+  };
+  const code =
+    'import json\ntext = await call_tool("text", {})\nawait call_tool("begin", {})\nx = json.loads(text)\nawait call_tool("end", {})\nreturn len(x)';
+  const { end: outcome } = await engine.run({ code, limits, callTool });
+  if (outcome.kind !== "value") throw new Error(JSON.stringify(outcome).slice(0, 500));
+  return end - begin;
+}
+
+async function measureBesideCodeMode(engine: MontyEngine): Promise<BenchRow[]> {
+  let peer: BarePython;
+  try {
+    peer = await openCodeMode();
+  } catch (error) {
+    process.stderr.write(`FastMCP's CodeMode does not run here, so nothing is beside it: ${(error as Error).message}\n`);
+    return [toBenchRow({ name: "execute: beside FastMCP's CodeMode (it does not run here)", value: 0, unit: "" })];
+  }
+  await using python = peer;
+  const rows: BenchRow[] = [];
+  for (const [name, rounds] of [
+    ["trivial", 40],
+    ["sequential", 3],
+    ["gathered", 5],
+  ] as const) {
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      ours.push(await time(engine, scripts[name]));
+      theirs.push((await python.ask(JSON.stringify(scripts[name])))["ms"]!);
+    }
+    const baseline = { name: "FastMCP CodeMode", value: median(theirs) };
+    rows.push(toBenchRow({ name: `execute: ${name} script beside CodeMode`, value: median(ours), unit: "ms", baseline, target: 1 }));
+  }
+  return rows;
+}
+
+async function openCodeMode(): Promise<BarePython> {
+  const cache = cacheDirectory();
+  await using runtime = createRuntime({ cacheDirectory: cache, driver: "bubblewrap", poolSize: 0, maxSandboxes: 1 });
+  const { rootfs } = await runtime.snapshot();
+  const wheels = await openExtraWheels({ cacheDirectory: cache, name: "bench-execute" });
+  const python = openPython({ rootfs, script: "fastmcp_code_mode.py", binds: { "/tmp/wheels": wheels }, pythonPath: "/tmp/wheels" });
+  await python.next();
+  return python;
+}
+
+const limits = { ...defaultExecuteLimits, memoryBytes: 400_000_000, toolCalls: 10_000, concurrentToolCalls: 100, executionMs: 60_000 };
+
+async function time(engine: MontyEngine, code: string, large = "null"): Promise<number> {
+  const callTool: CallTool = ({ name }) => {
+    if (name === "slow") return new Promise((resolve) => setTimeout(() => resolve({ ok: true, json: "{}" }), 20));
+    return reply(name === "large" ? large : "{}");
+  };
+  const started = performance.now();
+  const { end } = await engine.run({ code, limits, callTool });
+  const elapsed = performance.now() - started;
+  if (end.kind !== "value") throw new Error(JSON.stringify(end).slice(0, 500));
+  return elapsed;
+}
+
+function reply(json: string): Promise<ToolReply> {
+  return Promise.resolve({ ok: true, json });
+}
+
+async function repeat(rounds: number, measure: () => Promise<number>): Promise<number[]> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) times.push(await measure());
+  return times;
+}
+
+function createRows(bytes: number): string {
+  const rows: string[] = [];
+  for (let size = 2, id = 0; size < bytes; id += 1) {
+    const row = `{"id":${id},"name":"campaign ${id}","cost":${(id * 7) % 1000}.25,"clicks":${id % 97},"active":${id % 2 === 0}}`;
+    rows.push(row);
+    size += row.length + 1;
+  }
+  return `[${rows.join(",")}]`;
+}
