@@ -277,6 +277,7 @@ except RuntimeError as e:
   it.each<[params: string, summary: string]>([
     ["{'x': float('nan')}", "The parameters have no JSON form: they hold nan or inf."],
     ["[1]", "The parameters of call_tool are a dict, this is array."],
+    [`{'x': ${"[".repeat(150)}${"]".repeat(150)}}`, "The parameters are nested more than 100 levels deep."],
     ["{'id': 2**53 + 1}", "The integer 9007199254740993 is past 2^53 and would not reach the tool exactly."],
   ])("refuses %s before any call", async (params, summary) => {
     const answer = await execute(`await call_tool('echo', ${params})`);
@@ -353,6 +354,11 @@ describe("a failure", () => {
     ["memory", "'a' * 10**12", { error_code: "SANDBOX_OUT_OF_MEMORY", summary: "The script needed more than 100000000 bytes of memory." }],
     ["a crash", "import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)", { error_code: "SANDBOX_CRASHED" }],
     ["a large result", "'a' * 20_000_000", { error_code: "PYTHON_OUTPUT_LIMIT", summary: "The result is over 10000000 bytes." }],
+    [
+      "a deep result",
+      "d = []\nfor i in range(200000):\n    d = [d]\nd",
+      { error_code: "SANDBOX_RUNTIME_ERROR", summary: "ValueError: the result is nested too deeply" },
+    ],
     ["no code", "  \n", { error_kind: "mcp_input_validation", error_code: "CODE_EMPTY" }],
     [
       "too much code",

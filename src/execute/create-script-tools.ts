@@ -88,6 +88,10 @@ type ReadParams =
   | { readonly ok: false; readonly envelope: Envelope };
 
 function readParams(tool: string, json: string): ReadParams {
+  if (isDeep(json)) {
+    const summary = `The parameters are nested more than ${MAX_PARAMS_DEPTH} levels deep.`;
+    return { ok: false, envelope: wrongParams(tool, summary, "is nested too deeply", "object", "Send flatter parameters.") };
+  }
   const inexact: string[] = [];
   let value: unknown;
   try {
@@ -111,6 +115,24 @@ function readParams(tool: string, json: string): ReadParams {
     return { ok: false, envelope: wrongParams(tool, summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).") };
   }
   return { ok: true, args: value as Record<string, unknown> };
+}
+
+const MAX_PARAMS_DEPTH = 100;
+
+function isDeep(json: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json[at];
+    if (inString) {
+      if (character === "\\") at += 1;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === "[" || character === "{") depth += 1;
+    else if (character === "]" || character === "}") depth -= 1;
+    if (depth > MAX_PARAMS_DEPTH) return true;
+  }
+  return false;
 }
 
 function isInexact(value: number, source: string | undefined): boolean {

@@ -1,6 +1,10 @@
+/** What reads results, ours and others, is recursive: JSON that is deeper crashes or confuses it. */
+const MAX_DEPTH = 200;
+
 /** The JSON text of what a script returned. Null when it would be longer than `limit`. */
 export function toResultJson(root: unknown, limit: number, warnings: Set<string>): string | null {
   let room = limit;
+  let depth = 0;
   const tooLong = Symbol("too long");
 
   function take(text: string): string {
@@ -21,11 +25,14 @@ export function toResultJson(root: unknown, limit: number, warnings: Set<string>
   }
 
   function convertObject(value: object): string {
-    if (Array.isArray(value)) return list(value);
-    if (value instanceof Set) return list(value);
-    if (value instanceof Map) return dict(value);
     if (value instanceof Uint8Array) return bytes(value);
-    return take(JSON.stringify(tagged(value as Record<string, unknown>)));
+    const isList = Array.isArray(value) || value instanceof Set;
+    if (!isList && !(value instanceof Map)) return take(JSON.stringify(tagged(value as Record<string, unknown>)));
+    depth += 1;
+    if (depth > MAX_DEPTH) throw new RangeError("too deep");
+    const text = isList ? list(value) : dict(value);
+    depth -= 1;
+    return text;
   }
 
   function list(items: Iterable<unknown>): string {
