@@ -195,6 +195,8 @@ class CellProcess:
                 self.connection.send({"type": "warmed"})
             elif kind == "cell":
                 self.run(header, body.decode())
+            elif kind == "script":
+                self.run_script(header, body.decode())
             elif kind == "come-back":
                 self.connection.send({"type": "back"})
 
@@ -272,6 +274,14 @@ class CellProcess:
             os._exit(LOST_CHANNEL)
         if answer["status"] != "ok" and header["rollback"] == "fork":
             os._exit(0)
+
+    def run_script(self, header: Header, code: str) -> None:
+        """Run a script with `call_tool` in scope; nothing else is run here before or after it."""
+        from . import script  # not at the top: the monitor imports this module too, and needs no event loop
+
+        _set_rlimits({"memory": header["limits"]["memoryBytes"]})
+        with _descriptors_in_reserve():
+            script.run(self.connection, header, code)
 
     def _execute(self, code: str, filename: str) -> tuple[Any, bool]:
         """Run the code; the value of a final expression is what comes back."""

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from . import cell
 from .connection import MAX_FDS, Connection, NotAFrame, socketpair
 from .frames import ChannelClosed, Header, read_exact, read_head, write_frame
+from .outbox import Outbox
 from .output import Stream
 from .processes import StillThere, count_threads, kill_others
 from .scratch import IMAGES, changed_since
@@ -95,6 +96,7 @@ class Running:
     rollback: str
     runner: Cell
     started: float
+    replies: Outbox | None = None  # of a script, and of nothing else: what its tool calls came to
 
 
 class Monitor:
@@ -156,11 +158,15 @@ class Monitor:
                 for stream in self.running.runner.streams:
                     if not stream.closed:
                         poll.register(stream.fd, select.POLLIN)
+                if self.running.replies:
+                    poll.register(self.running.replies.fileno(), select.POLLOUT)
             ready = {fd for fd, _ in poll.poll(self._patience_ms())}
             if child_ended in ready:
                 os.read(child_ended, 4096)
                 self._reap()
             self._pump(ready)
+            if self.running is not None and self.running.replies:
+                self.running.replies.flush()
             for process in (self.spare, self.head):
                 if process is not None and process.connection.fileno() in ready:
                     self._hear(process)
@@ -228,8 +234,11 @@ class Monitor:
             if self.keep_spare and self.spare is None:
                 self._spawn()
             self._tell({"type": "ready", "nonce": header["nonce"], "python": ".".join(map(str, sys.version_info[:3]))})
-        elif kind == "cell":
+        elif kind in ("cell", "script"):
             self._start(header, body)
+        elif kind == "reply":
+            if self.running is not None and self.running.replies is not None:
+                self.running.replies.put(header, body)
         elif kind in ("commit", "rollback"):
             self._decide(keep=kind == "commit")
         elif kind == "undo":
@@ -274,7 +283,8 @@ class Monitor:
         for stream, budget in zip(runner.streams, (limits["stdoutBytes"], limits["stderrBytes"]), strict=True):
             stream.begin(budget)
         self._give_inputs(runner)
-        self.running = Running(header["cell"], header["rollback"], runner, time.time())
+        replies = Outbox(runner.connection) if header["type"] == "script" else None
+        self.running = Running(header["cell"], header["rollback"], runner, time.time(), replies)
         runner.connection.send(header, code)
 
     def _give_inputs(self, runner: Cell) -> None:
@@ -325,6 +335,8 @@ class Monitor:
             self._done(header, body)
         elif self._runs(process) and kind == "artifact":
             self._tell(header, body)  # the host judges what is in it
+        elif self._runs_script(process) and kind == "call":
+            self._tell(header, body)
         elif kind == "back" and process is self.returning:
             self.returning = None
             kill_others(self._keepers() | {process.pid})  # of a cell that ran on
@@ -333,6 +345,9 @@ class Monitor:
 
     def _runs(self, process: Cell) -> bool:
         return self.running is not None and process is self.running.runner
+
+    def _runs_script(self, process: Cell) -> bool:
+        return self._runs(process) and self.running is not None and self.running.replies is not None
 
     def _expect_back(self, process: Cell) -> None:
         """The process has to answer before anything else happens; the host need not wait for it."""
@@ -366,7 +381,7 @@ class Monitor:
         elif running.runner is self.spare:
             self.retired, self.spare = self.spare, None
         self._tell(header, body)
-        if header.get("status") == "ok":
+        if header.get("status") == "ok" and running.replies is None:  # after a script nothing runs here any more
             self._expect_back(running.runner)
         if running.runner is self.head and header["leftBehind"]["threads"]:
             self._shed_threads()

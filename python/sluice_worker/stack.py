@@ -18,6 +18,7 @@ STACK = (
     "scipy.signal",
     "scipy.stats",
     "statsmodels.api",
+    "sluice_worker.script",
 )
 
 

@@ -35,7 +35,7 @@ def _describe(error: BaseException, filename: str) -> dict[str, Any]:
         return found
     if isinstance(error, InputError) and error.line is not None:
         found["line"] = error.line
-    own = [frame for frame in told.stack if frame.filename.startswith("<cell ")]
+    own = [frame for frame in told.stack if frame.filename.startswith(("<cell ", "<script>"))]
     if own:
         found["line"] = own[-1].lineno
         if own[-1].colno is not None:

@@ -1,0 +1,258 @@
+"""Script mode: one async script with `call_tool` in scope, in a sandbox that runs nothing else and is given up afterwards.
+
+The host begins it with a `script` frame; user code cannot. A call travels as `call` {id, name} with the params as JSON, and comes back
+as `reply` {id, ok} with JSON or with the text of a RuntimeError. How long, how many and how many at once is judged by the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import json
+import os
+import select
+import sys
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import traceback_text
+from .frames import ChannelClosed, Header
+from .script_code import FILENAME, compile_script
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+MAX_NAME_CHARACTERS = 1000
+MAX_REPORTED = 1000
+LOST_CHANNEL = 70
+NON_FINITE = "nan and inf have no JSON form; they are null in the result."
+
+
+def run(connection: Connection, header: Header, code: str) -> None:
+    """Run the script and answer with `done`."""
+    owner = os.getpid()
+    answer: Header = {"type": "done", "cell": header["cell"], "diagnostics": {}}
+    calls = Calls(connection, header["limits"]["paramsBytes"])
+    result = b""
+    try:
+        function = compile_script(code)
+    except BaseException as error:
+        answer |= {"status": "syntax_error", "error": _describe(error)}
+    else:
+        failed, value = _execute(function, calls)
+        if failed is None:
+            failed, result, answer["warnings"] = _serialise(value, header["limits"]["resultBytes"])
+        answer |= {"status": "ok"} if failed is None else _failure(failed)
+    if os.getpid() != owner:  # a child that user code forked came back out of the script
+        os._exit(0)
+    answer["unawaited"] = calls.unawaited(finished=answer["status"] == "ok")[:MAX_REPORTED]
+    for stream in (sys.stdout, sys.__stdout__):
+        with contextlib.suppress(Exception):  # user code may have closed or replaced it
+            stream.flush()  # type: ignore[union-attr]
+    try:
+        connection.send(answer, result)
+    except ChannelClosed:
+        os._exit(LOST_CHANNEL)
+
+
+def _execute(function: types.FunctionType, calls: Calls) -> tuple[BaseException | None, Any]:
+    """What the script raised, or what it returned."""
+    function.__globals__["call_tool"] = calls.call_tool
+    del asyncio.sleep
+    asyncio.run = _run_anywhere(asyncio.run)
+    sys.stderr = sys.stdout
+    warnings.filterwarnings("ignore", message="coroutine 'call_tool' was never awaited", category=RuntimeWarning)
+
+    async def awaited() -> tuple[BaseException | None, Any]:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        try:
+            return None, await function()
+        except BaseException as error:
+            return error, None
+        finally:
+            calls.close_books()
+
+    try:
+        if not inspect.iscoroutinefunction(function):
+            return None, function()
+        with asyncio.Runner() as runner:
+            return runner.run(awaited())
+    except BaseException as error:
+        return error, None
+
+
+def _run_anywhere(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`asyncio.run` that also works where a loop is running already, as it does in the other engine: in a thread that is waited for."""
+
+    @functools.wraps(run)
+    def run_anywhere(main: Any, **options: Any) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return run(main, **options)
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(run, main, **options).result()
+
+    return run_anywhere
+
+
+def _serialise(value: object, limit: int) -> tuple[BaseException | None, bytes, list[str]]:
+    from sluice.errors import ResultError
+    from sluice.result import serialise
+
+    try:
+        if inspect.iscoroutine(value):
+            raise ResultError("the result is a coroutine that was never awaited; write `await` before the call")
+        result, notes = serialise(value, limit)
+        return None, result, [NON_FINITE] if notes["nonFinite"] else []
+    except BaseException as error:
+        return error, b"", []
+
+
+def _failure(error: BaseException) -> Header:
+    from sluice.errors import OutputLimitError
+
+    described = _describe(error)
+    if isinstance(error, OutputLimitError):
+        limit = {"name": error.name, "allowed": error.allowed, "seen": error.seen}
+        return {"status": "output_limit", "error": {**described, "limit": limit}}
+    return {"status": "memory_error" if isinstance(error, MemoryError) else "python_error", "error": described}
+
+
+def _describe(error: BaseException) -> Header:
+    described = traceback_text.describe(error, FILENAME)
+    if isinstance(error, ModuleNotFoundError):  # what to use instead is said by who knows the tools
+        described["message"] = str(error)[: traceback_text.MAX_TEXT]
+    return described
+
+
+@dataclass(eq=False)
+class Call:
+    """One `call_tool`."""
+
+    reply: tuple[bool, bytes] | None = None
+    waiter: asyncio.Future[None] | None = None
+    awaited: bool = False
+    over: bool = False
+    """The script has its result, or gave it up."""
+
+
+class Calls:
+    """The calls of one script. A call is sent when it is made; awaiting it is waiting for its reply."""
+
+    def __init__(self, connection: Connection, params_bytes: int) -> None:
+        self._connection = connection
+        self._params_bytes = params_bytes
+        self._calls: list[Call] = []
+        self._lock = threading.RLock()
+        self._listening: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
+        self._open_at_end: list[int] | None = None
+        self.call_tool = self._make_call_tool()
+
+    def _make_call_tool(self) -> Callable[..., Coroutine[Any, Any, Any]]:
+        async def result_of(call: Call) -> Any:
+            return await self._result(call)
+
+        def call_tool(name: str, params: dict[str, Any] | None = None) -> Coroutine[Any, Any, Any]:
+            """Call a backend tool: `await call_tool(name, params)`. A failure raises RuntimeError."""
+            return result_of(self._send(name, params))
+
+        result_of.__name__ = result_of.__qualname__ = call_tool.__qualname__ = "call_tool"
+        return call_tool
+
+    def close_books(self) -> None:
+        """From here on tasks are cancelled by us, not by the script."""
+        self._open_at_end = self._open()
+
+    def unawaited(self, finished: bool) -> list[int]:
+        """Calls whose result the script never took. A script that failed had no time to: of it, those that it never waited for."""
+        if finished:
+            return self._open() if self._open_at_end is None else self._open_at_end
+        return [number for number, call in enumerate(self._calls) if not call.awaited]
+
+    def _open(self) -> list[int]:
+        return [number for number, call in enumerate(self._calls) if not call.over]
+
+    def _send(self, name: object, params: object) -> Call:
+        if not isinstance(name, str):
+            raise TypeError(f"call_tool(name, params): name must be a str, not {type(name).__name__}")
+        if params is not None and not isinstance(params, Mapping):
+            raise TypeError(f"call_tool(name, params): params must be a dict, not {type(params).__name__}")
+        if len(name) > MAX_NAME_CHARACTERS:
+            raise ValueError(f"call_tool(name, params): name has more than {MAX_NAME_CHARACTERS} characters")
+        body = _to_json(params or {}, self._params_bytes)
+        call = Call()
+        with self._lock:
+            try:
+                self._connection.send({"type": "call", "id": len(self._calls), "name": name}, body)
+            except ChannelClosed:
+                os._exit(LOST_CHANNEL)
+            self._calls.append(call)
+        return call
+
+    async def _result(self, call: Call) -> Any:
+        call.awaited = True
+        try:
+            if call.reply is None:
+                loop = asyncio.get_running_loop()
+                self._listen(loop)
+                call.waiter = loop.create_future()
+                await call.waiter
+        finally:
+            call.over = True
+        assert call.reply is not None
+        (ok, body), call.reply = call.reply, None
+        if not ok:
+            raise RuntimeError(body.decode())
+        return json.loads(body)
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        if loop not in self._listening:
+            self._listening.add(loop)
+            loop.add_reader(self._connection.fileno(), self._hear)
+
+    def _hear(self) -> None:
+        with self._lock:
+            poll = select.poll()
+            poll.register(self._connection.fileno(), select.POLLIN)
+            if not poll.poll(0):  # the loop of another thread was faster
+                return
+            if not self._connection.fill():
+                os._exit(LOST_CHANNEL)
+            while (frame := self._connection.next_frame()) is not None:
+                header, body = frame
+                self._take(self._calls[header["id"]], (header["ok"], body))
+
+    def _take(self, call: Call, reply: tuple[bool, bytes]) -> None:
+        call.reply = reply
+        waiter = call.waiter
+        if waiter is None:
+            return
+        try:
+            waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+        except RuntimeError:  # that loop is closed: nobody waits any more
+            pass
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def _to_json(params: object, limit: int) -> bytes:
+    from sluice.errors import OutputLimitError
+    from sluice.result import serialise
+
+    try:
+        return serialise(params, limit)[0]
+    except OutputLimitError as error:
+        seen = f"call_tool(name, params): params has {error.seen} bytes of JSON or more, {limit} are allowed"
+        raise ValueError(seen) from None

@@ -1,0 +1,66 @@
+import { z } from "zod";
+
+/** What a sandbox may send while it runs a script. Everything else ends it; extra keys are dropped. */
+export type ScriptFrame =
+  | { type: "output"; cell: number; stream: "stdout" | "stderr"; omittedBytes?: number | undefined }
+  /** The body is the params as JSON. */
+  | { type: "call"; id: number; name: string }
+  /** The body is the result as JSON. */
+  | {
+      type: "done";
+      cell: number;
+      status: "ok" | "python_error" | "syntax_error" | "memory_error" | "output_limit";
+      error?: ScriptError | undefined;
+      /** Numbers of calls. */
+      unawaited: number[];
+      warnings?: string[] | undefined;
+    }
+  | { type: "ended"; cell: number; exitCode?: number | undefined; signal?: number | undefined }
+  | { type: "lost"; detail: string };
+
+export interface ScriptError {
+  type: string;
+  message: string;
+  line?: number | undefined;
+  column?: number | undefined;
+  traceback?: string | undefined;
+  limit?: { name: string; allowed: number; seen: number } | undefined;
+}
+
+/** A sandbox runs one script, so this is always its number. */
+export const scriptNumber = 1;
+
+/** Of one call; the worker refuses longer ones with an exception of Python. */
+export const maxParamsBytes: number = 4 * 1024 * 1024;
+
+const cell = z.literal(scriptNumber);
+const text = z.string().max(256 * 1024);
+
+const error = z.object({
+  type: z.string().max(500),
+  message: text,
+  line: z.int().positive().optional(),
+  column: z.int().positive().optional(),
+  traceback: text.optional(),
+  limit: z.object({ name: z.string().max(100), allowed: z.number(), seen: z.number() }).optional(),
+});
+
+export const scriptFrame: z.ZodType<ScriptFrame> = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("output"),
+    cell,
+    stream: z.enum(["stdout", "stderr"]),
+    omittedBytes: z.int().nonnegative().optional(),
+  }),
+  z.object({ type: z.literal("call"), id: z.int().nonnegative(), name: z.string().max(1000) }),
+  z.object({
+    type: z.literal("done"),
+    cell,
+    status: z.enum(["ok", "python_error", "syntax_error", "memory_error", "output_limit"]),
+    error: error.optional(),
+    unawaited: z.array(z.int().nonnegative()).max(1_000),
+    warnings: z.array(z.string().max(500)).max(20).optional(),
+  }),
+  z.object({ type: z.literal("ended"), cell, exitCode: z.int().optional(), signal: z.int().positive().max(64).optional() }),
+  z.object({ type: z.literal("lost"), detail: z.string().max(2000) }),
+]);
