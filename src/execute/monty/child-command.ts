@@ -11,6 +11,7 @@ const run = promisify(execFile);
 
 /** How children are started. Descriptor 3 is the channel; in namespaces, bwrap tells the pid of the first process on descriptor 4. */
 export interface ChildCommand {
+  readonly isolation: MontyIsolation;
   readonly file: string;
   readonly cwd: string;
   arguments(dataBytes: number): string[];
@@ -41,11 +42,11 @@ export async function createChildCommand({ isolation, bwrapPath }: ChildCommandO
     ...command,
   ];
   if (isolation === "process-only") {
-    return { file: "/bin/sh", cwd: packages.root, arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, program]) };
+    return { isolation, file: "/bin/sh", cwd: packages.root, arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, program]) };
   }
   const libraries = await findLibraries([node, packages.addonFile]);
   const inNamespaces = [bwrapPath, ...toBwrapArguments({ node, libraries, packages }), "--", "/app/node", ...nodeFlags, program];
-  return { file: "/bin/sh", cwd: "/", arguments: (dataBytes) => limited(dataBytes, inNamespaces) };
+  return { isolation, file: "/bin/sh", cwd: "/", arguments: (dataBytes) => limited(dataBytes, inNamespaces) };
 }
 
 interface MontyPackages {

@@ -46,7 +46,9 @@ export function createMontyEngine({
     try {
       const child = await take(script.limits.memoryBytes);
       try {
-        return await child.run(script);
+        const outcome = await child.run(script);
+        if (closed && outcome.end.kind === "crashed") throw engineClosed();
+        return outcome;
       } finally {
         giveBack(child);
       }

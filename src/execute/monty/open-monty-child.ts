@@ -29,11 +29,12 @@ export async function openMontyChild(command: ChildCommand, memoryBytes: number)
   const child = spawn(command.file, command.arguments(BASE_DATA_BYTES + 2 * memoryBytes), {
     cwd: command.cwd,
     env: {},
-    stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
+    stdio: ["ignore", "ignore", "pipe", "pipe", ...(command.isolation === "namespaces" ? (["pipe"] as const) : [])],
   });
   const channel = child.stdio[3] as Duplex;
   const readStderr = keepTail(child.stderr!);
-  const readInfo = keepTail(child.stdio[4] as Readable);
+  const info = child.stdio[4] as Readable | undefined;
+  const readInfo = info === undefined ? () => "" : keepTail(info);
   const ready = Promise.withResolvers<void>();
   let death: ChildDeath | null = null;
   let violation: string | null = null;

@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { defaultExecuteLimits, type EngineOutcome, type ExecuteLimits } from "../src/execute/contract.ts";
+import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
+
+function run(engine: MontyEngine, code: string, limits: Partial<ExecuteLimits> = {}, signal?: AbortSignal): Promise<EngineOutcome> {
+  return engine.run({ code, limits: { ...defaultExecuteLimits, ...limits }, callTool: async () => ({ ok: true, json: "null" }), signal });
+}
+
+describe("the pool of children", () => {
+  it("keeps a child for many scripts, and replaces it after two hundred", async () => {
+    await using engine = createMontyEngine({ poolSize: 1 });
+    await engine.warm();
+    const [first] = children();
+    for (let index = 0; index < 199; index += 1) await run(engine, "1");
+    expect(children()).toEqual([first]);
+    await run(engine, "1");
+    expect(await run(engine, "2")).toMatchObject({ end: { kind: "value", json: "2" } });
+    expect(children()).not.toContain(first);
+  });
+
+  it("shares nothing between scripts", async () => {
+    await using engine = createMontyEngine({ poolSize: 1 });
+    await run(engine, "secret = 42\nimport json\njson = None");
+    expect((await run(engine, "secret")).end).toMatchObject({ kind: "exception", type: "NameError" });
+    expect((await run(engine, "import json\njson.dumps(await call_tool('t'))")).end).toEqual({ kind: "value", json: '"null"' });
+  });
+
+  it("runs as many scripts at once as it has children, and the others after them", async () => {
+    await using engine = createMontyEngine({ poolSize: 2 });
+    const outcomes = await Promise.all(Array.from({ length: 12 }, (_, index) => run(engine, `${index}`)));
+    expect(outcomes.map(({ end }) => end)).toEqual(Array.from({ length: 12 }, (_, index) => ({ kind: "value", json: String(index) })));
+    expect(children().length).toBeLessThanOrEqual(2);
+  });
+
+  it("lets a script leave the queue when it is aborted", async () => {
+    await using engine = createMontyEngine({ poolSize: 1 });
+    const controller = new AbortController();
+    const busy = run(engine, "while True:\n    pass", { executionMs: 800 });
+    const queued = run(engine, "1", {}, controller.signal);
+    const last = run(engine, "2");
+    controller.abort(new Error("changed my mind"));
+    await expect(queued).rejects.toThrow("changed my mind");
+    expect((await busy).end).toMatchObject({ kind: "limit", limit: "executionMs" });
+    expect((await last).end).toEqual({ kind: "value", json: "2" });
+  });
+
+  it("gives a script with another memory limit a child with that limit", async () => {
+    await using engine = createMontyEngine({ poolSize: 1 });
+    const fill = "x = []\nfor i in range(60):\n    x.append('a' * 1000000)\nlen(x)";
+    expect((await run(engine, fill)).end).toEqual({ kind: "value", json: "60" });
+    expect((await run(engine, fill, { memoryBytes: 20_000_000 })).end).toMatchObject({
+      kind: "limit",
+      limit: "memoryBytes",
+      allowed: 20_000_000,
+    });
+    expect((await run(engine, fill)).end).toEqual({ kind: "value", json: "60" });
+  });
+
+  it("ends all of them when it is closed, also one that computes, and takes no script then", async () => {
+    const engine = createMontyEngine({ poolSize: 2 });
+    await engine.warm();
+    const computing = run(engine, "while True:\n    pass");
+    const refused = expect(computing).rejects.toThrow("The engine is closed.");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await engine.close();
+    await refused;
+    await engine.close();
+    await expect(run(engine, "1")).rejects.toThrow("The engine is closed.");
+    expect(children()).toEqual([]);
+  });
+
+  it("refuses to start without namespaces, says why, and does so each time", async () => {
+    await using engine = createMontyEngine({ bwrapPath: "/no/such/bwrap" });
+    const refusal = {
+      name: "NoSandboxError",
+      code: "MONTY_ISOLATION_UNAVAILABLE",
+      message: "The process for Monty cannot get namespaces of its own: the program /no/such/bwrap was not found.",
+      hint: expect.stringContaining('isolation: "process-only"') as string,
+    };
+    await expect(engine.warm()).rejects.toMatchObject(refusal);
+    await expect(run(engine, "1")).rejects.toMatchObject(refusal);
+  });
+});
+
+/** Direct children of this process that are ours: a shell that became bwrap. */
+function children(): number[] {
+  return readdirSync("/proc/self/task")
+    .flatMap((task) => readFileSync(`/proc/self/task/${task}/children`, "utf8").split(" ").filter(Boolean))
+    .map(Number)
+    .filter((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").trim() === "bwrap");
+}
