@@ -29,7 +29,6 @@ from .scratch import IMAGES, changed_since
 PR_SET_DUMPABLE = 4
 DRAIN_BYTES = 16 << 20
 SPAWN_TIMEOUT_S = 20.0
-RETURN_TIMEOUT_S = 5.0
 
 
 class HeadLost(Exception):
@@ -96,6 +95,7 @@ class Running:
     rollback: str
     runner: Cell
     started: float
+    answer: tuple[Header, bytes] | None = None  # that it succeeded; counts once the process is back from user code
     replies: Outbox | None = None  # of a script, and of nothing else: what its tool calls came to
 
 
@@ -112,8 +112,6 @@ class Monitor:
         self.undecided: bool | None = (
             None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
         )
-        self.returning: Cell | None = None  # its cell said that it is over; it has not shown yet that user code is
-        self.return_by = 0.0
         self.head_waits = False  # the head is blocked until its spare ends
         self.previous: Cell | None = None  # what the head forked from: the state before the last cell that counted
         self.doomed: set[int] = (
@@ -148,8 +146,7 @@ class Monitor:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         while True:
             poll = select.poll()
-            if self.returning is None:  # else what the host says next has to wait
-                poll.register(self.channel_in, select.POLLIN)
+            poll.register(self.channel_in, select.POLLIN)
             poll.register(child_ended, select.POLLIN)
             for process in (self.head, self.spare):
                 if process is not None and not process.silent:
@@ -160,7 +157,7 @@ class Monitor:
                         poll.register(stream.fd, select.POLLIN)
                 if self.running.replies:
                     poll.register(self.running.replies.fileno(), select.POLLOUT)
-            ready = {fd for fd, _ in poll.poll(self._patience_ms())}
+            ready = {fd for fd, _ in poll.poll()}
             if child_ended in ready:
                 os.read(child_ended, 4096)
                 self._reap()
@@ -172,20 +169,8 @@ class Monitor:
                     self._hear(process)
             if self.channel_in in ready:
                 self._obey()
-            if self._is_idle() and self.keep_spare and self.spare is None and not self.head_waits:
+            if self.running is None and self.keep_spare and self.spare is None and not self.head_waits:
                 self._spawn()
-
-    def _is_idle(self) -> bool:
-        return self.running is None and self.returning is None
-
-    def _patience_ms(self) -> float | None:
-        """User code can say `done` for itself and run on; it does not get far."""
-        if self.returning is None:
-            return None
-        left = self.return_by - time.monotonic()
-        if left <= 0:
-            raise HeadLost(f"the cell said that it was done and ran on for {RETURN_TIMEOUT_S:g} s")
-        return left * 1000
 
     def _reap(self) -> None:
         """Collect what ended. As process 1 we are the parent of every orphan, and of the head once its own parent was ended."""
@@ -284,7 +269,7 @@ class Monitor:
             stream.begin(budget)
         self._give_inputs(runner)
         replies = Outbox(runner.connection) if header["type"] == "script" else None
-        self.running = Running(header["cell"], header["rollback"], runner, time.time(), replies)
+        self.running = Running(header["cell"], header["rollback"], runner, time.time(), replies=replies)
         runner.connection.send(header, code)
 
     def _give_inputs(self, runner: Cell) -> None:
@@ -332,47 +317,47 @@ class Monitor:
         elif kind == "warmed" and process is self.head and self.running is None:
             self._tell({"type": "warmed"})
         elif self._runs(process) and kind == "done":
-            self._done(header, body)
+            self._answered(process, header, body)
         elif self._runs(process) and kind == "artifact":
             self._tell(header, body)  # the host judges what is in it
         elif self._runs_script(process) and kind == "call":
             self._tell(header, body)
-        elif kind == "back" and process is self.returning:
-            self.returning = None
-            kill_others(self._keepers() | {process.pid})  # of a cell that ran on
+        elif kind == "back" and (answer := self._answer_of(process)) is not None:
+            self._done(*answer)
         else:  # made up by user code: what else it says cannot be believed, nor what it did meanwhile
             raise HeadLost(f"user code sent a frame of type {kind[:60]!r} out of its place")
 
     def _runs(self, process: Cell) -> bool:
-        return self.running is not None and process is self.running.runner
+        return self.running is not None and process is self.running.runner and self.running.answer is None
 
     def _runs_script(self, process: Cell) -> bool:
         return self._runs(process) and self.running is not None and self.running.replies is not None
 
-    def _expect_back(self, process: Cell) -> None:
-        """The process has to answer before anything else happens; the host need not wait for it."""
-        self.returning = process
-        self.return_by = time.monotonic() + RETURN_TIMEOUT_S
-        try:
-            process.connection.send({"type": "come-back"})
-        except ChannelClosed:
-            pass  # it ended just now; who waits for it will say how
+    def _answer_of(self, process: Cell) -> tuple[Header, bytes] | None:
+        return self.running.answer if self.running is not None and process is self.running.runner else None
 
-    def _await_back(self) -> None:
-        while self.returning is not None:
-            process = self.returning
-            poll = select.poll()
-            poll.register(process.connection.fileno(), select.POLLIN)
-            if poll.poll(self._patience_ms()) and not process.connection.fill():
-                raise HeadLost("the process that held the variables ended right after its cell")
-            self._hear_buffered(process)
+    def _answered(self, process: Cell, header: Header, body: bytes) -> None:
+        """User code can say `done` for itself and run on. Until the process answers again the cell runs, and its time with it."""
+        running = self.running
+        assert running is not None
+        comes_back = (
+            header.get("status") == "ok" and running.replies is None
+        )  # after a script nothing runs here any more
+        if comes_back:
+            running.answer = header, body
+            try:
+                process.connection.send({"type": "come-back"})
+            except ChannelClosed:
+                pass  # it ended just now; who waits for it will say how
+        header["processes"] = kill_others(self._keepers() | {process.pid})  # while the process is on its way back
+        if not comes_back:
+            self._done(header, body)
 
     def _done(self, header: Header, body: bytes) -> None:
         running = self.running
         assert running is not None
-        left = kill_others(self._keepers() | {running.runner.pid})
         self._finish_output(running)
-        header["leftBehind"] = {"threads": header.pop("threads", 0), "processes": left}
+        header["leftBehind"] = {"threads": header.pop("threads", 0), "processes": header.pop("processes", 0)}
         if header.get("status") != "ok":
             header["scratchChanged"] = changed_since(running.started)
         self.running = None
@@ -381,8 +366,8 @@ class Monitor:
         elif running.runner is self.spare:
             self.retired, self.spare = self.spare, None
         self._tell(header, body)
-        if header.get("status") == "ok" and running.replies is None:  # after a script nothing runs here any more
-            self._expect_back(running.runner)
+        if running.answer is not None:
+            kill_others(self._keepers() | {running.runner.pid})  # of user code that said `done` and ran on for a while
         if running.runner is self.head and header["leftBehind"]["threads"]:
             self._shed_threads()
         elif running.rollback == "none":
@@ -469,7 +454,6 @@ class Monitor:
 
     def _spawn(self) -> None:
         """Have the head fork a spare, and wait until it is there."""
-        self._await_back()
         deadline = time.monotonic() + SPAWN_TIMEOUT_S
         while self.head_waits:
             self._await_head(deadline)
