@@ -5,15 +5,20 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
+import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
 import { readChildProgram } from "./read-child-program.ts";
 
 const run = promisify(execFile);
 
-/** How children are started. Descriptor 3 is the channel; in namespaces, bwrap tells the pid of the first process on descriptor 4. */
+/**
+ * How children are started. Descriptor 3 is the channel. In namespaces, bwrap tells the pid of the first process on descriptor 4, reads the filter of
+ * system calls from descriptor 5, and hands on neither.
+ */
 export interface ChildCommand {
   readonly isolation: MontyIsolation;
   readonly file: string;
   readonly cwd: string;
+  readonly seccomp: Buffer | null;
   arguments(dataBytes: number): string[];
 }
 
@@ -42,11 +47,18 @@ export async function createChildCommand({ isolation, bwrapPath }: ChildCommandO
     ...command,
   ];
   if (isolation === "process-only") {
-    return { isolation, file: "/bin/sh", cwd: packages.root, arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, program]) };
+    return {
+      isolation,
+      file: "/bin/sh",
+      cwd: packages.root,
+      seccomp: null,
+      arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, program]),
+    };
   }
   const libraries = await findLibraries([node, packages.addonFile]);
   const inNamespaces = [bwrapPath, ...toBwrapArguments({ node, libraries, packages }), "--", "/app/node", ...nodeFlags, program];
-  return { isolation, file: "/bin/sh", cwd: "/", arguments: (dataBytes) => limited(dataBytes, inNamespaces) };
+  const seccomp = toBpf(process.arch === "arm64" ? "aarch64" : "x86_64");
+  return { isolation, file: "/bin/sh", cwd: "/", seccomp, arguments: (dataBytes) => limited(dataBytes, inNamespaces) };
 }
 
 interface MontyPackages {
@@ -96,12 +108,12 @@ interface BwrapFacts {
 
 /**
  * Namespaces of its own for everything, and a root with nothing in it but Node, its libraries and Monty: no /proc, no /dev, no /etc. The user is nobody
- * inside; also for a host that runs as root, where it is root's own number without any right.
+ * inside; also for a host that runs as root, where it is root's own number without any right. System calls are those of the sandboxes for CPython.
  */
 function toBwrapArguments({ node, libraries, packages }: BwrapFacts): string[] {
   const readOnly = (from: string, to: string): string[] => ["--ro-bind", from, to];
   return [
-    ...["--die-with-parent", "--new-session", "--info-fd", "4"],
+    ...["--die-with-parent", "--new-session", "--info-fd", "4", "--seccomp", "5"],
     ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...["--hostname", "monty", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL", "--clearenv"],
     ...libraries.flatMap((path) => readOnly(path, path)),

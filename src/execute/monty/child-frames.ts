@@ -10,7 +10,7 @@ export type ChildFrame =
 
 const MAX_HEADER_BYTES = 256 * 1024;
 
-export class ChildFrameError extends Error {}
+class ChildFrameError extends Error {}
 
 /** Calls back with each frame; throws nothing, but gives what is no frame to `onBroken`, once, and reads no further. */
 export function readChildFrames(

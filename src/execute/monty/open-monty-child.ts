@@ -29,9 +29,11 @@ export async function openMontyChild(command: ChildCommand, memoryBytes: number)
   const child = spawn(command.file, command.arguments(BASE_DATA_BYTES + 2 * memoryBytes), {
     cwd: command.cwd,
     env: {},
-    stdio: ["ignore", "ignore", "pipe", "pipe", ...(command.isolation === "namespaces" ? (["pipe"] as const) : [])],
+    stdio: ["ignore", "ignore", "pipe", "pipe", ...(command.isolation === "namespaces" ? (["pipe", "pipe"] as const) : [])],
   });
   const channel = child.stdio[3] as Duplex;
+  const filter = (child.stdio as readonly unknown[])[5] as Duplex | undefined;
+  filter?.on("error", () => {}).end(command.seccomp);
   const readStderr = keepTail(child.stderr!);
   const info = child.stdio[4] as Readable | undefined;
   const readInfo = info === undefined ? () => "" : keepTail(info);
