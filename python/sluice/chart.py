@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +10,8 @@ from sluice import _cell
 from sluice.charts.rows import chart_frame, chart_rows, is_time
 from sluice.charts.rules import MAX_ROWS, check_chart, check_spec, named_keys
 from sluice.charts.schema import Issue
-from sluice.errors import ChartError, OutputLimitError
+from sluice.errors import ChartError, OutputLimitError, ResultError
+from sluice.json_value import JsonValues
 
 
 def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -> None:
@@ -51,7 +51,7 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
     """
     report = _cell.current()
     report.refuse_more_artifacts()
-    checked = copy.deepcopy(dict(spec)) if isinstance(spec, Mapping) else spec
+    checked = _plain_spec(spec)
     _refuse(check_spec(checked))
     frame = chart_frame(data)
     if len(frame) > MAX_ROWS:
@@ -68,6 +68,17 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
             "artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed"
         )
     report.put_artifact("chart", {"title": None if title is None else str(title)}, body)
+
+
+def _plain_spec(spec: Any) -> Any:
+    """A copy of the spec as JSON has it: numpy's numbers are numbers, times ISO text, tuples lists."""
+    try:
+        plain = JsonValues(max_bytes=1 << 40).convert(spec)
+    except ResultError as error:
+        raise ChartError(f"the chart does not hold: in the spec {error}") from None
+    if isinstance(plain, dict) and plain.get("type") in ("heatmap", "candlestick"):
+        plain.setdefault("series", [])  # what these show is not said by series
+    return plain
 
 
 def _refuse(issues: list[Issue]) -> None:

@@ -8,7 +8,7 @@ import decimal
 import enum
 import math
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any
@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 
 from sluice.errors import ResultError
+from sluice.json_key import clean_text, distinct_columns, distinct_keys, frame_columns, is_plain_range
+from sluice.json_path import Path, advice, exact_path, general_path, type_name
 
 MAX_DEPTH = 200
 MAX_NOTED_PATHS = 100
 MAX_INTEGER_BITS = 14_000  # below the number of digits that Python agrees to print
-
-Path = tuple[str | int, ...]
 
 
 class JsonValues:
@@ -40,7 +40,7 @@ class JsonValues:
         if value is None or kind is bool:
             return value
         if kind is str:
-            return _clean_text(value)  # type: ignore[arg-type]
+            return clean_text(value)  # type: ignore[arg-type]
         if kind is int:
             return _exact_integer(value, path)  # type: ignore[arg-type]
         if kind is float or kind is np.float64:
@@ -61,16 +61,16 @@ class JsonValues:
 
     def _null(self, path: Path, count: int = 1) -> Any:
         if count:
-            key = _general(path)
+            key = general_path(path)
             self._non_finite[key] = self._non_finite.get(key, 0) + count
         return None
 
     def _inside(self, value: object, path: Path, convert: Callable[[], Any]) -> Any:
         """Convert the parts of a container, refusing cycles and bottomless nesting."""
         if id(value) in self._open:
-            raise ResultError(f"{_exact(path)} contains itself (a cycle of {_type_name(value)}); build a plain tree")
+            raise ResultError(f"{exact_path(path)} contains itself (a cycle of {type_name(value)}); build a plain tree")
         if len(self._open) >= MAX_DEPTH:
-            raise ResultError(f"{_exact(path)[:80]}… is nested more than {MAX_DEPTH} levels deep; flatten it")
+            raise ResultError(f"{exact_path(path)[:80]}… is nested more than {MAX_DEPTH} levels deep; flatten it")
         self._open.append(id(value))
         try:
             return convert()
@@ -81,7 +81,7 @@ class JsonValues:
 
     def _mapping(self, value: Mapping[Any, Any], path: Path) -> Any:
         def convert() -> dict[str, Any]:
-            keys = _distinct_keys(value, path)
+            keys = distinct_keys(value, path)
             return {name: self.convert(value[key], (*path, name)) for name, key in keys.items()}
 
         return self._inside(value, path, convert)
@@ -103,7 +103,8 @@ class JsonValues:
         if isinstance(value, np.datetime64):
             return self.convert(pd.Timestamp(value), path)
         if isinstance(value, np.timedelta64):
-            return self.convert(pd.Timedelta(value), path)
+            exact = np.datetime_data(value.dtype)[0] not in ("Y", "M", "generic")
+            return self.convert(pd.Timedelta(value), path) if exact or np.isnat(value) else self._refuse(value, path)
         if isinstance(value, np.void) and value.dtype.names:
             return self._mapping({name: value[name] for name in value.dtype.names}, path)
         if isinstance(value, np.floating):
@@ -121,12 +122,17 @@ class JsonValues:
             self._null((*path, 0), int(masked.sum()) if value.ndim == 1 else 0)
             rows = [None if value.ndim == 1 and masked[i] else value[i] for i in range(len(value))]
             return self._sequence(rows, path)
-        if value.ndim == 1:
-            return self._column(value, (*path, 0), lambda i: (*path, i))
-        return self._inside(value, path, lambda: [self._array(row, (*path, i)) for i, row in enumerate(value)])
+        plain = np.asarray(value)  # a matrix is two-dimensional however often it is indexed
+        if plain.ndim == 1:
+            return self._items(value, plain, path)
+        return self._inside(value, path, lambda: [self._array(row, (*path, i)) for i, row in enumerate(plain)])
 
     def _masked(self, _value: object, path: Path) -> None:
         self._null(path)
+
+    def _items(self, owner: object, values: Any, path: Path) -> Any:
+        """The values of a one-dimensional container, each under its position."""
+        return self._inside(owner, path, lambda: self._column(values, (*path, 0), lambda i: (*path, i)))
 
     def _column(self, values: Any, general: Path, path_of: Callable[[int], Path]) -> list[Any]:
         """A list of JSON values for one column or one-dimensional array; fast where the dtype allows it."""
@@ -155,26 +161,26 @@ class JsonValues:
     # pandas
 
     def _frame(self, value: pd.DataFrame, path: Path) -> Any:
-        columns = _frame_columns(value, path)
+        columns = frame_columns(value, path)
         self._refuse_too_large(len(value), columns)
         self._note_frame(value.shape[0], {name: column.dtype for name, column in columns.items()}, path)
-        return self._records(columns, len(value), path)
+        return self._inside(value, path, lambda: self._records(columns, len(value), path))
 
     def _series(self, value: pd.Series[Any], path: Path) -> Any:
-        if _is_plain_range(value.index):
-            return self._column(value.array, (*path, 0), lambda i: (*path, i))
+        if is_plain_range(value.index):
+            return self._items(value, value.array, path)
         name = "value" if value.name is None else value.name
-        columns = _frame_columns(pd.DataFrame({name: value}), path)
+        columns = frame_columns(pd.DataFrame({name: value}), path)
         self._refuse_too_large(len(value), columns)
-        return self._records(columns, len(value), path)
+        return self._inside(value, path, lambda: self._records(columns, len(value), path))
 
     def _index(self, value: pd.Index[Any], path: Path) -> Any:
         if isinstance(value, pd.MultiIndex):
             return self._sequence(list(value), path)
-        return self._column(value.array, (*path, 0), lambda i: (*path, i))
+        return self._items(value, value.array, path)
 
     def _extension_array(self, value: Any, path: Path) -> Any:
-        return self._column(value, (*path, 0), lambda i: (*path, i))
+        return self._items(value, value, path)
 
     def _records(self, columns: dict[str, Any], rows: int, path: Path) -> list[dict[str, Any]]:
         def column_path(name: str) -> Callable[[int], Path]:
@@ -197,7 +203,7 @@ class JsonValues:
     def _note_frame(self, rows: int, dtypes: Mapping[str, object], path: Path) -> None:
         if len(self._frames) < MAX_NOTED_PATHS:
             described = [{"name": name, "dtype": str(dtype)} for name, dtype in dtypes.items()]
-            self._frames[_exact(path)] = {"columns": described, "rows": rows}
+            self._frames[exact_path(path)] = {"columns": described, "rows": rows}
 
     # pyarrow, which may not be there
 
@@ -211,7 +217,7 @@ class JsonValues:
 
     def _arrow(self, value: Any, path: Path) -> Any:
         if hasattr(value, "column_names"):
-            _refuse_duplicates(list(value.column_names), path)
+            distinct_columns(list(value.column_names), path)
             columns = dict(zip(value.column_names, value.columns, strict=True))
             self._refuse_too_large(value.num_rows, columns)
             self._note_frame(value.num_rows, {name: column.type for name, column in columns.items()}, path)
@@ -223,7 +229,7 @@ class JsonValues:
         return self._refuse(value, path)
 
     def _refuse(self, value: object, path: Path) -> Any:
-        raise ResultError(f"{_exact(path)} is a {_type_name(value)}, which has no JSON form; {_advice(value)}")
+        raise ResultError(f"{exact_path(path)} is a {type_name(value)}, which has no JSON form; {advice(value)}")
 
     def _timestamp(self, value: Any, path: Path) -> Any:
         return self._null(path) if pd.isna(value) else value.isoformat()
@@ -241,128 +247,13 @@ class JsonValues:
 def _exact_integer(value: int, path: Path) -> int:
     if value.bit_length() > MAX_INTEGER_BITS:
         raise ResultError(
-            f"{_exact(path)} is an integer of {value.bit_length():,} bits; give it as a string or a float"
+            f"{exact_path(path)} is an integer of {value.bit_length():,} bits; give it as a string or a float"
         )
     return int(value)
 
 
-def _clean_text(value: str) -> str:
-    """The text itself; half a surrogate pair is no character and becomes U+FFFD."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return str(value)
-
-
-def _distinct_keys(mapping: Mapping[Any, Any], path: Path) -> dict[str, Any]:
-    """The keys by their JSON name; two keys with the same name are refused."""
-    names: dict[str, Any] = {}
-    for key in mapping:
-        name = key_text(key, path)
-        if name in names:
-            raise ResultError(
-                f"{_exact(path)} has two keys that are both {name!r} in JSON: "
-                f"{names[name]!r} and {key!r}; rename one of them"
-            )
-        names[name] = key
-    return names
-
-
-def key_text(key: Any, path: Path = ()) -> str:
-    """A dict key or column name as text."""
-    if isinstance(key, str):
-        return _clean_text(key)
-    if isinstance(key, enum.Enum):
-        return key_text(key.value, path)
-    if key is None:
-        return "null"
-    if isinstance(key, bool | np.bool_):
-        return "true" if key else "false"
-    if isinstance(key, int | np.integer):
-        return str(int(key))
-    if isinstance(key, float | np.floating):
-        return repr(float(key))
-    if isinstance(key, dt.date | dt.time) and key is not pd.NaT:
-        return key.isoformat()
-    if isinstance(key, np.datetime64):
-        return key_text(pd.Timestamp(key), path)
-    if isinstance(key, tuple):
-        return "_".join(key_text(part, path) for part in key if part != "")
-    if isinstance(
-        key, decimal.Decimal | uuid.UUID | pd.Period | pd.Interval | dt.timedelta | Fraction | PurePath
-    ) or pd.isna(key):
-        return str(key)
-    raise ResultError(
-        f"{_exact(path)} has the key {key!r} of type {_type_name(key)}; use strings, numbers or dates as keys"
-    )
-
-
-def _frame_columns(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
-    """Index columns first, then the columns, each as an array under its JSON name."""
-    names: list[Any] = []
-    arrays: list[Any] = []
-    if not _is_plain_range(frame.index):
-        for level in range(frame.index.nlevels):
-            fallback = "index" if frame.index.nlevels == 1 else f"level_{level}"
-            name = frame.index.names[level]
-            names.append(fallback if name is None else name)
-            arrays.append(frame.index.get_level_values(level).array)
-    names += list(frame.columns)
-    arrays += [frame.iloc[:, position].array for position in range(frame.shape[1])]
-    texts = _refuse_duplicates(names, path)
-    return dict(zip(texts, arrays, strict=True))
-
-
-def _refuse_duplicates(names: list[Any], path: Path) -> list[str]:
-    seen: dict[str, Any] = {}
-    for name in names:
-        text = key_text(name, path)
-        if text in seen:
-            raise ResultError(
-                f"{_exact(path)} has two columns that are both {text!r} in JSON: {seen[text]!r} and {name!r} "
-                "(the index counts as a column); rename one, or drop the index with reset_index(drop=True)"
-            )
-        seen[text] = name
-    return list(seen)
-
-
-def _is_plain_range(index: pd.Index[Any]) -> bool:
-    """Whether an index only counts the rows: 0, 1, 2, … without a name."""
-    if index.name is not None or index.nlevels > 1 or index.dtype.kind not in "iu":
-        return False
-    return bool(np.array_equal(index.to_numpy(), np.arange(len(index))))
-
-
 def _sortable(item: object) -> Any:
     return item if isinstance(item, str | int | float) and item == item else repr(item)
-
-
-def _exact(path: Path) -> str:
-    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-
-
-def _general(path: Path) -> str:
-    return "$" + "".join("[*]" if isinstance(part, int) else f".{part}" for part in path)
-
-
-def _type_name(value: object) -> str:
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _advice(value: object) -> str:
-    if isinstance(value, bytes | bytearray | memoryview | np.bytes_):
-        return "decode it to text first"
-    if isinstance(value, complex | np.complexfloating):
-        return "give its real and imaginary parts"
-    if type(value).__module__.startswith("matplotlib"):
-        return "hand figures over with save_figure(alt)"
-    if callable(value):
-        return "call it and give what it returns"
-    if hasattr(value, "__next__"):
-        return "make it a list first"
-    return "give its parts as dicts, lists, numbers and text"
 
 
 _CONVERTERS: tuple[tuple[Any, Callable[[JsonValues, Any, Path], Any]], ...] = (
@@ -374,7 +265,7 @@ _CONVERTERS: tuple[tuple[Any, Callable[[JsonValues, Any, Path], Any]], ...] = (
     (pd.Index, JsonValues._index),
     (np.ndarray, JsonValues._array),
     (np.generic, JsonValues._numpy_scalar),
-    (str, lambda self, value, path: _clean_text(value)),
+    (str, lambda self, value, path: clean_text(value)),
     (int, lambda self, value, path: _exact_integer(value, path)),
     (float, JsonValues._float),
     ((type(pd.NaT), type(pd.NA)), JsonValues._masked),
@@ -385,5 +276,5 @@ _CONVERTERS: tuple[tuple[Any, Callable[[JsonValues, Any, Path], Any]], ...] = (
     (pd.api.extensions.ExtensionArray, JsonValues._extension_array),
     (Mapping, JsonValues._mapping),
     ((set, frozenset), JsonValues._set),
-    ((list, tuple, range), JsonValues._sequence),
+    ((Sequence, KeysView, ValuesView, ItemsView), JsonValues._sequence),
 )

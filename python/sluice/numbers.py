@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
+
+#: 007 is a name and no number.
+ZEROS_IN_FRONT = re.compile(r"\s*[+-]?0\d")
 
 
 def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -35,6 +39,8 @@ def _numbers(series: pd.Series[Any]) -> pd.Series[Any] | None:
     if first is None:
         return pd.to_numeric(series, errors="coerce") if series.dtype == object else None
     if isinstance(first, str) and not first.strip()[:1].lstrip("+-.").isdigit() and not first.strip()[1:2].isdigit():
+        return None
+    if isinstance(first, bool) or any(isinstance(value, str) and ZEROS_IN_FRONT.match(value) for value in series):
         return None
     numbers = pd.to_numeric(series, errors="coerce")
     return numbers if bool((numbers.isna() == series.isna()).all()) else None

@@ -61,6 +61,31 @@ def test_other_shapes_of_data(cell: Cell) -> None:
     assert len(emitted(cell)["data"]) == 2
 
 
+def test_a_heatmap_and_a_candlestick_need_no_series(cell: Cell) -> None:
+    sluice.render_chart({"type": "heatmap", "xKey": "d", "yKey": "h", "valueKey": "v"}, [{"d": "mon", "h": 1, "v": 2}])
+    assert emitted(cell)["spec"]["series"] == []
+    keys = {"openKey": "o", "highKey": "h", "lowKey": "l", "closeKey": "c"}
+    sluice.render_chart(
+        {"type": "candlestick", "xKey": "t", "ohlc": keys}, [{"t": "2024-01-01", "o": 1, "h": 3, "l": 0, "c": 2}]
+    )
+    assert emitted(cell)["spec"]["series"] == []
+
+
+def test_the_spec_may_hold_what_came_out_of_pandas(cell: Cell) -> None:
+    lines = ({"axis": "y", "value": np.int64(3)}, {"axis": "x", "value": pd.Timestamp("2024-01-01")})
+    areas = [{"x1": dt.date(2024, 1, 1), "x2": dt.date(2024, 1, 2)}]
+    spec = {**LINE, "legend": np.True_, "referenceLines": lines, "referenceAreas": areas}
+    sluice.render_chart(spec, [{"t": "2024-01-01", "v": 1}])
+    assert emitted(cell)["spec"] == {
+        **LINE,
+        "legend": True,
+        "referenceLines": [{"axis": "y", "value": 3}, {"axis": "x", "value": "2024-01-01T00:00:00"}],
+        "referenceAreas": [{"x1": "2024-01-01", "x2": "2024-01-02"}],
+    }
+    assert refused({**LINE, "xKey": len}, []).startswith("the chart does not hold: in the spec $.xKey is a builtin")
+    assert "data $.t[0] is a bytes" in refused(LINE, [{"t": b"x", "v": 1}])
+
+
 def test_errors_name_the_path_and_the_allowed_values(cell: Cell) -> None:
     assert refused({**LINE, "type": "pie"}, [{"t": 1, "v": 1}]) == (
         "the chart does not hold: type must be one of line, bar, area, scatter, composed, histogram, heatmap, "

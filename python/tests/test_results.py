@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import decimal
 import fractions
 import json
@@ -79,6 +81,25 @@ def test_cycles_are_named_by_their_path(cell: Cell) -> None:
     assert cell.result == [[1], [1]]
 
 
+def test_cycles_through_frames_series_and_arrays_are_named_too(cell: Cell) -> None:
+    series = pd.Series([None], dtype=object)
+    series[0] = series
+    assert refused({"s": series}).startswith("$.s[0] contains itself (a cycle of pandas")
+    frame = pd.DataFrame({"a": [None]}, dtype=object)
+    again: Any = {"again": frame}
+    frame.at[0, "a"] = again
+    assert refused(frame).startswith("$[0].a.again contains itself (a cycle of pandas")
+    square = np.empty((1, 1), dtype=object)
+    square[0, 0] = square
+    assert refused(square) == "$[0][0] contains itself (a cycle of numpy.ndarray); build a plain tree"
+
+
+def test_a_length_of_time_without_a_fixed_size_is_refused(cell: Cell) -> None:
+    assert refused({"t": np.timedelta64(3, "M")}) == (
+        "$.t is a numpy.timedelta64, which has no JSON form; give a length of time in days, seconds or smaller"
+    )
+
+
 def test_nesting_without_end_is_refused(cell: Cell) -> None:
     deep: list[Any] = []
     for _ in range(5000):
@@ -146,6 +167,11 @@ def test_half_a_surrogate_pair_is_still_valid_json(cell: Cell) -> None:
 
 def test_integers_too_long_to_print_are_refused(cell: Cell) -> None:
     assert "$.n is an integer of" in refused({"n": 10**5000})
+
+
+def test_whatever_is_a_sequence_is_an_array(cell: Cell) -> None:
+    sluice.set_result([collections.deque([1, math.nan]), collections.UserList(["x"]), array.array("d", [0.1])])
+    assert cell.result == [[1, None], ["x"], [0.1]]
 
 
 def test_structured_arrays_and_fractions(cell: Cell) -> None:

@@ -36,6 +36,13 @@ SHAPES: dict[str, Any] = {
     "an embedded resource": {"type": "resource", "resource": {"uri": "x:y", "text": "day,sold\nmon,5\ntue,7\n"}},
     "an MCP tool result": {"content": [{"type": "text", "text": json.dumps(RECORDS)}], "isError": False},
     "structured content": {"content": [{"type": "text", "text": "see there"}], "structuredContent": {"rows": RECORDS}},
+    "a dict of columns with facts about them": {"status": "ok", "day": ["mon", "tue"], "sold": [5, 7], "page": 1},
+    "a table among blocks of prose": [
+        {"type": "text", "text": "Sales, as you asked for:"},
+        {"type": "text", "text": "day,sold\nmon,5\ntue,7"},
+    ],
+    "CSV text with a separator at the end of each row": "day,sold\nmon,5,\ntue,7,",
+    "a frame under a key": {"frame": EXPECTED},
     "rows under their header": [["day", "sold"], ["mon", 5], ["tue", 7]],
 }
 
@@ -82,6 +89,56 @@ def test_it_says_which_key_it_took_and_which_it_left() -> None:
     ]
 
 
+def test_one_record_is_one_row_however_it_is_written() -> None:
+    for value in ({"a": 1}, '{"a": 1}', {"type": "text", "text": '{"a": 1}'}):
+        assert to_frame(value).to_dict("records") == [{"a": 1}]
+
+
+def test_it_only_says_what_it_did() -> None:
+    frame = to_frame({"content": [{"type": "buy", "amount": 1}, {"type": "sell", "amount": 2}]})
+    assert frame.attrs["to_frame"] == ["took the table under 'content'", "took a list of 2 records"]
+
+
+BIG = 2**60 + 1
+WITH_A_GAP: dict[str, Any] = {
+    "records": [{"n": BIG}, {"n": None}],
+    "records without the key": [{"n": BIG}, {}],
+    "columns": {"n": [BIG, None]},
+    "columns and rows": {"columns": ["n"], "rows": [[BIG], [None]]},
+    "CSV text": f"n,m\n{BIG},1\n,2",
+    "a dict keyed by date": {"2024-01-01": {"n": BIG}, "2024-01-02": {"n": None}},
+}
+
+
+@pytest.mark.parametrize("value", WITH_A_GAP.values(), ids=WITH_A_GAP.keys())
+def test_integers_next_to_a_gap_stay_exact(value: Any) -> None:
+    column = to_frame(value)["n"]
+    assert (column.iloc[0], column.isna().tolist()) == (BIG, [False, True])
+
+
+def test_integers_of_an_arrow_table_stay_exact() -> None:
+    pa = pytest.importorskip("pyarrow")
+    assert to_frame(pa.table({"s": ["x", "y"], "n": [BIG, None]}))["n"].iloc[0] == BIG
+    assert to_frame(pa.chunked_array([[BIG], [None]]))["value"].iloc[0] == BIG
+
+
+def test_names_made_of_digits_keep_their_zeros() -> None:
+    frame = to_frame("id,n\n007,0.5\n010,3")
+    assert frame["id"].tolist() == ["007", "010"]
+    assert frame["n"].tolist() == [0.5, 3.0]
+
+
+def test_epochs_are_dates_as_keys() -> None:
+    for keys in ((1704067200, 1704153600), ("1704067200", "1704153600")):
+        frame = to_frame({keys[0]: 5, keys[1]: 7})
+        assert frame["date"].tolist() == [pd.Timestamp("2024-01-01", tz="UTC"), pd.Timestamp("2024-01-02", tz="UTC")]
+
+
+def test_a_picture_is_no_table() -> None:
+    with pytest.raises(ShapeError, match="there is no text to read a table from; the MCP content blocks are: image"):
+        to_frame({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]})
+
+
 def test_numbers_in_csv_are_exact() -> None:
     assert to_frame("a,b\n0.1,1e-300\n123456789.123456789,5e-324")["a"].tolist() == [0.1, 123456789.123456789]
 
@@ -103,6 +160,11 @@ def test_no_rows_but_columns() -> None:
         ([["a", "b"], ["c", "d"]], "list of 2 (list"),
         ([[1, 2], [3]], "list of 2 (list"),
         ({"a": {"b": {"c": 1}}}, "dict of 1 keys {'a': dict of 1 keys"),
+        ({"data": []}, "dict of 1 keys {'data': list of 0 (empty)}"),
+        ({"tags": ["a", "b"], "price": 5}, "dict of 2 keys"),
+        ("Hello, world.\nThis is prose, really.", "text of 36 characters"),
+        ("a,b\n1,2,3", "text of 9 characters"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "text of 29 characters"),
     ],
 )
 def test_when_it_cannot_tell_it_says_what_it_saw_and_what_it_knows(value: Any, seen: str) -> None:
@@ -132,7 +194,7 @@ def test_the_error_of_a_tool_is_no_data() -> None:
 
 def test_the_callers_frame_is_left_alone() -> None:
     frame = pd.DataFrame({"a": [1]})
-    taken = to_frame(frame)
-    taken["b"] = 1
-    assert frame.columns.tolist() == ["a"]
-    assert frame.attrs == {}
+    for taken in (to_frame(frame), to_frame({"nested": frame})):
+        taken["b"] = 1
+        assert frame.columns.tolist() == ["a"]
+        assert frame.attrs == {}

@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from sluice.charts.schema import Issue
-from sluice.errors import ChartError
+from sluice.errors import ChartError, ResultError
 from sluice.frame import to_frame
-from sluice.json_value import JsonValues, key_text
+from sluice.json_key import key_text
+from sluice.json_value import JsonValues
 
 Rows = list[dict[str, Any]]
 
@@ -37,7 +38,10 @@ def chart_frame(data: Any) -> pd.DataFrame:
 def chart_rows(frame: pd.DataFrame, keys: list[str]) -> tuple[Rows, list[Issue]]:
     """The named columns as rows of strings, numbers and nulls; times are ISO text."""
     there = [key for key in keys if key in frame.columns]
-    columns = {key: _cells(frame[key]) for key in there}
+    try:
+        columns = {key: _cells(frame[key], key) for key in there}
+    except ResultError as error:
+        return [], [Issue("data", str(error))]
     issues = [
         Issue(f"data[{place}].{key}", f"must be a string, number or null, got {type(cell).__name__}")
         for key, cells in columns.items()
@@ -49,11 +53,12 @@ def chart_rows(frame: pd.DataFrame, keys: list[str]) -> tuple[Rows, list[Issue]]
     return [dict(zip(there, row, strict=True)) for row in zip(*columns.values(), strict=True)], issues[:1]
 
 
-def _cells(series: pd.Series[Any]) -> list[Any]:
+def _cells(series: pd.Series[Any], key: str) -> list[Any]:
     if isinstance(series.dtype, pd.PeriodDtype):
         series = series.dt.to_timestamp()
     values = [_cell(value) for value in series] if series.dtype == object else series.array
-    cells = JsonValues(max_bytes=1 << 40).convert(values if isinstance(values, list) else pd.Series(values))
+    column = values if isinstance(values, list) else pd.Series(values)
+    cells = JsonValues(max_bytes=1 << 40).convert({key: column})[key]
     return [("true" if cell else "false") if isinstance(cell, bool) else cell for cell in cells]
 
 
