@@ -306,12 +306,27 @@ def _on(frame: pd.DataFrame, buckets: pd.DatetimeIndex, index: pd.DatetimeIndex)
     places = np.searchsorted(buckets.asi8, index.asi8)
     places[places == len(buckets)] = 0
     there = buckets.asi8[places] == index.asi8 if len(buckets) else np.zeros(len(index), dtype=bool)
+    frame = _keep_long_integers(frame)
     taken = (
         frame.reset_index(drop=True).reindex(np.where(there, places, -1))
         if len(frame)
         else frame.reindex(range(len(index)))
     )
     return taken.set_axis(index, axis=0)
+
+
+def _keep_long_integers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Integers beyond 2^53 would lose digits as floats, which pandas makes of integers that get gaps."""
+    long = [
+        column
+        for column in frame.columns
+        if isinstance(frame[column].dtype, np.dtype) and frame[column].dtype.kind in "iu" and _is_long(frame[column])
+    ]
+    return frame.astype({column: "UInt64" if frame[column].dtype.kind == "u" else "Int64" for column in long})
+
+
+def _is_long(integers: pd.Series[Any]) -> bool:
+    return bool(len(integers)) and max(abs(int(integers.max())), abs(int(integers.min()))) >= 2**53
 
 
 def _why_empty(read: list[_Source], how: str) -> str:

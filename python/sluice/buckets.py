@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sluice.errors import TimeError
+from sluice.wall_clock import localize
 
 WORDS = {
     "second": "s", "minute": "min", "hour": "h", "hourly": "h", "day": "D", "daily": "D", "week": "W", "weekly": "W",
@@ -20,14 +21,16 @@ WORDS = {
 }  # fmt: skip
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 CLOCK = {"s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "ms": 10**6, "us": 1000, "ns": 1}
-DAY = 24 * 3600 * 10**9
+HOUR = CLOCK["h"]
+DAY = 24 * HOUR
+MISSING = np.iinfo("int64").min
 
 
 @dataclass(frozen=True)
 class Bucket:
     """A size of bucket: `count` times `unit`, where the unit is a clock unit, ``D``, ``W``, ``M``, ``Q`` or ``Y``.
 
-    Clock units count from midnight 1970 on the wall clock of the zone. Weeks start on `weekday` (0 is Monday).
+    Clock units that fit into hours count from midnight 1970 on the wall clock of the zone. Weeks start on `weekday` (0 is Monday).
     """
 
     count: int
@@ -55,13 +58,9 @@ class Bucket:
                 raise TimeError(
                     f"freq={self.text!r} gives more than 20 million buckets from {start} to {end}; use a coarser freq"
                 )
-            half = (
-                max(step // 2, 1) if tz != "UTC" else step
-            )  # when clocks change, a bucket is shorter or longer than a step
-            every = pd.DatetimeIndex(np.arange(start.value, end.value + 1, half).astype("datetime64[ns]")).tz_localize(
-                "UTC"
-            )
-            return pd.DatetimeIndex(self.floor(every, tz).unique()).union(pd.DatetimeIndex([start, end])).as_unit("ns")
+            half = max(step // 2, 1) if tz != "UTC" else step  # when clocks change, buckets are shorter or longer
+            every = self.floor(_as_instants(np.arange(start.value, end.value + 1, half), "UTC"), tz)
+            return _as_instants(np.unique(np.r_[every.asi8, start.value, end.value]), tz)
         first, last = (
             int(stamp.tz_localize(None).to_datetime64().astype("datetime64[D]").astype("int64"))
             for stamp in (start, end)
@@ -69,18 +68,23 @@ class Bucket:
         return _midnights(np.unique(self._floor_days(np.arange(first, last + 1))), tz)
 
     def _floor_clock(self, instants: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
-        """On the wall clock, but as instants: the hour that comes twice in autumn stays two hours."""
+        """On the wall clock, but as instants: the hour that comes twice in autumn stays two hours.
+
+        A size like 45min or 100min fits no hour, so it has no place on a clock that changes: it is counted in UTC.
+        """
         exact = instants.as_unit("ns")
-        utc = exact.asi8
-        wall = utc if tz == "UTC" else exact.tz_convert(tz).tz_localize(None).asi8
-        missing = np.iinfo("int64").min
-        floored = np.where(utc == missing, missing, utc - np.mod(wall, self.count * CLOCK[self.unit]))
-        return pd.DatetimeIndex(floored.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(tz)
+        size = self.count * CLOCK[self.unit]
+        on_the_wall = tz != "UTC" and (HOUR % size == 0 or size % HOUR == 0)
+        wall = exact.tz_convert(tz).tz_localize(None).asi8 if on_the_wall else exact.asi8
+        missing = exact.isna()
+        starts = _as_instants(np.where(missing, MISSING, exact.asi8 - np.mod(wall, size)), tz)
+        if not on_the_wall or size % HOUR:
+            return starts
+        return _with_clock_changes(starts, np.where(missing, MISSING, wall - np.mod(wall, size)), tz)
 
     def _floor_days(self, days: Any) -> Any:
-        missing = days == np.iinfo("int64").min
-        floored = self._floor_there(np.where(missing, 0, days))
-        return np.where(missing, np.iinfo("int64").min, floored)
+        missing = days == MISSING
+        return np.where(missing, MISSING, self._floor_there(np.where(missing, 0, days)))
 
     def _floor_there(self, days: Any) -> Any:
         if self.unit == "D":
@@ -133,8 +137,19 @@ def _unknown(freq: object) -> TimeError:
     )
 
 
+def _as_instants(nanoseconds: Any, tz: str) -> pd.DatetimeIndex:
+    return pd.DatetimeIndex(nanoseconds.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(tz)
+
+
+def _with_clock_changes(starts: pd.DatetimeIndex, walls: Any, tz: str) -> pd.DatetimeIndex:
+    """`starts` were counted back as if clocks never changed; where one did on the way, take its wall time from `walls`."""
+    changed = starts.tz_localize(None).asi8 != walls
+    if not changed.any():
+        return starts
+    instants = starts.asi8.copy()
+    instants[changed] = localize(pd.DatetimeIndex(walls[changed].astype("datetime64[ns]")), tz).asi8
+    return _as_instants(instants, tz)
+
+
 def _midnights(days: Any, tz: str) -> pd.DatetimeIndex:
-    naive = pd.DatetimeIndex(days.astype("datetime64[D]").astype("datetime64[ns]"))
-    if tz == "UTC":
-        return naive.tz_localize("UTC")
-    return naive.tz_localize(tz, ambiguous=np.ones(len(naive), dtype=bool), nonexistent="shift_forward")
+    return localize(pd.DatetimeIndex(days.astype("datetime64[D]").astype("datetime64[ns]")), tz)

@@ -83,8 +83,8 @@ def derive_change_series(
 
         ``.attrs["coverage_events"]`` is a list of ``{period, entity, kind, value}`` with kind ``first_listed``,
         ``delisted``, ``gap_start`` or ``gap_end``; value is the first value of who enters and the last value of who
-        leaves. A period in which nothing was observed is null, not zero. In the first period changes of levels are
-        null and counts 0.
+        leaves. A period in which nothing was observed is null, not zero. In the first period changes are null and
+        counts 0, for flows too: nothing tells yet who is new. Its sum is in ``total_value``.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def _changes(seen: Observations, kind: str, sign: int) -> pd.DataFrame:
     if kind == "flow":
         stable = _sum(seen.period[~entering], seen.value[~entering], count)
         coverage = _sum(seen.period[entering], seen.value[entering], count)
-        known = observed
+        known = observed & (np.arange(count) > 0)
     else:
         moved = seen.value[steps.before] - seen.value[np.flatnonzero(steps.before) - 1]
         stable = _sum(seen.period[steps.before], moved, count)
@@ -204,7 +204,7 @@ def _selected_change(seen: Observations, chosen: list[int], kind: str, sign: int
     """Null where no selected entity was observed in both periods."""
     count = len(seen.periods)
     before = _steps(seen).before
-    taken = np.isin(seen.entity, chosen) & (before if kind == "level" else before | (seen.period == 0))
+    taken = np.isin(seen.entity, chosen) & before
     values = seen.value[taken] - (seen.value[np.flatnonzero(taken) - 1] if kind == "level" else 0.0)
     known = np.bincount(seen.period[taken], minlength=count) > 0
     return np.where(known, sign * _sum(seen.period[taken], values, count), np.nan)

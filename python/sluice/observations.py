@@ -51,13 +51,18 @@ def read_observations(
     """
     tz = zone(tz)
     bucket = read_bucket(freq)
-    times, rest, time_name = split_time(to_frame(data), time_col, "the data")
+    frame = to_frame(data)
+    if not frame.columns.is_unique:
+        raise TimeError(
+            f"the data has the column {frame.columns[frame.columns.duplicated()][0]!r} more than once; rename it"
+        )
+    times, rest, time_name = split_time(frame, time_col, "the data")
     rest = as_numbers(rest)
     read = read_times(times, tz)
     timed = read.instants.notna()
     rest = rest if timed.all() else rest[timed]
     instants = read.instants if timed.all() else read.instants[timed]
-    entity_col, value_col = _long_columns(rest, entity_col, value_col)
+    entity_col, value_col = _long_columns(rest, instants, entity_col, value_col)
     codes, periods = _period_codes(instants, bucket, tz)
     rows = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
     return _merge(
@@ -70,19 +75,34 @@ def read_observations(
     )
 
 
-def _long_columns(rest: pd.DataFrame, entity_col: str | None, value_col: str | None) -> tuple[str | None, str | None]:
+def _long_columns(
+    rest: pd.DataFrame, instants: pd.DatetimeIndex, entity_col: str | None, value_col: str | None
+) -> tuple[str | None, str | None]:
     for role, column in (("entity_col", entity_col), ("value_col", value_col)):
         if column is not None and column not in rest.columns:
             raise TimeError(f"{role}={column!r} is not there; the columns are {', '.join(map(repr, rest.columns))}")
     if entity_col is None and (value_col is not None or len(_numeric(rest)) == 1):
         entity_col = _only_text_column(rest)
     if entity_col is None:
+        _refuse_long(rest, instants)
         return None, value_col
     return entity_col, value_col if value_col is not None else _only_value_column(rest, entity_col)
 
 
+def _refuse_long(rest: pd.DataFrame, instants: pd.DatetimeIndex) -> None:
+    """Rows of one and the same time that differ in a text are entities; as wide data they would be merged."""
+    if not instants.has_duplicates:
+        return
+    for column in _text(rest):
+        if len(pd.MultiIndex.from_arrays([instants, rest[column]]).unique()) > instants.nunique():
+            raise TimeError(
+                f"rows of the same time differ in {column!r}, so the data is long; "
+                f"pass entity_col={column!r} and value_col= with one of {', '.join(map(repr, _numeric(rest)))}"
+            )
+
+
 def _only_text_column(rest: pd.DataFrame) -> Any:
-    text = [column for column in rest.columns if column not in _numeric(rest)]
+    text = _text(rest)
     if len(text) > 1:
         raise TimeError(f"several columns may name the entity ({', '.join(map(repr, text))}); pass entity_col=")
     return text[0] if text else None
@@ -96,6 +116,17 @@ def _only_value_column(rest: pd.DataFrame, entity_col: str) -> Any:
             f"{', '.join(map(repr, numeric)) or 'none'}; pass value_col="
         )
     return numeric[0]
+
+
+def _text(rest: pd.DataFrame) -> list[Any]:
+    """Columns that may name an entity."""
+    return [
+        column
+        for column in rest.columns
+        if rest[column].dtype == object
+        or isinstance(rest[column].dtype, pd.CategoricalDtype)
+        or pd.api.types.is_string_dtype(rest[column].dtype)
+    ]
 
 
 def _numeric(rest: pd.DataFrame) -> list[Any]:
@@ -158,6 +189,10 @@ def _merge(
     key = entity.astype("int64") * len(periods) + codes[row]
     distinct, merged = _reduce(key, value, check_rule(agg), len(rows.entities) * len(periods))
     facts["duplicatesMerged"] = len(key) - len(distinct)
+    if not np.isfinite(merged).all():  # a rule like std has no value for a single row
+        distinct, merged = distinct[np.isfinite(merged)], merged[np.isfinite(merged)]
+    if not len(distinct):
+        raise TimeError(f"agg={agg!r} gives no value for any period, so there is no change to derive")
     return Observations(distinct % len(periods), distinct // len(periods), merged, periods, rows.entities, facts)
 
 
@@ -208,6 +243,12 @@ def _facts(
         warnings.append(f"{without_time} rows have no time and are left out")
     if read.naive:
         warnings.append(f"{read.naive} times have no zone and were taken as {tz}")
+    repeated = int(pd.Series(read.instants).dropna().duplicated().sum()) if entity_col is None else 0
+    if repeated:
+        warnings.append(
+            f"{repeated} rows have the time of another row and were merged; "
+            "if a column names who each row is about, pass entity_col= and value_col="
+        )
     return {
         "shape": "wide" if entity_col is None else "long",
         "timeColumn": time_name,

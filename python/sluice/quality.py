@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sluice.buckets import CLOCK, Bucket
+from sluice.buckets import CLOCK, HOUR, Bucket
 from sluice.cadence import find_cadence, gap_text
 from sluice.times import Times
 
@@ -91,7 +91,9 @@ def _gaps(buckets: pd.DatetimeIndex, bucket: Bucket | None) -> dict[str, Any]:
     moments = buckets.asi8
     cadence = find_cadence(moments)
     if bucket and bucket.unit in CLOCK and len(buckets):
-        missing = int(moments[-1] - moments[0]) // (bucket.count * CLOCK[bucket.unit]) + 1 - len(buckets)
+        size = bucket.count * CLOCK[bucket.unit]
+        clock = moments if size <= HOUR else buckets.tz_localize(None).asi8  # days of 23 and 25 hours have as many
+        missing = int(clock[-1] - clock[0]) // size + 1 - len(buckets)
     elif bucket and len(buckets):
         missing = len(bucket.between(buckets[0], buckets[-1], str(buckets.tz))) - len(buckets)
     else:

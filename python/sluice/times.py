@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sluice.errors import TimeError
+from sluice.wall_clock import localize
 
 ZONED = re.compile(r"[T ]\d{1,2}(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?:Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$")
 EPOCH = re.compile(r"[+-]?\d{9,}(?:\.\d+)?")
@@ -59,7 +60,7 @@ def read_times(values: Any, tz: str = "UTC") -> Times:
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return Times(pd.DatetimeIndex(column).tz_convert("UTC").as_unit("ns"), 0, ("times with zone",))
     if column.dtype.kind == "M":
-        return Times(_localize(pd.DatetimeIndex(column), tz), int(column.notna().sum()), ("times without zone",))
+        return Times(_utc(pd.DatetimeIndex(column), tz), int(column.notna().sum()), ("times without zone",))
     if pd.api.types.is_bool_dtype(column.dtype):
         raise TimeError("the time column holds true and false, no times")
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -77,13 +78,8 @@ def zone(tz: str | None) -> str:
     return name
 
 
-def _localize(naive: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
-    """Wall times as instants: of an hour that comes twice the first, of one that never comes the next."""
-    wall = naive.as_unit("ns")
-    if tz == "UTC":
-        return wall.tz_localize("UTC")
-    first = np.ones(len(wall), dtype=bool)
-    return wall.tz_localize(tz, ambiguous=first, nonexistent="shift_forward").tz_convert("UTC")
+def _utc(naive: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
+    return localize(naive, tz).tz_convert("UTC")
 
 
 def _read_distinct(column: pd.Series[Any], tz: str) -> Times:
@@ -160,7 +156,7 @@ def _read_text_numbers(column: pd.Series[Any], there: Any, layout: str, tz: str,
     texts[there] = [str(int(value)) for value in column[there]]
     parsed = pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format=layout, errors="coerce"))
     _refuse_unread(parsed, list(texts), there)
-    return Times(_localize(parsed, tz), int(there.sum()), (kind,))
+    return Times(_utc(parsed, tz), int(there.sum()), (kind,))
 
 
 def _epochs(column: pd.Series[Any], values: Any, there: Any) -> tuple[Any, list[str]]:
@@ -212,7 +208,7 @@ def _read_text(values: list[str], tz: str) -> Times:
     parsed = _parse(values, utc=False)
     if parsed.tz is not None:
         return Times(parsed.tz_convert("UTC").as_unit("ns"), 0, ("text with zone",))
-    return Times(_localize(parsed, tz), len(values), ("ISO text without zone",))
+    return Times(_utc(parsed, tz), len(values), ("ISO text without zone",))
 
 
 def _parse(values: list[str], *, utc: bool) -> pd.DatetimeIndex:
@@ -245,12 +241,12 @@ def _read_day_or_month_first(values: list[str], tz: str) -> Times:
         pd.to_datetime(pd.Series(values, dtype=object), format="mixed", dayfirst=day_first, errors="coerce")
     )
     _refuse_unread(parsed, values, np.ones(len(values), dtype=bool))
-    return Times(_localize(parsed, tz), len(values), ("dates, day first" if day_first else "dates, month first",))
+    return Times(_utc(parsed, tz), len(values), ("dates, day first" if day_first else "dates, month first",))
 
 
 def _read_datetimes(values: list[Any], tz: str) -> Times:
     parsed = pd.DatetimeIndex([pd.Timestamp(value) for value in values])
-    return Times(_localize(parsed, tz), len(values), ("datetimes without zone",))
+    return Times(_utc(parsed, tz), len(values), ("datetimes without zone",))
 
 
 def _read_zoned_datetimes(values: list[Any], _tz: str) -> Times:
@@ -260,7 +256,7 @@ def _read_zoned_datetimes(values: list[Any], _tz: str) -> Times:
 
 def _read_periods(values: list[Any], tz: str) -> Times:
     stamps = [(pd.Period(value) if isinstance(value, str) else value).start_time for value in values]
-    return Times(_localize(pd.DatetimeIndex(stamps), tz), len(values), ("periods",))
+    return Times(_utc(pd.DatetimeIndex(stamps), tz), len(values), ("periods",))
 
 
 def _read_other(values: list[Any], _tz: str) -> Times:

@@ -183,6 +183,28 @@ def test_the_time_column_can_be_said_for_each_source(cell: Cell) -> None:
         safe_merge_timeseries(two)
 
 
+def test_integers_stay_exact_where_a_source_has_gaps(cell: Cell) -> None:
+    merged = safe_merge_timeseries([{"t": "2024-01-01", "wei": 2**60 + 1}], {"2024-01-02": 1})
+    assert merged["wei"].iloc[0] == 2**60 + 1
+    assert merged["wei"].isna().tolist() == [False, True]
+
+
+def test_gaps_are_counted_over_days_of_23_and_25_hours(cell: Cell) -> None:
+    hours = pd.date_range("2024-03-29T23:00Z", "2024-04-01T21:00Z", freq="h")
+    whole = pd.DataFrame({"time": hours, "v": 1.0})
+    missing = whole[~whole["time"].between("2024-03-31T04:00Z", "2024-03-31T09:59Z")]  # 06:00 to 12:00 in Berlin
+    for frame, gaps in ((whole, 0), (missing, 1)):
+        quality = safe_merge_timeseries(frame, freq="6h", tz="Europe/Berlin").attrs["data_quality"]
+        assert quality["sources"][0]["gaps"] == gaps
+
+
+def test_true_and_false_are_no_numbers(cell: Cell) -> None:
+    merged = safe_merge_timeseries(
+        [{"t": "2024-01-01T00", "open": True}, {"t": "2024-01-01T01", "open": None}], freq="1D"
+    )
+    assert merged["open"].tolist() == [True]
+
+
 def test_zones(cell: Cell) -> None:
     berlin = safe_merge_timeseries({"2024-07-01T00:30:00": 1}, freq="1D", tz="Europe/Berlin")
     assert berlin.index.tolist() == [pd.Timestamp("2024-07-01", tz="Europe/Berlin")]
@@ -255,6 +277,15 @@ def test_flow_keeps_the_total_and_level_keeps_the_last_value(rows: list[tuple[in
         there = group["v"].dropna()
         got = level[pd.DatetimeIndex(level.index).date == day].iloc[0]
         assert np.isnan(got) if there.empty else got == there.iloc[-1]
+
+
+@given(sources, st.randoms(use_true_random=False), zones)
+def test_duplicates_are_summed_in_any_order(rows: list[tuple[int, int | None]], random: Any, tz: str) -> None:
+    shuffled = rows + rows
+    random.shuffle(shuffled)
+    once = safe_merge_timeseries(frame_of(rows), freq="1D", agg="flow", tz=tz)["v"]
+    twice = safe_merge_timeseries(frame_of(shuffled), freq="1D", agg="flow", tz=tz)["v"]
+    pd.testing.assert_series_equal(twice, 2 * once)
 
 
 @given(sources, zones)

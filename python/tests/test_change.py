@@ -110,15 +110,32 @@ def test_a_period_in_which_nothing_was_observed_is_null(cell: Cell) -> None:
     check(by_day["stable_entities_change"], [NAN, 1, NAN, NAN, 1])
 
 
+def test_a_single_period_is_one_row(cell: Cell) -> None:
+    changes = derive_change_series([{"t": "2024-01-01T05:10Z", "e": "a", "v": 1.0}], freq="1h")
+    check(changes["total_value"], [1])
+
+
 def test_flows_are_summed_and_not_differenced(cell: Cell) -> None:
     changes = derive_change_series(wide(a=[1, -2, 3], b=[None, 10, -4]), kind="flow")
-    check(changes["total_change"], [1, 8, -1])
-    check(changes["stable_entities_change"], [1, -2, -1])
-    check(changes["coverage_change"], [0, 10, 0])
+    check(changes["total_value"], [1, 8, -1])
+    check(changes["total_change"], [NAN, 8, -1])
+    check(changes["stable_entities_change"], [NAN, -2, -1])
+    check(changes["coverage_change"], [NAN, 10, 0])
     hourly = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=48, freq="h", tz="UTC"), "a": 1.0})
-    check(derive_change_series(hourly, freq="1D", kind="flow")["total_change"], [24, 24])
+    by_day = derive_change_series(hourly, freq="1D", kind="flow")
+    check(by_day["total_value"], [24, 24])
+    check(by_day["total_change"], [NAN, 24])
     check(derive_change_series(hourly, freq="1D")["total_value"], [1, 1])
     check(derive_change_series(hourly, freq="1D", agg="sum")["total_value"], [24, 24])
+
+
+@pytest.mark.parametrize("kind", ["level", "flow"])
+def test_in_the_first_period_changes_are_null_and_counts_zero(cell: Cell, kind: str) -> None:
+    first = derive_change_series(wide(a=[1, 2], b=[5, None]), kind=kind, selected=["a"]).iloc[0]
+    assert first["total_value"] == 6
+    assert (first["entering_entity_count"], first["exiting_entity_count"]) == (0, 0)
+    changes = ["total_change", "stable_entities_change", "coverage_change", "selected_entities_change"]
+    assert first[changes].isna().all()
 
 
 def test_the_sign_turns_changes_and_not_levels(cell: Cell) -> None:
@@ -169,6 +186,43 @@ def test_columns_that_cannot_be_told_have_to_be_said(cell: Cell) -> None:
     with pytest.raises(TimeError, match="value_col cannot be told: the numeric columns are 'btc', 'eth'"):
         derive_change_series(two, entity_col="venue")
     check(derive_change_series(wide(a=[1, 2], b=[5, 6]), value_col="a")["total_value"], [1, 2])
+
+
+def test_long_data_is_never_summed_up_as_if_it_were_wide(cell: Cell) -> None:
+    rows = [{"day": "2024-01-01", "venue": venue, "price": 1.0, "volume": 2.0} for venue in ("a", "b")]
+    with pytest.raises(TimeError) as caught:
+        derive_change_series(rows)
+    assert str(caught.value) == (
+        "rows of the same time differ in 'venue', so the data is long; "
+        "pass entity_col='venue' and value_col= with one of 'price', 'volume'"
+    )
+    numbered = [{"day": "2024-01-01", "id": number, "v": 5.0} for number in (1, 2)]
+    assert derive_change_series(numbered).attrs["data_quality"]["warnings"][-1] == (
+        "1 rows have the time of another row and were merged; "
+        "if a column names who each row is about, pass entity_col= and value_col="
+    )
+
+
+def test_only_text_names_an_entity(cell: Cell) -> None:
+    flagged = derive_change_series(wide(a=[1, 2]).assign(open=[True, False], seen=days(2)), time_col="date")
+    check(flagged["stable_entities_change"], [NAN, 1])
+    assert flagged.attrs["data_quality"]["warnings"] == ["the columns open, seen were not used"]
+    zeros = [{"day": "2024-01-01", "id": f"00{number}", "v": 5.0} for number in (1, 2)]
+    check(derive_change_series(zeros)["total_value"], [10])
+
+
+def test_a_rule_without_a_value_is_no_observation(cell: Cell) -> None:
+    rows = [("2024-01-01T00", "a", 1.0), ("2024-01-01T01", "a", 3.0), ("2024-01-01T00", "b", 7.0)]
+    data = {"columns": ["t", "e", "v"], "rows": rows}
+    check(derive_change_series(data, freq="1D", agg="var")["total_value"], [2])
+    with pytest.raises(TimeError, match="agg='std' gives no value for any period"):
+        derive_change_series(data, agg="std")
+
+
+def test_a_column_that_is_there_twice_is_named(cell: Cell) -> None:
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"], index=days(1))
+    with pytest.raises(TimeError, match="the data has the column 'a' more than once; rename it"):
+        derive_change_series(twice)
 
 
 def test_the_quality_is_attached_and_reported(cell: Cell) -> None:
@@ -258,7 +312,8 @@ def test_total_is_stable_plus_coverage_in_every_period(matrix: pd.DataFrame, kin
         difference = sign * changes["total_value"].diff()
         np.testing.assert_allclose(changes["total_change"][known], difference[known], atol=1e-6)
     else:
-        np.testing.assert_allclose(changes["total_change"], sign * changes["total_value"], atol=1e-6)
+        np.testing.assert_allclose(changes["total_change"][1:], sign * changes["total_value"][1:], atol=1e-6)
+        assert np.isnan(changes["total_change"].iloc[0])
 
 
 @given(matrices(), st.data())
@@ -289,9 +344,7 @@ def test_the_order_of_rows_does_not_matter(matrix: pd.DataFrame, random: Any) ->
 def test_null_placeholders_and_repeated_samples_change_nothing(matrix: pd.DataFrame) -> None:
     long = matrix.rename_axis("time").reset_index().melt("time", var_name="entity", value_name="value").dropna()
     late = long.assign(time=long["time"] + pd.Timedelta("5h"))
-    doubled = pd.concat(
-        [long.assign(value=None), late, late.assign(time=late["time"] + pd.Timedelta("1h"), value=None)]
-    )
+    doubled = pd.concat([long.assign(value=NAN), late, late.assign(time=late["time"] + pd.Timedelta("1h"), value=NAN)])
     one = derive_change_series(long, entity_col="entity", value_col="value", freq="1D")
     two = derive_change_series(doubled.astype({"value": float}), entity_col="entity", value_col="value", freq="1D")
     pd.testing.assert_frame_equal(one, two, check_exact=False, atol=1e-6)
@@ -332,3 +385,60 @@ def test_days_of_a_zone_with_summer_time(matrix: pd.DataFrame, tz: str) -> None:
     plain = derive_change_series(matrix)
     np.testing.assert_array_equal(changes.to_numpy(float), plain.to_numpy(float))
     assert changes.index.equals(local.normalize().rename("period").as_unit("ns"))
+
+
+# zones, and the days on which clocks change
+
+AUTUMN = pd.Timestamp("2024-10-25T00:00Z")  # clocks go back in Berlin on the 27th and in New York on November 3rd
+samples = st.lists(
+    st.tuples(st.integers(0, 24 * 12 * 2), st.sampled_from("abc"), st.none() | st.integers(-1000, 1000)),
+    min_size=1,
+    max_size=60,
+    unique_by=lambda sample: sample[:2],
+).filter(lambda rows: any(value is not None for _, _, value in rows))
+local_zones = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"])
+
+
+def long_of(rows: list[tuple[int, str, int | None]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["half_hours", "entity", "value"]).astype({"value": float})
+    return frame.assign(time=AUTUMN + pd.to_timedelta(frame.pop("half_hours") * 30, unit="min"))
+
+
+@given(samples, local_zones, st.randoms(use_true_random=False), st.sampled_from(["level", "flow"]))
+def test_days_of_a_zone_hold_what_was_seen_on_them_in_any_order(
+    rows: list[tuple[int, str, int | None]], tz: str, random: Any, kind: str
+) -> None:
+    frame = long_of(rows)
+    there = frame.dropna().sort_values("time")
+    local = there["time"].dt.tz_convert(tz).dt.date
+    cells = there.groupby([local, "entity"])["value"]
+    expected = (cells.last() if kind == "level" else cells.sum()).groupby(level=0).sum()
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    for data in (frame, long_of(shuffled)):
+        changes = derive_change_series(data, freq="1D", tz=tz, kind=kind)
+        totals = changes["total_value"].dropna()
+        assert pd.DatetimeIndex(totals.index).date.tolist() == expected.index.tolist()
+        np.testing.assert_allclose(totals, expected)
+        assert pd.DatetimeIndex(changes.index).is_unique
+        assert set(pd.DatetimeIndex(changes.index).hour) == {0}, "every period is a day of the zone"
+
+
+@given(samples, local_zones, st.sampled_from(["1h", "6h", "1D"]))
+def test_total_is_stable_plus_coverage_while_clocks_change(
+    rows: list[tuple[int, str, int | None]], tz: str, freq: str
+) -> None:
+    changes = derive_change_series(long_of(rows), freq=freq, tz=tz)
+    parts = changes["stable_entities_change"] + changes["coverage_change"]
+    np.testing.assert_array_equal(changes["total_change"].to_numpy(), parts.to_numpy())
+    known = changes["total_change"].notna()
+    np.testing.assert_allclose(changes["total_change"][known], changes["total_value"].diff()[known], atol=1e-6)
+
+
+@given(samples, st.randoms(use_true_random=False))
+def test_flows_with_duplicates_are_summed_in_any_order(rows: list[tuple[int, str, int | None]], random: Any) -> None:
+    doubled = rows + rows
+    random.shuffle(doubled)
+    once = derive_change_series(long_of(rows), freq="1D", kind="flow")["total_value"]
+    twice = derive_change_series(long_of(doubled), freq="1D", kind="flow")["total_value"]
+    np.testing.assert_allclose(twice, 2 * once)

@@ -98,21 +98,77 @@ def test_what_is_no_time_is_refused(values: list[Any], message: str) -> None:
         read_times(values)
 
 
-@given(
-    st.lists(moments, min_size=1),
-    zones,
-    st.sampled_from(["1h", "4h", "15min", "1D", "3D", "1W", "W-SUN", "1M", "1Q", "1Y"]),
-)
-def test_buckets_are_floored_on_the_wall_clock(seconds: list[int], tz: str, freq: str) -> None:
-    bucket = read_bucket(freq)
+@st.composite
+def instants_in_a_zone(draw: st.DrawFn) -> tuple[pd.DatetimeIndex, str]:
+    """Most of them within half a day of a moment at which the clocks of the zone change."""
+    tz = draw(zones)
+    seconds = st.tuples(st.sampled_from(CHANGES[tz]), st.integers(-43_200, 43_200)).map(sum) if CHANGES[tz] else moments
+    drawn = draw(st.lists(seconds | moments, min_size=1, max_size=40))
+    instants = pd.DatetimeIndex(np.array(sorted(drawn)).astype("datetime64[s]")).as_unit("ns").tz_localize("UTC")
+    return instants, tz
+
+
+def changes_of(tz: str) -> list[int]:
+    hours = pd.date_range("2015-01-01", "2025-01-01", freq="30min", tz="UTC").as_unit("ns")
+    walls = hours.tz_convert(tz).tz_localize(None).as_unit("ns").asi8
+    changed = np.flatnonzero(np.diff(walls) != 30 * 60 * 10**9) + 1
+    return [int(hour) // 10**9 for hour in hours.asi8[changed]]
+
+
+CHANGES = {
+    tz: changes_of(tz)
+    for tz in ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Havana"]
+}
+SIZES = ["15min", "30min", "1h", "2h", "3h", "4h", "6h", "12h", "1D", "3D", "1W", "W-SUN", "1M", "1Q", "1Y"]
+
+
+@given(instants_in_a_zone(), st.sampled_from([*SIZES, "7min", "45min", "100min"]))
+def test_an_instant_is_in_the_bucket_that_starts_before_it_and_buckets_keep_their_order(
+    drawn: tuple[pd.DatetimeIndex, str], freq: str
+) -> None:
+    (instants, tz), bucket = drawn, read_bucket(freq)
     assert bucket is not None
-    instants = pd.DatetimeIndex(np.array(sorted(seconds)).astype("datetime64[s]")).as_unit("ns").tz_localize("UTC")
     floored = bucket.floor(instants, tz)
-    assert (floored <= instants).all() or tz == "America/Havana"
-    again = bucket.floor(floored, tz)
-    assert (again == floored).all()
-    every = bucket.between(floored[0], floored[min(3, len(floored) - 1)], tz) if freq[-1] in "MQY" else None
-    assert every is None or (every == bucket.floor(every, tz)).all()
+    assert (floored <= instants).all()
+    assert floored.is_monotonic_increasing
+    assert (bucket.floor(floored, tz) == floored).all()
+    if freq not in ("7min", "15min"):
+        near = floored[floored <= floored[0] + pd.Timedelta("400D")]
+        every = bucket.between(near[0], near[-1], tz)
+        assert every.is_unique
+        assert every.is_monotonic_increasing
+        assert near.isin(every).all()
+
+
+@given(instants_in_a_zone(), st.sampled_from(["4h", "6h", "12h", "1D"]))
+def test_buckets_are_those_of_the_wall_clock_while_clocks_change(
+    drawn: tuple[pd.DatetimeIndex, str], freq: str
+) -> None:
+    (instants, tz), bucket = drawn, read_bucket(freq)
+    assert bucket is not None
+    wall = instants.tz_convert(tz).tz_localize(None).floor(freq)
+    buckets = bucket.floor(instants, tz)
+    by_wall = pd.Series(buckets).groupby(wall.asi8).nunique()
+    if tz != "America/Havana":  # there the hour that comes twice is the first of the day
+        assert (by_wall == 1).all(), "one wall bucket is one bucket"
+        assert buckets.nunique() == wall.nunique()
+        assert (buckets.tz_localize(None) == wall).all()
+
+
+def test_a_bucket_of_hours_in_which_clocks_change_stays_one_bucket() -> None:
+    bucket = read_bucket("6h")
+    assert bucket is not None
+    autumn = pd.date_range("2024-10-26T22:00Z", periods=7, freq="h")  # 00:00 to 06:00, with 02:00 twice
+    assert bucket.floor(autumn, "Europe/Berlin").unique().tolist() == [pd.Timestamp("2024-10-27", tz="Europe/Berlin")]
+    spring = pd.date_range("2024-03-30T23:00Z", periods=5, freq="h")  # 00:00 to 06:00, without 02:00
+    assert bucket.floor(spring, "Europe/Berlin").unique().tolist() == [pd.Timestamp("2024-03-31", tz="Europe/Berlin")]
+
+
+def test_a_wall_time_that_never_comes_is_the_moment_of_the_jump() -> None:
+    berlin = read_times(["2024-03-31T02:30:00"], "Europe/Berlin").instants
+    assert berlin.tolist() == [pd.Timestamp("2024-03-31T01:00Z")]
+    half_an_hour = read_times(["2023-10-01T02:10:00"], "Australia/Lord_Howe").instants
+    assert half_an_hour.tolist() == [pd.Timestamp("2023-09-30T15:30Z")]
 
 
 def test_days_start_at_midnight_of_the_zone_on_the_day_the_clocks_change() -> None:
