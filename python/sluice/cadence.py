@@ -97,7 +97,8 @@ def _is_regular(steps: Any, step: int) -> bool:
     multiples = np.maximum(np.round(steps / step), 1)
     near = np.abs(steps - multiples * step) <= TOLERANCE * step * np.sqrt(multiples)
     most = np.abs(steps - step) <= TOLERANCE * step
-    return bool(near.mean() >= REGULAR_SHARE and most.mean() >= 0.3)
+    heard_twice = most.sum() >= 2  # one step alone is no rhythm
+    return bool(heard_twice and near.mean() >= REGULAR_SHARE and most.mean() >= 0.3)
 
 
 def _month_cadence(instants: Any, steps: Any) -> int:

@@ -161,7 +161,9 @@ def _refuse_saved_or_too_many(figure: Any, report: _cell.CellReport) -> None:
 
 def _is_empty(figure: Any, readings: list[Reading]) -> bool:
     """Whether there is nothing to see: no value that is not null, no artist that could not be read, no text."""
-    if figure.texts or figure.artists or figure.images or figure.lines or figure.patches:
+    titles = [getattr(figure, name, None) for name in ("_suptitle", "_supxlabel", "_supylabel")]
+    words = [text for text in figure.texts if text not in titles]
+    if words or figure.artists or figure.images or figure.lines or figure.patches:
         return False
     return not any(reading.axes.texts or reading.unread or any(map(_has_value, reading.series)) for reading in readings)
 

@@ -102,6 +102,21 @@ def test_irregular_events_are_not_accused(cell: Cell) -> None:
     assert low(cell) == {}
 
 
+def test_one_step_is_no_rhythm(cell: Cell) -> None:
+    plt.plot(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-09"]), [1, 2, 3], label="three")
+    assert low(cell) == {}
+
+
+@pytest.mark.parametrize("freq", ["M", "Q", "W", "Y", "D", "h"])
+def test_periods_drawn_by_pandas_are_judged(cell: Cell, freq: str) -> None:
+    periods = pd.period_range("2020-01", periods=60, freq=freq)
+    pd.Series(np.arange(60.0), index=periods).plot(label="whole")
+    assert low(cell) == {}
+    half = np.where(np.isin(np.arange(60), np.r_[0:10, 30:40, 50:60]), 1.0, np.nan)
+    pd.Series(half, index=periods).plot(label="half")
+    assert low(cell)["half"]["coverage"] == pytest.approx(0.5, abs=0.02)
+
+
 def test_markers_without_a_line_are_not_accused(cell: Cell) -> None:
     plt.plot(DAYS, np.arange(100), label="daily")
     plt.plot(DAYS[:10], np.arange(10), "o", label="markers")

@@ -254,6 +254,32 @@ def test_error_bars_on_dates_without_a_line(cell: Cell) -> None:
     }
 
 
+def test_error_bars_along_a_time_axis_keep_their_points(cell: Cell) -> None:
+    hour = pd.Timedelta("1h").to_pytimedelta()
+    plt.errorbar(pd.to_datetime(["2024-01-01", "2024-01-02"]), [1, 2], xerr=hour, label="e")  # type: ignore[arg-type]
+    assert saved(cell)[0]["y"] == [1.0, 2.0]
+    assert unread(cell)[0]["reason"] == "the lengths of error bars along a time axis"
+
+
+@pytest.mark.parametrize("freq", ["M", "Q", "Y", "W", "D", "h", "min"])
+def test_periods_drawn_by_pandas_are_times(cell: Cell, freq: str) -> None:
+    periods = pd.period_range("2024-01-01", periods=3, freq=freq)
+    pd.Series([0.1, 0.2, 0.3], index=periods).plot()
+    series = saved(cell)[0]
+    assert series["x"] == [period.start_time.isoformat() for period in periods]
+    assert series["y"] == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("freq", "second"),
+    [("B", "2024-01-02"), ("MS", "2024-02-01"), ("ME", "2024-02-01"), ("QE", "2024-04-01"), ("7D", "2024-01-08")],
+)
+def test_a_regular_series_is_drawn_by_pandas_at_the_start_of_each_period(cell: Cell, freq: str, second: str) -> None:
+    pd.Series([0.1, 0.2, 0.3], index=pd.date_range("2024-01-01", periods=3, freq=freq)).plot()
+    series = saved(cell)[0]
+    assert (series["x"][1], series["y"]) == (f"{second}T00:00:00", [0.1, 0.2, 0.3])
+
+
 def test_a_gantt_chart(cell: Cell) -> None:
     start = pd.to_datetime(["2024-01-01", "2024-01-03"])
     plt.barh(["a", "b"], pd.to_timedelta(["2D", "1D"]), left=start)

@@ -137,6 +137,12 @@ def test_an_empty_figure_is_refused(cell: Cell) -> None:
     plt.figure()
     plt.imshow([[np.nan, np.nan]])
     assert "the figure is empty" in refused()
+    figure, axes = plt.subplots()
+    figure.suptitle("Prices")
+    figure.supxlabel("day")
+    axes.plot([1, 2], [np.nan, np.nan], label="price")
+    axes.legend()
+    assert "the figure is empty" in refused(), "titles are no content"
     assert cell.artifacts == []
 
 

@@ -81,7 +81,7 @@ def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None
     centres, plain = _centres(container, [patch.get_x() for patch in patches], [patch.get_width() for patch in patches])
     x = reading.x.values(centres, plain)
     y, baseline = _lengths(reading.y, heights, bottoms)
-    errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
+    errors = error_lengths(reading, container.errorbar, len(patches)) if container.errorbar else {}
     reading.add("bar", _label(container), x, y, baseline=baseline, **errors)
 
 
@@ -93,12 +93,14 @@ def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> No
     )
     y = reading.y.values(centres, plain)
     x, baseline = _lengths(reading.x, widths, lefts)
-    errors = error_lengths(container.errorbar, len(patches)) if container.errorbar else {}
+    errors = error_lengths(reading, container.errorbar, len(patches)) if container.errorbar else {}
     reading.add("barh", _label(container), x, y, baseline=baseline, **errors)
 
 
 def _label(container: Any) -> str | None:
-    return shown_label(container.get_label()) or shown_label(container.patches[0].get_label())
+    """The label of all bars together; bars with labels of their own have none."""
+    own = {shown_label(patch.get_label()) for patch in container.patches}
+    return shown_label(container.get_label()) or (own.pop() if len(own) == 1 else None)
 
 
 def _exact_lengths(container: Any, drawn: list[float], starts: Any) -> Any:

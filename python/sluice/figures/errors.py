@@ -26,8 +26,8 @@ def read_errorbars(reading: Reading) -> None:
             _read_errorbar(reading, container, line)
 
 
-def error_lengths(container: Any, count: int) -> dict[str, list[Any]]:
-    """``xerr`` and ``yerr`` as they were given: a length, or a pair of lengths below and above."""
+def error_lengths(reading: Reading, container: Any, count: int) -> dict[str, list[Any]]:
+    """``xerr`` and ``yerr`` as they were given: a length, or a pair of lengths below and above; none along a time axis."""
     stems = list(container.lines[2])
     lengths: dict[str, list[Any]] = {}
     record = given(container, "errorbar") or {}
@@ -35,6 +35,9 @@ def error_lengths(container: Any, count: int) -> dict[str, list[Any]]:
         if not has:
             continue
         ends = _ends(stems.pop(0), direction, count) if stems else None
+        if (reading.x, reading.y)[direction].kind == "time":
+            reading.cannot_read(container, "the lengths of error bars along a time axis")
+            continue
         exact = _exact(record.get(name), count)
         if exact is not None and (ends is None or _is_close(np.sum(exact, axis=0), ends)):
             lengths[name] = _pairs(*exact)
@@ -56,13 +59,15 @@ def _read_errorbar(reading: Reading, container: Any, line: Any) -> None:
         reading.cannot_read(container, "error bars without a line were drawn before the library was there")
         return
     x, y = reading.x.values(numbers[0], plain[0]), reading.y.values(numbers[1], plain[1])
-    reading.add("errorbar", container.get_label(), x, y, **error_lengths(container, len(x)))
+    reading.add("errorbar", container.get_label(), x, y, **error_lengths(reading, container, len(x)))
 
 
 def _is_close(lengths: Any, ends: tuple[Any, Any]) -> bool:
     """Whether the drawn ends are those lengths apart, up to the rounding of where they are."""
+    drawn = ends[1] - ends[0]
+    there = np.isfinite(drawn)  # a point or a length that is missing draws nothing
     rounding = 1e-12 * np.nanmax(np.abs(ends), initial=0)
-    return np.allclose(lengths, ends[1] - ends[0], rtol=1e-12, atol=rounding, equal_nan=True)
+    return np.allclose(lengths[there], drawn[there], rtol=1e-12, atol=rounding)
 
 
 def _ends(stems: Any, direction: int, count: int) -> tuple[Any, Any] | None:

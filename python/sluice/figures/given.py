@@ -105,11 +105,13 @@ def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     tops = np.atleast_2d(np.asarray(counts, dtype=float))
     stacked = (arguments["stacked"] or arguments["histtype"] == "barstacked") and len(tops) > 1
     heights = np.diff(tops, axis=0, prepend=0) if stacked else tops
+    bottom = arguments["bottom"]
+    starts = tops - heights + (0 if bottom is None else np.asarray(bottom, dtype=float))
     for position, group in enumerate(groups):
         record = {
             "method": "hist",
             "counts": heights[position],
-            "baseline": tops[position] - heights[position] if stacked else None,
+            "baseline": starts[position] if np.any(starts) else None,
             "edges": np.asarray(edges, dtype=float),
             "horizontal": arguments["orientation"] == "horizontal",
             "label": next(iter(group)).get_label() if hasattr(group, "__iter__") and len(group) else None,
@@ -172,6 +174,7 @@ def _keep_box(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "summaries": [[float(one[key]) for key in ("whislo", "q1", "med", "q3", "whishi")] for one in stats],
         "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats],
         "horizontal": _is_horizontal(arguments),
+        "unread": ["means"] if made["means"] else [],
     }
     _put([artist for artists in made.values() for artist in artists], record)
 
@@ -201,6 +204,7 @@ def _keep_violin(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "summaries": [[float(one["min"]), np.nan, float(one["median"]), np.nan, float(one["max"])] for one in stats],
         "outliers": None,
         "horizontal": _is_horizontal(arguments),
+        "unread": [name[1:] for name in ("cmeans", "cquantiles") if name in made],
     }
     artists = [
         artist

@@ -8,6 +8,7 @@ from sluice.figures.bars import read_bars, read_outline_histograms, read_stairs
 from sluice.figures.errors import read_errorbars
 from sluice.figures.grids import read_images, read_meshes
 from sluice.figures.lines import read_lines, read_scatters, read_stems
+from sluice.figures.scales import Scale
 from sluice.figures.series import Reading
 from sluice.figures.shapes import read_areas, read_boxes, read_pies
 
@@ -80,11 +81,17 @@ def describe_axes(reading: Reading) -> dict[str, Any]:
     }
     return {
         **{name: text for name, text in titles.items() if text},
-        "xScale": reading.x.kind,
-        "yScale": reading.y.kind,
+        "xScale": _scale(reading.x, [series["x"] for series in reading.series]),
+        "yScale": _scale(reading.y, [series["y"] for series in reading.series]),
         "series": reading.series,
         "unread": reading.unread,
     }
+
+
+def _scale(scale: Scale, places: list[list[Any]]) -> str:
+    """Tick labels that name no place of any series do not make an axis of numbers one of categories."""
+    is_named = any(isinstance(place, str) for listed in places for place in listed)
+    return "linear" if scale.loose and places and not is_named else scale.kind
 
 
 def _artists(reading: Reading) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,12 +58,18 @@ class Scale:
         if exact is not None:
             return exact
         if self.period_freq is not None:
-            whole = [
+            return self._from_ordinals(places)
+        return self._from_day_numbers(places)
+
+    def _from_ordinals(self, places: Any) -> pd.DatetimeIndex:
+        """Pandas draws periods by their number."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # it draws business days so, and warns of it
+            starts = [
                 pd.Period(ordinal=round(place), freq=self.period_freq).start_time if np.isfinite(place) else pd.NaT
                 for place in places
             ]
-            return pd.DatetimeIndex(whole)
-        return self._from_day_numbers(places)
+        return pd.DatetimeIndex(starts)
 
     def _from_day_numbers(self, places: Any) -> pd.DatetimeIndex | None:
         """Matplotlib's dates are days since its epoch; a double holds them to the microsecond."""
@@ -142,7 +149,8 @@ def _zone(units: Any) -> Any:
 
 
 def _freq(freq: Any) -> Any:
-    return None if freq is None else getattr(freq, "freqstr", freq)
+    """As an offset: months are ``ME`` among offsets and ``M`` among periods, and a period takes the offset itself."""
+    return pd.tseries.frequencies.to_offset(freq) if isinstance(freq, str) else freq
 
 
 def _set_labels(axis: Any) -> dict[float, str]:

@@ -89,7 +89,9 @@ def _read_box(reading: Reading, record: dict[str, Any]) -> None:
         else [plain_numbers(values) for values in record["outliers"]]
     )
     x, y = (summaries, places) if record["horizontal"] else (places, summaries)
-    reading.add("box" if record["method"] == "bxp" else "violin", None, x, y, z=outliers)
+    kind = "box" if record["method"] == "bxp" else "violin"
+    reading.add(kind, None, x, y, z=outliers)
+    reading.unread += [{"artist": kind, "reason": f"the {name} that are marked"} for name in record["unread"]]
 
 
 def _is_same_area(area: Any, record: dict[str, Any]) -> bool:
