@@ -43,7 +43,7 @@ function judgeDone(frame: DoneFrame, body: Uint8Array, { limits, code }: Judged)
     case "ok":
       return judgeResult(body, limits);
     case "syntax_error":
-      return { kind: "syntax", unsupported: false, message: `${error.type}: ${error.message}`, line: error.line, column: error.column };
+      return { kind: "syntax", unsupported: false, message: syntaxMessage(error), line: error.line, column: error.column };
     case "memory_error":
       return outOfMemory(limits);
     case "output_limit":
@@ -51,6 +51,11 @@ function judgeDone(frame: DoneFrame, body: Uint8Array, { limits, code }: Judged)
     case "python_error":
       return { kind: "exception", ...toException(error, code) };
   }
+}
+
+/** That it is a syntax error is said by its kind; of nesting beyond reason Python says something else. */
+function syntaxMessage({ type, message }: ScriptError): string {
+  return ["SyntaxError", "IndentationError", "TabError"].includes(type) ? message : `${type}: ${message}`;
 }
 
 function judgeResult(body: Uint8Array, { resultBytes }: ExecuteLimits): EngineEnd {
