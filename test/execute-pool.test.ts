@@ -16,7 +16,7 @@ describe("the pool of children", () => {
     expect(children()).toEqual([first]);
     await run(engine, "1");
     expect(await run(engine, "2")).toMatchObject({ end: { kind: "value", json: "2" } });
-    expect(children()).not.toContain(first);
+    await expect.poll(children).not.toContain(first);
   });
 
   it("shares nothing between scripts", async () => {

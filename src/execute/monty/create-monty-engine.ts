@@ -35,7 +35,9 @@ export function createMontyEngine({
 }: MontyEngineOptions = {}): MontyEngine {
   const idle: Promise<MontyChild>[] = [];
   const waiting: (() => void)[] = [];
-  const children = new Set<Promise<MontyChild>>();
+  /** What has to be gone before the engine is: children, from the moment they are started until they are dead. */
+  const opening = new Set<Promise<MontyChild>>();
+  const children = new Set<MontyChild>();
   let command: Promise<ChildCommand> | null = null;
   let running = 0;
   let closed = false;
@@ -91,11 +93,18 @@ export function createMontyEngine({
   }
 
   function open(bytes: number): Promise<MontyChild> {
+    if (closed) return Promise.reject(engineClosed());
     command ??= prepare();
-    const opening = command.then((ready) => openMontyChild(ready, bytes));
-    children.add(opening);
-    opening.catch(() => children.delete(opening));
-    return opening;
+    const child = command.then((ready) => openMontyChild(ready, bytes));
+    opening.add(child);
+    child.then(
+      (opened) => {
+        children.add(opened);
+        opening.delete(child);
+      },
+      () => opening.delete(child),
+    );
+    return child;
   }
 
   async function prepare(): Promise<ChildCommand> {
@@ -127,8 +136,8 @@ export function createMontyEngine({
   }
 
   async function discard(child: MontyChild): Promise<void> {
-    for (const opening of children) if ((await opening.catch(() => null)) === child) children.delete(opening);
     await child.kill();
+    children.delete(child);
   }
 
   async function warm(): Promise<void> {
@@ -140,7 +149,8 @@ export function createMontyEngine({
   async function close(): Promise<void> {
     closed = true;
     for (const wake of waiting.splice(0)) wake();
-    await Promise.all([...children].map(async (opening) => (await opening.catch(() => null))?.kill()));
+    await Promise.allSettled(opening);
+    await Promise.all([...children].map(discard));
     idle.length = 0;
   }
 
