@@ -1,6 +1,9 @@
 import os from "node:os";
 import { createImageChecker } from "./artifacts/create-image-checker.ts";
 import { NoSandboxError } from "./errors/sluice-error.ts";
+import { createCpythonEngine } from "./execute/cpython/create-cpython-engine.ts";
+import { createCodeMode, type CodeModeOptions, type CodeModeTool } from "./execute/create-code-mode.ts";
+import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
 import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
 import { createPythonParser } from "./interpreter/contract/python-parser.ts";
 import { readHelperDocs } from "./interpreter/helper-docs.ts";
@@ -25,6 +28,8 @@ export interface RuntimeOptions {
   /** All sandboxes together, warm ones included. Default: what fits three quarters of the machine's memory. */
   readonly maxSandboxes?: number;
   readonly queueDeadlineMs?: number;
+  /** How scripts of `execute` are shut in, and how many run at once. */
+  readonly monty?: MontyEngineOptions;
 }
 
 /** Everything a caller needs to run cells, and the only place where its parts meet. Nothing is started before it is asked for. */
@@ -42,6 +47,8 @@ export interface Runtime extends AsyncDisposable {
   openSession(options?: { limits?: SandboxLimits; signal?: AbortSignal }): Promise<Session>;
   /** A turn whose cells run here. Its sandbox is opened by the first valid call; end it with `disposeTurnSandbox`. */
   createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
+  /** `execute` and its tools over a catalog, for one request of one conversation. Scripts run here; the catalog and its sources stay the caller's. */
+  createCodeMode(options: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[];
   /** What a model is told: libraries of the snapshot, helpers, rules. */
   librarianPrompt(): Promise<string>;
   close(): Promise<void>;
@@ -92,8 +99,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return createInterpreterTurn({ ...turn, source });
   }
 
+  const engines = {
+    monty: createMontyEngine(options.monty),
+    cpython: createCpythonEngine({ take: async (wanted) => (await orAborted(pool(), wanted.signal)).take(wanted) }),
+  };
+
   async function close(): Promise<void> {
     await Promise.all([...sessions].map((session) => session.close()));
+    await Promise.all([engines.monty.close(), engines.cpython[Symbol.asyncDispose]()]);
     await images[Symbol.asyncDispose]();
     await parser[Symbol.asyncDispose]();
     await (await pool.started())?.[Symbol.asyncDispose]();
@@ -111,6 +124,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     pool: (signal) => orAborted(pool(), signal),
     openSession: open,
     createTurn,
+    createCodeMode: (wanted) => createCodeMode({ ...wanted, engines }),
     librarianPrompt: async () => librarianPrompt({ packages: await packages(), helpers: await docs() }),
     close,
     [Symbol.asyncDispose]: close,

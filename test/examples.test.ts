@@ -16,3 +16,13 @@ test("the AI SDK app fetches, computes, mends its own mistake, draws and answers
     "",
   ]);
 }, 120_000);
+
+test("code mode pages through a real backend, catches its failures, and Python counts what the tools sent", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [example("code-mode.ts")], { timeout: 110_000 });
+  expect(stdout.split("\n")).toEqual([
+    "search: 2 of 14 tools",
+    'execute: ok {"campaigns":57,"usages":18,"failed":["ADS_API_HTTP_500","ADS_API_HTTP_500"]} 26 calls, 21 results kept, on monty',
+    'code_interpreter: {"archived":6,"enabled":41,"paused":10}',
+    "",
+  ]);
+}, 120_000);

@@ -9,7 +9,7 @@ export function createExecuteTools(codeMode: readonly CodeModeTool[]): Record<st
 function toTool({ description, inputSchema, run }: CodeModeTool): Tool<unknown, CodeModeAnswer> {
   return tool({
     description,
-    inputSchema: jsonSchema<unknown>(inputSchema as Parameters<typeof jsonSchema>[0]),
+    inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]),
     execute: (input: unknown, { abortSignal }) => run(input, { signal: abortSignal }),
     toModelOutput: ({ output }) => ({ type: output.envelope === null ? "text" : "error-text", value: output.json }),
   });

@@ -1,0 +1,73 @@
+/**
+ * One script instead of twenty round trips: campaigns of an ads service, page by page, their metrics all at once, failures caught; then totals in
+ * sandboxed Python over what the tools really sent. Run it: `node examples/code-mode.ts`. A model would write the script and the cell.
+ */
+import path from "node:path";
+import * as sluice from "../src/index.ts";
+
+const ads = sluice.createMcpSource({
+  name: "ads",
+  server: { command: process.execPath, args: [path.join(import.meta.dirname, "backends/ads/ads-server.ts")] },
+  environment: process.env,
+});
+const runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory() });
+const evidence = sluice.createEvidenceStore();
+const catalog = sluice.createToolCatalog({ sources: [ads] });
+/** Who may be chosen, and how the choice rides to the backend. The script never sees more than the names. */
+const rides = (name: string) => [{ as: "meta" as const, name: `sluice/${name}`, servers: ["ads"] }];
+const sessions = sluice.createSessionStore({
+  configuration: {
+    identities: { choices: { acme: {}, globex: {} }, rides: rides("identity") },
+    regions: { choices: { na: {}, eu: {}, fe: {} }, rides: rides("region") },
+    profiles: { choices: { "eu-acme": { identities: ["acme"] } }, rides: rides("profile") },
+  },
+});
+const session = sessions.open({ tenant: "me", sessionId: "example", tokenHash: null });
+const codeMode = runtime.createCodeMode({ catalog, policy: sluice.createToolPolicy({}), evidence, session });
+const call = async (name: string, input: unknown): Promise<string> => (await codeMode.find((tool) => tool.name === name)!.run(input)).json;
+
+const script = `
+import asyncio, json
+await call_tool("set_active_identity", {"identity": "acme"})
+await call_tool("set_region", {"region": "eu"})
+await call_tool("set_active_profile", {"profile": "eu-acme"})
+
+campaigns, token = [], None
+while True:
+    page = await call_tool("list_campaigns", {"next_token": token} if token else {})
+    campaigns += page["campaigns"]
+    token = page["next_token"]
+    if not token:
+        break
+
+async def usage(campaign):
+    try:
+        return await call_tool("get_budget_usage", {"campaign_id": campaign["campaign_id"]})
+    except RuntimeError as error:
+        return json.loads(str(error))["error_code"]
+
+usages = await asyncio.gather(*[usage(campaign) for campaign in campaigns[:20]])
+failed = [u for u in usages if isinstance(u, str)]
+return {"campaigns": len(campaigns), "usages": len(usages) - len(failed), "failed": failed}
+`;
+const cell = `
+pages = [value for name, value in inputs.items() if "list_campaigns" in name]
+campaigns = to_frame([row for page in pages for row in page["campaigns"]])
+set_result(campaigns.groupby("state").size().to_dict())
+`;
+
+const turn = runtime.createTurn({ id: "example", evidence, artifacts: sluice.createMemoryStore() });
+try {
+  console.log("search:", JSON.parse(await call("search", { query: "budget of a campaign", limit: 2 })).found);
+  const { status, result, aliases, toolCalls, engine, error } = JSON.parse(await call("execute", { code: script }));
+  console.log("execute:", status, JSON.stringify(result ?? error), `${toolCalls} calls, ${aliases.length} results kept, on ${engine}`);
+  const inputAliases = aliases.map(({ alias }: { alias: string }) => alias);
+  const postProcessingContract = { operation: "aggregate", reason: "Campaigns by state.", inputAliases, expectedArtifacts: [] };
+  const { outcome, envelope } = await sluice.runCodeInterpreter(turn, { code: cell, postProcessingContract });
+  console.log("code_interpreter:", outcome?.resultJson ?? envelope?.summary);
+} finally {
+  await sluice.disposeTurnSandbox(turn);
+  await catalog[Symbol.asyncDispose]();
+  await ads[Symbol.asyncDispose]();
+  await runtime.close();
+}
