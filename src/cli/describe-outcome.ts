@@ -1,5 +1,5 @@
 import type { CellOutcome } from "../protocol/outcome.ts";
-import { parseExact } from "./outcome-json.ts";
+import { parseExact, rawJson } from "./outcome-json.ts";
 import { toTable } from "./to-table.ts";
 import type { WrittenArtifact } from "./write-artifacts.ts";
 
@@ -28,7 +28,7 @@ export function describeTiming({ timing, usage, sandbox }: CellOutcome): string 
 
 function describeResult(json: string): string {
   const value = parseExact(json, (source) => source);
-  return isRecords(value) ? toTable(value) : JSON.stringify(value, null, 2);
+  return isRecords(value) ? toTable(value) : JSON.stringify(rawJson(json), null, 2);
 }
 
 function isRecords(value: unknown): value is Record<string, unknown>[] {

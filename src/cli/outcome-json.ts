@@ -22,7 +22,7 @@ function toArtifactJson({ artifact, url }: WrittenArtifact): unknown {
 }
 
 /** Keeps the text of numbers that a JavaScript number cannot hold. */
-function rawJson(text: string): unknown {
+export function rawJson(text: string): unknown {
   return parseExact(text, (source) => rawJsonOf(source));
 }
 
