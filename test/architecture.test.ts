@@ -15,6 +15,7 @@ const levels: Readonly<Record<string, number>> = {
   interpreter: 2,
   execute: 2,
   charts: 2,
+  models: 3,
   turn: 3,
   "create-runtime.ts": 4,
   "index.ts": 5,

@@ -1,0 +1,109 @@
+import type { EngineSetting } from "../execute/choose-engine.ts";
+import type { ExecuteLimits } from "../execute/contract.ts";
+import type { MontyIsolation } from "../execute/monty/child-command.ts";
+import type { SessionConfiguration } from "../execute/session/contract.ts";
+import type { HttpServerEntry, McpLimits, StdioServerEntry } from "../mcp/client/contract.ts";
+import type { ModelProviders } from "../models/contract.ts";
+import type { DriverName, SandboxLimits } from "../sandbox/contract.ts";
+
+/** `sluice.config.json` as it takes effect: references expanded, relative paths made absolute, defaults filled in. */
+export interface Configuration {
+  /** By name, in the shape that desktop clients use. */
+  readonly mcpServers: Readonly<Record<string, ServerConfiguration>>;
+  /** `anthropic:…`, `openai:…`, `openai-compatible:…`, `gateway:…`, `provider/model`, `script:FILE.json`, `demo`. Null when none is configured. */
+  readonly model: string | null;
+  readonly models: ModelProviders;
+  readonly sandbox: SandboxConfiguration;
+  readonly limits: LimitsConfiguration;
+  readonly execute: ExecuteConfiguration;
+  readonly artifacts: ArtifactsConfiguration;
+  /** Identities, regions and profiles. Null when there are none: then there are no tools for them. */
+  readonly session: SessionConfiguration | null;
+  readonly budgets: BudgetsConfiguration;
+  readonly tools: ToolsConfiguration;
+  readonly auth: AuthConfiguration;
+}
+
+export type ServerConfiguration = (StdioServerEntry | HttpServerEntry) & {
+  /** `sluice mcp` passes the server's tools through to its client. */
+  readonly expose?: boolean | undefined;
+  /** Tools of this server that say that they change something and may be called; `*` for all of them. */
+  readonly allow?: readonly string[] | undefined;
+};
+
+export interface SandboxConfiguration {
+  readonly driver: DriverName | "auto";
+  readonly poolSize: number;
+  /** When it is left out: what fits three quarters of the machine's memory. */
+  readonly maxSandboxes?: number | undefined;
+  readonly queueDeadlineMs: number;
+}
+
+export interface LimitsConfiguration {
+  readonly sandbox: SandboxLimits;
+  readonly execute: ExecuteLimits;
+  readonly mcp: McpLimits;
+}
+
+export interface ExecuteConfiguration {
+  readonly engine: EngineSetting;
+  readonly isolation: MontyIsolation;
+}
+
+export interface ArtifactsConfiguration {
+  readonly directory: string;
+}
+
+/** What a turn may use. */
+export interface BudgetsConfiguration {
+  readonly steps: number;
+  /** Added to `steps` when a chart was asked for. */
+  readonly chartBoost: number;
+  readonly wallMs: number;
+  /** One preview that the model reads. */
+  readonly previewBytes: number;
+  /** All previews of a step. */
+  readonly stepBytes: number;
+  /** Input and output tokens of a turn together. */
+  readonly tokens?: number | undefined;
+  readonly cost?: CostBudget | undefined;
+}
+
+/** In whatever currency the prices are given. */
+export interface CostBudget {
+  readonly maximum: number;
+  readonly inputPerMillionTokens: number;
+  readonly outputPerMillionTokens: number;
+}
+
+export interface ToolsConfiguration {
+  /** `server__tool`, `tool`, or `server__*`; what servers allow for themselves is in it. */
+  readonly allow: readonly string[];
+  readonly toolPolicy: "annotations" | "read-only";
+}
+
+export interface AuthConfiguration {
+  readonly tokens: readonly AuthToken[];
+}
+
+export interface AuthToken {
+  readonly tenant: string;
+  /** Of the token, in hexadecimal. The token itself is in no file. */
+  readonly sha256: string;
+}
+
+/** Where one value came from. */
+export type Origin =
+  | { readonly from: "default" }
+  | { readonly from: "file" }
+  | { readonly from: "environment"; readonly variables: readonly string[] };
+
+export interface LoadedConfiguration {
+  readonly configuration: Configuration;
+  /** The file that was read; null when there is none. */
+  readonly path: string | null;
+  /** By path, as `limits.sandbox.cellTimeoutMs` or `mcpServers.market.args[0]`; one entry for every single value of the configuration. */
+  readonly origins: Readonly<Record<string, Origin>>;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
