@@ -291,7 +291,8 @@ class CellProcess:
         last: ast.expr | None = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = tree.body.pop().value  # type: ignore[attr-defined]
-        exec(compile(tree, filename, "exec", dont_inherit=True), self.namespace)
+        if tree.body:
+            exec(compile(tree, filename, "exec", dont_inherit=True), self.namespace)
         if last is None:
             return None, False
         return eval(compile(ast.Expression(last), filename, "eval", dont_inherit=True), self.namespace), True

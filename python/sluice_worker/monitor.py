@@ -113,6 +113,7 @@ class Monitor:
             None  # a spare's cell succeeded, the host has not said yet whether it counts; whether it left threads
         )
         self.head_waits = False  # the head is blocked until its spare ends
+        self.ready: set[int] = set()  # descriptors that had something to read in this round
         self.previous: Cell | None = None  # what the head forked from: the state before the last cell that counted
         self.doomed: set[int] = (
             set()
@@ -157,7 +158,7 @@ class Monitor:
                         poll.register(stream.fd, select.POLLIN)
                 if self.running.replies:
                     poll.register(self.running.replies.fileno(), select.POLLOUT)
-            ready = {fd for fd, _ in poll.poll()}
+            self.ready = ready = {fd for fd, _ in poll.poll()}
             if child_ended in ready:
                 os.read(child_ended, 4096)
                 self._reap()
@@ -511,7 +512,8 @@ class Monitor:
 
     def _finish_output(self, running: Running) -> None:
         for stream in running.runner.streams:
-            drained = 0
+            # What was written before `done` was there to be read when the process had come back: a stream that was silent then is empty.
+            drained = DRAIN_BYTES if running.answer is not None and stream.fd not in self.ready else 0
             while drained < DRAIN_BYTES and (got := self._pump_once(stream, running.number)):
                 drained += got
             rest = stream.finish()
