@@ -1,16 +1,45 @@
+import path from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { UsageError } from "../errors/sluice-error.ts";
 import type { ModelProviders } from "./contract.ts";
+import { createProviderModel } from "./create-provider-model.ts";
+import { createScriptedModel } from "./create-scripted-model.ts";
+import { demoScript } from "./demo-script.ts";
+import { parseModelName } from "./parse-model-name.ts";
+import { readScript } from "./read-script.ts";
 
 export interface OpenModelOptions {
   /** Of the configuration, what says how models are reached. */
   readonly configuration: { readonly models?: ModelProviders | undefined };
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Where `script:FILE.json` is looked for; paths of a configuration are absolute already. */
+  /** Where `script:FILE.json` is looked for; paths of a configuration are absolute already. The process's own unless told. */
   readonly workingDirectory?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The model of a name. Nothing is sent anywhere. Throws UsageError with what to set. Null stands for no model configured. */
+/** The model of a name; null stands for no model configured. Nothing is sent anywhere. Throws UsageError that says what to set. */
 export async function openModel(name: string | null, options: OpenModelOptions): Promise<LanguageModelV4> {
-  throw new Error(`not yet: ${name} ${options.workingDirectory}`);
+  if (name === null) throw noModel();
+  const parsed = parseModelName(name);
+  switch (parsed.kind) {
+    case "demo":
+      return createScriptedModel(demoScript, { modelId: "demo" });
+    case "script": {
+      const file = path.resolve(options.workingDirectory ?? ".", parsed.file);
+      return createScriptedModel(await readScript(file, options.signal), { modelId: name });
+    }
+    case "provider":
+      return createProviderModel(parsed, { providers: options.configuration.models ?? {}, environment: options.environment });
+  }
+}
+
+function noModel(): UsageError {
+  return new UsageError({
+    code: "MODEL_MISSING",
+    message: "No model is configured.",
+    hint: [
+      'Set "model" in sluice.config.json, the variable SLUICE_MODEL, or --model: anthropic:MODEL (with ANTHROPIC_API_KEY), openai:MODEL (OPENAI_API_KEY),',
+      "openai-compatible:MODEL (OPENAI_COMPATIBLE_BASE_URL), PROVIDER/MODEL of the AI Gateway (AI_GATEWAY_API_KEY). `--model demo` works without any of them.",
+    ].join(" "),
+  });
 }

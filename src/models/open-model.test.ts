@@ -1,0 +1,157 @@
+import { createServer } from "node:http";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { generateText } from "ai";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { UsageError } from "../errors/sluice-error.ts";
+import { openModel } from "./open-model.ts";
+
+const bare = { configuration: {}, environment: {} };
+
+async function refusal(opening: Promise<unknown>): Promise<{ code: string; message: string; hint: string | undefined }> {
+  const error = await opening.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof UsageError)) throw new Error(`expected a UsageError, got ${String(error)}`);
+  return { code: error.code, message: error.message, hint: error.hint };
+}
+
+describe("openModel", () => {
+  it("opens every provider without a word to the network", async () => {
+    const environment = { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o", AI_GATEWAY_API_KEY: "g" };
+    const configuration = { models: { "openai-compatible": { baseUrl: "http://127.0.0.1:9/v1" } } };
+    const open = async (name: string) => {
+      const { provider, modelId, specificationVersion } = await openModel(name, { configuration, environment });
+      return [provider, modelId, specificationVersion];
+    };
+    expect(await open("anthropic:claude-x")).toEqual(["anthropic.messages", "claude-x", "v4"]);
+    expect(await open("openai:gpt-x")).toEqual(["openai.responses", "gpt-x", "v4"]);
+    expect(await open("openai-compatible:meta/llama3:8b")).toEqual(["openai-compatible.chat", "meta/llama3:8b", "v4"]);
+    expect(await open("gateway:anthropic/claude-x")).toEqual(["gateway", "anthropic/claude-x", "v4"]);
+    expect(await open("anthropic/claude-x")).toEqual(["gateway", "anthropic/claude-x", "v4"]);
+    expect(await open("meta/llama:free")).toEqual(["gateway", "meta/llama:free", "v4"]);
+    expect(await open("demo")).toEqual(["sluice.script", "demo", "v4"]);
+  });
+
+  it("speaks chat completions to OpenAI where the configuration says so", async () => {
+    const configuration = { models: { openai: { apiKey: "o", api: "chat" as const } } };
+    expect((await openModel("openai:gpt-x", { configuration, environment: {} })).provider).toBe("openai.chat");
+  });
+
+  it("says what to set when there is no model", async () => {
+    expect(await refusal(openModel(null, bare))).toEqual({
+      code: "MODEL_MISSING",
+      message: "No model is configured.",
+      hint: 'Set "model" in sluice.config.json, the variable SLUICE_MODEL, or --model: anthropic:MODEL (with ANTHROPIC_API_KEY), openai:MODEL (OPENAI_API_KEY), openai-compatible:MODEL (OPENAI_COMPATIBLE_BASE_URL), PROVIDER/MODEL of the AI Gateway (AI_GATEWAY_API_KEY). `--model demo` works without any of them.',
+    });
+  });
+
+  it.each([
+    ["anthropic:m", "anthropic", "ANTHROPIC_API_KEY", "Anthropic"],
+    ["openai:m", "openai", "OPENAI_API_KEY", "OpenAI"],
+    ["gateway:m", "gateway", "AI_GATEWAY_API_KEY", "the AI Gateway"],
+  ])("says which variable %s lacks", async (name, provider, variable, title) => {
+    expect(await refusal(openModel(name, bare))).toEqual({
+      code: "MODEL_KEY_MISSING",
+      message: `The model "m" needs a key of ${title}, and there is none.`,
+      hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json. \`--model demo\` works without a key.`,
+    });
+  });
+
+  it("needs an address for a compatible server, and a good one", async () => {
+    expect(await refusal(openModel("openai-compatible:m", bare))).toMatchObject({
+      code: "MODEL_URL_MISSING",
+      message: 'The model "m" is on an OpenAI-compatible server, and there is no address for one.',
+    });
+    const configuration = { models: { "openai-compatible": { baseUrl: "localhost:11434" } } };
+    expect(await refusal(openModel("openai-compatible:m", { configuration, environment: {} }))).toMatchObject({
+      code: "MODEL_URL_INVALID",
+      message: 'The address of the OpenAI-compatible server is no http or https URL: "localhost:11434"',
+    });
+  });
+
+  it.each([
+    ["antropic:m", 'There is no provider "antropic" of models. Did you mean anthropic:m?'],
+    ["nobody:m", 'There is no provider "nobody" of models.'],
+    ["gpt-x", 'The model "gpt-x" has no provider.'],
+    ["openai:", 'The model "openai:" has nothing after the colon.'],
+    ["", 'The model "" has no provider.'],
+  ])("refuses the name %j", async (name, message) => {
+    expect(await refusal(openModel(name, bare))).toMatchObject({ code: "MODEL_NAME_INVALID", message });
+  });
+});
+
+describe("a compatible server", () => {
+  it("is spoken to at its address, with its key and headers, and with nothing of the process's own environment", async () => {
+    const seen: { url: string | undefined; authorization: string | undefined; extra: unknown }[] = [];
+    const server = createServer((request, response) => {
+      seen.push({ url: request.url, authorization: request.headers.authorization, extra: request.headers["x-extra"] });
+      request.resume().on("end", () => {
+        const choices = [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }];
+        response.setHeader("content-type", "application/json").end(JSON.stringify({ id: "1", created: 1, model: "m", choices }));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const configuration = { models: { "openai-compatible": { baseUrl, headers: { "X-Extra": "yes" } } } };
+    const model = await openModel("openai-compatible:m", { configuration, environment: { OPENAI_COMPATIBLE_API_KEY: "secret" } });
+    const providerOptions = { sluice: { phase: "step", step: 0 } };
+    expect((await generateText({ model, prompt: "hi", providerOptions })).text).toBe("hello");
+    expect(seen).toEqual([{ url: "/v1/chat/completions", authorization: "Bearer secret", extra: "yes" }]);
+    server.close();
+  });
+});
+
+describe("a script from a file", () => {
+  let directory = "";
+  beforeAll(async () => {
+    directory = await mkdtemp(path.join(tmpdir(), "sluice-models-"));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  const open = async (content: unknown) => {
+    await writeFile(path.join(directory, "script.json"), typeof content === "string" ? content : JSON.stringify(content));
+    return await openModel("script:script.json", { ...bare, workingDirectory: directory });
+  };
+
+  it("is looked for from the working directory", async () => {
+    const model = await open({ steps: [{ text: "from the file" }] });
+    expect((await generateText({ model, prompt: "hi" })).text).toBe("from the file");
+  });
+
+  it("names every fault with its path", async () => {
+    const file = path.join(directory, "script.json");
+    const wrong = {
+      plann: {},
+      steps: [{ toolCall: [] }, { toolCalls: [{ tool: 5, inputs: {} }] }, { text: "x", usage: { inputTokens: -1, outputTokens: 1.5 } }],
+      synthesis: null,
+    };
+    expect((await refusal(open(wrong))).message.split("\n")).toEqual([
+      `The script of the model is wrong (${file}):`,
+      "  steps[0].toolCall: there is no such key. Did you mean toolCalls?",
+      "  steps[0]: needs toolCalls or text.",
+      "  steps[1].toolCalls[0].tool: must be text, not 5.",
+      "  steps[1].toolCalls[0].input: is missing: an object is needed.",
+      "  steps[1].toolCalls[0].inputs: there is no such key. Did you mean input?",
+      "  steps[2].usage.inputTokens: must be at least 0, not -1.",
+      "  steps[2].usage.outputTokens: must be a whole number, not 1.5.",
+      "  synthesis: must be text, not null.",
+      "  plann: there is no such key. Did you mean plan?",
+    ]);
+    expect((await refusal(open({ steps: [] }))).message).toContain("  steps: must have at least 1 item.");
+    expect((await refusal(open({ steps: [{}] }))).message).toContain("  steps[0]: needs toolCalls or text.");
+    expect((await refusal(open("[1"))).message).toContain("is no JSON");
+  });
+
+  it("says so when there is no file", async () => {
+    const missing = path.join(directory, "none.json");
+    expect(await refusal(openModel(`script:${missing}`, bare))).toEqual({
+      code: "MODEL_SCRIPT_NOT_READ",
+      message: `The script of the model cannot be read from ${missing}: there is no such file.`,
+      hint: undefined,
+    });
+  });
+});
