@@ -17,7 +17,7 @@ const WARM_UP = 10;
 export async function run(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const driver of drivers) rows.push(await measureWarmCell(driver));
-  return [...rows, ...measurePreview()];
+  return [...rows, ...(await measurePreview())];
 }
 
 /** From the call to the text that the model reads, less the time from sending the cell to its end: checks, hashes, evidence and words are ours. */

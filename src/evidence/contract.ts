@@ -27,7 +27,10 @@ export interface EvidenceStore {
   aliases(): string[];
   /** What a model reads of one output. Throws UNKNOWN_ALIAS. */
   preview(alias: string, options?: PreviewOptions): Preview;
-  /** What a model reads in one step, oldest first. When it is too much, the oldest are cut down first: rows go before the schema, aliases stay. */
+  /**
+   * What a model reads in one step, oldest first. When it is too much, the oldest are cut down first: rows go before the schema, aliases stay. When
+   * the aliases alone are too much, the oldest become one list of them, with a count of those that it has no room for. Throws only when the budget is under 256 bytes.
+   */
   previewStep(aliases: readonly string[], options?: StepPreviewOptions): Preview[];
 }
 
@@ -123,7 +126,8 @@ export interface StepPreviewOptions {
 }
 
 export interface Preview {
-  readonly alias: string;
+  /** Null for the list that stands for several outputs of a step. */
+  readonly alias: string | null;
   /** Valid JSON, always. Send it as text: parsing it would round integers past 2^53 that are exact here. */
   readonly json: string;
   readonly bytes: number;
@@ -131,7 +135,7 @@ export interface Preview {
   readonly detail: PreviewDetail;
 }
 
-export type PreviewDetail = "whole" | "rows" | "schema" | "counts" | "alias";
+export type PreviewDetail = "whole" | "rows" | "schema" | "counts" | "alias" | "list";
 
 export interface EvidenceBudget {
   readonly totalBytes: number;
@@ -139,8 +143,8 @@ export interface EvidenceBudget {
   readonly stepBytes: number;
 }
 
-/** Where the bytes are: in memory, or later on a disk. Each alias is put once. */
+/** Where the bytes are: in memory, or later on a disk. Each alias is put once. Text becomes UTF-8, at once or when it is first read. */
 export interface EvidenceBytes {
-  put(alias: string, bytes: Uint8Array): void;
+  put(alias: string, body: string | Uint8Array): void;
   get(alias: string): Uint8Array;
 }

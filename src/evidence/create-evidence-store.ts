@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { EvidenceBudget, EvidenceBytes, EvidenceItem, EvidenceStore, PreviewOptions, StepPreviewOptions } from "./contract.ts";
+import { measureText } from "./measure-text.ts";
 import { createMemoryBytes } from "./memory-bytes.ts";
 import { nameGivenAlias, namePartAlias, nameToolAlias } from "./name-alias.ts";
 import type { OutputPart } from "./output-part.ts";
@@ -37,22 +38,22 @@ export function createEvidenceStore({
 
   /** All parts or none: nothing is kept before everything is known to fit. */
   function keep(alias: string, parts: readonly OutputPart[], facts: ItemFacts): EvidenceItem {
-    const bodies = parts.map(({ body }) => toBytes(body));
-    claim(alias, bodies);
+    const sizes = parts.map(sizeOf);
+    claim(alias, sizes);
     const aliases = nameParts(alias, parts);
     const at = now().toISOString();
-    const made = parts.map((part, index) => toSource({ part, bytes: bodies[index]!, alias: aliases[index]!, aliases, at, facts }));
+    const made = parts.map((part, index) => toSource({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, at, facts }));
     for (const [index, source] of made.entries()) {
-      kept.put(source.item.alias, bodies[index]!);
-      totalBytes += bodies[index]!.length;
+      kept.put(source.item.alias, toKept(parts[index]!.body));
+      totalBytes += sizes[index]!;
       items.set(source.item.alias, source.item);
       sources.set(source.item.alias, source);
     }
     return made[0]!.item;
   }
 
-  function claim(alias: string, bodies: readonly Uint8Array[]): void {
-    const added = bodies.reduce((sum, { length }) => sum + length, 0);
+  function claim(alias: string, sizes: readonly number[]): void {
+    const added = sizes.reduce((sum, size) => sum + size, 0);
     if (totalBytes + added > budget.totalBytes) throw full({ alias, added, seen: totalBytes + added, allowed: budget.totalBytes });
   }
 
@@ -76,7 +77,7 @@ export function createEvidenceStore({
         hash ??= createHash("sha256").update(kept.get(alias)).digest("hex");
         return hash;
       },
-      bytes: bytes.length,
+      bytes,
       format: part.format,
       ...(part.mimeType === undefined ? {} : { mimeType: part.mimeType }),
       shape: read.shape,
@@ -130,16 +131,21 @@ type ItemFacts = Pick<EvidenceItem, "source" | "tool" | "arguments" | "isError">
 
 interface NewItem {
   readonly part: OutputPart;
-  readonly bytes: Uint8Array;
+  readonly bytes: number;
   readonly alias: string;
   readonly aliases: readonly string[];
   readonly at: string;
   readonly facts: ItemFacts;
 }
 
+function sizeOf({ body, bytes }: OutputPart): number {
+  if (bytes !== undefined) return bytes;
+  return typeof body === "string" ? (measureText(body).bytes ?? Buffer.byteLength(body)) : body.length;
+}
+
 /** Bytes are copied, so that whoever gave them can go on using them. */
-function toBytes(body: string | Uint8Array): Uint8Array {
-  return typeof body === "string" ? Buffer.from(body, "utf8") : Buffer.from(body);
+function toKept(body: string | Uint8Array): string | Uint8Array {
+  return typeof body === "string" ? body : Buffer.from(body);
 }
 
 function readData({
@@ -154,7 +160,7 @@ function readData({
   const named = mimeType === undefined ? {} : { mimeType };
   if (format !== "json") return { part: "data", format, body: bytes, ...named };
   const read = readText(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes));
-  return { ...read, format: "json", body: bytes, ...named };
+  return { ...read, format: "json", body: bytes, bytes: bytes.length, ...named };
 }
 
 function isErrorResult(output: unknown): true | undefined {

@@ -15,16 +15,17 @@ interface Structured {
  */
 export function findTwin({ json, structured, texts }: Structured): string | null {
   if (texts.length === 0) return null;
-  if (texts.length === 1 && texts[0] === json) return json;
   const inner = onlyResult(structured);
   const list = `[${texts.join(",")}]`;
   const only = texts.length === 1 ? texts[0]! : list;
-  if (says(only, structured, json)) return only;
-  if (inner === undefined) return null;
-  if (texts.length === 1 && texts[0] === inner) return json;
-  const innerJson = JSON.stringify(inner);
-  const found = [only, list].find((text) => says(text, inner, innerJson));
-  if (found !== undefined) return `{"result":${found}}`;
+  if (only === json || (inner !== undefined && [only, list].some((text) => wrap(text) === json))) return json; // nothing has to be parsed
+  if (inner === undefined) return says(read(only), structured, json) ? only : null;
+  if (only === inner) return json;
+  const innerJson = json.slice(wrap("").length - 1, -1);
+  const sent = read(only);
+  if (says(sent, structured, json)) return only;
+  if (says(sent, inner, innerJson)) return wrap(only);
+  if (only !== list && says(read(list), inner, innerJson)) return wrap(list);
   return isDeepStrictEqual(inner, texts) ? json : null;
 }
 
@@ -32,13 +33,28 @@ function onlyResult(structured: unknown): unknown {
   return isObject(structured) && "result" in structured && Object.keys(structured).length === 1 ? structured["result"] : undefined;
 }
 
-/** Equal values have texts of equal length once they are written the same way, so the deep comparison is for another order of keys only. */
-function says(text: string, value: unknown, json: string): boolean {
+function wrap(text: string): string {
+  return `{"result":${text}}`;
+}
+
+interface ReadText {
+  readonly value: unknown;
+  /** Written the way we write. */
+  readonly written: string;
+}
+
+/** Null for what is not JSON, or nested too deep to compare. */
+function read(text: string): ReadText | null {
   try {
-    const parsed: unknown = JSON.parse(text);
-    const written = JSON.stringify(parsed);
-    return written === json || (written.length === json.length && isDeepStrictEqual(parsed, value));
+    const value: unknown = JSON.parse(text);
+    return { value, written: JSON.stringify(value) };
   } catch {
-    return false; // not JSON, or nested too deep to compare
+    return null;
   }
+}
+
+/** Equal values have texts of equal length once they are written the same way, so the deep comparison is for another order of keys only. */
+function says(sent: ReadText | null, value: unknown, json: string): boolean {
+  if (sent === null) return false;
+  return sent.written === json || (sent.written.length === json.length && isDeepStrictEqual(sent.value, value));
 }

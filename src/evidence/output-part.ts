@@ -8,6 +8,8 @@ export interface OutputPart {
   readonly format: EvidenceFormat;
   /** Text, or bytes that are not text. */
   readonly body: string | Uint8Array;
+  /** Of a text as UTF-8, where it was measured on the way. */
+  readonly bytes?: number;
   readonly value?: unknown;
   /** Whether `body` is JSON by the book. */
   readonly isStrictJson?: boolean;

@@ -7,7 +7,7 @@ export interface ParsedText {
 }
 
 /** Text up to this size keeps the digits of its long numbers in the value; past it they are shown rounded, and marked. */
-const EXACT_CHARACTERS = 1024 * 1024;
+export const EXACT_CHARACTERS: number = 1024 * 1024;
 
 /** The value of JSON text, or null when the text is not JSON. A byte order mark is allowed, as in Python. */
 export function parseJsonText(sent: string): ParsedText | null {

@@ -1,5 +1,6 @@
 import { findTwin } from "./find-twin.ts";
 import { isObject, type McpContent } from "./mcp-result.ts";
+import { EXACT_CHARACTERS } from "./parse-json-text.ts";
 import { readResource } from "./read-resource.ts";
 import { plainText, readText } from "./read-text.ts";
 import { fromValue, type OutputPart } from "./output-part.ts";
@@ -26,7 +27,9 @@ function readStructured(structured: unknown, texts: readonly string[], sent?: st
   const parsed = asSent?.format === "json" ? { ...asSent, precisionLoss: undefined } : fromValue(structured);
   const twin = findTwin({ json: parsed.body as string, structured: structured ?? parsed.value, texts });
   if (twin === null) return [parsed, ...readTexts(texts, "text")];
-  return asSent?.format === "json" ? [parsed] : [readText(twin)];
+  if (asSent?.format === "json") return [parsed];
+  const isKnown = twin === parsed.body && twin.length > EXACT_CHARACTERS; // parsed once more it would be the same value
+  return isKnown ? [{ ...parsed, precisionLoss: undefined }] : [readText(twin)];
 }
 
 /** One part for all data among the texts and one for all words. `name` is what the data is called when it is not the main part. */

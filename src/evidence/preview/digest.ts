@@ -5,7 +5,7 @@ import { readDelimited } from "./csv-rows.ts";
 import { findRows, type FoundRows } from "./find-rows.ts";
 import { createReadKeys } from "./read-keys.ts";
 import { renderSchema } from "./render-schema.ts";
-import { summarize } from "./summarize.ts";
+import { summarize, SUMMARIZED_VALUES } from "./summarize.ts";
 import type { Summary } from "./summary.ts";
 
 /** All that previews of one output are made of, small whatever the output's size. Pieces are JSON texts, so that fitting them is adding up lengths. */
@@ -27,9 +27,11 @@ export interface Digest {
 
 const SHOWN_ROWS = 10;
 const END_CHARACTERS = 4000;
+/** A larger output is seen through a smaller sample: it is one in any case. */
+const LARGE = 8 * 1024 * 1024;
 
 export function digest({ format, body, value }: Pick<OutputPart, "format" | "body" | "value">): Digest {
-  if (format === "json") return digestValue(value);
+  if (format === "json") return digestValue(value, body.length > LARGE ? SUMMARIZED_VALUES / 3 : SUMMARIZED_VALUES);
   if (format === "parquet" || format === "xlsx" || format === "bytes") return { ...nothing, shape: { ...noShape, kind: "bytes" } };
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   return format === "text" ? digestText(text) : digestTable(text, format);
@@ -38,9 +40,9 @@ export function digest({ format, body, value }: Pick<OutputPart, "format" | "bod
 const noShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
 const nothing: Digest = { shape: noShape, schema: [], schemaFrom: null, first: [], last: [], around: null, isRounded: false, ends: null };
 
-function digestValue(value: unknown): Digest {
+function digestValue(value: unknown, values: number): Digest {
   const readKeys = createReadKeys();
-  const summary = summarize(value, readKeys);
+  const summary = summarize(value, readKeys, values);
   const rows = findRows(value, readKeys);
   if (rows !== null) return digestRows({ value, summary, rows });
   const around = clipLevels.map((limits) => JSON.stringify(clipValue(value, limits)));
@@ -106,9 +108,15 @@ function digestLines(text: string): Digest {
 }
 
 function digestText(text: string): Digest {
-  const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+  const lines = text === "" ? 0 : countBreaks(text) + (text.endsWith("\n") ? 0 : 1);
   const ends = { start: text.slice(0, END_CHARACTERS), end: text.slice(-END_CHARACTERS) };
   return { ...nothing, shape: { ...noShape, kind: "text", lines, characters: text.length }, ends };
+}
+
+function countBreaks(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
 }
 
 const SAMPLED_ROWS = 5000;

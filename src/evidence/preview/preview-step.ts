@@ -1,6 +1,6 @@
-import { UsageError } from "../../errors/sluice-error.ts";
 import type { Preview, PreviewDetail } from "../contract.ts";
 import { buildPreview, MIN_PREVIEW_BYTES, type PreviewSource } from "./build-preview.ts";
+import { listAliases } from "./list-aliases.ts";
 
 export interface StepLimits {
   readonly maxBytes: number;
@@ -12,7 +12,10 @@ const order: readonly PreviewDetail[] = ["whole", "rows", "schema", "counts", "a
 /** What is kept in each pass over the outputs: first rows go, then schemas, then counts. */
 const floors: readonly PreviewDetail[] = ["schema", "counts", "alias"];
 
-/** Previews of the outputs of one step, oldest first, which together fit the budget. In each pass the oldest lose first, and no more than they must. */
+/**
+ * Previews of the outputs of one step, oldest first, which together fit the budget. In each pass the oldest lose first, and no more than they must.
+ * When their aliases alone are too much, the oldest share one preview that lists them, and counts those that it cannot list.
+ */
 export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBytesPerOutput }: StepLimits): Preview[] {
   const previews = sources.map((source) => buildPreview(source, { maxBytes: maxBytesPerOutput }));
   let excess = previews.reduce((sum, { bytes }) => sum + bytes, 0) - maxBytes;
@@ -24,8 +27,18 @@ export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBy
       excess -= before.bytes - after.bytes;
     }
   }
-  if (excess > 0) throw tooMany(sources.length, maxBytes);
-  return previews;
+  return excess > 0 ? shareOne(sources, previews, maxBytes) : previews;
+}
+
+/** As few of the oldest as must be share one; all of them when not even that is enough. */
+function shareOne(sources: readonly PreviewSource[], previews: readonly Preview[], maxBytes: number): Preview[] {
+  let others = previews.reduce((sum, { bytes }) => sum + bytes, 0);
+  for (let shared = 1; shared < sources.length; shared++) {
+    others -= previews[shared - 1]!.bytes;
+    const list = maxBytes - others < MIN_PREVIEW_BYTES ? null : listAliases(sources.slice(0, shared), maxBytes - others);
+    if (list?.notListed === 0) return [list.preview, ...previews.slice(shared)];
+  }
+  return [listAliases(sources, maxBytes).preview];
 }
 
 /** As large as there is room for; when that would say less than the floor, the smallest that does not. */
@@ -44,13 +57,4 @@ function shrink(source: PreviewSource, { before, floor, excess }: { before: Prev
 
 function isAtLeast({ detail }: Preview, floor: PreviewDetail): boolean {
   return order.indexOf(detail) <= order.indexOf(floor);
-}
-
-function tooMany(outputs: number, maxBytes: number): UsageError {
-  return new UsageError({
-    code: "PREVIEW_BUDGET_TOO_SMALL",
-    message: `The aliases of ${outputs} outputs alone do not fit ${maxBytes} bytes.`,
-    hint: "Preview fewer outputs in one step, or raise the budget of a step.",
-    details: { outputs, allowed: maxBytes },
-  });
 }

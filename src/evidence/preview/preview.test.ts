@@ -92,6 +92,16 @@ describe("preview", () => {
     expect(preview["schema"]).toMatchObject({ fields: { id: { min: 0, max: 99_999 } } });
   });
 
+  it("looks at a smaller sample of an output of many megabytes, and says so", () => {
+    const preview = previewOf(JSON.stringify(Array.from({ length: 30_000 }, (_, id) => ({ id, text: "x".repeat(300) }))));
+    expect([preview.rows, preview.rowsNotShown! + preview.first!.length + preview.last!.length]).toEqual([30_000, 30_000]);
+    expect(preview["schemaFrom"]).toBe("a sample of 5000 of 30000 rows: nulls, ranges and values are of the sample");
+    expect(preview["schema"]).toEqual({
+      type: "object",
+      fields: { id: { type: "integer", min: 0, max: 29_999 }, text: { type: "string", characters: [300, 300] } },
+    });
+  });
+
   it("shows text by its ends and counts what is between", () => {
     const preview = previewOf("line\n".repeat(10_000));
     expect(preview).toMatchObject({ format: "text", kind: "text", lines: 10_000, characters: 50_000 });
@@ -211,10 +221,58 @@ describe("previews of a step", () => {
     );
   });
 
-  it("refuse a budget that cannot hold the aliases", () => {
+  it("list the oldest aliases together when they do not fit one by one", () => {
     const store = createEvidenceStore();
     for (let call = 0; call < 20; call++) store.add({ tool: "any", output: "1" });
-    expect(() => store.previewStep(store.aliases(), { maxBytes: 300 })).toThrow("The aliases of 20 outputs alone do not fit 300 bytes.");
+    const [list, ...others] = store.previewStep(store.aliases(), { maxBytes: 1000 });
+    const listed = store.aliases().slice(0, 20 - others.length);
+    expect(list).toEqual({ alias: null, detail: "list", bytes: Buffer.byteLength(list!.json), json: list!.json });
+    expect(JSON.parse(list!.json)).toEqual({
+      outputs: listed.length,
+      bytes: listed.length,
+      aliases: listed,
+      note: "No room for previews. All are whole in Python under their aliases.",
+    });
+    expect(others.length).toBeGreaterThan(5);
+    expect(others.map(({ alias }) => alias)).toEqual(store.aliases().slice(listed.length));
+  });
+
+  it("count the aliases that there is no room for, and say how to see them", () => {
+    const store = createEvidenceStore();
+    for (let call = 0; call < 20; call++) store.add({ tool: "any", output: "1" });
+    const previews = store.previewStep(store.aliases(), { maxBytes: 300 });
+    expect(previews.map(({ json }) => JSON.parse(json) as unknown)).toEqual([
+      {
+        outputs: 20,
+        bytes: 20,
+        aliases: store.aliases().slice(-14),
+        aliasesNotShown: 6,
+        note: "No room for previews. All are whole in Python under their aliases; list(inputs) there names every one.",
+      },
+    ]);
+  });
+
+  it("account for every alias within any budget, of any number of outputs", () => {
+    const tool = fc.constantFrom("a", "get_price", "a_tool_with_a_name_that_is_far_longer_than_names_should_be_in_any_catalog");
+    fc.assert(
+      fc.property(fc.array(tool, { minLength: 1, maxLength: 300 }), fc.integer({ min: 256, max: 12_000 }), (tools, maxBytes) => {
+        const store = createEvidenceStore();
+        for (const name of tools) store.add({ tool: name, output: '{"a": [1, 2, 3]}' });
+        const previews = store.previewStep(store.aliases(), { maxBytes });
+        expect(previews.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)).toBeLessThanOrEqual(maxBytes);
+        const read = previews.map(({ json }) => JSON.parse(json) as Read & { aliases?: string[]; aliasesNotShown?: number });
+        const shown = read.flatMap(({ alias, aliases }) => aliases ?? [alias]);
+        expect(shown).toEqual(store.aliases().slice(tools.length - shown.length));
+        expect(shown.length + (read[0]!.aliasesNotShown ?? 0)).toBe(tools.length);
+      }),
+    );
+  });
+
+  it("refuse only a budget that no preview fits", () => {
+    const store = createEvidenceStore();
+    store.add({ tool: "any", output: "1" });
     expect(() => store.preview("any_1", { maxBytes: 100 })).toThrow("A preview cannot fit 100 bytes; 256 is the least.");
+    expect(() => store.previewStep(["any_1"], { maxBytes: 100 })).toThrow("A preview cannot fit 100 bytes; 256 is the least.");
+    expect(store.previewStep([], { maxBytes: 100 })).toEqual([]);
   });
 });

@@ -4,9 +4,13 @@ import type { ReadKeys } from "./read-keys.ts";
 import { spread } from "./spread.ts";
 import { createSummary, MAX_DISTINCT, type Summary } from "./summary.ts";
 
-/** How many values are looked at: all of most outputs, a few rows in a hundred of 50 MB. It bounds the time that a preview takes. */
-const VALUES = 60_000;
+/** How many values are looked at unless told: all of most outputs. It bounds the time that a preview takes. */
+export const SUMMARIZED_VALUES: number = 60_000;
 const MIN_ROWS = 20;
+/** Longer strings are no small set that a preview would show, and telling them apart takes as long as parsing them. */
+const MAX_DISTINCT_CHARACTERS = 200;
+/** A string counts once more for each so many characters: text of long ones is parsed in less time than all of them could be looked at. */
+const VALUE_CHARACTERS = 200;
 const MAX_DEPTH = 8;
 const MAX_FIELDS = 300;
 const MAX_ITEMS_INSIDE_ROWS = 64;
@@ -22,10 +26,10 @@ interface Walk {
  * Types, null shares, ranges and small sets of a value, by place. Lists on the way to the rows are sampled evenly when they are long, lists inside
  * rows at 64 items. Each summary says how much of how much it has seen, so that nothing from a sample looks exact.
  */
-export function summarize(root: unknown, readKeys: ReadKeys): Summary {
+export function summarize(root: unknown, readKeys: ReadKeys, values: number = SUMMARIZED_VALUES): Summary {
   const summary = createSummary();
-  const perList = VALUES / Math.max(1, countLists(root, 0, { left: 5000, readKeys }));
-  observe(summary, root, { walk: { left: VALUES * 2, perList, readKeys }, depth: 0, isInRow: false });
+  const perList = values / Math.max(1, countLists(root, 0, { left: 5000, readKeys }));
+  observe(summary, root, { walk: { left: values * 2, perList, readKeys }, depth: 0, isInRow: false });
   return summary;
 }
 
@@ -53,7 +57,8 @@ function observeString(summary: Summary, value: string): void {
   summary.strings += 1;
   if (value.length < summary.minCharacters) summary.minCharacters = value.length;
   if (value.length > summary.maxCharacters) summary.maxCharacters = value.length;
-  addDistinct(summary, value);
+  if (value.length <= MAX_DISTINCT_CHARACTERS) addDistinct(summary, value);
+  else summary.distinct = null;
   if (!isDate(value)) return;
   summary.dates += 1;
   if (summary.dates === 1 || value < summary.firstDate) summary.firstDate = value;
@@ -162,7 +167,7 @@ function valuesPerItem(length: number, item: (index: number) => unknown): number
 }
 
 function countValues(value: unknown, depth: number, visits: { left: number }): void {
-  visits.left -= 1;
+  visits.left -= typeof value === "string" ? 1 + Math.floor(value.length / VALUE_CHARACTERS) : 1;
   if (typeof value !== "object" || value === null || depth >= MAX_DEPTH) return;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length && index < MAX_ITEMS_INSIDE_ROWS && visits.left > 0; index++) {
