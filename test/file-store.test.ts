@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -58,6 +58,18 @@ describe("the file store", () => {
       code: "STORAGE_UNAVAILABLE",
       message: expect.stringContaining(`Artifacts cannot be kept in ${directory}: `),
     });
+  });
+
+  it("removes the drafts that killed writers left, and leaves those of others that may still write", async () => {
+    const directory = await newDirectory();
+    const drafts = path.join(directory, "drafts");
+    await mkdir(drafts);
+    const [old, young] = ["old.part", "young.part"].map((name) => path.join(drafts, name));
+    for (const draft of [old!, young!]) await writeFile(draft, "half a pic");
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    await utimes(old!, hourAgo, hourAgo);
+    const { contentHash } = await createFileStore({ directory }).put({ bytes, type: "png" });
+    expect((await filesIn(directory)).toSorted()).toEqual([`${contentHash}.png`, "young.part"].toSorted());
   });
 
   it("has only whole artifacts after its writers were killed at any moment", async () => {

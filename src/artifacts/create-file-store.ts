@@ -1,12 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
-import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { ArtifactStore } from "./contract.ts";
 
-/** One file an artifact, `ab/abcd….png`. A file appears whole or not at all, whoever dies meanwhile. */
+/** No write takes this long: an older draft is of a writer that was killed. */
+const DRAFT_LIFETIME_MS = 10 * 60_000;
+
+/** One file an artifact, `ab/abcd….png`. A file appears whole or not at all, whoever dies meanwhile; what a killed writer left in `drafts` goes with the first write of a later one. */
 export function createFileStore({ directory }: { directory: string }): ArtifactStore {
+  const drafts = path.join(directory, "drafts");
+  let pruned: Promise<void> | null = null;
   const fileOf = (contentHash: string, type: string): string => path.join(directory, contentHash.slice(0, 2), `${contentHash}.${type}`);
 
   return {
@@ -14,7 +19,10 @@ export function createFileStore({ directory }: { directory: string }): ArtifactS
       const contentHash = hashOf(bytes);
       const file = fileOf(contentHash, type);
       try {
-        if (!(await holds(file, contentHash))) await writeOnce(file, bytes, contentHash);
+        if (!(await holds(file, contentHash))) {
+          await (pruned ??= pruneDrafts(drafts));
+          await writeOnce({ file, drafts, bytes, contentHash });
+        }
       } catch (error) {
         throw unavailable(directory, error);
       }
@@ -40,9 +48,25 @@ async function holds(file: string, contentHash: string): Promise<boolean> {
   );
 }
 
-async function writeOnce(file: string, bytes: Uint8Array, contentHash: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true });
-  const draft = `${file}.${randomBytes(6).toString("hex")}.part`;
+/** Best effort: a draft that cannot be removed is in nobody's way. */
+async function pruneDrafts(drafts: string): Promise<void> {
+  for (const name of await readdir(drafts).catch(() => [])) {
+    const draft = path.join(drafts, name);
+    const written = await stat(draft).catch(() => null);
+    if (written !== null && Date.now() - written.mtimeMs > DRAFT_LIFETIME_MS) await rm(draft, { force: true }).catch(() => {});
+  }
+}
+
+interface Content {
+  readonly file: string;
+  readonly drafts: string;
+  readonly bytes: Uint8Array;
+  readonly contentHash: string;
+}
+
+async function writeOnce({ file, drafts, bytes, contentHash }: Content): Promise<void> {
+  await Promise.all([mkdir(path.dirname(file), { recursive: true }), mkdir(drafts, { recursive: true })]);
+  const draft = path.join(drafts, `${contentHash}.${randomBytes(6).toString("hex")}.part`);
   try {
     await writeDraft(draft, bytes);
     await link(draft, file).catch(async (error: NodeJS.ErrnoException) => {
