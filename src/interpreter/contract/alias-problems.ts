@@ -1,5 +1,6 @@
 import { nearestName } from "../../errors/nearest-name.ts";
-import { below, quote, type Problem } from "./problem.ts";
+import { below, quote } from "../../errors/argument-path.ts";
+import type { Problem } from "./problem.ts";
 
 /** How many names a hint lists before it only counts. */
 const LISTED = 20;

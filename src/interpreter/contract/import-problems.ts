@@ -1,7 +1,8 @@
 import type { FoundImport } from "./find-imports.ts";
 import { insteadOf, networkModuleOf } from "./module-advice.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
-import { quote, type Problem } from "./problem.ts";
+import { quote } from "../../errors/argument-path.ts";
+import type { Problem } from "./problem.ts";
 import { standardLibrary } from "./python-standard-library.ts";
 
 const oneWay =

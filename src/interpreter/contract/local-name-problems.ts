@@ -1,5 +1,6 @@
 import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
-import { below, quote, type Problem } from "./problem.ts";
+import { below, quote } from "../../errors/argument-path.ts";
+import type { Problem } from "./problem.ts";
 
 /** Local names must be names that Python can bind without taking another one away. */
 export function localNameProblems({

@@ -2,7 +2,8 @@ import type { z } from "zod";
 import type { EnvelopeCode } from "../../errors/envelope-table.ts";
 import { receivedType } from "../../errors/received-type.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
-import { below, quote, type Problem } from "./problem.ts";
+import { below, quote } from "../../errors/argument-path.ts";
+import type { Problem } from "./problem.ts";
 
 type Issue = z.core.$ZodIssue;
 
