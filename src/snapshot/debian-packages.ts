@@ -73,7 +73,7 @@ export async function unpackDebianPackages({
   return { versions, bytes };
 }
 
-/** A prefix counts up to the end of a word, so that `tar` does not take `tar-something-else` for another program by accident. */
+/** Plain prefixes: what they leave out by mistake is missed by `verify`, which imports every library. */
 function isLeftOut(name: string): boolean {
   return recipe.leftOutPackages.some((prefix) => name.startsWith(prefix));
 }

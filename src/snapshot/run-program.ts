@@ -13,13 +13,19 @@ export interface ProgramOptions {
   readonly signal?: AbortSignal;
 }
 
+/**
+ * A watcher in the program's group waits on descriptor 3, which closes when this process ends, by SIGKILL too, and then ends the whole group: a death signal
+ * would reach the program alone and not what it forked. The umask lets the sandbox's user read what is written.
+ */
+const inGroup = 'umask 022; { read -r _ <&3; kill -KILL 0; } > /dev/null 2>&1 & exec 3<&-; exec env "$@"';
+
 export interface ProgramOutput {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end and gives what it wrote. It dies with this process, and on abort with everything it started. */
+/** Runs a program to its end and gives what it wrote. It dies with this process, and on abort too, with everything it started. */
 export async function runProgram(options: ProgramOptions): Promise<string> {
   const { exitCode, stdout, stderr } = await tryProgram(options);
   if (exitCode === 0) return stdout;
@@ -34,15 +40,17 @@ export async function runProgram(options: ProgramOptions): Promise<string> {
 /** The same, where a failure is an answer and not an exception. Rejects only when the program cannot be started or on abort. */
 export async function tryProgram({ program, args, cwd, extraEnvironment = {}, onLine, signal }: ProgramOptions): Promise<ProgramOutput> {
   signal?.throwIfAborted();
-  // A group of its own, so that an abort reaches grandchildren; umask, so that what it writes can be read by the sandbox's user.
+  // A group of its own, so that an abort reaches grandchildren.
   const variables = Object.entries(extraEnvironment).map(([name, value]) => `${name}=${value}`);
-  const child = spawn("setpriv", ["--pdeathsig", "KILL", "sh", "-c", 'umask 022; exec env "$@"', "sh", ...variables, program, ...args], {
+  const child = spawn("sh", ["-c", inGroup, "sh", ...variables, program, ...args], {
     cwd,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
     detached: true,
   });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   child.once("error", reject);
+  child.once("exit", () => child.stdio[3]?.destroy());
+  child.stdio[3]?.on("error", () => undefined);
   child.once("close", (code) => resolve(code ?? 128));
   const abort = (): void => {
     try {
@@ -53,7 +61,7 @@ export async function tryProgram({ program, args, cwd, extraEnvironment = {}, on
   };
   signal?.addEventListener("abort", abort, { once: true });
   try {
-    const [stdout, stderr, exitCode] = await Promise.all([collect(child.stdout, onLine), collect(child.stderr, onLine), promise]);
+    const [stdout, stderr, exitCode] = await Promise.all([collect(child.stdout!, onLine), collect(child.stderr!, onLine), promise]);
     signal?.throwIfAborted();
     return { exitCode, stdout, stderr };
   } finally {
