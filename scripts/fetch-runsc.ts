@@ -8,15 +8,23 @@ import { openWorkplace } from "../src/snapshot/workplace.ts";
 /** gVisor's runsc out of Debian's package into the cache's `tools/`, unless PATH or the cache has one. It is static, so that it runs on an older release too. */
 export async function fetchRunsc({
   cacheDirectory,
+  searchPath,
   onProgress,
   signal,
 }: {
   cacheDirectory: string;
+  searchPath: string;
   onProgress?: OnProgress;
   signal?: AbortSignal;
 }): Promise<void> {
   const final = path.join(cacheDirectory, "tools", "runsc");
-  const candidates = [final, ...(process.env["PATH"] ?? "").split(":").map((directory) => path.join(directory, "runsc"))];
+  const candidates = [
+    final,
+    ...searchPath
+      .split(":")
+      .filter(path.isAbsolute)
+      .map((directory) => path.join(directory, "runsc")),
+  ];
   if ((await Promise.all(candidates.map(isExecutable))).includes(true)) return;
   await using workplace = await openWorkplace(cacheDirectory);
   const { directory } = workplace;

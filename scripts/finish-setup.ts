@@ -1,26 +1,31 @@
 /** The part of set-up that runs on Node.js 24: gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import path from "node:path";
+import { prepareSandbox } from "../src/cli/prepare-sandbox.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { searchPath } from "../src/config/search-path.ts";
 import { SluiceError } from "../src/errors/sluice-error.ts";
 import { buildSnapshot } from "../src/snapshot/build-snapshot.ts";
 import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
 import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
+import { clearAbandonedWorkplaces } from "../src/snapshot/workplace.ts";
 import { fetchRunsc } from "./fetch-runsc.ts";
 
-const root = path.join(import.meta.dirname, "..");
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.once(name, () => interrupted.abort(new Error(`Set-up was ended by ${name}; nothing half-made was left.`)));
 
-const options = { cacheDirectory: cacheDirectory(), onProgress: createProgressPrinter(process.stderr), signal: interrupted.signal };
+const options = {
+  cacheDirectory: cacheDirectory(),
+  searchPath: searchPath(),
+  onProgress: createProgressPrinter(process.stderr),
+  signal: interrupted.signal,
+};
 try {
+  await clearAbandonedWorkplaces(options.cacheDirectory);
   await fetchRunsc(options).catch(sayWithoutGvisor);
   await ensureSnapshot();
   if (process.argv.includes("--dev")) await openExtraWheels({ ...options, name: "dev" });
-  prepareMemoryImage();
+  await prepareSandbox(options).catch(sayWithoutSandbox);
 } catch (error) {
   const hint = error instanceof SluiceError && error.hint ? `\n${error.hint}` : "";
   process.stderr.write(`\nset-up: ${error instanceof Error ? error.message : String(error)}${hint}\n`);
@@ -35,18 +40,20 @@ function sayWithoutGvisor(error: unknown): void {
   );
 }
 
+/** Set-up did its part: what this machine cannot do is told by the command that needs it, too. */
+function sayWithoutSandbox(error: unknown): void {
+  options.signal.throwIfAborted();
+  process.stderr.write(
+    `! No sandbox could be tried: ${error instanceof Error ? error.message : String(error)}\n  \`bin/sluice doctor\` says more.\n`,
+  );
+}
+
 async function ensureSnapshot(): Promise<void> {
   if (await findSnapshot(options)) return;
   const snapshot = await buildSnapshot(options);
   if (snapshot.source === "debian") {
     process.stderr.write(
-      "! The package index could not be reached: the snapshot was built from Debian's own packages, without pyarrow. `sluice snapshot build` tries again.\n",
+      "! The package index could not be reached: the snapshot was built from Debian's own packages, without pyarrow. `bin/sluice snapshot build` tries again.\n",
     );
   }
-}
-
-function prepareMemoryImage(): void {
-  if (!existsSync(path.join(root, "src", "cli", "commands", "prepare.ts"))) return;
-  const { status } = spawnSync(path.join(root, "bin", "sluice"), ["prepare"], { stdio: ["ignore", "inherit", "inherit"] });
-  if (status !== 0) process.stderr.write("! The memory image was not made; the first sandbox makes it. `sluice doctor` says more.\n");
 }

@@ -21,6 +21,8 @@ import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
 
 export interface RuntimeOptions {
   readonly cacheDirectory: string;
+  /** Where a runsc of the machine's own is looked for, as in PATH. Default: the system's directories. */
+  readonly searchPath?: string;
   readonly driver?: DriverName | "auto";
   readonly limits?: SandboxLimits;
   /** Warm sandboxes kept ready; 0 is allowed. */
@@ -61,7 +63,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const images = createImageChecker();
   const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
   const runDirectory = once(() => openRunDirectory());
-  const drivers = once(async () => createDrivers(cacheDirectory, await runDirectory()));
+  const drivers = once(async () => createDrivers(options, await runDirectory()));
   const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory }));
   const pool = once(async () => createSandboxPool({ driver: await driver(), snapshot: await snapshot(), limits, size: poolSize, gate }));
 
@@ -131,14 +133,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   };
 }
 
-/** Strongest first. */
-function createDrivers(cacheDirectory: string, runDirectory: RunDirectory): SandboxDriver[] {
-  const root = process.getuid?.() === 0;
-  return [
-    ...(root ? [createGvisorDriver({ cacheDirectory, runDirectory })] : []),
-    createGvisorDriver({ cacheDirectory, runDirectory, rootless: true }),
-    createBubblewrapDriver({ runDirectory }),
-  ];
+/** Strongest first; each says itself whether it can be used by this user. */
+function createDrivers({ cacheDirectory, searchPath }: RuntimeOptions, runDirectory: RunDirectory): SandboxDriver[] {
+  const shared = { cacheDirectory, runDirectory, ...(searchPath === undefined ? {} : { searchPath }) };
+  return [createGvisorDriver(shared), createGvisorDriver({ ...shared, rootless: true }), createBubblewrapDriver({ runDirectory })];
 }
 
 function placesFor({ memoryBytes }: SandboxLimits): number {

@@ -1,6 +1,6 @@
 import { NoSandboxError, SluiceError, UsageError } from "../errors/sluice-error.ts";
 import { doctorCommand, doctorUsage } from "./commands/doctor.ts";
-import { prepareCommand } from "./commands/prepare.ts";
+import { prepareCommand, prepareUsage } from "./commands/prepare.ts";
 import { runCommand, runUsage } from "./commands/run.ts";
 import { snapshotCommand, snapshotUsage } from "./commands/snapshot.ts";
 
@@ -18,10 +18,10 @@ const commands: Readonly<Record<string, { run: Command; usage: string }>> = {
   run: { run: runCommand, usage: runUsage },
   doctor: { run: doctorCommand, usage: doctorUsage },
   snapshot: { run: snapshotCommand, usage: snapshotUsage },
-  prepare: { run: prepareCommand, usage: "Usage: sluice prepare\n" },
+  prepare: { run: prepareCommand, usage: prepareUsage },
 };
 
-/** Exit status: 0 ok, 1 a failed cell or check, 2 wrong usage, 3 no sandbox, 130 interrupted. */
+/** Exit status: 0 ok, 1 a failed cell or check, 2 wrong usage, 3 no sandbox, 130 interrupted, 141 nobody reads the output any more. */
 async function main([name, ...args]: string[]): Promise<number> {
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     (name === undefined ? process.stderr : process.stdout).write(usage);
@@ -38,6 +38,9 @@ async function main([name, ...args]: string[]): Promise<number> {
   }
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort(new Interrupted(signal)));
+  // `sluice run … | head` closes the pipe: then the cell is ended like at Ctrl-C, in silence.
+  process.stdout.on("error", (error) => stop.abort(error));
+  process.stderr.on("error", () => undefined);
   try {
     return await command.run(args, stop.signal);
   } catch (error) {
@@ -54,10 +57,12 @@ class Interrupted extends Error {
 /** The one printer of errors. */
 function explain(error: unknown, command: string): number {
   if (error instanceof Interrupted) {
-    process.stderr.write("sluice: interrupted; the cell was ended and nothing is left behind.\n");
+    const what = command === "run" ? "the cell was ended and nothing is left behind" : "nothing half-made is left behind";
+    process.stderr.write(`sluice: interrupted; ${what}.\n`);
     return 130;
   }
   if (!(error instanceof SluiceError)) {
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") return 141;
     if (isParseArgsError(error)) {
       process.stderr.write(`sluice: ${error.message}\n\n${commands[command]?.usage ?? ""}`);
       return 2;

@@ -27,7 +27,7 @@ export interface Workplace extends AsyncDisposable {
 export async function openWorkplace(cacheDirectory: string): Promise<Workplace> {
   const parent = path.join(cacheDirectory, "building");
   await mkdir(parent, { recursive: true });
-  await clearAbandoned(parent);
+  await clearAbandonedWorkplaces(cacheDirectory);
   const owner = await ownIdentity();
   const directory = path.join(parent, `${owner.pid}-${randomBytes(6).toString("hex")}`);
   const ownerFile = `${directory}.owner`;
@@ -44,12 +44,15 @@ export async function openWorkplace(cacheDirectory: string): Promise<Workplace> 
   };
 }
 
-async function clearAbandoned(parent: string): Promise<void> {
-  for (const name of await readdir(parent)) {
+/** Removes what killed builders left; the workplaces of living ones stay. */
+export async function clearAbandonedWorkplaces(cacheDirectory: string): Promise<void> {
+  const parent = path.join(cacheDirectory, "building");
+  for (const name of await readdir(parent).catch(() => [])) {
     if (!name.endsWith(".owner")) continue;
     const ownerFile = path.join(parent, name);
     if (await isAlive(ownerFile)) continue;
-    await rm(ownerFile.slice(0, -".owner".length), { recursive: true, force: true });
+    // Another one may be removing it at this moment.
+    await rm(ownerFile.slice(0, -".owner".length), { recursive: true, force: true, maxRetries: 5 });
     await rm(ownerFile, { force: true });
   }
 }

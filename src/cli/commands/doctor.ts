@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { cacheDirectory } from "../../config/cache-directory.ts";
+import { searchPath } from "../../config/search-path.ts";
 import { createRuntime, type Runtime } from "../../create-runtime.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { DriverReport } from "../../interpreter/choose-driver.ts";
@@ -12,7 +13,7 @@ Tries every sandbox driver on this machine for real and says what was seen enfor
 
 export async function doctorCommand(args: string[], signal: AbortSignal): Promise<number> {
   const { values } = parseArgs({ args, options: { json: { type: "boolean", default: false } } });
-  await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
+  await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), searchPath: searchPath(), poolSize: 0 });
   const snapshot = await runtime.snapshot().catch(noSnapshot);
   const drivers = snapshot === null ? await preflightOnly(runtime) : await runtime.examineDrivers(signal);
   const found = drivers.find((driver) => driver.usable)?.name ?? null;
@@ -37,17 +38,28 @@ async function preflightOnly(runtime: Runtime): Promise<DriverReport[]> {
 
 function toJson(found: string | null, drivers: readonly DriverReport[], snapshot: SnapshotInfo | null): unknown {
   const { id, python, packages, source, bytes } = snapshot ?? {};
-  return { schemaVersion: 1, default: found, drivers, snapshot: snapshot === null ? null : { id, python, packages, source, bytes } };
+  return {
+    schemaVersion: 1,
+    default: found,
+    drivers: drivers.map(toDriverJson),
+    snapshot: snapshot === null ? null : { id, python, packages, source, bytes },
+  };
+}
+
+/** What the engine is, and what it lacks here, is the first of the things that were found. */
+function toDriverJson({ notes, checks, ...driver }: DriverReport): unknown {
+  const engine = notes.length === 0 ? [] : [{ name: "engine", ok: true, detail: notes.join(" ") }];
+  return { ...driver, checks: [...engine, ...checks] };
 }
 
 function describe(found: string | null, drivers: readonly DriverReport[], snapshot: SnapshotInfo | null): string {
   const lines = [`default: ${found ?? "none; nothing can be run"}`, ""];
   for (const driver of drivers) {
-    lines.push(
-      `${driver.name}: ${driver.usable ? "usable" : "not usable"}${driver.notes.length > 0 ? ` (${driver.notes.join("; ")})` : ""}`,
-    );
+    const [engine, ...notes] = driver.notes;
+    lines.push(`${driver.name}: ${driver.usable ? "usable" : "not usable"}${engine === undefined ? "" : `, ${engine}`}`);
     if (driver.reason) lines.push(`  why: ${driver.reason}`);
     if (driver.fix) lines.push(`  fix: ${driver.fix}`);
+    for (const note of notes) lines.push(`  note: ${note}`);
     for (const check of driver.checks) lines.push(`  ${check.ok ? "held  " : "BROKEN"} ${check.name}: ${check.detail}`);
     lines.push("");
   }

@@ -1,12 +1,17 @@
+import { parseArgs } from "node:util";
 import { cacheDirectory } from "../../config/cache-directory.ts";
-import { createRuntime } from "../../create-runtime.ts";
+import { searchPath } from "../../config/search-path.ts";
+import { prepareSandbox } from "../prepare-sandbox.ts";
+import { createProgressPrinter } from "../progress-printer.ts";
 
-/** `sluice prepare`: makes what the default driver keeps between runs (the memory image) and tries the sandbox once. */
-export async function prepareCommand(_args: string[], signal: AbortSignal): Promise<number> {
-  await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
-  const started = performance.now();
-  const driver = await runtime.driver(signal);
-  await driver.prepare({ snapshot: await runtime.snapshot(), signal });
-  process.stderr.write(`sandbox: ${driver.name} is ready (${((performance.now() - started) / 1000).toFixed(1)} s)\n`);
+export const prepareUsage = `Usage: sluice prepare
+
+Tries the default sandbox and makes its memory image, so that the first run is quick. Exit status 0, or 3 when no sandbox can be had.
+`;
+
+export async function prepareCommand(args: string[], signal: AbortSignal): Promise<number> {
+  parseArgs({ args, options: {} });
+  const onProgress = createProgressPrinter(process.stderr);
+  await prepareSandbox({ cacheDirectory: cacheDirectory(), searchPath: searchPath(), onProgress, signal });
   return 0;
 }
