@@ -1,7 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseProbe } from "../src/protocol/probe.ts";
@@ -22,6 +24,13 @@ describe("sluice run", () => {
 
   function run(args: string[], stdin = ""): { status: number | null; stdout: string; stderr: string } {
     return spawnSync(sluice, ["run", ...args], { cwd: directory, input: stdin, encoding: "utf8", maxBuffer: 2 ** 28 });
+  }
+
+  /** Whether the command has its handlers in place. SIGHUP is the last one, and one that Node.js has no handler of its own for. */
+  function catchesSignals(pid: number): boolean {
+    if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("main.ts")) return false;
+    const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return (Number.parseInt(caught?.slice(-1) ?? "0", 16) & 1) !== 0;
   }
 
   test("binds inputs by their kind, and prints exactly one JSON document with --json", () => {
@@ -125,6 +134,23 @@ describe("sluice run", () => {
     expect(stderr).toContain(message);
   });
 
+  test("ends the cell in silence when nobody reads the output any more", () => {
+    const script = `"$0" run - --quiet | head -c 3; echo " $\{PIPESTATUS[0]}"`;
+    const endless = "while True: print('x' * 1000, flush=True)";
+    const { stdout, stderr } = spawnSync("bash", ["-c", script, sluice], { input: endless, encoding: "utf8", cwd: directory });
+    expect([stdout, stderr]).toEqual(["xxx 141\n", ""]);
+  });
+
+  test("Ctrl-C ends the waiting for a script on standard input", async () => {
+    const child = spawn(sluice, ["run", "-", "--input", "note=note.txt"], { cwd: directory, stdio: ["pipe", "ignore", "pipe"] });
+    const closed = once(child, "close");
+    const said = child.stderr.setEncoding("utf8").toArray();
+    while (!catchesSignals(child.pid!)) await wait(20);
+    child.kill("SIGINT");
+    const [status] = (await closed) as [number];
+    expect([status, (await said).join("")]).toEqual([130, "sluice: interrupted; the cell was ended and nothing is left behind.\n"]);
+  });
+
   test("exits 3 when no sandbox can be had, and says what to do", () => {
     const empty = mkdtempSync(path.join(tmpdir(), "sluice-empty-"));
     const { status, stderr } = spawnSync(sluice, ["run", "-"], {
@@ -144,15 +170,21 @@ describe("sluice doctor", () => {
     expect(status).toBe(0);
     const found = JSON.parse(stdout) as {
       default: string;
-      drivers: { name: string; usable: boolean; checks: { name: string; ok: boolean }[] }[];
+      drivers: { name: string; usable: boolean; checks: { name: string; ok: boolean; detail: string }[] }[];
       snapshot: { id: string };
     };
+    expect(Object.keys(found)).toEqual(["schemaVersion", "default", "drivers", "snapshot"]);
+    expect(Object.keys(found.snapshot)).toEqual(["id", "python", "packages", "source", "bytes"]);
+    expect(found.drivers.map(({ name }) => name)).toEqual(["gvisor", "gvisor-rootless", "bubblewrap"]);
     for (const name of ["gvisor", "bubblewrap"]) {
       const driver = found.drivers.find((one) => one.name === name)!;
-      expect(driver, name).toMatchObject({ usable: true });
+      expect(driver, name).toEqual({ name, usable: true, checks: expect.any(Array) });
+      expect(driver.checks.map((check) => Object.keys(check).join())).toEqual(driver.checks.map(() => "name,ok,detail"));
+      expect(driver.checks[0]?.detail).toMatch(name === "gvisor" ? /^runsc \S+ \(released \S+, .* ago\)/ : /^bubblewrap \d/);
       expect(driver.checks.map((check) => check.name).sort()).toEqual([
         "capabilities",
         "dns",
+        "engine",
         "file system",
         "memory",
         "network",

@@ -1,6 +1,7 @@
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { parseExact, rawJson } from "./outcome-json.ts";
 import { toTable } from "./to-table.ts";
+import { jsonToTerminal, toTerminal } from "./to-terminal.ts";
 import type { WrittenArtifact } from "./write-artifacts.ts";
 
 /** What a person reads after the live output: the result, the artifacts, what was noticed, or why it failed. */
@@ -12,7 +13,7 @@ export function describeOutcome(outcome: CellOutcome, artifacts: readonly Writte
       artifact.kind === "image"
         ? `${artifact.title ?? artifact.alt} (${artifact.width} x ${artifact.height})`
         : (artifact.title ?? "chart");
-    parts.push(`${artifact.kind}: ${file}\n  ${what}`);
+    parts.push(`${artifact.kind}: ${file}\n  ${toTerminal(what)}`);
   }
   if (outcome.status !== "ok") parts.push(describeFailure(outcome));
   const notes = describeDiagnostics(outcome.diagnostics);
@@ -28,7 +29,7 @@ export function describeTiming({ timing, usage, sandbox }: CellOutcome): string 
 
 function describeResult(json: string): string {
   const value = parseExact(json, (source) => source);
-  return isRecords(value) ? toTable(value) : JSON.stringify(rawJson(json), null, 2);
+  return isRecords(value) ? toTable(value) : jsonToTerminal(JSON.stringify(rawJson(json), null, 2));
 }
 
 function isRecords(value: unknown): value is Record<string, unknown>[] {
@@ -37,8 +38,8 @@ function isRecords(value: unknown): value is Record<string, unknown>[] {
 
 function describeFailure({ status, error }: CellOutcome): string {
   if (error === undefined) return `failed: ${status}`;
-  if (error.traceback) return `failed: ${status}\n${error.traceback.trimEnd()}`;
-  return `failed: ${status}: ${error.message}`;
+  if (error.traceback) return `failed: ${status}\n${toTerminal(error.traceback.trimEnd())}`;
+  return `failed: ${status}: ${toTerminal(error.message)}`;
 }
 
 function describeDiagnostics(diagnostics: Record<string, unknown>): string {
@@ -46,6 +47,6 @@ function describeDiagnostics(diagnostics: Record<string, unknown>): string {
     .filter(
       ([name, value]) => name !== "implicitResult" && name !== "frames" && value !== 0 && !(Array.isArray(value) && value.length === 0),
     )
-    .map(([name, value]) => `note: ${name} ${JSON.stringify(value)}`)
+    .map(([name, value]) => `note: ${name} ${jsonToTerminal(JSON.stringify(value))}`)
     .join("\n");
 }

@@ -9,7 +9,8 @@ export function toTable(records: readonly Record<string, unknown>[]): string {
   const numeric = columns.map((column) =>
     shown.every((row) => row[column] === null || row[column] === undefined || typeof row[column] === "number"),
   );
-  const widths = columns.map((column, index) => Math.max(column.length, ...cells.map((row) => row[index]!.length)));
+  const titles = columns.map((column) => toCell(column));
+  const widths = titles.map((title, index) => Math.max(title.length, ...cells.map((row) => row[index]!.length)));
   const line = (row: readonly string[]): string =>
     row
       .map((cell, index) => (numeric[index] ? cell.padStart(widths[index]!) : cell.padEnd(widths[index]!)))
@@ -17,7 +18,7 @@ export function toTable(records: readonly Record<string, unknown>[]): string {
       .trimEnd();
   const rule = widths.map((width) => "─".repeat(width)).join("  ");
   const rest = records.length - shown.length;
-  return [line(columns), rule, ...cells.map(line), ...(rest > 0 ? [`… and ${rest} more rows`] : [])].join("\n");
+  return [line(titles), rule, ...cells.map(line), ...(rest > 0 ? [`… and ${rest} more rows`] : [])].join("\n");
 }
 
 function toCell(value: unknown): string {

@@ -1,6 +1,7 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { access, constants, mkdir, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { CellArtifact } from "../protocol/outcome.ts";
 
 export interface WrittenArtifact {
@@ -9,15 +10,53 @@ export interface WrittenArtifact {
   readonly url: string;
 }
 
+/** Says before a cell runs that what it makes could not be kept. Makes nothing: a cell without artifacts leaves no directory. */
+export async function checkDirectory(directory: string): Promise<void> {
+  try {
+    for (let existing = path.resolve(directory); ; existing = path.dirname(existing)) {
+      const found = await stat(existing).catch(ignoreMissing);
+      if (found === null) continue;
+      if (!found.isDirectory()) throw new Error(`${existing} is not a directory`);
+      return await access(existing, constants.W_OK | constants.X_OK);
+    }
+  } catch (cause) {
+    const message = `Artifacts cannot be written to ${directory}: ${(cause as Error).message}.`;
+    throw new UsageError({ code: "WRONG_USAGE", message, hint: "Give another directory with --out.", cause });
+  }
+}
+
 /** Writes artifacts to a directory under names made from their number and content, never from what the sandbox said. */
 export async function writeArtifacts(artifacts: readonly CellArtifact[], directory: string): Promise<WrittenArtifact[]> {
-  if (artifacts.length > 0) await mkdir(directory, { recursive: true });
   const written: WrittenArtifact[] = [];
-  for (const [index, artifact] of artifacts.entries()) {
-    const extension = artifact.kind === "image" ? "png" : "json";
-    const file = path.join(directory, `${artifact.kind}-${index + 1}-${artifact.contentHash.slice(0, 8)}.${extension}`);
-    await writeFile(file, artifact.bytes);
-    written.push({ artifact, file, url: pathToFileURL(path.resolve(file)).href });
+  try {
+    if (artifacts.length > 0) await makeDirectory(path.resolve(directory));
+    for (const [index, artifact] of artifacts.entries()) {
+      const extension = artifact.kind === "image" ? "png" : "json";
+      const file = path.join(directory, `${artifact.kind}-${index + 1}-${artifact.contentHash.slice(0, 8)}.${extension}`);
+      await writeFile(file, artifact.bytes);
+      written.push({ artifact, file, url: pathToFileURL(path.resolve(file)).href });
+    }
+  } catch (cause) {
+    throw new SluiceError({
+      code: "ARTIFACTS_NOT_WRITTEN",
+      message: `The cell was run, and its artifacts cannot be written to ${directory}: ${(cause as Error).message}.`,
+      hint: "Give another directory with --out.",
+      cause,
+    });
   }
   return written;
+}
+
+/** One at a time: Node.js's own recursive mkdir never ends where a file system says that nothing can be made in a directory that is there, as /proc does. */
+async function makeDirectory(directory: string): Promise<void> {
+  if ((await stat(directory).catch(ignoreMissing)) !== null) return;
+  await makeDirectory(path.dirname(directory));
+  await mkdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === "ENOENT") return null;
+  throw error;
 }

@@ -37,8 +37,9 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
     probe("python_call_failure", {
       stage: sandboxId === undefined ? "start" : "run",
       status: aborted ? "aborted" : code,
+      exitCode: null,
+      error: (error instanceof Error ? error.message : String(error)).slice(0, 500),
       sandboxId,
-      error: error instanceof Error ? error.message : String(error),
     });
     throw error;
   }

@@ -1,0 +1,51 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { CellArtifact } from "../protocol/outcome.ts";
+import { checkDirectory, writeArtifacts } from "./write-artifacts.ts";
+
+const artifact = {
+  kind: "image",
+  alt: "../../etc/passwd and more",
+  title: "../x",
+  contentHash: "0123456789abcdef",
+  bytes: Buffer.from("png"),
+  width: 1,
+  height: 1,
+} as unknown as CellArtifact;
+
+describe("the directory of artifacts", () => {
+  let home: string;
+  beforeEach(async () => {
+    home = await mkdtemp(path.join(tmpdir(), "sluice-out-"));
+  });
+  afterEach(async () => await rm(home, { recursive: true }));
+
+  test("is made with its parents when there is something to write, under names that the sandbox did not choose", async () => {
+    const directory = path.join(home, "a", "b");
+    await checkDirectory(directory);
+    expect(await readdir(home)).toEqual([]);
+    const file = path.join(directory, "image-1-01234567.png");
+    expect(await writeArtifacts([artifact], directory)).toEqual([{ artifact, file, url: pathToFileURL(file).href }]);
+    expect(await readFile(file, "utf8")).toBe("png");
+  });
+
+  test("is refused before the cell runs when it cannot be one", async () => {
+    const file = path.join(home, "file");
+    await writeFile(file, "");
+    await expect(checkDirectory(file)).rejects.toMatchObject({
+      code: "WRONG_USAGE",
+      message: `Artifacts cannot be written to ${file}: ${file} is not a directory.`,
+    });
+    await expect(checkDirectory(path.join(file, "below"))).rejects.toMatchObject({ code: "WRONG_USAGE" });
+  });
+
+  test("where nothing can be made is an error and not an endless try", async () => {
+    await expect(writeArtifacts([artifact], "/proc/sluice-out")).rejects.toMatchObject({
+      code: "ARTIFACTS_NOT_WRITTEN",
+      message: expect.stringMatching(/^The cell was run, and its artifacts cannot be written to \/proc\/sluice-out: E/),
+    });
+  });
+});
