@@ -6,7 +6,7 @@ import { createMemoryBytes } from "./memory-bytes.ts";
 import { nameGivenAlias, namePartAlias, nameToolAlias } from "./name-alias.ts";
 import type { OutputPart } from "./output-part.ts";
 import { buildPreview, type PreviewSource } from "./preview/build-preview.ts";
-import { digest } from "./preview/digest.ts";
+import { digest, type Digest } from "./preview/digest.ts";
 import { previewStep } from "./preview/preview-step.ts";
 import { readText } from "./read-text.ts";
 import { readToolOutput } from "./read-tool-output.ts";
@@ -65,7 +65,8 @@ export function createEvidenceStore({
   }
 
   function toSource({ part, bytes, alias, aliases, at, facts }: NewItem): PreviewSource {
-    const read = digest(part);
+    let made = isReadLater(bytes, facts) ? undefined : digest(part);
+    const read = (): Digest => (made ??= digest(part));
     const isMain = alias === aliases[0];
     let hash: string | undefined;
     const item: EvidenceItem = {
@@ -80,13 +81,21 @@ export function createEvidenceStore({
       bytes,
       format: part.format,
       ...(part.mimeType === undefined ? {} : { mimeType: part.mimeType }),
-      shape: read.shape,
+      get shape() {
+        return read().shape;
+      },
       ...(part.precisionLoss === undefined ? {} : { precisionLoss: part.precisionLoss }),
       attachments: isMain ? aliases.slice(1) : [],
       ...(isMain ? {} : { partOf: aliases[0]! }),
       read: () => kept.get(alias),
     };
-    return { item, digest: read, isStrictJson: part.isStrictJson === true };
+    return {
+      item,
+      get digest() {
+        return read();
+      },
+      isStrictJson: part.isStrictJson === true,
+    };
   }
 
   function sourceOf(alias: string): PreviewSource {
@@ -125,6 +134,11 @@ export function createEvidenceStore({
     const known = [...items.keys()].filter((alias) => asked.has(alias));
     return [...known, ...[...asked].filter((alias) => !items.has(alias))];
   }
+}
+
+/** A small result of a cell is mostly read whole: what its previews are made of waits until one is asked for, and the cell's caller does not. */
+function isReadLater(bytes: number, { source }: ItemFacts): boolean {
+  return source === "result" && bytes <= 65_536;
 }
 
 type ItemFacts = Pick<EvidenceItem, "source" | "tool" | "arguments" | "isError">;
