@@ -77,7 +77,7 @@ export interface CostBudget {
 }
 
 export interface ToolsConfiguration {
-  /** `server__tool`, `tool`, or `server__*`; what servers allow for themselves is in it. */
+  /** `server__tool`, `tool`, or `server__*`. What the entries of servers allow comes on top: see `toolPolicyOf`. */
   readonly allow: readonly string[];
   readonly toolPolicy: "annotations" | "read-only";
 }
@@ -96,7 +96,8 @@ export interface AuthToken {
 export type Origin =
   | { readonly from: "default" }
   | { readonly from: "file" }
-  | { readonly from: "environment"; readonly variables: readonly string[] };
+  /** `written` is the text of the file, where the variables are referred to in one. */
+  | { readonly from: "environment"; readonly variables: readonly string[]; readonly written?: string | undefined };
 
 export interface LoadedConfiguration {
   readonly configuration: Configuration;

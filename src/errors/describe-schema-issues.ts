@@ -14,7 +14,7 @@ export interface SchemaCheck {
   readonly value: unknown;
   readonly issues: readonly z.core.$ZodIssue[];
   /** Whether a text may be repeated in a message. All may, unless told. */
-  readonly mayShow?: (path: string) => boolean;
+  readonly mayShow?: (path: readonly PropertyKey[]) => boolean;
 }
 
 /** What a person who wrote the document needs: every fault, with its path, what is there, and for a wrong key the nearest right one. */
@@ -22,11 +22,11 @@ export function describeSchemaIssues({ schema, value, issues, mayShow = () => tr
   return issues.flatMap((issue) => {
     const path = toPathText(issue.path);
     if (issue.code === "unrecognized_keys") {
-      const known = knownKeys(schema, issue.path);
-      return issue.keys.map((key) => ({ path: toPathText([...issue.path, key]), problem: describeKey(key, known) }));
+      const at = schemaAt(schema, issue.path);
+      return issue.keys.map((key) => ({ path: toPathText([...issue.path, key]), problem: describeKey(key, at, issue.path) }));
     }
     const found = valueAt(value, issue.path);
-    return [{ path, problem: describeIssue(issue, found, mayShow(path)) }];
+    return [{ path, problem: describeIssue(issue, found, mayShow(issue.path)) }];
   });
 }
 
@@ -41,9 +41,16 @@ export function toPathText(path: readonly PropertyKey[]): string {
     .join("");
 }
 
-function describeKey(key: string, known: readonly string[]): string {
+function describeKey(key: string, at: JsonSchema | undefined, path: readonly PropertyKey[]): string {
+  const known = Object.keys(at?.properties ?? {});
   const near = nearestName(key, known);
   if (near !== null) return `there is no such key. Did you mean ${near}?`;
+  // The right key in the wrong place, as `limits.cellTimeoutMs` for `limits.sandbox.cellTimeoutMs`.
+  const parent = known.find((name) => nearestName(key, Object.keys(at?.properties?.[name]?.properties ?? {})) !== null);
+  if (parent !== undefined) {
+    const deeper = nearestName(key, Object.keys(at?.properties?.[parent]?.properties ?? {}))!;
+    return `there is no such key. Did you mean ${toPathText([...path, parent, deeper])}?`;
+  }
   return known.length === 0 ? "there is no such key." : `there is no such key. There are: ${known.join(", ")}.`;
 }
 
@@ -113,17 +120,14 @@ interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly additionalProperties?: JsonSchema | boolean;
   readonly items?: JsonSchema;
-  readonly $ref?: string;
-  readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** The keys that an object at this path may have. */
-function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
-  const root = z.toJSONSchema(schema, { io: "input", unrepresentable: "any", reused: "inline" }) as JsonSchema;
-  let at: JsonSchema | undefined = root;
+/** What the schema says of the value at a path. */
+function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): JsonSchema | undefined {
+  let at: JsonSchema | undefined = z.toJSONSchema(schema, { io: "input", unrepresentable: "any", reused: "inline" }) as JsonSchema;
   for (const step of path) {
     const more: JsonSchema | boolean | undefined = at?.additionalProperties;
     at = typeof step === "number" ? at?.items : (at?.properties?.[String(step)] ?? (typeof more === "object" ? more : undefined));
   }
-  return Object.keys(at?.properties ?? {});
+  return at;
 }

@@ -59,7 +59,7 @@ export async function answerInTurn(
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      return refused(toEnvelope(error, tool));
+      return refused(toFailureEnvelope(error, tool));
     }
   };
   return await inSpan(`sluice.${tool}`, { "sluice.turn": turn.id }, async (span) => {
@@ -112,7 +112,7 @@ async function publish(
   const failed = [result, published].find((one) => one.status === "rejected");
   return {
     ...answer,
-    envelope: failed === undefined ? null : toEnvelope(failed.reason, tool),
+    envelope: failed === undefined ? null : toFailureEnvelope(failed.reason, tool),
     artifacts: published.status === "fulfilled" ? published.value : [],
     resultAlias: result.status === "fulfilled" ? result.value : null,
   };
@@ -173,9 +173,10 @@ const codesOfErrors: Readonly<Record<string, EnvelopeCode>> = {
   STORAGE_UNAVAILABLE: "STORAGE_UNAVAILABLE",
 };
 
-function toEnvelope(error: unknown, tool: string): Envelope {
+/** What went wrong outside of the cell. */
+export function toFailureEnvelope(error: unknown, tool: string, more: readonly string[] = []): Envelope {
   const summary = error instanceof Error ? error.message : String(error);
-  const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
+  const hints = [...(error instanceof SluiceError && error.hint ? [error.hint] : []), ...more];
   return createEnvelope({ code: toCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
 }
 

@@ -1,7 +1,15 @@
 import { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { applyEdits, type CodeEdit } from "./apply-edits.ts";
-import { answerInTurn, checkCall, refused, runCheckedCall, type CallOptions, type CodeInterpreterAnswer } from "./code-interpreter.ts";
+import {
+  answerInTurn,
+  checkCall,
+  refused,
+  runCheckedCall,
+  toFailureEnvelope,
+  type CallOptions,
+  type CodeInterpreterAnswer,
+} from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
 import { schemaProblems } from "./contract/schema-problems.ts";
 import type { InterpreterTurn } from "./turn.ts";
@@ -45,16 +53,25 @@ export async function runPythonCodeEdit(
     const verdict = await checkCall(turn, { ...call, code: edited.code, postProcessingContract });
     signal?.throwIfAborted();
     if (!verdict.ok) return refused({ ...verdict.envelope, tool: TOOL });
-    await undoLast(turn);
-    return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal });
+    const isUndone = await undoLast(turn);
+    try {
+      return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal });
+    } catch (error) {
+      if (!isUndone || signal?.aborted) throw error;
+      return refused(toFailureEnvelope(error, TOOL, [nothingInItsPlace]));
+    }
   });
 }
 
-/** The state before the last cell. One that failed has left nothing to undo. */
-async function undoLast(turn: InterpreterTurn): Promise<void> {
-  if (turn.last === null || !turn.last.counted) return;
+const nothingInItsPlace =
+  "The last cell was undone and nothing was run in its place: variables are as they were before it. Send the same edit again, which runs the whole cell.";
+
+/** The state before the last cell, and whether there was something to undo. One that failed has left nothing. */
+async function undoLast(turn: InterpreterTurn): Promise<boolean> {
+  if (turn.last === null || !turn.last.counted) return false;
   await (await turn.sandbox?.session)?.undo();
   turn.last = { ...turn.last, counted: false };
+  return true;
 }
 
 function malformed(input: unknown): Envelope {

@@ -1,0 +1,66 @@
+import { parseArgs } from "node:util";
+import type { Environment, LoadedConfiguration, Origin } from "../../config/contract.ts";
+import { hideSecrets } from "../../config/hide-secrets.ts";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { processEnvironment } from "../../config/process-environment.ts";
+import { listLeaves } from "../../config/trace-origins.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
+import { toPathText } from "../../errors/describe-schema-issues.ts";
+
+export const configUsage = `Usage: sluice config [--config FILE] [--json]
+
+Prints the configuration as it takes effect, with secrets hidden, and where each value came from: the defaults, the file, or the environment.
+Without --config, sluice.config.json is looked for in the working directory and upward.
+`;
+
+export async function configCommand(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { config: { type: "string" }, json: { type: "boolean", default: false } },
+  });
+  if (positionals.length > 0) {
+    throw new UsageError({
+      code: "WRONG_USAGE",
+      message: `sluice config does not understand: ${positionals.join(" ")}`,
+      hint: "sluice config --help shows how it is called.",
+    });
+  }
+  const environment: Environment = processEnvironment();
+  const loaded = await loadConfiguration({ file: values.config, workingDirectory: process.cwd(), environment });
+  process.stdout.write(values.json ? `${JSON.stringify(toJson(loaded), null, 2)}\n` : describe(loaded));
+  return 0;
+}
+
+function toJson(loaded: LoadedConfiguration): unknown {
+  // Without the text as written: beside a reference there may be a secret in it.
+  const origins = Object.entries(loaded.origins).map(([at, origin]) => [
+    at,
+    "written" in origin ? { ...origin, written: undefined } : origin,
+  ]);
+  return { schemaVersion: 1, path: loaded.path, configuration: hideSecrets(loaded), origins: Object.fromEntries(origins) };
+}
+
+/** One line a value, as `path  value  origin`. */
+function describe(loaded: LoadedConfiguration): string {
+  const rows = listLeaves(hideSecrets(loaded)).map(({ path, value }) => {
+    const name = toPathText(path);
+    return [name, JSON.stringify(value), toWords(loaded.origins[name])] as const;
+  });
+  const [first, second] = [0, 1].map((column) => Math.min(60, Math.max(...rows.map((row) => row[column]!.length)))) as [number, number];
+  const lines = rows.map(([name, value, origin]) => `${name.padEnd(first)}  ${value.padEnd(second)}  ${origin}`);
+  const from = loaded.path ?? "no sluice.config.json was found; these are the defaults";
+  return `${[`# ${from}`, ...lines].map(printable).join("\n")}\n`;
+}
+
+function toWords(origin: Origin | undefined): string {
+  return origin?.from === "environment" ? `environment: ${origin.variables.join(", ")}` : (origin?.from ?? "default");
+}
+
+/** A terminal must not take a value for a command. */
+function printable(line: string): string {
+  return line.replaceAll(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

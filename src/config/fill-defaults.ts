@@ -1,0 +1,51 @@
+import path from "node:path";
+import { defaultExecuteLimits } from "../execute/contract.ts";
+import { defaultMcpLimits } from "../mcp/client/contract.ts";
+import { defaultLimits } from "../sandbox/limits.ts";
+import type { ConfigurationFile } from "./configuration-schema.ts";
+import type { BudgetsConfiguration, Configuration, ServerConfiguration } from "./contract.ts";
+
+export const defaultBudgets: BudgetsConfiguration = Object.freeze({
+  steps: 10,
+  chartBoost: 4,
+  wallMs: 300_000,
+  previewBytes: 4096,
+  stepBytes: 24_576,
+});
+
+export interface FillOptions {
+  /** What relative paths are counted from: the file's directory. */
+  readonly base: string;
+  readonly dataDirectory: string;
+}
+
+export function fillDefaults(file: ConfigurationFile, { base, dataDirectory }: FillOptions): Configuration {
+  const { sandbox, limits, execute, artifacts, budgets, tools, auth } = file;
+  return {
+    mcpServers: Object.fromEntries(Object.entries(file.mcpServers ?? {}).map(([name, server]) => [name, atBase(server, base)])),
+    model: file.model === undefined ? null : withScriptAt(file.model, base),
+    models: file.models ?? {},
+    sandbox: { driver: "auto", poolSize: 1, queueDeadlineMs: 60_000, ...sandbox },
+    limits: {
+      sandbox: { ...defaultLimits, ...limits?.sandbox },
+      execute: { ...defaultExecuteLimits, ...limits?.execute },
+      mcp: { ...defaultMcpLimits, ...limits?.mcp },
+    },
+    execute: { engine: "auto", isolation: "namespaces", ...execute },
+    artifacts: { directory: path.resolve(base, artifacts?.directory ?? path.join(dataDirectory, "artifacts")) },
+    session: file.session ?? null,
+    budgets: { ...defaultBudgets, ...budgets },
+    tools: { allow: [], toolPolicy: "annotations", ...tools },
+    auth: { tokens: [], ...auth },
+  };
+}
+
+/** A program is started where the file is, so that its arguments mean the same from wherever sluice is started. */
+function atBase(server: ServerConfiguration, base: string): ServerConfiguration {
+  return "command" in server ? { ...server, cwd: path.resolve(base, server.cwd ?? ".") } : server;
+}
+
+/** `script:FILE.json` with its path made absolute; other names as they are. */
+export function withScriptAt(model: string, base: string): string {
+  return model.startsWith("script:") ? `script:${path.resolve(base, model.slice("script:".length))}` : model;
+}

@@ -1,0 +1,6 @@
+import type { Environment } from "./contract.ts";
+
+/** The variables of this process: the one place where they are read, for whoever hands them on. */
+export function processEnvironment(): Environment {
+  return process.env;
+}
