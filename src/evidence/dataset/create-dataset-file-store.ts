@@ -1,0 +1,92 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { SluiceError } from "../../errors/sluice-error.ts";
+import type { Dataset, DatasetIndex, DatasetReader, DatasetStore, StoredDataset } from "./contract.ts";
+import { listTables, readEntry } from "./dataset-tables.ts";
+import { writeDocument } from "./write-document.ts";
+
+/** One file a dataset, `ab/abcd….json`, and beside it where things are in it. A file appears whole or not at all. */
+export function createDatasetFileStore({ directory }: { directory: string }): DatasetStore {
+  const fileOf = (hash: string, ending: string): string => path.join(directory, hash.slice(0, 2), `${hash}.${ending}`);
+
+  async function put(dataset: Dataset): Promise<StoredDataset> {
+    const draft = path.join(directory, `${randomBytes(8).toString("hex")}.part`);
+    try {
+      await mkdir(directory, { recursive: true });
+      const { hash, index } = await writeDraft(draft, dataset);
+      await mkdir(path.dirname(fileOf(hash, "json")), { recursive: true });
+      await writeFile(`${draft}-index`, JSON.stringify(index));
+      await rename(`${draft}-index`, fileOf(hash, "index.json")); // before the dataset: one that is there can be read
+      await rename(draft, fileOf(hash, "json"));
+      return { datasetId: toDatasetId(hash), hash, bytes: index.bytes, url: toUrl(fileOf(hash, "json")) };
+    } catch (error) {
+      throw unavailable(directory, error);
+    } finally {
+      await rm(draft, { force: true });
+      await rm(`${draft}-index`, { force: true });
+    }
+  }
+
+  async function openDataset(hash: string): Promise<DatasetReader | null> {
+    if (!/^[0-9a-f]{64}$/.test(hash)) return null;
+    const file = fileOf(hash, "json");
+    const found = await stat(file).catch(() => null);
+    if (found === null) return null;
+    const index = JSON.parse(await readFile(fileOf(hash, "index.json"), "utf8")) as DatasetIndex;
+    return {
+      hash,
+      bytes: found.size,
+      url: toUrl(file),
+      tables: listTables(index),
+      stream: () => createReadStream(file),
+      async readTable(name) {
+        const entry = index.entries.find((one) => one.name === name);
+        return entry === undefined ? null : readEntry(entry, await readRange(file, entry.offset, entry.length));
+      },
+    };
+  }
+
+  return { put, open: openDataset };
+}
+
+export function toDatasetId(hash: string): string {
+  return `ds_${hash.slice(0, 24)}`;
+}
+
+async function writeDraft(draft: string, dataset: Dataset): Promise<{ hash: string; index: DatasetIndex }> {
+  await using handle = await open(draft, "wx");
+  return await writeDocument(dataset, async (bytes) => {
+    await handle.writeFile(bytes);
+  });
+}
+
+async function readRange(file: string, offset: number, length: number): Promise<Uint8Array> {
+  await using handle = await open(file, "r");
+  const bytes = Buffer.alloc(length);
+  await handle.read(bytes, 0, length, offset);
+  return bytes;
+}
+
+/** Whether a file is what its name says. */
+export async function isWhole(reader: DatasetReader): Promise<boolean> {
+  const hash = createHash("sha256");
+  for await (const bytes of reader.stream()) hash.update(bytes);
+  return hash.digest("hex") === reader.hash;
+}
+
+function toUrl(file: string): string {
+  return pathToFileURL(path.resolve(file)).href;
+}
+
+function unavailable(directory: string, cause: unknown): SluiceError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new SluiceError({
+    code: "STORAGE_UNAVAILABLE",
+    message: `The dataset cannot be kept in ${directory}: ${why}.`,
+    hint: "Free space or choose another directory.",
+    cause,
+  });
+}

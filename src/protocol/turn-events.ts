@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { artifactSchema, type ArtifactEnvelope } from "./artifact.ts";
+import { turnPlanSchema, type TurnPlan } from "./turn-plan.ts";
+import { turnResultSchema, type TraceCall, type TurnResult } from "./turn-result.ts";
+
+/**
+ * What happens while a turn runs, in the order in which it happens. `turn-start` is the first and `turn-end` the last, always. The texts of all
+ * `answer-delta` joined are the answer; they are checked before they are sent, so nothing of them is ever taken back.
+ */
+export type TurnEvent =
+  | { type: "turn-start"; turnId: string; conversationId: string; question: string }
+  | { type: "plan"; plan: TurnPlan; steps: number }
+  | { type: "step-start"; step: number; of: number; forced?: string | undefined }
+  | ToolStartEvent
+  | {
+      type: "tool-progress";
+      callId: string;
+      tool: string;
+      progress: number;
+      total?: number | undefined;
+      message?: string | undefined;
+    }
+  | ToolEndEvent
+  | { type: "cell-output"; stream: "stdout" | "stderr"; text: string }
+  /** `replaces`: content hashes of artifacts that an edited cell gave before, and that do not count any more. */
+  | { type: "artifact"; artifact: ArtifactEnvelope; replaces: string[] }
+  | { type: "answer-delta"; text: string }
+  | { type: "turn-end"; result: TurnResult };
+
+export interface ToolStartEvent {
+  type: "tool-start";
+  step: number;
+  callId: string;
+  tool: string;
+  /** Of a backend tool. */
+  server?: string | undefined;
+  intent?: string | undefined;
+}
+
+export interface ToolEndEvent {
+  type: "tool-end";
+  step: number;
+  callId: string;
+  tool: string;
+  server?: string | undefined;
+  status: TraceCall["status"];
+  durationMs: number;
+  alias?: string | undefined;
+  rows?: number | undefined;
+  bytes?: number | undefined;
+  /** Why it failed. */
+  reason?: string | undefined;
+}
+
+export type TurnEventType = TurnEvent["type"];
+
+const optionalText = z.string().optional();
+const step = z.int().positive();
+const statuses = z.enum(["ok", "error", "refused", "aborted"]);
+
+export const turnEventSchema: z.ZodType<TurnEvent> = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("turn-start"), turnId: z.string(), conversationId: z.string(), question: z.string() }),
+  z.strictObject({ type: z.literal("plan"), plan: turnPlanSchema, steps: step }),
+  z.strictObject({ type: z.literal("step-start"), step, of: step, forced: optionalText }),
+  z.strictObject({ type: z.literal("tool-start"), step, callId: z.string(), tool: z.string(), server: optionalText, intent: optionalText }),
+  z.strictObject({
+    type: z.literal("tool-progress"),
+    callId: z.string(),
+    tool: z.string(),
+    progress: z.number(),
+    total: z.number().optional(),
+    message: optionalText,
+  }),
+  z.strictObject({
+    type: z.literal("tool-end"),
+    step,
+    callId: z.string(),
+    tool: z.string(),
+    server: optionalText,
+    status: statuses,
+    durationMs: z.number().nonnegative(),
+    alias: optionalText,
+    rows: z.int().nonnegative().optional(),
+    bytes: z.int().nonnegative().optional(),
+    reason: optionalText,
+  }),
+  z.strictObject({ type: z.literal("cell-output"), stream: z.enum(["stdout", "stderr"]), text: z.string() }),
+  z.strictObject({ type: z.literal("artifact"), artifact: artifactSchema, replaces: z.array(z.string()) }),
+  z.strictObject({ type: z.literal("answer-delta"), text: z.string() }),
+  z.strictObject({ type: z.literal("turn-end"), result: turnResultSchema }),
+]);

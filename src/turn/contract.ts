@@ -1,0 +1,40 @@
+import type { LanguageModel } from "ai";
+import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { DatasetStore } from "../evidence/dataset/contract.ts";
+import type { CodeModeOptions, CodeModeTool } from "../execute/create-code-mode.ts";
+import type { SessionContext } from "../execute/session/contract.ts";
+import type { InterpreterTurn, TurnOptions as InterpreterTurnOptions } from "../interpreter/turn.ts";
+import type { ProbeSink } from "../protocol/probe.ts";
+import type { TurnEvent } from "../protocol/turn-events.ts";
+import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
+import type { ToolPolicy } from "../tools/tool-policy.ts";
+import type { TurnBudgets } from "./budgets.ts";
+import type { Conversation } from "./create-conversation.ts";
+
+/** What a turn needs of a runtime. */
+export interface TurnRuntime {
+  createTurn(options: Omit<InterpreterTurnOptions, "source">): InterpreterTurn;
+  createCodeMode(options: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[];
+  librarianPrompt(): Promise<string>;
+  snapshot(): Promise<{ readonly id: string }>;
+}
+
+export interface TurnRequest {
+  readonly question: string;
+  readonly model: LanguageModel;
+  /** Its evidence is reached by alias, and grows. A new one unless told. */
+  readonly conversation?: Conversation | undefined;
+  readonly catalog: ToolCatalog;
+  readonly policy: ToolPolicy;
+  readonly artifacts: ArtifactStore;
+  readonly datasets: DatasetStore;
+  readonly session?: SessionContext | undefined;
+  readonly codeMode?: Pick<CodeModeOptions, "engine" | "limits"> | undefined;
+  readonly budgets?: Partial<TurnBudgets> | undefined;
+  readonly toolTimeoutMs?: number | undefined;
+  readonly turnId?: string | undefined;
+  /** What it throws is swallowed: who listens cannot end a turn. */
+  readonly onEvent?: ((event: TurnEvent) => void) | undefined;
+  readonly onProbe?: ProbeSink | undefined;
+  readonly signal?: AbortSignal | undefined;
+}

@@ -1,0 +1,99 @@
+import type { ArtifactEnvelope } from "../protocol/artifact.ts";
+import type { TraceCall } from "../protocol/turn-result.ts";
+import type { FinalResponse } from "./tools/final-response.ts";
+
+/** One call of the model, however it ended. */
+export interface CallRecord {
+  readonly step: number;
+  readonly callId: string;
+  readonly tool: string;
+  /** Of a backend tool. */
+  readonly server?: string | undefined;
+  readonly intent?: string | undefined;
+  readonly input: unknown;
+  readonly status: TraceCall["status"];
+  readonly durationMs: number;
+  /** What was kept of it, the main one first. */
+  readonly aliases: readonly string[];
+  readonly artifacts: readonly ArtifactEnvelope[];
+  readonly failure?: CallFailure | undefined;
+  readonly isEmpty: boolean;
+}
+
+export interface CallFailure {
+  /** Null for a failure that said nothing that could be put in an envelope. */
+  readonly kind: string | null;
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** A cell that counted; what an edit of it gave stands in its place. */
+export interface CellRecord {
+  readonly step: number;
+  readonly tool: string;
+  readonly code: string;
+  readonly inputAliases: readonly string[];
+  readonly reason: string;
+  readonly resultAlias: string | null;
+  readonly artifacts: readonly ArtifactEnvelope[];
+  /** Why its figure is sparse; null when it is not. */
+  readonly sparse: string | null;
+}
+
+/** Everything that happened in a turn, as it happened. The result, the answer and the dataset are made from it and from nothing else. */
+export interface Ledger {
+  readonly calls: readonly CallRecord[];
+  readonly cells: readonly CellRecord[];
+  /** What counts now, in the order in which it was published. */
+  readonly artifacts: readonly ArtifactEnvelope[];
+  readonly tokens: { input: number; output: number };
+  steps: number;
+  sandboxMs: number;
+  final: FinalResponse | null;
+  /** Text that the model wrote instead of calling a tool. */
+  text: string;
+  addCall(record: CallRecord): void;
+  addChart(artifact: ArtifactEnvelope): void;
+  /** A cell that counted. One that an edit gave takes the place of the cell that was edited. Gives the hashes of artifacts that do not count any more. */
+  addCell(cell: CellRecord): string[];
+  /** A cell that failed: an edit of a new one does not take the place of what came before it. */
+  failCell(tool: string): void;
+}
+
+export function createLedger(): Ledger {
+  const calls: CallRecord[] = [];
+  const cells: CellRecord[] = [];
+  const artifacts: ArtifactEnvelope[] = [];
+  let canBeEdited = false;
+  const publish = (artifact: ArtifactEnvelope): void => {
+    if (!artifacts.some(({ contentHash }) => contentHash === artifact.contentHash)) artifacts.push(artifact);
+  };
+  return {
+    calls,
+    cells,
+    artifacts,
+    tokens: { input: 0, output: 0 },
+    steps: 0,
+    sandboxMs: 0,
+    final: null,
+    text: "",
+    addCall: (record) => void calls.push(record),
+    addChart: publish,
+    failCell(tool) {
+      if (tool === "code_interpreter") canBeEdited = false;
+    },
+    addCell(cell) {
+      const replaced = cell.tool === "python_code_edit" && canBeEdited ? (cells.pop()?.artifacts ?? []) : [];
+      canBeEdited = true;
+      const kept = new Set(cell.artifacts.map(({ contentHash }) => contentHash));
+      const gone = replaced.map(({ contentHash }) => contentHash).filter((hash) => !kept.has(hash));
+      for (const hash of gone) {
+        const at = artifacts.findIndex(({ contentHash }) => contentHash === hash);
+        if (at !== -1) artifacts.splice(at, 1);
+      }
+      cells.push(cell);
+      for (const artifact of cell.artifacts) publish(artifact);
+      return gone;
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import type { InterpreterTurn } from "../interpreter/turn.ts";
+import { disposeTurnSandbox } from "../interpreter/turn-sandbox.ts";
+import type { TurnEvent } from "../protocol/turn-events.ts";
+import type { TurnPlan } from "../protocol/turn-plan.ts";
+import type { Gap } from "../protocol/turn-result.ts";
+import { withBudgets, type TurnBudgets } from "./budgets.ts";
+import { createCallGuard, type CallGuard } from "./call-guard.ts";
+import type { TurnRequest, TurnRuntime } from "./contract.ts";
+import { createConversation, type Conversation } from "./create-conversation.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { createObservations, type Observations } from "./observations.ts";
+import { planByRules } from "./plan/plan-by-rules.ts";
+import { createRunningTools, type RunningTools } from "./running-tools.ts";
+import { createTurnClock, type TurnClock } from "./turn-clock.ts";
+
+/** One turn while it runs. It has a lifetime: whoever opens it closes it. */
+export interface Turn extends AsyncDisposable {
+  readonly id: string;
+  readonly request: TurnRequest;
+  readonly runtime: TurnRuntime;
+  readonly conversation: Conversation;
+  readonly budgets: TurnBudgets;
+  readonly clock: TurnClock;
+  readonly ledger: Ledger;
+  readonly guard: CallGuard;
+  readonly observations: Observations;
+  readonly running: RunningTools;
+  readonly interpreter: InterpreterTurn;
+  /** What was there before this turn. */
+  readonly earlierAliases: readonly string[];
+  /** Gaps that were met on the way, by code and detail. */
+  readonly gaps: Gap[];
+  plan: TurnPlan;
+  /** How often the model was made to mend a sparse figure. */
+  forcedEdits: number;
+  emit(event: TurnEvent): void;
+  /** Awaits running tools as long as they may take, and ends the sandbox. Idempotent. */
+  settle(): Promise<void>;
+}
+
+export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
+  const id = request.turnId ?? randomUUID();
+  const conversation = request.conversation ?? createConversation();
+  const budgets = withBudgets(request.budgets);
+  const clock = createTurnClock(budgets, request.signal);
+  const running = createRunningTools();
+  const emit = createEmit(request.onEvent);
+  const interpreter = runtime.createTurn({
+    id,
+    evidence: conversation.evidence,
+    artifacts: request.artifacts,
+    onOutput: (stream, text) => emit({ type: "cell-output", stream, text }),
+    ...(request.onProbe && { onProbe: request.onProbe }),
+  });
+  const settle = async (): Promise<void> => {
+    await running.settle(budgets.settleMs);
+    await disposeTurnSandbox(interpreter);
+  };
+  return {
+    id,
+    request,
+    runtime,
+    conversation,
+    budgets,
+    clock,
+    ledger: createLedger(),
+    guard: createCallGuard(),
+    observations: createObservations(),
+    running,
+    interpreter,
+    earlierAliases: conversation.evidence.aliases(),
+    gaps: [],
+    plan: planByRules(request.question, "nothing was planned yet"),
+    forcedEdits: 0,
+    emit,
+    settle,
+    async [Symbol.asyncDispose]() {
+      clock[Symbol.dispose]();
+      await settle();
+    },
+  };
+}
+
+/** Who listens cannot end a turn. */
+function createEmit(onEvent: TurnRequest["onEvent"]): (event: TurnEvent) => void {
+  return (event) => {
+    try {
+      onEvent?.(event);
+    } catch {
+      // a listener's own failure
+    }
+  };
+}

@@ -1,0 +1,84 @@
+import type { DatasetReference } from "../../protocol/turn-result.ts";
+import { describeError } from "../describe-error.ts";
+import type { Turn } from "../open-turn.ts";
+import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
+
+/** The backing data of the answer, written once. A store that fails costs the dataset, which is a gap, and not the turn. */
+export async function keepDataset(turn: Turn, { stopReason }: TerminalOutcome): Promise<DatasetReference | null> {
+  const { request, ledger } = turn;
+  try {
+    const { datasetId, hash, bytes, url } = await request.datasets.put({
+      facts: { ...factsOf(turn), outcome: { stopReason }, provenance: await provenanceOf(turn) },
+      items: usedItems(turn),
+      artifacts: ledger.artifacts,
+    });
+    return { datasetId, hash, bytes, publicDataUrl: url };
+  } catch (error) {
+    turn.gaps.push({
+      code: "dataset_not_kept",
+      severity: "minor",
+      detail: `The data behind the answer could not be kept: ${describeError(error)}`,
+    });
+    return null;
+  }
+}
+
+function factsOf({ id, conversation, request, plan, ledger }: Turn): Record<string, unknown> {
+  return {
+    turnId: id,
+    conversationId: conversation.id,
+    tenant: conversation.evidence.tenant,
+    question: request.question,
+    plan,
+    stages: Array.from({ length: ledger.steps }, (_, index) => ({
+      step: index + 1,
+      calls: ledger.calls
+        .filter(({ step }) => step === index + 1)
+        .map(({ tool, server, input, status, aliases, artifacts, failure }) => ({
+          tool,
+          server,
+          arguments: input,
+          status,
+          aliases,
+          artifacts: artifacts.map(({ contentHash }) => contentHash),
+          failure,
+        })),
+    })),
+  };
+}
+
+/** What it takes to compute the same again. */
+async function provenanceOf({ runtime, ledger, request }: Turn): Promise<Record<string, unknown>> {
+  const snapshot =
+    ledger.cells.length === 0
+      ? null
+      : await runtime.snapshot().then(
+          ({ id }) => id,
+          () => null,
+        );
+  const { model } = request;
+  return {
+    snapshot,
+    model: typeof model === "string" ? model : `${model.provider}:${model.modelId}`,
+    cells: ledger.cells.map(({ step, tool, code, inputAliases, reason, resultAlias, artifacts }) => ({
+      step,
+      tool,
+      code,
+      inputAliases,
+      reason,
+      resultAlias,
+      artifacts: artifacts.map(({ contentHash }) => contentHash),
+    })),
+  };
+}
+
+/** What came in this turn, and what of earlier ones its calls name. */
+function usedItems({ conversation, earlierAliases, ledger }: Turn): Parameters<Turn["request"]["datasets"]["put"]>[0]["items"] {
+  const { evidence } = conversation;
+  const before = new Set(earlierAliases);
+  const said = before.size === 0 ? "" : ledger.calls.map(({ input }) => JSON.stringify(input) ?? "").join("\n");
+  return evidence
+    .aliases()
+    .filter((alias) => !before.has(alias) || new RegExp(`\\b${alias}\\b`).test(said))
+    .map((alias) => evidence.get(alias)!);
+}

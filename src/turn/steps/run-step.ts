@@ -1,0 +1,77 @@
+import { streamText, type ModelMessage, type ToolSet } from "ai";
+import { orAbort } from "../../tools/or-abort.ts";
+import { describeError } from "../describe-error.ts";
+import type { Turn } from "../open-turn.ts";
+
+export interface StepCall {
+  readonly instructions: string;
+  readonly messages: ModelMessage[];
+  readonly tools: ToolSet;
+  /** The one tool that may be called now. */
+  readonly forced: string | null;
+}
+
+export interface StepEnd {
+  /** What the model said and what its tools answered, to go on from. */
+  readonly messages: readonly ModelMessage[];
+  readonly text: string;
+  readonly toolCalls: readonly {
+    readonly callId: string;
+    readonly tool: string;
+    readonly input: unknown;
+    readonly reason: string | null;
+  }[];
+  /** The provider failed, or the connection to it. */
+  readonly error: string | null;
+}
+
+/** One model call, with the tools that it asks for. It never rejects: what went wrong is in the end of the step. */
+export async function runStep(turn: Turn, call: StepCall): Promise<StepEnd> {
+  const { stepsSignal } = turn.clock;
+  const seen: { text: string; toolCalls: StepEnd["toolCalls"][number][]; error: string | null } = { text: "", toolCalls: [], error: null };
+  try {
+    return await orAbort(consume(), stepsSignal);
+  } catch (error) {
+    return { messages: [], ...seen, error: seen.error ?? describeError(error) };
+  }
+
+  async function consume(): Promise<StepEnd> {
+    const { instructions, messages, tools, forced } = call;
+    const result = streamText({
+      model: turn.request.model,
+      instructions,
+      messages,
+      tools,
+      ...(forced === null ? {} : { activeTools: [forced], toolChoice: { type: "tool", toolName: forced } }),
+      abortSignal: stepsSignal,
+      maxRetries: 2,
+      providerOptions: { sluice: { phase: "step" } },
+      onError: () => {}, // it is in the stream
+    });
+    let isOver = false;
+    for await (const part of result.stream) {
+      if (part.type === "text-delta") seen.text += part.text;
+      else if (part.type === "tool-call")
+        seen.toolCalls.push({
+          callId: part.toolCallId,
+          tool: part.toolName,
+          input: part.input,
+          reason: part.invalid === true ? describeError(part.error) : null,
+        });
+      else if (part.type === "error" && !isViolation(part.error)) seen.error = describeError(part.error);
+      else if (part.type === "finish-step") {
+        turn.ledger.tokens.input += part.usage.inputTokens ?? 0;
+        turn.ledger.tokens.output += part.usage.outputTokens ?? 0;
+      } else if (part.type === "finish") isOver = true;
+      else if (part.type === "abort") stepsSignal.throwIfAborted();
+    }
+    if (!isOver || seen.error !== null)
+      return { messages: [], ...seen, error: seen.error ?? "The model's answer ended before it was whole." };
+    return { ...seen, messages: await result.responseMessages };
+  }
+}
+
+/** The model did something else than it was told. What it did is read as it is. */
+function isViolation(error: unknown): boolean {
+  return error instanceof Error && error.name === "AI_ToolChoiceViolationError";
+}

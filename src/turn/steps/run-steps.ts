@@ -1,0 +1,56 @@
+import type { ModelMessage } from "ai";
+import type { StopReason } from "../../protocol/turn-result.ts";
+import type { Turn } from "../open-turn.ts";
+import { stepsOf } from "../plan/plan-turn.ts";
+import { chooseForced } from "./choose-forced.ts";
+import { overBudget } from "./over-budget.ts";
+import { recordMissedCalls } from "./record-missed-calls.ts";
+import { runStep } from "./run-step.ts";
+import { openStepTools } from "./step-tools.ts";
+import { toStepMessages } from "./step-context.ts";
+import { toFirstMessages } from "./first-messages.ts";
+
+/** What ended the steps. `detail` is a sentence for the person who asked; null for a complete answer. */
+export interface StepsEnd {
+  readonly stopReason: StopReason;
+  readonly detail: string | null;
+}
+
+/** Step after step until the model is done or must be stopped. */
+export async function runSteps(turn: Turn): Promise<StepsEnd> {
+  const { clock, ledger, guard, observations, budgets, conversation } = turn;
+  const of = stepsOf(turn);
+  const stepTools = await openStepTools(turn, { isLast: () => ledger.steps === of });
+  const messages: ModelMessage[] = toFirstMessages(turn);
+
+  for (let step = 1; step <= of; step += 1) {
+    if (clock.stopped() !== null) return ofClock(turn);
+    ledger.steps = step;
+    const forced = chooseForced(turn, { isLast: step === of });
+    turn.emit({ type: "step-start", step, of, forced: forced ?? undefined });
+    const end = await runStep(turn, {
+      instructions: stepTools.instructions,
+      messages: toStepMessages(messages, { observations, evidence: conversation.evidence, budgets }),
+      tools: await stepTools.tools(),
+      forced,
+    });
+    recordMissedCalls(turn, end.toolCalls);
+    if (clock.stopped() !== null) return ofClock(turn);
+    if (end.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${end.error}` };
+    messages.push(...end.messages);
+    if (end.text.trim() !== "") ledger.text = end.text.trim();
+    if (ledger.final !== null) return { stopReason: "complete_answer", detail: null };
+    if (end.toolCalls.length === 0 && end.text.trim() !== "" && forced === null) return { stopReason: "complete_answer", detail: null };
+    guard.judgeStep(ledger.calls.filter((call) => call.step === step));
+    if (guard.tripped !== null) return guard.tripped;
+    const spent = overBudget(turn);
+    if (spent !== null) return { stopReason: "bounded_step_budget", detail: spent };
+  }
+  return { stopReason: "bounded_step_budget", detail: `The ${of} steps of this turn were used before the model was done.` };
+}
+
+function ofClock({ clock, budgets }: Turn): StepsEnd {
+  return clock.stopped() === "aborted"
+    ? { stopReason: "aborted", detail: "The turn was ended from outside before it was done." }
+    : { stopReason: "bounded_time", detail: `The ${budgets.wallMs / 1000} s of this turn were over before it was done.` };
+}

@@ -1,0 +1,51 @@
+import type { ToolSet } from "ai";
+import type { ToolList } from "../../tools/create-tool-catalog.ts";
+import { describeError } from "../describe-error.ts";
+import { toInstructions } from "../instructions.ts";
+import type { Turn } from "../open-turn.ts";
+import { createTurnTools } from "../tools/create-turn-tools.ts";
+
+/** The tools as they are at each step: a server that comes back has its tools again in the next one. */
+export interface StepTools {
+  readonly instructions: string;
+  tools(): Promise<ToolSet>;
+}
+
+export async function openStepTools(turn: Turn, { isLast }: { isLast: () => boolean }): Promise<StepTools> {
+  const { catalog, policy, session, codeMode: wanted, toolTimeoutMs } = turn.request;
+  const { evidence } = turn.conversation;
+  const codeMode = turn.runtime.createCodeMode({ catalog, policy, evidence, session, toolTimeoutMs, ...wanted });
+  const librarian = await readLibrarianPrompt(turn);
+  let last: { readonly list: ToolList; readonly tools: ToolSet } | null = null;
+
+  return {
+    instructions: toInstructions(turn, librarian),
+    async tools() {
+      const list = await readList(turn);
+      if (last?.list !== list) last = { list, tools: createTurnTools(turn, { list, codeMode, hasSandbox: librarian !== null, isLast }) };
+      return last.tools;
+    },
+  };
+}
+
+/** Null when there is no sandbox to be had: then there is no interpreter, and a gap says so. */
+async function readLibrarianPrompt(turn: Turn): Promise<string | null> {
+  try {
+    return await turn.runtime.librarianPrompt();
+  } catch (error) {
+    turn.gaps.push({ code: "sandbox_unavailable", severity: "minor", detail: `Python could not be used: ${describeError(error)}` });
+    return null;
+  }
+}
+
+/** A server that is down is a gap, and not a crash; each is told once. */
+async function readList(turn: Turn): Promise<ToolList> {
+  const list = await turn.request.catalog.list(turn.clock.stepsSignal).catch(() => noTools);
+  for (const { server, reason } of list.gaps) {
+    if (turn.gaps.some(({ code, detail }) => code === "server_unavailable" && detail.startsWith(`The server ${server} `))) continue;
+    turn.gaps.push({ code: "server_unavailable", severity: "minor", detail: `The server ${server} could not be used: ${reason}` });
+  }
+  return list;
+}
+
+const noTools: ToolList = { tools: [], gaps: [], warnings: [] };

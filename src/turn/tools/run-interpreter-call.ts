@@ -1,0 +1,83 @@
+import { renderChart } from "../../charts/render-chart.ts";
+import { runCodeInterpreter, type CodeInterpreterAnswer } from "../../interpreter/code-interpreter.ts";
+import { runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
+import { toModelAnswer } from "../../interpreter/to-model-answer.ts";
+import type { Turn } from "../open-turn.ts";
+import { answered, failed, failedBy, refused, runCall, toFailure, type CallOutcome } from "./run-call.ts";
+
+interface Call {
+  readonly callId: string;
+  readonly input: unknown;
+}
+
+export async function callCodeInterpreter(turn: Turn, { callId, input }: Call): Promise<string> {
+  const call = { callId, tool: "code_interpreter", input, intent: intentOf(input) };
+  return await runCall(turn, call, async () =>
+    toOutcome(turn, "code_interpreter", await runCodeInterpreter(turn.interpreter, input, { signal: turn.clock.stepsSignal })),
+  );
+}
+
+export async function callPythonCodeEdit(turn: Turn, { callId, input }: Call): Promise<string> {
+  const call = { callId, tool: "python_code_edit", input, intent: intentOf(input) };
+  return await runCall(turn, call, async () =>
+    toOutcome(turn, "python_code_edit", await runPythonCodeEdit(turn.interpreter, input, { signal: turn.clock.stepsSignal })),
+  );
+}
+
+export async function callRenderChart(turn: Turn, { callId, input }: Call): Promise<string> {
+  return await runCall(turn, { callId, tool: "render_chart", input }, async () => {
+    const answer = await renderChart({ input, evidence: turn.conversation.evidence, artifacts: turn.request.artifacts });
+    if (!answer.ok) return failedBy(answer.envelope);
+    const { kind, url, contentHash, spec, data, title } = answer.artifact;
+    turn.ledger.addChart(answer.artifact);
+    const brief = { kind, url, contentHash, title, type: spec.type, rows: data.length };
+    return answered(JSON.stringify({ status: "ok", artifacts: [brief] }), { artifacts: [answer.artifact] });
+  });
+}
+
+/** The record of a cell is made here, where its answer is whole. */
+function toOutcome(turn: Turn, tool: string, answer: CodeInterpreterAnswer): CallOutcome {
+  const { outcome, envelope, artifacts, resultAlias } = answer;
+  const text = toModelAnswer(answer, turn.conversation.evidence);
+  turn.ledger.sandboxMs += outcome?.timing.totalMs ?? 0;
+  if (outcome === null) return refused(envelope!, text);
+  if (outcome.status !== "ok") {
+    turn.ledger.failCell(tool);
+    return failedBy(envelope!, text);
+  }
+  const replaces = addCell(turn, tool, answer);
+  const aliases = resultAlias === null ? [] : [resultAlias];
+  const failure = envelope === null ? {} : { status: "error" as const, failure: toFailure(envelope) };
+  const base = envelope === null ? answered(text, { brief: toBrief(answer) }) : failed({ text, ...toFailure(envelope) }, "error");
+  return { ...base, ...failure, aliases, artifacts, replaces };
+}
+
+function addCell(turn: Turn, tool: string, { artifacts, resultAlias, repair }: CodeInterpreterAnswer): string[] {
+  const call = turn.interpreter.last!.call;
+  const { inputAliases, reason } = call.postProcessingContract;
+  const cell = {
+    step: turn.ledger.steps,
+    tool,
+    code: call.code,
+    inputAliases,
+    reason,
+    resultAlias,
+    artifacts,
+    sparse: repair?.because ?? null,
+  };
+  return turn.ledger.addCell(cell);
+}
+
+function toBrief({ resultAlias, artifacts }: CodeInterpreterAnswer): string {
+  return JSON.stringify({
+    status: "ok",
+    ...(resultAlias === null ? {} : { resultAlias }),
+    artifacts: artifacts.map(({ kind, contentHash, title }) => ({ kind, contentHash, title })),
+    note: "Cut to make room. The result is whole in Python under its alias.",
+  });
+}
+
+function intentOf(input: unknown): string | undefined {
+  const contract = (input as { postProcessingContract?: { reason?: unknown } } | null)?.postProcessingContract;
+  return typeof contract?.reason === "string" ? contract.reason.slice(0, 300) : undefined;
+}

@@ -1,0 +1,156 @@
+import { MockLanguageModelV4 } from "ai/test";
+import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-memory-store.ts";
+import type { TurnEvent } from "../src/protocol/turn-events.ts";
+import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
+import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
+import { createToolPolicy } from "../src/tools/tool-policy.ts";
+import type { TurnRequest } from "../src/turn/contract.ts";
+
+type StreamResult = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>;
+type StreamPart = StreamResult["stream"] extends ReadableStream<infer Part> ? Part : never;
+export type CallOptions = Parameters<MockLanguageModelV4["doStream"]>[0];
+
+/** What a scripted model does in one step. */
+export type Said =
+  | { readonly calls: readonly { readonly tool: string; readonly input: unknown }[] }
+  | { readonly text: string }
+  | { readonly error: Error }
+  /** Says this much and then the connection breaks. */
+  | { readonly cut: string }
+  | { readonly hang: true };
+
+export interface Script {
+  readonly plan?: object | Error;
+  readonly steps: readonly Said[];
+  readonly synthesis?: string | Error | ((options: CallOptions) => string);
+}
+
+const tokens = { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 };
+const usage = { inputTokens: tokens, outputTokens: { total: 5, text: 5, reasoning: 0 } };
+
+/** A model that says what its script says; its last step is said again when there are no more. `calls` has what each step was asked. */
+export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLanguageModelV4 & { stepCalls: CallOptions[] } {
+  const stepCalls: CallOptions[] = [];
+  let callId = 0;
+  const model = new MockLanguageModelV4({
+    doGenerate: async () => {
+      if (plan instanceof Error) throw plan;
+      const text = JSON.stringify(plan);
+      return { content: [{ type: "text", text }], finishReason: { unified: "stop", raw: "stop" }, usage, warnings: [] };
+    },
+    doStream: async (options) => {
+      if (phaseOf(options) === "synthesis") {
+        if (synthesis instanceof Error) throw synthesis;
+        const text = typeof synthesis === "function" ? synthesis(options) : (synthesis ?? "");
+        return { stream: streamOf([...textParts(text), finish("stop")]) };
+      }
+      const said = steps[Math.min(stepCalls.length, steps.length - 1)]!;
+      stepCalls.push(options);
+      if ("error" in said) throw said.error;
+      if ("hang" in said) return { stream: new ReadableStream<StreamPart>({}) };
+      if ("cut" in said) return { stream: cutStream(textParts(said.cut)) };
+      if ("text" in said) return { stream: streamOf([...textParts(said.text), finish("stop")]) };
+      const calls = said.calls.map(({ tool, input }): StreamPart => {
+        callId += 1;
+        return {
+          type: "tool-call",
+          toolCallId: `call-${callId}`,
+          toolName: tool,
+          input: typeof input === "string" ? input : JSON.stringify(input),
+        };
+      });
+      return { stream: streamOf([...calls, finish("tool-calls")]) };
+    },
+  });
+  return Object.assign(model, { stepCalls });
+}
+
+export function phaseOf({ providerOptions }: CallOptions): string {
+  return providerOptions?.["sluice"]?.["phase"] as string;
+}
+
+function textParts(text: string): StreamPart[] {
+  if (text === "") return [];
+  return [
+    { type: "text-start", id: "1" },
+    { type: "text-delta", id: "1", delta: text },
+    { type: "text-end", id: "1" },
+  ];
+}
+
+function finish(unified: "stop" | "tool-calls"): StreamPart {
+  return { type: "finish", finishReason: { unified, raw: unified }, usage };
+}
+
+function streamOf(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue({ type: "stream-start", warnings: [] });
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
+}
+
+function cutStream(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
+  let sent = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (sent < parts.length) controller.enqueue(parts[sent++]!);
+      else controller.error(new TypeError("terminated"));
+    },
+  });
+}
+
+export function call(tool: string, input: unknown = {}): Said {
+  return { calls: [{ tool, input }] };
+}
+
+export function final(answer: string, rest: object = {}): Said {
+  return call("final_response", { answer, ...rest });
+}
+
+/** 300 days of prices, in whole numbers. */
+export const getPrices: LocalTool = {
+  name: "get_prices",
+  description: "Daily prices of a symbol.",
+  inputSchema: { type: "object", properties: { symbol: { type: "string" } } },
+  annotations: { readOnlyHint: true },
+  execute: ({ symbol = "A" }) => Array.from({ length: 300 }, (_, day) => ({ day, symbol, price: 100 + (day % 7) })),
+};
+
+export interface TestTurn {
+  readonly request: TurnRequest;
+  readonly events: TurnEvent[];
+  /** Of one kind. */
+  of<Type extends TurnEvent["type"]>(type: Type): Extract<TurnEvent, { type: Type }>[];
+}
+
+export interface TestTurnOptions extends Partial<Omit<TurnRequest, "model">> {
+  readonly model: Exclude<TurnRequest["model"], string>;
+  readonly tools?: readonly LocalTool[];
+}
+
+/** A request over local tools, with everything in memory. */
+export function testTurn(options: TestTurnOptions): TestTurn {
+  const { tools = [getPrices], model, ...rest } = options;
+  const events: TurnEvent[] = [];
+  const request: TurnRequest = {
+    model,
+    question: "What is the mean price of A?",
+    catalog: createToolCatalog({ sources: [createLocalSource(tools)] }),
+    policy: createToolPolicy(),
+    artifacts: createMemoryStore(),
+    datasets: createDatasetMemoryStore(),
+    onEvent: (event) => events.push(event),
+    turnId: "turn-1",
+    ...rest,
+  };
+  return {
+    request,
+    events,
+    of: <Type extends TurnEvent["type"]>(type: Type) =>
+      events.filter((event): event is Extract<TurnEvent, { type: Type }> => event.type === type),
+  };
+}
