@@ -47,7 +47,8 @@ async function main([name, ...args]: string[]): Promise<number> {
   try {
     return await command.run(args, stop.signal);
   } catch (error) {
-    return explain(error, name);
+    // What was interrupted may have an error of its own to tell.
+    return explain(stop.signal.aborted ? stop.signal.reason : error, name);
   }
 }
 
