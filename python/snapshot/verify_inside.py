@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import pathlib
+import re
 import shutil
 import sys
 import warnings
@@ -36,15 +37,15 @@ def forbidden(modules: list[str], programs: list[str]) -> str:
     found = [f"module {name}" for name in modules if _has_module(name)]
     distributions = {(d.metadata["Name"] or "").lower() for d in importlib.metadata.distributions()}
     found += [f"distribution {name}" for name in modules if name in distributions]
-    names = set(programs)
-    for directory, _, files in os.walk("/"):
+    # Debian's own names too, x86_64-linux-gnu-gcc-14 or pip3.13.
+    alternatives = "|".join(re.escape(name) for name in programs)
+    forbidden_name = re.compile(rf"(?:\w+-linux-gnu-)?(?:{alternatives})(?:-?\d[\d.]*)?")
+    for directory, children, files in os.walk("/"):
+        children.sort()
         if directory.startswith(("/proc", "/sys", "/dev", "/sandbox")):
             continue
-        for name in names.intersection(files):
-            file = pathlib.Path(directory) / name
-            if os.access(file, os.X_OK):
-                found.append(str(file))
-    found += [f"program {name}" for name in programs if shutil.which(name)]
+        paths = [pathlib.Path(directory) / name for name in files if forbidden_name.fullmatch(name)]
+        found += [str(path) for path in sorted(paths) if os.access(path, os.X_OK)]
     if found:
         raise CheckFailedError(f"found {', '.join(found)}")
     return f"none of {len(modules)} modules and {len(programs)} programs"

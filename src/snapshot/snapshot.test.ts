@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { cacheDirectory } from "../config/cache-directory.ts";
@@ -8,7 +8,7 @@ import { recipe } from "./recipe.ts";
 import { runInside } from "./run-inside.ts";
 import { runProgram } from "./run-program.ts";
 import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
-import { readWorkerCode } from "./worker-code.ts";
+import { packagesPath, readWorkerCode } from "./worker-code.ts";
 
 const cache = cacheDirectory();
 
@@ -62,24 +62,73 @@ describe("the snapshot that set-up built", () => {
 });
 
 describe("a damaged snapshot", () => {
-  it("is told apart by verify", async () => {
+  it("is told apart by verify, whatever was done to it, and what must not be there is found from inside", async () => {
     const copy = await mkdtemp(path.join(cache, "test-damaged-"));
     try {
       const snapshot = await present();
       const directory = path.join(copy, "snapshots", snapshot.id);
       await mkdir(path.dirname(directory));
+      // Hard links: a file may be replaced or removed here, never written to.
       await runProgram({ program: "cp", args: ["-al", path.dirname(snapshot.rootfs), directory] });
-      const damaged = path.join(directory, "rootfs", "etc", "hosts");
-      await rm(damaged);
-      await writeFile(damaged, "127.0.0.1 somewhere\n", { mode: 0o644 });
+      await damage(path.join(directory, "rootfs"));
       const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
       expect(ok).toBe(false);
-      expect(checks.find(({ name }) => name === "files")).toEqual({ name: "files", ok: false, detail: "etc/hosts is not as it was built" });
+      const found = new Map(checks.filter((check) => !check.ok).map(({ name, detail }) => [name, detail]));
+      const changed = [
+        ...["etc/group", "etc/hostname", "etc/hosts", "etc/localtime", "usr/bin/x86_64-linux-gnu-gcc-14"],
+        ...["usr/local/bin/curl", `${packagesPath}/requests`, `${packagesPath}/requests/__init__.py`],
+      ];
+      expect(Object.fromEntries(found)).toEqual({
+        files: changed.map((name) => `${name} is not as it was built`).join("; "),
+        modes: "1 with wrong modes, etc/group for one",
+        forbidden: "CheckFailedError: found module requests, /usr/bin/x86_64-linux-gnu-gcc-14, /usr/local/bin/curl",
+        bytecode: expect.stringContaining("requests/__init__.py"),
+      });
+    } finally {
+      await rm(copy, { recursive: true });
+    }
+  });
+
+  it("without its list of files, or with another's manifest, is not taken for whole", async () => {
+    const copy = await mkdtemp(path.join(cache, "test-damaged-"));
+    try {
+      const snapshot = await present();
+      const directory = path.join(copy, "snapshots", snapshot.id);
+      await mkdir(path.join(directory, "rootfs", "usr", "bin"), { recursive: true });
+      await writeFile(path.join(directory, "rootfs", "usr", "bin", "python3"), "");
+      const manifest = await readManifestFile(snapshot.rootfs);
+      await writeFile(path.join(directory, "manifest.json"), JSON.stringify({ ...manifest, packages: {} }));
+      const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
+      expect(ok).toBe(false);
+      expect(checks.slice(0, 2)).toEqual([
+        { name: "manifest", ok: false, detail: "the id is not the hash of the manifest" },
+        { name: "files", ok: false, detail: "the list of files itself was changed" },
+      ]);
+      await writeFile(path.join(directory, "manifest.json"), "{");
+      expect(await findSnapshot({ cacheDirectory: copy })).toBeNull();
     } finally {
       await rm(copy, { recursive: true });
     }
   });
 });
+
+/** One of each kind: a file replaced, removed, with another mode, added; a link turned; a program and a module that are forbidden. */
+async function damage(rootfs: string): Promise<void> {
+  const file = (name: string): string => path.join(rootfs, name);
+  await rm(file("etc/hosts"));
+  await writeFile(file("etc/hosts"), "127.0.0.1 somewhere\n", { mode: 0o644 });
+  await rm(file("etc/hostname"));
+  const group = await readFile(file("etc/group"));
+  await rm(file("etc/group"));
+  await writeFile(file("etc/group"), group);
+  await chmod(file("etc/group"), 0o4666);
+  await rm(file("etc/localtime"));
+  await symlink("/usr/share/zoneinfo/Etc/GMT+1", file("etc/localtime"));
+  await writeFile(file("usr/bin/x86_64-linux-gnu-gcc-14"), "", { mode: 0o755 });
+  await writeFile(file("usr/local/bin/curl"), "", { mode: 0o755 });
+  await mkdir(file(`${packagesPath}/requests`));
+  await writeFile(file(`${packagesPath}/requests/__init__.py`), "", { mode: 0o644 });
+}
 
 describe("the recipe", () => {
   it("forbids what the issue lists", () => {
