@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import type { ArtifactStore } from "../src/artifacts/contract.ts";
 import { renderChart, type ChartAnswer } from "../src/charts/render-chart.ts";
-import { envelopeSchema } from "../src/errors/envelope.ts";
+import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/contract.ts";
 
@@ -29,6 +29,18 @@ describe("render_chart", () => {
     expect(envelopeSchema.safeParse(answer.envelope).error).toBeUndefined();
     return answer.envelope;
   };
+  /** An envelope as a whole. */
+  const invalid = (told: Partial<Envelope> & Pick<Envelope, "summary">): Envelope => ({
+    error_kind: "mcp_input_validation",
+    tool: "render_chart",
+    details: [],
+    hints: [reshape],
+    examples: [],
+    error_code: "CHART_INVALID",
+    retryable: false,
+    _envelope_version: 1,
+    ...told,
+  });
   const reshape = "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.";
 
   test("draws the rows of an alias, with only the columns that it names, kept under their hash", async () => {
@@ -37,13 +49,15 @@ describe("render_chart", () => {
       { day: "2026-01-01", price: 1 },
       { day: "2026-01-02", price: null },
     ];
-    expect(answer).toMatchObject({ ok: true, artifact: { schemaVersion: 1, kind: "chart", title: "Price", spec, data } });
     const { contentHash } = (answer as Extract<ChartAnswer, { ok: true }>).artifact;
+    const url = `sluice://artifacts/${contentHash}`;
+    expect(answer).toEqual({ ok: true, artifact: { schemaVersion: 1, kind: "chart", url, title: "Price", spec, data, contentHash } });
     expect(JSON.parse(Buffer.from((await artifacts.get(contentHash, "json"))!).toString())).toEqual({ spec, data });
   });
 
   test.each(["data.items[0].prices", "data.items.0.prices"])("finds nested rows by the path %s", async (path) => {
-    expect(await draw({ alias: "get_nested_1", spec, path })).toMatchObject({ ok: true, artifact: { data: { length: 2 } } });
+    const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
+    expect(await draw({ alias: "get_nested_1", spec, path })).toEqual(flat);
   });
 
   test("an unknown alias is an envelope with those that there are", async () => {
@@ -61,35 +75,49 @@ describe("render_chart", () => {
   });
 
   test("a shape that does not fit is an envelope that says to reshape it, with the columns that are there", async () => {
-    expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "prize" }] } })).toMatchObject({
-      error_code: "CHART_INVALID",
-      summary:
-        "get_rows_1 cannot be drawn as it is: the spec and its rows do not fit. The columns that are there: day, price, note, nested.",
-      details: [{ path: "series[0].key", issue: expect.stringContaining("prize") }],
-      hints: [reshape],
-    });
-    expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "nested" }] } })).toMatchObject({
-      summary: expect.stringContaining("do not fit"),
-      hints: [reshape],
-    });
+    const summary =
+      "get_rows_1 cannot be drawn as it is: the spec and its rows do not fit. The columns that are there: day, price, note, nested.";
+    expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "prize" }] } })).toEqual(
+      invalid({
+        summary,
+        details: [
+          { path: "series[0].key", issue: "prize is not in the data; the columns are day, price, note, nested", received_type: "object" },
+        ],
+      }),
+    );
+    expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "nested" }] } })).toEqual(
+      invalid({
+        summary:
+          "get_rows_1 cannot be drawn as it is: the spec names columns that hold more than one value a row. The columns that are there: day, price, note, nested.",
+        details: [
+          {
+            path: "data[0].nested",
+            issue: "nested holds lists or objects; a chart holds text, numbers, true, false and null",
+            received_type: "object",
+          },
+        ],
+      }),
+    );
   });
 
   test("a path that leads nowhere says where it ended and what is there", async () => {
-    expect(await refusal({ alias: "get_nested_1", spec, path: "data.rows" })).toMatchObject({
-      summary:
-        'get_nested_1 cannot be drawn as it is: there is nothing at the path "data.rows" below data. The columns that are there: items.',
-      hints: [reshape],
-    });
+    expect(await refusal({ alias: "get_nested_1", spec, path: "data.rows" })).toEqual(
+      invalid({
+        summary:
+          'get_nested_1 cannot be drawn as it is: there is nothing at the path "data.rows" below data. The columns that are there: items.',
+      }),
+    );
   });
 
   test("what has no rows is said to have none", async () => {
-    expect(await refusal({ alias: "get_words_1", spec })).toMatchObject({
-      summary: "get_words_1 cannot be drawn as it is: it is text, not JSON rows.",
-      hints: [reshape],
-    });
-    expect(await refusal({ alias: "get_nested_1", spec, path: "meta" })).toMatchObject({
-      summary: expect.stringContaining("its rows are not a list of flat records"),
-    });
+    expect(await refusal({ alias: "get_words_1", spec })).toEqual(
+      invalid({ summary: "get_words_1 cannot be drawn as it is: it is text, not JSON rows." }),
+    );
+    expect(await refusal({ alias: "get_nested_1", spec, path: "meta" })).toEqual(
+      invalid({
+        summary: "get_nested_1 cannot be drawn as it is: its rows are not a list of flat records. The columns that are there: meta, data.",
+      }),
+    );
   });
 
   test("too many rows have to be aggregated first", async () => {
@@ -97,28 +125,49 @@ describe("render_chart", () => {
       tool: "get_many",
       output: JSON.stringify(Array.from({ length: 5001 }, (_, n) => ({ day: n, price: n }))),
     });
-    expect(await refusal({ alias, spec })).toMatchObject({
-      summary: `${alias} cannot be drawn as it is: it has 5001 rows, a chart has at most 5000: aggregate first. The columns that are there: day, price.`,
-    });
+    expect(await refusal({ alias, spec })).toEqual(
+      invalid({
+        summary: `${alias} cannot be drawn as it is: it has 5001 rows, a chart has at most 5000: aggregate first. The columns that are there: day, price.`,
+      }),
+    );
   });
 
   test.each([
-    [null, "", "null"],
-    [{ alias: 7, spec: { type: "line", xKey: "day", series: [] } }, "alias", "number"],
-    [{ alias: "get_rows_1", spec: { type: "pie", xKey: "day", series: [] } }, "spec.type", "string"],
-    [{ alias: "get_rows_1", spec: { type: "line", xKey: "day", series: [{}] } }, "spec.series[0].key", "missing"],
-  ])("the malformed call %j is an envelope with the place and an example", async (input, path, receivedType) => {
-    expect(await refusal(input)).toMatchObject({
-      error_code: "CHART_INVALID",
-      summary: `Nothing was drawn: ${path || "the call"} is not as the schema says.`,
-      details: expect.arrayContaining([expect.objectContaining({ path, received_type: receivedType })]),
-      examples: [expect.objectContaining({ alias: expect.any(String), spec: expect.any(Object) })],
-    });
+    [null, "", "null", "Invalid input: expected object, received null"],
+    [{ alias: 7, spec: { type: "line", xKey: "day", series: [] } }, "alias", "number", "Invalid input: expected string, received number"],
+    [
+      { alias: "get_rows_1", spec: { type: "pie", xKey: "day", series: [] } },
+      "spec.type",
+      "string",
+      'Invalid option: expected one of "line"|"bar"|"area"|"scatter"|"composed"|"histogram"|"heatmap"|"candlestick"',
+    ],
+    [
+      { alias: "get_rows_1", spec: { type: "line", xKey: "day", series: [{}] } },
+      "spec.series[0].key",
+      "missing",
+      "Invalid input: expected string, received undefined",
+    ],
+  ])("the malformed call %j is an envelope with the place and an example", async (input, path, receivedType, issue) => {
+    expect(await refusal(input)).toEqual(
+      invalid({
+        summary: `Nothing was drawn: ${path || "the call"} is not as the schema says.`,
+        details: [{ path, issue, received_type: receivedType }],
+        hints: [],
+        examples: [
+          {
+            alias: "get_price_1",
+            spec: { type: "line", xKey: "date", series: [{ key: "price" }], xAxis: { type: "time" } },
+            title: "Price by day",
+          },
+        ],
+      }),
+    );
   });
 
   test("a store that cannot keep it is an envelope too", async () => {
     const broken = { ...artifacts, put: () => Promise.reject(new Error("no space")) };
     const answer = await renderChart({ input: { alias: "get_rows_1", spec }, evidence, artifacts: broken });
-    expect(answer).toMatchObject({ ok: false, envelope: { error_code: "INTERNAL_ERROR", summary: "no space" } });
+    const kind = { error_kind: "internal_error", error_code: "INTERNAL_ERROR" } as const;
+    expect(answer).toEqual({ ok: false, envelope: invalid({ ...kind, summary: "no space", hints: [] }) });
   });
 });

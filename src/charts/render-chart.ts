@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/contract.ts";
+import { below } from "../errors/argument-path.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
@@ -52,9 +53,11 @@ export async function renderChart({
   const columns = [...new Set(found.value.slice(0, 100).flatMap((row) => Object.keys(row)))];
   if (found.value.length > maxChartRows)
     return reshape(alias, `it has ${found.value.length} rows, a chart has at most ${maxChartRows}: aggregate first`, columns);
+  const nested = nestedColumns(found.value, spec);
+  if (nested.length > 0) return reshape(alias, "the spec names columns that hold more than one value a row", columns, nested);
   const rows = pickColumns(found.value, spec);
   const faults = checkChart(spec, rows);
-  if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faults));
+  if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faultsOfAll(found.value, spec)));
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
   try {
     const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
@@ -65,8 +68,33 @@ export async function renderChart({
   }
 }
 
+/** Once a column, at the first row where it is so. */
+function nestedColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): EnvelopeDetail[] {
+  return namedColumns(spec).flatMap((key) => {
+    const at = rows.findIndex((row) => Object.hasOwn(row, key) && typeof row[key] === "object" && row[key] !== null);
+    if (at < 0) return [];
+    const issue = `${key} holds lists or objects; a chart holds text, numbers, true, false and null`;
+    return [{ path: below(`data[${at}]`, key), issue, received_type: receivedType(rows[at]![key]) }];
+  });
+}
+
+/** The same faults, said with every column that is there. What a chart cannot hold counts only where the spec names it. */
+function faultsOfAll(rows: readonly Record<string, unknown>[], spec: ChartSpec): ReturnType<typeof checkChart> {
+  const named = new Set(namedColumns(spec));
+  const isKept = (key: string, value: unknown): boolean => named.has(key) || typeof value !== "object";
+  return checkChart(
+    spec,
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [key, isKept(key, value) ? value : null]))),
+  );
+}
+
 /** Only what the chart names travels with it. */
 function pickColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): ChartRow[] {
+  const keys = namedColumns(spec);
+  return rows.map((row) => Object.fromEntries(keys.filter((key) => Object.hasOwn(row, key)).map((key) => [key, row[key]]))) as ChartRow[];
+}
+
+function namedColumns(spec: ChartSpec): string[] {
   const named = [
     spec.xKey,
     spec.yKey,
@@ -74,8 +102,7 @@ function pickColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec):
     ...Object.values(spec.ohlc ?? {}),
     ...spec.series.flatMap(({ key, errorKey }) => [key, errorKey]),
   ];
-  const keys = [...new Set(named.filter((key) => key !== undefined))];
-  return rows.map((row) => Object.fromEntries(keys.filter((key) => Object.hasOwn(row, key)).map((key) => [key, row[key]]))) as ChartRow[];
+  return [...new Set(named.filter((key) => key !== undefined))];
 }
 
 function isPlain(value: unknown): value is Record<string, unknown> {
