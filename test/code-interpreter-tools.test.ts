@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import type { Envelope } from "../src/errors/envelope.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createPythonParser } from "../src/interpreter/contract/python-parser.ts";
 import { readHelperDocs } from "../src/interpreter/helper-docs.ts";
@@ -41,14 +42,13 @@ describe("the tools for the AI SDK", () => {
 
   test("answer a malformed call with an envelope, as an error, without a sandbox", async () => {
     const { tools } = await face;
-    for (const one of [tools.code_interpreter, tools.python_code_edit, tools.render_chart]) {
+    for (const [name, one] of Object.entries(tools)) {
       const output = await (one.execute as (input: unknown, options: unknown) => Promise<never>)({ wrong: true }, options);
       const told = await (one.toModelOutput as (given: unknown) => Promise<ModelOutput>)({ toolCallId: "call-1", input: {}, output });
       expect(told.type).toBe("error-text");
-      expect(JSON.parse(told.value)).toMatchObject({
-        status: "refused",
-        error: { error_kind: "mcp_input_validation", _envelope_version: 1 },
-      });
+      const { envelope } = output as { envelope: Envelope };
+      expect(JSON.parse(told.value)).toEqual({ status: "refused", error: envelope });
+      expect([envelope.error_kind, envelope.tool]).toEqual(["mcp_input_validation", name]);
     }
   });
 });

@@ -19,7 +19,7 @@ export function readHelperDocs(): HelperDoc[] {
 }
 
 function readOne(name: string, sources: readonly string[]): HelperDoc {
-  const pattern = new RegExp(`^def ${name}\\(([\\s\\S]*?)\\)(?: -> [^:]+)?:\\n\\s+"""([\\s\\S]*?)(?:\\n\\n|""")`, "m");
+  const pattern = new RegExp(`^def ${name}\\(([\\s\\S]*?)\\)(?: -> [^:]+)?:\\n\\s+r?"""([\\s\\S]*?)(?:\\n\\n|""")`, "m");
   for (const source of sources) {
     const found = pattern.exec(source);
     if (found === null) continue;
