@@ -7,20 +7,23 @@ import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import type { ArtifactStore } from "../src/artifacts/contract.ts";
 import { renderChart } from "../src/charts/render-chart.ts";
 import type { Runtime } from "../src/create-runtime.ts";
-import { envelopeSchema } from "../src/errors/envelope.ts";
-import { SluiceError } from "../src/errors/sluice-error.ts";
+import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
+import { NoSandboxError, SluiceError } from "../src/errors/sluice-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/contract.ts";
 import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
 import type { ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
+import { validateCodeInterpreterContract } from "../src/interpreter/contract/validate-code-interpreter-contract.ts";
 import { openSession, type Session } from "../src/interpreter/open-session.ts";
+import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
 import type { InterpreterTurn } from "../src/interpreter/turn.ts";
 import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
 import type { Lease } from "../src/sandbox/contract.ts";
-import type { TakenLease } from "../src/sandbox/pool.ts";
+import type { SandboxPool, TakenLease } from "../src/sandbox/pool.ts";
+import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 interface Written {
@@ -39,6 +42,26 @@ function call(code: string, { aliases = ["get_price_1"], artifacts = [], operati
 const figure = (alt = "A line that rises from one to three"): string =>
   `fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], label="price")\nax.set_title("Price")\nsave_figure(alt=${JSON.stringify(alt)})`;
 
+const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
+const anyNumber = expect.any(Number) as number;
+
+/** An answer to a call that gave out nothing. */
+const refusal = { outcome: null, artifacts: [], resultAlias: null, repair: null };
+
+/** An envelope as a whole; what is not told is empty. */
+function failure(told: Partial<Envelope> & Pick<Envelope, "error_code" | "summary">): Envelope {
+  return {
+    error_kind: "sandbox_runtime",
+    tool: "code_interpreter",
+    details: [],
+    hints: [],
+    examples: [],
+    retryable: false,
+    _envelope_version: 1,
+    ...told,
+  };
+}
+
 describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   let runtime: Runtime;
   let evidence: EvidenceStore;
@@ -48,6 +71,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   /** Every sandbox of the turn, and the aliases that were sent to them. */
   let leases: Lease[];
   let shipped: unknown[];
+  let takeLease = async (pool: SandboxPool, signal?: AbortSignal): Promise<TakenLease> => await pool.take({ signal });
   const images = createImageChecker();
 
   beforeAll(async () => {
@@ -79,7 +103,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   async function openWatchedSession(): Promise<Session> {
     const pool = await runtime.pool();
     const take = async (signal?: AbortSignal): Promise<TakenLease> => {
-      const taken = await pool.take({ signal });
+      const taken = await takeLease(pool, signal);
       const { channel } = taken.lease;
       const send: Lease["channel"]["send"] = async (header, body) => {
         if (header.type === "input") shipped.push(header["alias"]);
@@ -103,6 +127,28 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     const answer = await run(code, written);
     expect(answer.envelope).toBeNull();
     return answer.outcome?.resultJson === null ? null : JSON.parse(answer.outcome!.resultJson);
+  };
+  /** An outcome as a whole: what the machine decides is anything of its type. */
+  const outcome = (given: Partial<CellOutcome>): CellOutcome => ({
+    schemaVersion: 1,
+    status: "ok",
+    resultJson: null,
+    stdout: "",
+    stderr: "",
+    artifacts: [],
+    diagnostics: {},
+    timing: { queueMs: anyNumber, startMs: anyNumber, runMs: anyNumber, totalMs: anyNumber },
+    usage: { peakMemoryBytes: anyNumber, cpuMs: anyNumber },
+    sandbox: { id: expect.any(String) as string, driver, start: expect.stringMatching(/^(pool|restored|forked|cold)$/) as "pool" },
+    ...given,
+  });
+  /** What the contract alone says of a call; its own tests have these envelopes word by word. */
+  const refusalOf = async (input: unknown): Promise<Envelope> => {
+    const { packages, helpers, parser } = turn.source;
+    const context = { aliases: evidence.aliases(), packages: await packages(), helpers: await helpers(), parser };
+    const verdict = await validateCodeInterpreterContract(input, context);
+    if (verdict.ok) throw new Error("the call is fine");
+    return verdict.envelope;
   };
   const envelopeOf = ({ envelope }: CodeInterpreterAnswer): unknown => {
     expect(envelopeSchema.safeParse(envelope).error).toBeUndefined();
@@ -156,15 +202,11 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const own = { ...turn, source };
       for (const input of [null, {}, call("for"), call("import requests"), call("1", { aliases: ["get_prize_1"] })]) {
         const answer = await runCodeInterpreter(own, input);
-        expect(answer).toMatchObject({
-          outcome: null,
-          artifacts: [],
-          envelope: { error_kind: "mcp_input_validation", tool: "code_interpreter" },
-        });
-        expect(envelopeSchema.safeParse(answer.envelope).success).toBe(true);
+        expect(answer).toEqual({ ...refusal, envelope: await refusalOf(input) });
+        expect(envelopeOf(answer)).toMatchObject({ error_kind: "mcp_input_validation", tool: "code_interpreter" });
       }
       const never = idle.createTurn({ id: "never", evidence, artifacts });
-      expect((await runCodeInterpreter(never, call("for"))).envelope).toMatchObject({ error_code: "PYTHON_SYNTAX_ERROR" });
+      expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, envelope: await refusalOf(call("for")) });
       expect([never.sandbox, idle.gate.taken]).toEqual([null, 0]);
       await disposeTurnSandbox(never);
       expect([own.sandbox, probes]).toEqual([null, []]);
@@ -214,7 +256,10 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const next = await run("kept + 1");
       expect(next.outcome?.resultJson).toBe("5");
       expect(next.outcome?.sandbox.id).not.toBe(before.outcome?.sandbox.id);
-      expect(read(next)["notes"]).toContain("The sandbox was replaced; the 1 earlier cell(s) were run again, variables are there.");
+      expect(read(next)["notes"]).toEqual([
+        "The value of the last expression was taken as the result; call set_result(value) to say it.",
+        "The sandbox was replaced; the 1 earlier cell(s) were run again, variables are there.",
+      ]);
     });
 
     test("when it is lost and its cells cannot be run again exactly, the next call says that the variables are gone", async () => {
@@ -222,17 +267,37 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await leases[0]!.close();
       const next = await run("'kept' in globals()");
       expect(next.outcome?.resultJson).toBe("false");
-      expect(read(next)["notes"]).toContain(
+      expect(read(next)["notes"]).toEqual([
+        "The value of the last expression was taken as the result; call set_result(value) to say it.",
         "The sandbox was replaced and the variables of 1 earlier cell(s) are gone (the sandbox was lost, and the earlier cells cannot be run again exactly and quickly): derive them again. Inputs are still bound.",
-      );
+      ]);
     });
 
     test("when it is lost under a cell, the model is told, without a repair, and the next call goes on", async () => {
       await run("kept = 4");
       const own = { ...turn, onOutput: () => void leases.at(-1)!.close() };
       const lost = await runCodeInterpreter(own, call("print('begun', flush=True)\nwhile True: pass"));
-      expect(lost).toMatchObject({ envelope: { error_code: "SANDBOX_LOST", retryable: true }, repair: null });
-      expect(read(lost)["survives"]).toBe("The sandbox is gone. The next call says whether the earlier variables could be restored.");
+      const message = expect.stringMatching(/^The sandbox is gone: .+\.$/) as string;
+      const envelope = failure({
+        error_code: "SANDBOX_LOST",
+        summary: message,
+        details: [
+          { path: "code", issue: expect.stringMatching(/^SandboxLost: The sandbox is gone: .+\.$/) as string, received_type: "string" },
+        ],
+        hints: ["Call again: a new sandbox is opened, and the answer says what became of the variables."],
+        retryable: true,
+      });
+      expect(lost).toEqual({
+        ...refusal,
+        outcome: outcome({ status: "sandbox_lost", stdout: "begun\n", error: { type: "SandboxLost", message } }),
+        envelope,
+      });
+      expect(read(lost)).toEqual({
+        status: "sandbox_lost",
+        error: envelope,
+        stdout: "begun\n",
+        survives: "The sandbox is gone. The next call says whether the earlier variables could be restored.",
+      });
       expect(await value("kept")).toBe(4);
     });
 
@@ -242,9 +307,9 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await disposeTurnSandbox(turn);
       await disposeTurnSandbox(turn);
       expect((await running).envelope).not.toBeNull();
-      expect(await run("1")).toMatchObject({
-        outcome: null,
-        envelope: { error_code: "INTERNAL_ERROR", summary: "The turn turn-1 is over." },
+      expect(await run("1")).toEqual({
+        ...refusal,
+        envelope: failure({ error_kind: "internal_error", error_code: "INTERNAL_ERROR", summary: "The turn turn-1 is over." }),
       });
     });
   });
@@ -253,11 +318,26 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     test("a figure is checked, kept under its hash, and read back with its numbers in brief", async () => {
       const answer = await run(`${figure()}\nset_result(3)`, { artifacts: ["image"], operation: "chart" });
       const [image] = answer.artifacts;
-      expect(image).toMatchObject({
+      expect(image).toEqual({
         schemaVersion: 1,
         kind: "image",
         alt: "A line that rises from one to three",
         url: `sluice://artifacts/${image!.contentHash}`,
+        contentHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        bytes: expect.any(Number),
+        width: expect.any(Number),
+        height: expect.any(Number),
+        figure: {
+          axes: [
+            {
+              title: "Price",
+              xScale: "linear",
+              yScale: "linear",
+              series: [{ type: "line", label: "price", x: [1, 2, 3], y: [1, 2, 3] }],
+              unread: [],
+            },
+          ],
+        },
       });
       const kept = (await artifacts.get(image!.contentHash, "png"))!;
       expect(createHash("sha256").update(kept).digest("hex")).toBe(image!.contentHash);
@@ -273,12 +353,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             alt: "A line that rises from one to three",
             width: expect.any(Number),
             height: expect.any(Number),
-            figure: [
-              expect.objectContaining({
-                title: "Price",
-                series: [{ type: "line", label: "price", points: 3, from: 1, to: 3, min: 1, max: 3, last: 3 }],
-              }),
-            ],
+            figure: [{ title: "Price", series: [{ type: "line", label: "price", points: 3, from: 1, to: 3, min: 1, max: 3, last: 3 }] }],
           },
         ],
         survives: "Variables and files of this cell are there in the next one of this turn.",
@@ -294,58 +369,104 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const code = 'render_chart({"type": "bar", "xKey": "day", "series": [{"key": "price"}]}, get_price_1, title="Prices")';
       const answer = await run(code, { artifacts: ["chart"], operation: "chart" });
       const [chart] = answer.artifacts;
-      expect(chart).toMatchObject({
+      const spec = { type: "bar", xKey: "day", series: [{ key: "price" }] };
+      const data = [
+        { day: "2026-01-01", price: 1 },
+        { day: "2026-01-02", price: 3 },
+      ];
+      expect(chart).toEqual({
+        schemaVersion: 1,
         kind: "chart",
         title: "Prices",
-        data: [
-          { day: "2026-01-01", price: 1 },
-          { day: "2026-01-02", price: 3 },
-        ],
+        url: `sluice://artifacts/${chart!.contentHash}`,
+        contentHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        spec,
+        data,
       });
       const { kind, url, contentHash } = chart!;
       expect(read(answer)["artifacts"]).toEqual([{ kind, url, contentHash, title: "Prices", type: "bar", rows: 2, series: ["price"] }]);
-      expect(JSON.parse(Buffer.from((await artifacts.get(contentHash, "json"))!).toString())).toMatchObject({ spec: { type: "bar" } });
+      expect(JSON.parse(Buffer.from((await artifacts.get(contentHash, "json"))!).toString())).toEqual({ spec, data });
     });
 
     test.each([
-      ["declared and not emitted", "set_result(1)", ["image"] as const],
-      ["emitted and not declared", figure(), [] as const],
-      ["of another kind than declared", figure(), ["chart"] as const],
-    ])("an artifact that is %s is a contract violation: nothing is published, nothing of the cell is left", async (_, code, declared) => {
-      await run("kept = 1");
-      const answer = await run(`kept = 2\n${code}`, { artifacts: [...declared] });
-      const emitted = code.includes("save_figure") ? "image" : "no artifact";
-      expect(envelopeOf(answer)).toMatchObject({
-        error_kind: "sandbox_runtime",
-        error_code: "CONTRACT_VIOLATION",
-        summary: expect.stringContaining(`the call declared ${declared[0] ?? "no artifact"} and emitted ${emitted}`),
-        retryable: false,
-      });
-      expect(answer).toMatchObject({
-        artifacts: [],
-        resultAlias: null,
-        repair: { tool: "python_code_edit", because: expect.stringContaining("declared") },
-      });
-      expect(evidence.aliases()).toEqual(["get_price_1"]);
-      expect(await value("kept")).toBe(1);
-    });
+      ["declared and not emitted", "set_result(1)", ["image"] as const, "no artifact. Call save_figure(alt)."],
+      ["emitted and not declared", figure(), [] as const, "image. Declare what is emitted, or do not emit it."],
+      ["of another kind than declared", figure(), ["chart"] as const, "image. Call render_chart(spec, data)."],
+    ])(
+      "an artifact that is %s is a contract violation: nothing is published, nothing of the cell is left",
+      async (_, code, declared, emitted) => {
+        await run("kept = 1");
+        const answer = await run(`kept = 2\n${code}`, { artifacts: [...declared] });
+        const message = `the call declared ${declared[0] ?? "no artifact"} and emitted ${emitted}`;
+        const because = `ArtifactsNotAsDeclared: ${message}`;
+        const violation = failure({
+          error_code: "CONTRACT_VIOLATION",
+          summary: because,
+          details: [{ path: "code", issue: because, received_type: "string" }],
+          hints: ["Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.", mend],
+        });
+        expect(envelopeOf(answer)).toEqual(violation);
+        expect(answer).toEqual({
+          ...refusal,
+          outcome: outcome({
+            status: "contract_violation",
+            diagnostics: expect.any(Object) as Record<string, unknown>,
+            error: { type: "ArtifactsNotAsDeclared", message },
+          }),
+          envelope: violation,
+          repair: { tool: "python_code_edit", because },
+        });
+        expect(evidence.aliases()).toEqual(["get_price_1"]);
+        expect(await value("kept")).toBe(1);
+      },
+    );
 
     test("a blank figure is refused, and nothing of the cell is published", async () => {
       const blank = "plt.figure()\nsave_figure(alt='A figure on which nothing is drawn')";
       const answer = await run(`${figure()}\n${blank}`, { artifacts: ["image"] });
-      expect(answer).toMatchObject({ outcome: { artifacts: [] }, artifacts: [], repair: { tool: "python_code_edit" } });
-      expect(answer.envelope?.summary).toMatch(/blank|empty|nothing/i);
+      const because = "FigureError: the figure is empty: there is no value to see in any of its axes; plot something before save_figure";
+      const place = { line: 6, column: 1, traceback: expect.stringContaining("line 6, in <module>") as string };
+      const empty = failure({
+        error_code: "PYTHON_ERROR",
+        summary: `${because} (line 6)`,
+        details: [{ path: "code", issue: because, received_type: "string", ...place }],
+        hints: [mend],
+      });
+      expect(answer).toEqual({
+        ...refusal,
+        outcome: outcome({
+          status: "python_error",
+          diagnostics: expect.any(Object) as Record<string, unknown>,
+          error: { type: "FigureError", message: because.slice("FigureError: ".length), ...place },
+        }),
+        envelope: empty,
+        repair: { tool: "python_code_edit", because },
+      });
     });
 
     test("a large result is a preview and an alias, which a later cell and a chart can use", async () => {
       const answer = await run("set_result([{'day': f'2026-01-{1 + n % 28:02d}', 'n': n} for n in range(3000)])");
       const told = toModelAnswer(answer, evidence);
       expect(told.length).toBeLessThan(6_000);
-      expect(JSON.parse(told)).toMatchObject({ status: "ok", resultAlias: "result_1", resultPreview: { alias: "result_1", rows: 3000 } });
+      expect(JSON.parse(told)).toEqual({
+        status: "ok",
+        resultAlias: "result_1",
+        resultPreview: JSON.parse(evidence.preview("result_1").json) as unknown,
+        survives: "Variables and files of this cell are there in the next one of this turn.",
+      });
+      expect(evidence.get("result_1")!.shape).toEqual({
+        kind: "records",
+        rows: 3000,
+        columns: ["day", "n"],
+        columnCount: 2,
+        columnsFromSample: false,
+        path: [],
+      });
       expect(await value("len(result_1)", { aliases: ["result_1"] })).toBe(3000);
       const spec = { type: "scatter", xKey: "n", series: [{ key: "n" }] };
       const chart = await renderChart({ input: { alias: "result_1", spec }, evidence, artifacts });
-      expect(chart).toMatchObject({ ok: true, artifact: { data: { length: 3000 } } });
+      if (!chart.ok) throw new Error(chart.envelope.summary);
+      expect(chart.artifact.data).toEqual(Array.from({ length: 3000 }, (_, n) => ({ n })));
     });
 
     test("long output is shown within its budget, with what is not shown, and never cut in silence", async () => {
@@ -355,11 +476,18 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     });
 
     test("what was noticed is said in words that can be acted on", async () => {
-      const notes = (read(await run("plt.plot([1, 2])\nplt.show()\n[float('nan'), 1.5]"))["notes"] as string[]).join("\n");
-      expect(notes).toMatch(/NaN or infinite values became null in the result: /);
-      expect(notes).toMatch(/plt\.show\(\) shows nothing here: call save_figure\(alt\)\./);
-      expect(notes).toMatch(/1 figure\(s\) were drawn and not handed over: call save_figure\(alt\)\./);
-      expect(notes).toMatch(/The value of the last expression was taken as the result/);
+      expect(read(await run("plt.plot([1, 2])\nplt.show()\n[float('nan'), 1.5]"))).toEqual({
+        status: "ok",
+        resultAlias: "result_1",
+        result: [null, 1.5],
+        notes: [
+          "NaN or infinite values became null in the result: $[*] (1).",
+          "The value of the last expression was taken as the result; call set_result(value) to say it.",
+          "1 figure(s) were drawn and not handed over: call save_figure(alt).",
+          "plt.show() shows nothing here: call save_figure(alt).",
+        ],
+        survives: "Variables and files of this cell are there in the next one of this turn.",
+      });
     });
 
     test("a failure has its true cause, the line, what survives and what to do", async () => {
@@ -385,8 +513,9 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         _envelope_version: 1,
       });
       expect(answer.repair).toEqual({ tool: "python_code_edit", because: "KeyError: 'prize'" });
-      expect(read(answer)).toMatchObject({
+      expect(read(answer)).toEqual({
         status: "python_error",
+        error: answer.envelope,
         repair: { tool: "python_code_edit", because: "KeyError: 'prize'" },
         survives: "Nothing of this cell: variables are as they were before it. Files it changed may remain.",
       });
@@ -398,10 +527,17 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         put: () => Promise.reject(new SluiceError({ code: "STORAGE_UNAVAILABLE", message: "The disk is full." })),
       };
       const answer = await runCodeInterpreter({ ...turn, artifacts: full }, call(`${figure()}\nset_result(7)`, { artifacts: ["image"] }));
-      expect(answer).toMatchObject({
+      expect(answer).toEqual({
+        outcome: outcome({ resultJson: "7", artifacts: [expect.objectContaining({ kind: "image" })] as never }),
         artifacts: [],
         resultAlias: "result_1",
-        envelope: { error_code: "STORAGE_UNAVAILABLE", summary: "The disk is full.", retryable: true },
+        repair: null,
+        envelope: failure({
+          error_kind: "internal_error",
+          error_code: "STORAGE_UNAVAILABLE",
+          summary: "The disk is full.",
+          retryable: true,
+        }),
       });
     });
   });
@@ -411,7 +547,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await run("total = 1");
       await run("total += 10\nset_result(totl)");
       const answer = await edit("totl", "total");
-      expect(answer).toMatchObject({ envelope: null, outcome: { status: "ok", resultJson: "11" } });
+      const diagnostics = driver === "gvisor" ? { sandboxReplaced: { variables: "replayed", cells: 1 } } : {};
+      expect(answer).toEqual({ ...refusal, outcome: outcome({ resultJson: "11", diagnostics }), envelope: null, resultAlias: "result_1" });
     });
 
     test("changes a cell that succeeded: it is undone first, so nothing counts twice", async () => {
@@ -427,6 +564,33 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect((await edit("+ 1", "+ 5")).outcome?.resultJson).toBe("5");
     });
 
+    test("says that the last cell was undone when no sandbox can be had for the new one, and the same edit can be sent again", async () => {
+      await run("total = 1");
+      await run("total += 10\nset_result(total)");
+      const takeAgain = takeLease;
+      takeLease = () =>
+        Promise.reject(
+          new NoSandboxError({ code: "SANDBOX_QUEUE_TIMEOUT", message: "All sandboxes are busy.", hint: "Try again in a moment." }),
+        );
+      await leases.at(-1)!.close();
+      expect(await edit("10", "100")).toEqual({
+        ...refusal,
+        envelope: failure({
+          error_kind: "rate_limited",
+          tool: "python_code_edit",
+          error_code: "QUEUE_FULL",
+          summary: "All sandboxes are busy.",
+          hints: [
+            "Try again in a moment.",
+            "The last cell was undone and nothing was run in its place: variables are as they were before it. Send the same edit again, which runs the whole cell.",
+          ],
+          retryable: true,
+        }),
+      });
+      takeLease = takeAgain;
+      expect((await edit("10", "100")).outcome?.resultJson).toBe("101");
+    });
+
     test("can bring a new contract", async () => {
       await run(figure());
       const postProcessingContract = {
@@ -436,7 +600,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         expectedArtifacts: ["image"],
       };
       const answer = await edit("Price", "Prices", { postProcessingContract });
-      expect(answer).toMatchObject({ envelope: null, artifacts: [{ kind: "image" }] });
+      expect([answer.envelope, answer.artifacts.map(({ kind }) => kind)]).toEqual([null, ["image"]]);
     });
 
     test("text that is not there, or more than once, is an envelope with the nearest lines; nothing is run", async () => {
@@ -459,23 +623,51 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         retryable: false,
         _envelope_version: 1,
       });
-      expect(envelopeOf(await edit("b", "x"))).toMatchObject({
-        error_code: "EDIT_TEXT_AMBIGUOUS",
-        summary: "Nothing was run: edits[0].oldText is 2 times in the last cell's code.",
-        details: [{ issue: expect.stringContaining("2: b = to_frame(get_price_1)\n3: c = b['price'].sum()") }],
-        hints: ["Give more of the lines around it, so that it is there once."],
+      expect(await edit("b", "x")).toEqual({
+        ...refusal,
+        envelope: failure({
+          error_kind: "mcp_input_validation",
+          tool: "python_code_edit",
+          error_code: "EDIT_TEXT_AMBIGUOUS",
+          summary: "Nothing was run: edits[0].oldText is 2 times in the last cell's code.",
+          details: [
+            {
+              path: "edits[0].oldText",
+              issue:
+                "It is 2 times in the last cell's code. The nearest lines:\n1: a = 1\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()",
+              received_type: "string",
+            },
+          ],
+          hints: ["Give more of the lines around it, so that it is there once."],
+        }),
       });
       expect(await value("c")).toBe(4);
     });
 
     test("needs a cell, a well-formed call, and code that is fine", async () => {
-      expect(envelopeOf(await edit("a", "b"))).toMatchObject({ error_code: "NO_CELL_TO_EDIT", tool: "python_code_edit" });
-      await run("a = 1");
-      expect(envelopeOf(await runPythonCodeEdit(turn, { edits: [] }))).toMatchObject({
-        error_kind: "mcp_input_validation",
-        tool: "python_code_edit",
+      const wrong = { error_kind: "mcp_input_validation", tool: "python_code_edit" } as const;
+      expect(await edit("a", "b")).toEqual({
+        ...refusal,
+        envelope: failure({
+          error_kind: "precondition_failed",
+          tool: "python_code_edit",
+          error_code: "NO_CELL_TO_EDIT",
+          summary: "No cell has been run in this turn, so there is nothing to edit.",
+          hints: ["Call code_interpreter first."],
+        }),
       });
-      expect(envelopeOf(await edit("a = 1", "for"))).toMatchObject({ error_code: "PYTHON_SYNTAX_ERROR", tool: "python_code_edit" });
+      await run("a = 1");
+      expect(await runPythonCodeEdit(turn, { edits: [] })).toEqual({
+        ...refusal,
+        envelope: failure({
+          ...wrong,
+          error_code: "INPUT_VALIDATION_FAILED",
+          summary: "The call was not run: edits must not be empty.",
+          details: [{ path: "edits", issue: "edits must not be empty.", received_type: "array", error_code: "SCHEMA_MIN_LENGTH" }],
+          examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
+        }),
+      });
+      expect(await edit("a = 1", "for")).toEqual({ ...refusal, envelope: { ...(await refusalOf(call("for"))), tool: "python_code_edit" } });
       expect(await value("a")).toBe(1);
     });
   });
@@ -485,15 +677,26 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
 values = [float(n) if n < 3 or n == 28 else None for n in range(1, 29)]
 fig, ax = plt.subplots()
 ax.plot(days, values, label="thin", marker="o")
+fig.autofmt_xdate()
 ax.set_title("Thin")
 save_figure(alt="A line with most of its points missing")`;
     const answer = await run(code, { artifacts: ["image"] });
-    expect(answer).toMatchObject({
-      envelope: null,
-      outcome: { status: "ok" },
-      repair: { tool: "python_code_edit", because: expect.stringContaining("expected points") },
+    expect([answer.envelope, answer.outcome?.status, answer.repair]).toEqual([
+      null,
+      "ok",
+      { tool: "python_code_edit", because: 'The figure is sparse: "thin" has 3 of 28 expected points.' },
+    ]);
+    expect(read(answer)).toEqual({
+      status: "ok",
+      repair: answer.repair,
+      artifacts: expect.any(Array),
+      notes: [
+        expect.stringMatching(
+          /^Plotted lines are sparse: thin has 3 of 28 points, largest hole .+\. Repair with python_code_edit \(align first, fill from the source\), or name the cadence in save_figure\.$/,
+        ),
+      ],
+      survives: "Variables and files of this cell are there in the next one of this turn.",
     });
-    expect((read(answer)["notes"] as string[]).join("\n")).toMatch(/Plotted lines are sparse: thin has \d+ of \d+ points/);
   });
 
   test("every call leaves its probes, with cold or warm and how it ended", async () => {
@@ -516,12 +719,32 @@ save_figure(alt="A line with most of its points missing")`;
       sandboxId: expect.any(String),
       boot: expect.stringMatching(/^(cold|warm)$/),
     });
-    expect(told[1]!.fields).toMatchObject({ stdoutChars: 0, artifactCount: 0, imageCount: 0, chartCount: 0, driver });
-    expect(told[3]!.fields).toMatchObject({
+    const measured = {
+      turnId: "turn-1",
+      sandboxId: told[0]!.fields["sandboxId"],
+      driver,
+      start: expect.any(String),
+      ...Object.fromEntries(
+        ["queueMs", "startMs", "runMs", "totalMs", "peakMemoryBytes", "cpuMs"].map((name) => [name, expect.any(Number)]),
+      ),
+    };
+    expect(told[1]!.fields).toEqual({
+      event: "python_call_success",
+      stdoutChars: 0,
+      artifactCount: 0,
+      imageCount: 0,
+      chartCount: 0,
+      boot: told[0]!.fields["boot"],
+      ...measured,
+    });
+    expect(told[3]!.fields).toEqual({
+      event: "python_call_failure",
       stage: "run",
       status: "python_error",
-      boot: "warm",
+      exitCode: null,
       error: "ZeroDivisionError: division by zero",
+      boot: "warm",
+      ...measured,
     });
   });
 
@@ -533,6 +756,12 @@ save_figure(alt="A line with most of its points missing")`;
       await run("1 / 0");
       await runCodeInterpreter(turn, {});
       await edit("1 / 0", "2");
+      const { tools } = await createCodeInterpreterTools(runtime, turn);
+      const draw = tools.render_chart.execute as (input: unknown, options: unknown) => Promise<unknown>;
+      await draw({ alias: "get_price_1", spec: { type: "line", xKey: "day", series: [{ key: "price" }] } }, {});
+      await draw({ alias: "get_prices_1" }, {});
+      const stop = AbortSignal.abort(new Error("enough"));
+      await expect(run("1", {}, stop)).rejects.toThrow("enough");
     } finally {
       trace.disable();
     }
@@ -542,8 +771,22 @@ save_figure(alt="A line with most of its points missing")`;
       ["sluice.code_interpreter", "python_error", "PYTHON_ERROR", true],
       ["sluice.code_interpreter", "refused", "SCHEMA_REQUIRED", true],
       ["sluice.python_code_edit", "ok", undefined, true],
+      ["sluice.render_chart", "ok", undefined, true],
+      ["sluice.render_chart", "refused", "CHART_INVALID", true],
+      ["sluice.code_interpreter", undefined, "enough", true],
     ]);
-    expect(spans[0]!.attributes).toMatchObject({ "sluice.turn": "turn-1", "sluice.start": expect.any(String), "sluice.artifacts": 0 });
+    expect(spans[0]!.attributes).toEqual({
+      "sluice.turn": "turn-1",
+      "sluice.status": "ok",
+      "sluice.artifacts": 0,
+      "sluice.sandbox": expect.any(String),
+      "sluice.start": expect.any(String),
+      "sluice.run_ms": expect.any(Number),
+    });
+    expect([spans[2]!.attributes, spans[4]!.attributes]).toEqual([
+      { "sluice.turn": "turn-1", "sluice.status": "refused", "sluice.artifacts": 0 },
+      { "sluice.turn": "turn-1", "sluice.status": "ok" },
+    ]);
   });
 });
 

@@ -4,6 +4,8 @@ import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { toCellEnvelope } from "./to-cell-envelope.ts";
 import { toRepair } from "./to-repair.ts";
 
+const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
+
 describe("a cell's envelope", () => {
   it("is none for a cell that succeeded", () => {
     expect(toCellEnvelope(outcome("ok"))).toBeNull();
@@ -29,22 +31,37 @@ describe("a cell's envelope", () => {
   });
 
   it.each([
-    ["python_error", "PYTHON_ERROR"],
-    ["timeout", "PYTHON_TIMEOUT"],
-    ["out_of_memory", "PYTHON_OUT_OF_MEMORY"],
-    ["output_limit", "PYTHON_OUTPUT_LIMIT"],
-    ["crashed", "PYTHON_CRASHED"],
-    ["contract_violation", "CONTRACT_VIOLATION"],
-    ["sandbox_lost", "SANDBOX_LOST"],
-  ] as const)("of %s has the code %s", (status, code) => {
-    for (const error of [undefined, { type: "Odd", message: "", line: -1.5, limit: { name: "memoryBytes", allowed: 1, seen: 2 } }]) {
-      const envelope = toCellEnvelope(outcome(status, { error }));
-      expect(parseEnvelope(envelope)).toMatchObject({
-        error_kind: "sandbox_runtime",
-        error_code: code,
-        retryable: status === "sandbox_lost",
-      });
-    }
+    ["python_error", "PYTHON_ERROR", [mend]],
+    ["timeout", "PYTHON_TIMEOUT", ["Vectorise loops, or work on an aggregate; the time limit is the cell's own.", mend]],
+    ["out_of_memory", "PYTHON_OUT_OF_MEMORY", ["Keep fewer copies, select columns early, or aggregate before joining.", mend]],
+    [
+      "output_limit",
+      "PYTHON_OUTPUT_LIMIT",
+      ["Give out an aggregate or fewer artifacts; the full data stays available under its alias.", mend],
+    ],
+    ["crashed", "PYTHON_CRASHED", ["The process died: leave out os._exit, ctypes and signals, and use less memory at once.", mend]],
+    [
+      "contract_violation",
+      "CONTRACT_VIOLATION",
+      ["Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.", mend],
+    ],
+    ["sandbox_lost", "SANDBOX_LOST", ["Call again: a new sandbox is opened, and the answer says what became of the variables."]],
+  ] as const)("of %s has the code %s", (status, code, hints) => {
+    const shared = { error_kind: "sandbox_runtime", tool: "code_interpreter", hints: [...hints], examples: [], error_code: code };
+    const rest = { retryable: status === "sandbox_lost", _envelope_version: 1 };
+    expect(parseEnvelope(toCellEnvelope(outcome(status)))).toEqual({
+      ...shared,
+      summary: `The cell ended as ${status}.`,
+      details: [],
+      ...rest,
+    });
+    const error = { type: "Odd", message: "", line: -1.5, limit: { name: "memoryBytes", allowed: 1, seen: 2 } };
+    expect(parseEnvelope(toCellEnvelope(outcome(status, { error })))).toEqual({
+      ...shared,
+      summary: "Odd",
+      details: [{ path: "code", issue: "Odd [memoryBytes: 2 seen, 1 allowed]", received_type: "string" }],
+      ...rest,
+    });
     expect(toRepair(outcome(status))).toEqual(
       status === "sandbox_lost" ? null : { tool: "python_code_edit", because: `The cell ended as ${status}.` },
     );
@@ -52,10 +69,24 @@ describe("a cell's envelope", () => {
 
   it("has the measured limit", () => {
     const error = { type: "OutOfMemory", message: "The limit is 512 MB.", limit: { name: "memoryBytes", allowed: 512, seen: 600 } };
-    expect(toCellEnvelope(outcome("out_of_memory", { error }))).toMatchObject({
+    expect(toCellEnvelope(outcome("out_of_memory", { error }))).toEqual({
+      error_kind: "sandbox_runtime",
+      tool: "code_interpreter",
       summary: "The limit is 512 MB.",
-      details: [{ issue: "OutOfMemory: The limit is 512 MB. [memoryBytes: 600 seen, 512 allowed]" }],
+      details: [{ path: "code", issue: "OutOfMemory: The limit is 512 MB. [memoryBytes: 600 seen, 512 allowed]", received_type: "string" }],
+      hints: ["Keep fewer copies, select columns early, or aggregate before joining.", mend],
+      examples: [],
+      error_code: "PYTHON_OUT_OF_MEMORY",
+      retryable: false,
+      _envelope_version: 1,
     });
+  });
+
+  it("does not say the name of an error twice", () => {
+    const error = { type: "MemoryError", message: "MemoryError: the limit is 512 MB." };
+    expect(toCellEnvelope(outcome("out_of_memory", { error }))?.details).toEqual([
+      { path: "code", issue: "MemoryError: the limit is 512 MB.", received_type: "string" },
+    ]);
   });
 
   it("is none for low coverage, which is a repair all the same", () => {

@@ -43,7 +43,8 @@ export function toCellEnvelope({ status, error }: CellOutcome, { tool = "code_in
 
 function summarize(status: FailedStatus, error: CellError | undefined): string {
   if (error === undefined) return `The cell ended as ${status}.`;
-  const where = error.line === undefined ? "" : ` (line ${error.line})`;
+  const line = whole(error.line);
+  const where = line === undefined ? "" : ` (line ${line})`;
   return status === "python_error" || status === "contract_violation" ? `${nameAndMessage(error)}${where}` : error.message || error.type;
 }
 
@@ -61,6 +62,7 @@ function toDetail(error: CellError): EnvelopeDetail {
 }
 
 function nameAndMessage({ type, message }: CellError): string {
+  if (message.startsWith(`${type}: `)) return message;
   return message === "" ? type : `${type}: ${message}`;
 }
 

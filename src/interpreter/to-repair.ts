@@ -19,7 +19,7 @@ function editHelps(status: CellStatus): boolean {
 }
 
 function describe(type: string, message: string): string {
-  const text = message === "" ? type : `${type}: ${message}`;
+  const text = message === "" ? type : message.startsWith(`${type}: `) ? message : `${type}: ${message}`;
   return text.length <= 500 ? text : `${text.slice(0, 499)}…`;
 }
 

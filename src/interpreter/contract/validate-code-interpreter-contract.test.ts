@@ -38,7 +38,7 @@ describe("validateCodeInterpreterContract", () => {
   it("accepts guarded imports, and everything that is in the snapshot", async () => {
     const code =
       "import json, scipy.stats, PIL.Image, urllib.parse, sluice\nfrom dateutil import parser\ntry:\n    import seaborn, requests\nexcept ImportError:\n    pass\n";
-    expect(await validateCodeInterpreterContract({ ...valid, code }, context)).toMatchObject({ ok: true });
+    expect(await validateCodeInterpreterContract({ ...valid, code }, context)).toEqual({ ok: true, call: { ...valid, code } });
   });
 
   it("reports a contract without an alias", async () => {
@@ -104,12 +104,16 @@ describe("validateCodeInterpreterContract", () => {
 
   it("says to get data first when there is none, and has no example then", async () => {
     const verdict = await validateCodeInterpreterContract(valid, { ...context, aliases: [] });
-    expect(verdict).toMatchObject({
+    const issue = 'No tool output has the alias "get_price_1".';
+    expect(verdict).toEqual({
       ok: false,
-      envelope: {
+      envelope: refusal({
+        error_code: "ALIAS_UNKNOWN",
+        summary: `The call was not run. ${issue}`,
+        details: [{ path: "postProcessingContract.inputAliases[0]", issue, received_type: "string", error_code: "ALIAS_UNKNOWN" }],
         hints: ["There are no tool outputs yet: call a tool that gets the data first, then use the alias of its output."],
         examples: [],
-      },
+      }),
     });
   });
 
@@ -121,7 +125,7 @@ describe("validateCodeInterpreterContract", () => {
       ]),
     );
     const envelope = await envelopeOf({ ...valid, inputs });
-    expect(envelope.details.map(({ path, issue, error_code }) => [path, issue, error_code])).toEqual([
+    const details = [
       ['inputs["my price"]', 'The local name "my price" is not a Python identifier.', "LOCAL_NAME_INVALID"],
       ['inputs["1st"]', 'The local name "1st" is not a Python identifier.', "LOCAL_NAME_INVALID"],
       ['inputs["ﬁ"]', 'The local name "ﬁ" is not a Python identifier.', "LOCAL_NAME_INVALID"],
@@ -133,18 +137,20 @@ describe("validateCodeInterpreterContract", () => {
       ["inputs.inputs", 'The local name "inputs" is a preloaded name.', "LOCAL_NAME_RESERVED"],
       ["inputs.__name__", `The local name "__name__" is a name of Python's own.`, "LOCAL_NAME_RESERVED"],
       ["inputs.get_price_2", 'The local name "get_price_2" is the alias of another tool output.', "LOCAL_NAME_RESERVED"],
-    ]);
-    expect(envelope).toMatchObject({
-      error_code: "INPUT_VALIDATION_FAILED",
-      summary: "The call was not run: 11 problems.",
-      hints: [
-        "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
-        "Choose another local name, or leave inputs out and use the alias itself.",
-      ],
-    });
-    expect(envelope.examples).toMatchObject([
-      { inputs: { my_price: "get_price_1", _1st: "get_price_1", fi: "get_price_1", pd_data: "get_price_1" } },
-    ]);
+    ].map(([path, issue, error_code]) => ({ path: path!, issue: issue!, received_type: "string", error_code }));
+    const corrected = ["my_price", "_1st", "fi", "class_data", "list_data", "set_result_data", "pd_data", "inputs_data", "__name___data"];
+    expect(envelope).toEqual(
+      refusal({
+        error_code: "INPUT_VALIDATION_FAILED",
+        summary: "The call was not run: 11 problems.",
+        details,
+        hints: [
+          "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
+          "Choose another local name, or leave inputs out and use the alias itself.",
+        ],
+        examples: [{ ...valid, inputs: Object.fromEntries([...corrected, "get_price_2_data"].map((name) => [name, "get_price_1"])) }],
+      }),
+    );
   });
 
   it("reports where the code is not Python", async () => {
@@ -250,38 +256,51 @@ describe("validateCodeInterpreterContract", () => {
     const forms = [`import ${module} as m`, `from ${module} import x`, `__import__("${module}")`];
     if (dot > 0) forms.push(`from ${module.slice(0, dot)} import a, ${module.slice(dot + 1)} as b`);
     for (const code of forms) {
-      expect(await envelopeOf({ ...valid, code })).toMatchObject({
-        error_code: "PYTHON_NETWORK_MODULE",
-        summary: `The call was not run. The module ${module} is for the network, which Python does not have here.`,
-      });
+      const issue = `The module ${module} is for the network, which Python does not have here.`;
+      const place = { line: 1, column: expect.any(Number) as number };
+      expect(await envelopeOf({ ...valid, code })).toEqual(
+        refusal({
+          error_code: "PYTHON_NETWORK_MODULE",
+          summary: `The call was not run. ${issue}`,
+          details: [{ path: "code", issue, received_type: "string", error_code: "PYTHON_NETWORK_MODULE", ...place }],
+          hints: [oneWay],
+          examples: [{ ...valid, code: ownCode }],
+        }),
+      );
     }
   });
 
   it("reports code that is empty, too long, or nested beyond reason", async () => {
-    expect(await envelopeOf({ ...valid, code: " \n" })).toMatchObject({
-      error_code: "CODE_EMPTY",
-      summary: "The call was not run. There is no code.",
-    });
-    expect(await envelopeOf({ ...valid, code: `x = "${"é".repeat(131_072)}"` })).toMatchObject({
-      error_code: "CODE_TOO_LONG",
-      summary: "The call was not run. The code has 262150 bytes, 262144 are allowed.",
-      hints: ["Data is bound by alias; do not write it into the code."],
-    });
-    expect(await envelopeOf({ ...valid, code: "(".repeat(100_000) })).toMatchObject({
-      error_code: "PYTHON_UNPARSABLE",
-      summary: "The call was not run. The code is nested too deeply to be parsed.",
-    });
+    const ofCode = (error_code: string, issue: string, hints: string[] = []): Envelope =>
+      refusal({
+        error_code,
+        summary: `The call was not run. ${issue}`,
+        details: [{ path: "code", issue, received_type: "string", error_code }],
+        hints,
+        examples: [{ ...valid, code: ownCode }],
+      });
+    expect(await envelopeOf({ ...valid, code: " \n" })).toEqual(ofCode("CODE_EMPTY", "There is no code."));
+    expect(await envelopeOf({ ...valid, code: `x = "${"é".repeat(131_072)}"` })).toEqual(
+      ofCode("CODE_TOO_LONG", "The code has 262150 bytes, 262144 are allowed.", ["Data is bound by alias; do not write it into the code."]),
+    );
+    expect(await envelopeOf({ ...valid, code: "(".repeat(100_000) })).toEqual(
+      ofCode("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", ["Use a loop, or name intermediate values."]),
+    );
   });
 
   it("says that a check took too long, and that it may be tried again", async () => {
     const slow = { ...parser, parse: () => Promise.resolve({ status: "timeout" } as const) };
-    expect(await validateCodeInterpreterContract(valid, { ...context, parser: slow })).toMatchObject({
+    const issue = "The code could not be checked in time.";
+    expect(await validateCodeInterpreterContract(valid, { ...context, parser: slow })).toEqual({
       ok: false,
-      envelope: {
+      envelope: refusal({
         error_code: "PYTHON_CHECK_TIMEOUT",
         retryable: true,
-        summary: "The call was not run. The code could not be checked in time.",
-      },
+        summary: `The call was not run. ${issue}`,
+        details: [{ path: "code", issue, received_type: "string", error_code: "PYTHON_CHECK_TIMEOUT" }],
+        hints: ["Try again; if it happens again, make the code shorter."],
+        examples: [{ ...valid, code: ownCode }],
+      }),
     });
   });
 
@@ -336,12 +355,18 @@ describe("validateCodeInterpreterContract", () => {
       "array",
     ],
   ])("reports what breaks the schema: %j", async (call, code, path, issue, type) => {
-    expect(await envelopeOf(call)).toMatchObject({
-      error_kind: "mcp_input_validation",
-      error_code: code,
-      summary: `The call was not run. ${issue}`,
-      details: [{ path, issue, received_type: type, error_code: code }],
-    });
+    const envelope = await envelopeOf(call);
+    expect(envelope).toEqual(
+      refusal({
+        error_code: code,
+        summary: `The call was not run. ${issue}`,
+        details: [{ path, issue, received_type: type, error_code: code }],
+        hints: envelope.hints,
+        examples: envelope.examples,
+      }),
+    );
+    expect(envelope.hints.length).toBeLessThanOrEqual(1);
+    expect(await validateCodeInterpreterContract(envelope.examples[0], context)).toEqual({ ok: true, call: envelope.examples[0] });
   });
 
   it("says when JSON text was sent instead of the object", async () => {
@@ -419,7 +444,7 @@ async function envelopeOf(input: unknown): Promise<Envelope> {
   return verdict.envelope;
 }
 
-function refusal(facts: Pick<Envelope, "error_code" | "summary" | "details" | "hints" | "examples">): Envelope {
+function refusal(facts: Pick<Envelope, "error_code" | "summary" | "details" | "hints" | "examples"> & { retryable?: boolean }): Envelope {
   return { error_kind: "mcp_input_validation", tool: "code_interpreter", retryable: false, _envelope_version: 1, ...facts };
 }
 
