@@ -13,9 +13,9 @@ export function listAliases(sources: readonly PreviewSource[], maxBytes: number)
   for (const { item } of sources.toReversed()) {
     left -= item.alias.length + 3;
     if (left < 0) break;
-    aliases.unshift(item.alias);
+    aliases.push(item.alias);
   }
-  const json = toJson(sources, aliases);
+  const json = toJson(sources, aliases.toReversed());
   return { preview: { alias: null, json, bytes: json.length, detail: "list" }, notListed: sources.length - aliases.length };
 }
 

@@ -33,10 +33,14 @@ export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBy
 /** As few of the oldest as must be share one; all of them when not even that is enough. */
 function shareOne(sources: readonly PreviewSource[], previews: readonly Preview[], maxBytes: number): Preview[] {
   let others = previews.reduce((sum, { bytes }) => sum + bytes, 0);
+  let names = 0;
   for (let shared = 1; shared < sources.length; shared++) {
     others -= previews[shared - 1]!.bytes;
-    const list = maxBytes - others < MIN_PREVIEW_BYTES ? null : listAliases(sources.slice(0, shared), maxBytes - others);
-    if (list?.notListed === 0) return [list.preview, ...previews.slice(shared)];
+    names += sources[shared - 1]!.item.alias.length + 3;
+    const room = maxBytes - others;
+    if (room < Math.max(names, MIN_PREVIEW_BYTES)) continue;
+    const list = listAliases(sources.slice(0, shared), room);
+    if (list.notListed === 0) return [list.preview, ...previews.slice(shared)];
   }
   return [listAliases(sources, maxBytes).preview];
 }
