@@ -5,6 +5,7 @@ import type { SessionConfiguration } from "../execute/session/contract.ts";
 import type { HttpServerEntry, McpLimits, StdioServerEntry } from "../mcp/client/contract.ts";
 import type { ModelProviders } from "../models/contract.ts";
 import type { DriverName, SandboxLimits } from "../sandbox/contract.ts";
+import type { TurnBudgets } from "../turn/budgets.ts";
 
 /** `sluice.config.json` as it takes effect: references expanded, relative paths made absolute, defaults filled in. */
 export interface Configuration {
@@ -54,27 +55,11 @@ export interface ArtifactsConfiguration {
   readonly directory: string;
 }
 
-/** What a turn may use. */
-export interface BudgetsConfiguration {
-  readonly steps: number;
-  /** Added to `steps` when a chart was asked for. */
-  readonly chartBoost: number;
-  readonly wallMs: number;
+/** What a turn may use, as far as a file sets it. */
+export type BudgetsConfiguration = Pick<TurnBudgets, "steps" | "chartBoost" | "wallMs" | "stepBytes" | "tokens" | "cost"> & {
   /** One preview that the model reads. */
   readonly previewBytes: number;
-  /** All previews of a step. */
-  readonly stepBytes: number;
-  /** Input and output tokens of a turn together. */
-  readonly tokens?: number | undefined;
-  readonly cost?: CostBudget | undefined;
-}
-
-/** In whatever currency the prices are given. */
-export interface CostBudget {
-  readonly maximum: number;
-  readonly inputPerMillionTokens: number;
-  readonly outputPerMillionTokens: number;
-}
+};
 
 export interface ToolsConfiguration {
   /** `server__tool`, `tool`, or `server__*`. What the entries of servers allow comes on top: see `toolPolicyOf`. */

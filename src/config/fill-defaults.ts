@@ -2,16 +2,12 @@ import path from "node:path";
 import { defaultExecuteLimits } from "../execute/contract.ts";
 import { defaultMcpLimits } from "../mcp/client/contract.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
+import { defaultBudgets } from "../turn/budgets.ts";
 import type { ConfigurationFile } from "./configuration-schema.ts";
 import type { BudgetsConfiguration, Configuration, ServerConfiguration } from "./contract.ts";
 
-export const defaultBudgets: BudgetsConfiguration = Object.freeze({
-  steps: 10,
-  chartBoost: 4,
-  wallMs: 300_000,
-  previewBytes: 4096,
-  stepBytes: 24_576,
-});
+const { steps, chartBoost, wallMs, stepBytes } = defaultBudgets;
+const budgetsUnlessTold: BudgetsConfiguration = { steps, chartBoost, wallMs, previewBytes: 4096, stepBytes };
 
 export interface FillOptions {
   /** What relative paths are counted from: the file's directory. */
@@ -34,7 +30,7 @@ export function fillDefaults(file: ConfigurationFile, { base, dataDirectory }: F
     execute: { engine: "auto", isolation: "namespaces", ...execute },
     artifacts: { directory: path.resolve(base, artifacts?.directory ?? path.join(dataDirectory, "artifacts")) },
     session: file.session ?? null,
-    budgets: { ...defaultBudgets, ...budgets },
+    budgets: { ...budgetsUnlessTold, ...budgets },
     tools: { allow: [], toolPolicy: "annotations", ...tools },
     auth: { tokens: [], ...auth },
   };
