@@ -7,6 +7,7 @@ import { SluiceError } from "../src/errors/sluice-error.ts";
 import { buildSnapshot } from "../src/snapshot/build-snapshot.ts";
 import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
 import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
+import { toCacheFailure } from "../src/snapshot/to-cache-failure.ts";
 import { clearAbandonedWorkplaces } from "../src/snapshot/workplace.ts";
 import { fetchRunsc } from "./fetch-runsc.ts";
 
@@ -26,7 +27,8 @@ try {
   await ensureSnapshot();
   if (process.argv.includes("--dev")) await openExtraWheels({ ...options, name: "dev" });
   await prepareSandbox(options).catch(sayWithoutSandbox);
-} catch (error) {
+} catch (thrown) {
+  const error = await toCacheFailure(thrown, options.cacheDirectory);
   const hint = error instanceof SluiceError && error.hint ? `\n${error.hint}` : "";
   process.stderr.write(`\nset-up: ${error instanceof Error ? error.message : String(error)}${hint}\n`);
   process.exitCode = 1;

@@ -8,6 +8,7 @@ import { layerSchema, readManifest, snapshotId, type LayerManifest, type Snapsho
 import { runStep, type OnProgress } from "./progress.ts";
 import { runInside } from "./run-inside.ts";
 import { runProgram } from "./run-program.ts";
+import { toCacheFailure } from "./to-cache-failure.ts";
 import { installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { openLock, openWorkplace } from "./workplace.ts";
 
@@ -28,7 +29,16 @@ interface Layer {
  * Makes the snapshot for the present worker code and lock, and gives the one that is there when nothing changed. Takes seconds when only the worker code changed.
  * On failure or abort nothing is left; a snapshot or layer that was damaged meanwhile is made again.
  */
-export async function buildSnapshot({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<SnapshotInfo> {
+export async function buildSnapshot(options: BuildOptions): Promise<SnapshotInfo> {
+  try {
+    return await buildLocked(options);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw await toCacheFailure(error, options.cacheDirectory);
+  }
+}
+
+async function buildLocked({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<SnapshotInfo> {
   await using _lock = await openLock({ file: path.join(cacheDirectory, "locks", "snapshot"), onWait: sayOnce(onProgress), signal });
   const present = fresh ? null : await findSnapshot({ cacheDirectory });
   if (present && present.source === "wheels" && (await isSound(path.dirname(present.rootfs), "manifest.json", signal))) return present;

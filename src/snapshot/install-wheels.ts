@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { recipe, wheelPlatforms } from "./recipe.ts";
 import { tryProgram } from "./run-program.ts";
@@ -18,7 +18,10 @@ export type WheelsOutcome = { readonly installed: true } | { readonly installed:
  * cannot be reached, or does not have them, is an answer: the caller can do without.
  */
 export async function installWheels({ lockFile, target, onLine, signal }: InstallOptions): Promise<WheelsOutcome> {
+  // Beside the target: what a killed pip leaves goes with it, and its last step is a rename and not a copy.
+  const temporary = `${target}-temporary`;
   await mkdir(target, { recursive: true });
+  await mkdir(temporary, { recursive: true });
   const python = await findPip(signal);
   const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
   const { exitCode, stdout, stderr } = await tryProgram({
@@ -47,9 +50,11 @@ export async function installWheels({ lockFile, target, onLine, signal }: Instal
       ],
       ...["--target", target, "-r", lockFile],
     ],
+    extraEnvironment: { TMPDIR: temporary },
     onLine,
     signal,
   });
+  await rm(temporary, { recursive: true, force: true });
   if (exitCode === 0) return { installed: true };
   const reason = unreachableReason(`${stdout}\n${stderr}`);
   if (reason) return { installed: false, unreachable: reason };

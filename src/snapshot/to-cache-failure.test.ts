@@ -1,0 +1,30 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { toCacheFailure } from "./to-cache-failure.ts";
+
+test("a full disk is told as one, whoever met it", async () => {
+  const cause = new Error("pip could not install: [Errno 28] No space left on device: 'x'");
+  expect(await toCacheFailure(cause, "/somewhere")).toMatchObject({
+    code: "cache_full",
+    message: "There is no space left for the cache directory /somewhere.",
+    cause,
+  });
+});
+
+test("a cache directory that cannot be written says why; every other error stays what it is", async () => {
+  const home = await mkdtemp(path.join(tmpdir(), "sluice-cache-"));
+  try {
+    const other = new Error("something else");
+    expect(await toCacheFailure(other, path.join(home, "not", "there", "yet"))).toBe(other);
+    await writeFile(path.join(home, "file"), "");
+    const cache = path.join(home, "file", "cache");
+    expect(await toCacheFailure(other, cache)).toMatchObject({
+      code: "cache_not_writable",
+      message: `The cache directory ${cache} cannot be written: ENOTDIR: not a directory, access '${cache}'.`,
+    });
+  } finally {
+    await rm(home, { recursive: true });
+  }
+});
