@@ -1,4 +1,5 @@
 import { NoSandboxError, SluiceError, UsageError } from "../errors/sluice-error.ts";
+import { askCommand, askUsage } from "./commands/ask.ts";
 import { configCommand, configUsage } from "./commands/config.ts";
 import { doctorCommand, doctorUsage } from "./commands/doctor.ts";
 import { prepareCommand, prepareUsage } from "./commands/prepare.ts";
@@ -8,6 +9,7 @@ import { snapshotCommand, snapshotUsage } from "./commands/snapshot.ts";
 const usage = `sluice: sandboxed Python for AI agents
 
   sluice run SCRIPT.py      run one cell in a sandbox (sluice run --help)
+  sluice ask "QUESTION"     answer a question with tools and sandboxed Python (sluice ask --help)
   sluice config             the configuration as it takes effect, and where each value came from
   sluice doctor             which sandboxes work here, and what they were seen to enforce
   sluice snapshot           build, show or verify the Python root file system
@@ -18,6 +20,7 @@ type Command = (args: string[], signal: AbortSignal) => Promise<number>;
 
 const commands: Readonly<Record<string, { run: Command; usage: string }>> = {
   run: { run: runCommand, usage: runUsage },
+  ask: { run: askCommand, usage: askUsage },
   config: { run: configCommand, usage: configUsage },
   doctor: { run: doctorCommand, usage: doctorUsage },
   snapshot: { run: snapshotCommand, usage: snapshotUsage },

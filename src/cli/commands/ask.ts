@@ -1,0 +1,113 @@
+import { parseArgs } from "node:util";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { processEnvironment } from "../../config/process-environment.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
+import { openModel } from "../../models/open-model.ts";
+import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
+import { runTurn } from "../../turn/run-turn.ts";
+import { openConfiguredTurns } from "../open-configured-turns.ts";
+import { jsonToTerminal, toTerminal } from "../to-terminal.ts";
+import { createTurnPrinter } from "../turn-printer.ts";
+import { checkDirectory } from "../write-artifacts.ts";
+import { listStored, writeTurn, type WrittenFile } from "../write-turn.ts";
+
+export const askUsage = `Usage: sluice ask "QUESTION" [--config FILE] [--model MODEL] [--json] [--out DIR] [--probes]
+
+Answers a question: tools fetch, sandboxed Python derives, and the answer says what is missing.
+The tools are those of mcpServers in sluice.config.json, which is looked for from the working directory upward; without one, a bundled sample of made-up
+market data. --model demo needs no key, and no question.
+--json prints the result as one JSON document and nothing else on standard output. --out writes pictures, tables and the result to a directory.
+--probes writes the probe lines of tools and cells to standard error.
+Exit status: 0 a complete answer, 4 a bounded or partial one, 1 the model failed or the turn was ended, 2 wrong usage, 3 no sandbox can be had.
+`;
+
+/** What the bundled script answers. */
+const demoQuestion = "How did the total reserves of all venues change over two years, and how much of it was flow?";
+
+const exitStatuses: Readonly<Record<StopReason, number>> = {
+  complete_answer: 0,
+  bounded_step_budget: 4,
+  bounded_time: 4,
+  bounded_repeat_guardrail: 4,
+  bounded_empty_result: 4,
+  bounded_upstream_failure: 4,
+  capability_miss: 4,
+  model_error: 1,
+  aborted: 1,
+};
+
+export async function askCommand(args: string[], signal: AbortSignal): Promise<number> {
+  const { question: asked, config, model: named, json, out, probes } = parse(args);
+  const environment = processEnvironment();
+  const loaded = await loadConfiguration({ file: config, workingDirectory: process.cwd(), environment });
+  if (out !== undefined) await checkDirectory(out);
+  const name = named ?? loaded.configuration.model;
+  const question = asked ?? (name === "demo" ? demoQuestion : missingQuestion());
+  const model = await openModel(name, { configuration: loaded.configuration, environment, workingDirectory: process.cwd(), signal });
+  const say = (text: string): void => void process.stderr.write(text);
+  say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
+
+  await using turns = openConfiguredTurns({ loaded, environment, ...(probes && { onProbe: (line: string) => say(`${line}\n`) }) });
+  await turns.runtime.driver(signal); // without a sandbox nothing is asked
+  const parts = turns.newConversation();
+  const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
+  const result = await runTurn(turns.runtime, { ...parts, question, model, signal, ...(json ? {} : { onEvent: show }) });
+  const written = out === undefined ? { result, files: listStored(result) } : await writeTurn({ ...parts, result, directory: out });
+  await print(json ? `${jsonToTerminal(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
+  return exitStatuses[result.outcome.stopReason];
+}
+
+interface AskOptions {
+  readonly question: string | undefined;
+  readonly config: string | undefined;
+  readonly model: string | undefined;
+  readonly json: boolean;
+  readonly out: string | undefined;
+  readonly probes: boolean;
+}
+
+function parse(args: string[]): AskOptions {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      config: { type: "string" },
+      model: { type: "string" },
+      json: { type: "boolean", default: false },
+      out: { type: "string" },
+      probes: { type: "boolean", default: false },
+    },
+  });
+  if (positionals.length > 1) throw wrong(`one question is needed, ${positionals.length} were given: quote it.`);
+  const question = positionals[0]?.trim();
+  if (question === "") throw wrong("the question is empty.");
+  const { config, model, json, out, probes } = values;
+  return { question, config, model, json, out, probes };
+}
+
+/** What stands behind the answer. */
+function describeEnd({ gaps, outcome, confidence, dataset }: TurnResult, files: readonly WrittenFile[]): string {
+  return toTerminal(
+    [
+      "\n",
+      ...files.map(({ what, file }) => `${what}: ${file}`),
+      ...(gaps.length === 0 ? [] : ["missing:", ...gaps.map(({ severity, detail }) => `  ${severity}: ${detail}`)]),
+      `ended: ${outcome.stopReason}; confidence: ${confidence.level} (${confidence.reason})`,
+      ...(dataset === null ? [] : [`data: ${dataset.publicDataUrl}`]),
+      "",
+    ].join("\n"),
+  );
+}
+
+function missingQuestion(): never {
+  throw wrong("a question is needed.");
+}
+
+function wrong(message: string): UsageError {
+  return new UsageError({ code: "WRONG_USAGE", message, hint: "sluice ask --help shows how it is called." });
+}
+
+/** Waits until the text is really out: a pipe may take less than all of it at once. */
+async function print(text: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())));
+}

@@ -1,0 +1,78 @@
+import type { TurnEvent } from "../protocol/turn-events.ts";
+import { formatBytes } from "./progress-printer.ts";
+import { toTerminal } from "./to-terminal.ts";
+
+export interface TurnStreams {
+  /** Takes the progress. */
+  readonly progress: (text: string) => void;
+  /** Takes the answer, as it is written. */
+  readonly answer: (text: string) => void;
+}
+
+/** Shows a turn to a person while it runs: which server, which tool, how many rows, what the code printed; then the answer. */
+export function createTurnPrinter({ progress, answer }: TurnStreams): (event: TurnEvent) => void {
+  const line = (text: string): void => progress(`${toTerminal(text)}\n`);
+  let isLineOpen = false;
+
+  return (event) => {
+    if (isLineOpen && event.type !== "cell-output") {
+      progress("\n");
+      isLineOpen = false;
+    }
+    switch (event.type) {
+      case "plan":
+        return line(describePlan(event));
+      case "step-start":
+        return line(`step ${event.step} of at most ${event.of}${event.forced === undefined ? "" : ` (${event.forced})`}`);
+      case "tool-start":
+        return event.tool === "final_response"
+          ? undefined
+          : line(`  … ${nameOf(event)}${event.intent === undefined ? "" : `: ${event.intent}`}`);
+      case "tool-progress":
+        return line(`    ${event.message ?? "working"} (${event.progress}${event.total === undefined ? "" : ` of ${event.total}`})`);
+      case "tool-end":
+        return event.tool === "final_response" && event.status === "ok" ? undefined : line(describeEnd(event));
+      case "cell-output": {
+        const lines = toTerminal(event.text).replaceAll(/\n(?!$)/g, "\n  | ");
+        progress(isLineOpen ? lines : `  | ${lines}`);
+        isLineOpen = !event.text.endsWith("\n");
+        return;
+      }
+      case "artifact": {
+        const { artifact } = event;
+        return line(
+          `  ✓ ${artifact.kind === "image" ? "figure" : "chart"}: ${artifact.title ?? (artifact.kind === "image" ? artifact.alt : artifact.spec.type)}`,
+        );
+      }
+      case "answer-delta":
+        return answer(toTerminal(event.text));
+      case "turn-start":
+      case "turn-end":
+        return;
+    }
+  };
+}
+
+type Named = Extract<TurnEvent, { type: "tool-start" | "tool-end" }>;
+
+function nameOf({ server, tool }: Named): string {
+  return server === undefined ? tool : `${server} · ${tool}`;
+}
+
+function describePlan({ plan, steps }: Extract<TurnEvent, { type: "plan" }>): string {
+  const measures = plan.measures.length === 0 ? "" : `; ${plan.measures.join(", ")}`;
+  const rules = plan.source === "rules" ? ` (by rules: ${plan.because})` : "";
+  return `plan: chart ${plan.chartIntent}${measures}; over ${plan.population}; at most ${steps} steps${rules}`;
+}
+
+function describeEnd(event: Extract<TurnEvent, { type: "tool-end" }>): string {
+  const { status, durationMs, alias, rows, bytes, reason } = event;
+  if (status !== "ok") return `  ✗ ${nameOf(event)}: ${reason ?? status}`;
+  const facts = [
+    rows === undefined ? "" : `${rows.toLocaleString("en-US")} ${rows === 1 ? "row" : "rows"}`,
+    bytes === undefined ? "" : formatBytes(bytes),
+    `${(durationMs / 1000).toFixed(1)} s`,
+    alias === undefined ? "" : `as ${alias}`,
+  ];
+  return `  ✓ ${nameOf(event)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
+}

@@ -1,0 +1,74 @@
+import { createWriteStream } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { DatasetStore } from "../evidence/dataset/contract.ts";
+import { toCsv } from "../evidence/dataset/to-csv.ts";
+import type { TurnResult } from "../protocol/turn-result.ts";
+
+export interface WrittenFile {
+  readonly what: string;
+  readonly file: string;
+}
+
+export interface WriteTurnOptions {
+  readonly result: TurnResult;
+  readonly artifacts: ArtifactStore;
+  readonly datasets: DatasetStore;
+  readonly directory: string;
+}
+
+/** Puts a turn into a directory: its pictures and charts, the data behind it as JSON and each table as CSV, and the result, whose urls are of these files. */
+export async function writeTurn({
+  result,
+  artifacts,
+  datasets,
+  directory,
+}: WriteTurnOptions): Promise<{ result: TurnResult; files: WrittenFile[] }> {
+  await mkdir(directory, { recursive: true });
+  const files: WrittenFile[] = [];
+  const moved: TurnResult["artifacts"] = [];
+  for (const [index, artifact] of result.artifacts.entries()) {
+    const type = artifact.kind === "image" ? "png" : "json";
+    const file = path.join(directory, `${artifact.kind}-${index + 1}-${artifact.contentHash.slice(0, 8)}.${type}`);
+    const bytes = await artifacts.get(artifact.contentHash, type);
+    if (bytes === null) continue;
+    await writeFile(file, bytes);
+    files.push({ what: artifact.title ?? artifact.kind, file });
+    moved.push({ ...artifact, url: toUrl(file) });
+  }
+  const reader = result.dataset === null ? null : await datasets.open(result.dataset.hash);
+  const dataset = path.join(directory, "dataset.json");
+  if (reader !== null) {
+    await pipeline(reader.stream(), createWriteStream(dataset));
+    for (const table of reader.tables) {
+      const bytes = await reader.readTable(table.name);
+      const csv = bytes === null ? null : toCsv(bytes, table);
+      if (csv !== null) await writeFile(path.join(directory, `${table.name}.csv`), csv);
+    }
+  }
+  const kept = reader === null ? result.dataset : { ...result.dataset!, publicDataUrl: toUrl(dataset) };
+  const changed = { ...result, artifacts: moved, dataset: kept, answer: withUrls(result, moved) };
+  await writeFile(path.join(directory, "result.json"), `${JSON.stringify(changed, null, 2)}\n`);
+  return { result: changed, files };
+}
+
+/** The pictures where the store has them. */
+export function listStored(result: TurnResult): WrittenFile[] {
+  return result.artifacts
+    .filter(({ url }) => url.startsWith("file:"))
+    .map(({ url, title, kind }) => ({ what: title ?? kind, file: fileURLToPath(url) }));
+}
+
+function withUrls({ answer, artifacts }: TurnResult, moved: TurnResult["artifacts"]): string {
+  return moved.reduce((text, { contentHash, url }) => {
+    const before = artifacts.find((one) => one.contentHash === contentHash)?.url ?? url;
+    return text.replaceAll(before, url);
+  }, answer);
+}
+
+function toUrl(file: string): string {
+  return pathToFileURL(path.resolve(file)).href;
+}
