@@ -46,6 +46,22 @@ describe("aliases", () => {
     expect(namePartAlias({ of: "get_price_1", part: "image", isTaken: (alias) => taken.has(alias) })).toBe("get_price_1_image_2");
   });
 
+  it("are numbered one after another, and the thousandth costs no thousand looks", () => {
+    const taken = new Set<string>();
+    let looks = 0;
+    const isTaken = (alias: string): boolean => {
+      looks += 1;
+      return taken.has(alias);
+    };
+    for (let number = 1; number <= 1000; number += 1) {
+      looks = 0;
+      const alias = nameToolAlias("noop", isTaken);
+      expect(alias).toBe(`noop_${number}`);
+      taken.add(alias);
+    }
+    expect(looks).toBeLessThan(30);
+  });
+
   it("are Python identifiers, free and not reserved, whatever the tools and files are called", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 8 }), (names) => {

@@ -5,7 +5,7 @@ const MAX_STEM_CHARACTERS = 48;
 /** `get_price` → `get_price_1`, then `get_price_2`. The server of a `server__tool` name is left out: the item says the tool's full name. */
 export function nameToolAlias(tool: string, isTaken: (alias: string) => boolean): string {
   const stem = toStem(withoutServer(tool), "output");
-  for (let number = 1; ; number++) if (isFree(`${stem}_${number}`, isTaken)) return `${stem}_${number}`;
+  return numbered(stem, 1, isTaken);
 }
 
 /** A name that somebody chose: itself where Python and the conversation allow it, else the nearest that they do. */
@@ -14,13 +14,33 @@ export function nameGivenAlias(name: string, isTaken: (alias: string) => boolean
   if (isFree(stem, isTaken)) return stem;
   const spare = isReservedPythonName(stem) ? `${stem}_data` : stem;
   if (isFree(spare, isTaken)) return spare;
-  for (let number = 2; ; number++) if (isFree(`${spare}_${number}`, isTaken)) return `${spare}_${number}`;
+  return numbered(spare, 2, isTaken);
 }
 
 /** A further part of an output: `get_price_1_image`, then `get_price_1_image_2`. */
 export function namePartAlias({ of, part, isTaken }: { of: string; part: string; isTaken: (alias: string) => boolean }): string {
   if (isFree(`${of}_${part}`, isTaken)) return `${of}_${part}`;
-  for (let number = 2; ; number++) if (isFree(`${of}_${part}_${number}`, isTaken)) return `${of}_${part}_${number}`;
+  return numbered(`${of}_${part}`, 2, isTaken);
+}
+
+/**
+ * The number after one that is taken. It is not counted up to, because a script may call one tool a thousand times: steps that double find a free
+ * number, halves the one between.
+ */
+function numbered(stem: string, first: number, isTaken: (alias: string) => boolean): string {
+  const isFreeAt = (number: number): boolean => isFree(`${stem}_${number}`, isTaken);
+  let taken = first - 1;
+  let free = first;
+  for (let step = 1; !isFreeAt(free); step *= 2) {
+    taken = free;
+    free += step;
+  }
+  while (free - taken > 1) {
+    const middle = Math.floor((taken + free) / 2);
+    if (isFreeAt(middle)) free = middle;
+    else taken = middle;
+  }
+  return `${stem}_${free}`;
 }
 
 function withoutServer(tool: string): string {
