@@ -154,7 +154,7 @@ describe("a script", () => {
     expect(await execute("call_tool('echo', {})\n1")).toMatchObject({
       resultJson: "1",
       toolCalls: 1,
-      warnings: ['call_tool("echo") was called and not awaited: its result is lost. Write await call_tool(...).'],
+      warnings: ['The result of call_tool("echo") was never taken and is lost. Write await call_tool(...).'],
     });
   });
 

@@ -1,4 +1,5 @@
 import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
+import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
@@ -17,6 +18,8 @@ export interface ScriptTools {
   readonly aliases: readonly KeptAlias[];
   /** What was said of calls, as sentences. */
   readonly warnings: ReadonlySet<string>;
+  /** Failures that are no envelope, by their text: the tool that failed so. */
+  readonly plainFailures: ReadonlyMap<string, string>;
 }
 
 export interface ScriptToolsOptions {
@@ -31,6 +34,7 @@ const MAX_WARNINGS = 10;
 export function createScriptTools({ invoke, evidence, limits }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
+  const plainFailures = new Map<string, string>();
   let calls = 0;
 
   async function callTool({ name, paramsJson, signal }: Parameters<CallTool>[0]): Promise<ToolReply> {
@@ -44,8 +48,10 @@ export function createScriptTools({ invoke, evidence, limits }: ScriptToolsOptio
       for (const warning of invocation.warnings ?? []) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
       if (invocation.ok) return keep(invocation.tool, params.args, invocation.answer);
       const { failure } = invocation;
-      const isPlain = failure.kind === "plain";
-      return { ok: false, message: isPlain ? `${failure.type}: ${failure.message}` : serializeEnvelope(failure.envelope) };
+      if (failure.kind === "envelope") return refuse(failure.envelope);
+      const message = `${failure.type}: ${failure.message}`;
+      plainFailures.set(message, name);
+      return { ok: false, message };
     } catch (error) {
       return { ok: false, message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
     }
@@ -68,10 +74,10 @@ export function createScriptTools({ invoke, evidence, limits }: ScriptToolsOptio
     return { ok: true, json: toPythonJson(item) };
   }
 
-  return { callTool, aliases, warnings };
+  return { callTool, aliases, warnings, plainFailures };
 }
 
-function refuse(envelope: Envelope): ToolReply {
+function refuse(envelope: Envelope | ForeignEnvelope): ToolReply {
   return { ok: false, message: serializeEnvelope(envelope) };
 }
 

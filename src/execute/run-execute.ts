@@ -3,11 +3,13 @@ import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
-import { defaultExecuteLimits, type Engine, type EngineName, type EngineOutcome, type ExecuteLimits } from "./contract.ts";
+import { defaultExecuteLimits, type Engine, type EngineEnd, type EngineName, type EngineOutcome, type ExecuteLimits } from "./contract.ts";
 import { createScriptTools, type KeptAlias } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
+import { findCallLine } from "./syntax/find-call-line.ts";
 import { findDecorators, findSilentlyWrong } from "./syntax/find-silently-wrong.ts";
-import { tokenizePython, type PythonToken } from "./syntax/tokenize-python.ts";
+import { readScript } from "./syntax/read-script.ts";
+import type { PythonToken } from "./syntax/tokenize-python.ts";
 import { toExecuteEnvelope } from "./to-execute-envelope.ts";
 
 export interface ExecuteOptions {
@@ -38,8 +40,6 @@ export interface ExecuteAnswer {
 
 const WHOLE_RESULT_BYTES = 64 * 1024;
 const RESULT_PREVIEW_BYTES = 8 * 1024;
-/** Warnings and the choice of an engine look at so much of a script and no more. */
-const READ_CHARACTERS = 64 * 1024;
 
 /** One script, from its text to its answer. Rejects with `signal.reason` only; whatever else goes wrong is the answer's `error`. */
 export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
@@ -48,7 +48,7 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
   const refusal = refuseCode(options.code, limits);
   if (refusal !== null) return toRefusal(refusal, { engine: "monty" }, started);
 
-  const tokens = tokenizePython(options.code.slice(0, READ_CHARACTERS));
+  const tokens = await readScript(options.code);
   const tools = createScriptTools({ invoke: options.invoke, evidence: options.evidence, limits });
   let choice = choose(tokens, options);
   try {
@@ -80,8 +80,15 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
       warnings: [...kept.warnings, ...tools.warnings, ...warningsOf(outcome), ...(engine === "monty" ? warningsOfText(tokens) : [])],
       engine,
       ...(reason === undefined ? {} : { engineReason: reason }),
-      ...(outcome.end.kind === "value" ? {} : { error: toExecuteEnvelope(outcome.end, engine) }),
+      ...(outcome.end.kind === "value" ? {} : { error: toExecuteEnvelope(withLine(outcome.end), engine) }),
     };
+  }
+
+  /** Monty does not say on which line a call stands that a `gather` awaited; the text often does. */
+  function withLine<End extends EngineEnd>(end: End): End {
+    const tool = end.kind === "exception" && end.line === undefined ? tools.plainFailures.get(end.message) : undefined;
+    const line = tool === undefined ? null : findCallLine(tokens, tool);
+    return line === null ? end : { ...end, line, sourceLine: options.code.split("\n")[line - 1] };
   }
 
   function timing({ executionMs }: EngineOutcome): Pick<ExecuteAnswer, "timing"> {
@@ -165,9 +172,7 @@ function keepResult(
 function warningsOf({ unawaited, printsOmittedBytes, warnings = [] }: EngineOutcome): string[] {
   const names = [...new Set(unawaited)].slice(0, 10);
   return [
-    ...names.map(
-      (name) => `call_tool(${JSON.stringify(name)}) was called and not awaited: its result is lost. Write await call_tool(...).`,
-    ),
+    ...names.map((name) => `The result of call_tool(${JSON.stringify(name)}) was never taken and is lost. Write await call_tool(...).`),
     ...(printsOmittedBytes > 0
       ? [`${printsOmittedBytes} bytes are missing from the middle of prints. Return data as the result instead.`]
       : []),

@@ -11,7 +11,7 @@ type Failure = Exclude<EngineEnd, { kind: "value" }>;
 export function toExecuteEnvelope(end: Failure, engine: EngineName): Envelope | ForeignEnvelope {
   switch (end.kind) {
     case "exception":
-      return findEnvelope(end.message) ?? (blockedModule(end) === null ? ofException(end) : ofBlockedModule(end, blockedModule(end)!));
+      return findEnvelope(end) ?? (blockedModule(end) === null ? ofException(end) : ofBlockedModule(end, blockedModule(end)!));
     case "syntax":
       return ofSyntax(end, engine);
     case "limit":
@@ -26,11 +26,13 @@ export function toExecuteEnvelope(end: Failure, engine: EngineName): Envelope | 
   }
 }
 
-function findEnvelope(message: string): Envelope | ForeignEnvelope | null {
-  return parseEnvelope(message) ?? parseForeignEnvelope(message) ?? findEnvelopeInText(message);
-}
-
 type ExceptionEnd = Extract<EngineEnd, { kind: "exception" }>;
+
+/** Of a group of exceptions (`asyncio.TaskGroup`) the first that is in it: the group's own message says nothing. */
+function findEnvelope({ type, message, traceback = "" }: ExceptionEnd): Envelope | ForeignEnvelope | null {
+  const found = parseEnvelope(message) ?? parseForeignEnvelope(message) ?? findEnvelopeInText(message);
+  return found ?? (/^(?:Base)?ExceptionGroup$/.test(type) ? findEnvelopeInText(traceback) : null);
+}
 
 function blockedModule({ type, message }: ExceptionEnd): string | null {
   if (type !== "ModuleNotFoundError" && type !== "ImportError") return null;

@@ -78,7 +78,7 @@ function runScript({ limits, concurrent }: RunHeader, code: string): void {
 
   function finish(header: Record<string, unknown>, body = ""): void {
     prints.flush();
-    send({ type: "done", unawaited: calls.unawaited(), ...header }, body);
+    send({ type: "done", unawaited: calls.unawaited(header["status"] === "value"), ...header }, body);
   }
 }
 
@@ -86,6 +86,7 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
   const replies = new Map<number, Reply>();
   const open = new Set<number>();
   const polls = new Map<number, number>();
+  const awaited = new Set<number>();
   let lastId = 0;
 
   function start(step: MontySnapshot): Step {
@@ -104,6 +105,7 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
 
   function poll(step: MontySnapshot): Step {
     const id = step.args[0] as number;
+    awaited.add(id);
     const reply = take(id) ?? (isEveryoneWaiting(id) ? (wait(), take(id)) : undefined);
     if (reply === undefined) {
       flush();
@@ -141,7 +143,12 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
     }
   }
 
-  return { start, poll, unawaited: (): number[] => [...open].slice(0, 1000) };
+  /** Calls whose result the script never took. A script that failed had no time to: of it, those that it never waited for. */
+  function unawaited(finished: boolean): number[] {
+    return [...open].filter((id) => finished || !awaited.has(id)).slice(0, 1000);
+  }
+
+  return { start, poll, unawaited };
 }
 
 function toSyntaxEnd(error: unknown): Record<string, unknown> {

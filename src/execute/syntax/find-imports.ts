@@ -40,15 +40,19 @@ interface Statement {
 /** Simple statements with what stands around them; the header of a block is one too, without its colon. */
 function* toStatements(tokens: readonly PythonToken[]): Generator<Statement> {
   const blocks: boolean[] = [];
+  let tries = 0;
   let words: PythonToken[] = [];
   let header = false;
   let inline = false;
-  const isGuarded = (): boolean => inline || blocks.includes(true);
+  const isGuarded = (): boolean => inline || tries > 0;
 
   for (const token of tokens) {
-    if (token.kind === "indent") blocks.push(header);
-    else if (token.kind === "dedent") blocks.pop();
-    else if (token.kind === "newline") {
+    if (token.kind === "indent") {
+      blocks.push(header);
+      if (header) tries += 1;
+    } else if (token.kind === "dedent") {
+      if (blocks.pop()) tries -= 1;
+    } else if (token.kind === "newline") {
       yield { words, guarded: isGuarded() };
       header = inline;
       words = [];

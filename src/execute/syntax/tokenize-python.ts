@@ -14,31 +14,58 @@ const mayOpenString = /["'rbfutRBFUT]/;
 const onlyOperator = /[[\](){},:;=<>+*/%@&|^~!-]/;
 const strings = /(?:[rbfutRBFUT]{0,3})(?:"""|'''|"|')/y;
 
+/** A text that is read bit by bit: it may be long, and it is not ours. */
+export interface TokenReading {
+  /** What was read so far. */
+  readonly tokens: readonly PythonToken[];
+  /** Reads at most so many tokens, spaces and comments more. True when the text, or its share of tokens, is over. */
+  readOn(steps: number): boolean;
+}
+
+export function tokenizePython(code: string): readonly PythonToken[] {
+  const reading = beginTokens(code);
+  reading.readOn(Infinity);
+  return reading.tokens;
+}
+
 /**
  * A light reading of Python, for questions that a list of tokens answers: what is imported, what is compared. It never fails; whether the text is
- * Python at all is for the interpreter to say.
+ * Python at all is for the interpreter to say. No character is looked at more than a fixed number of times.
  */
-export function tokenizePython(code: string): PythonToken[] {
+export function beginTokens(code: string, { maxTokens = Infinity }: { readonly maxTokens?: number } = {}): TokenReading {
   const tokens: PythonToken[] = [];
   const indents = [0];
   let at = 0;
   let line = 1;
   let depth = 0;
   let atLineStart = true;
+  let isOver = false;
+  return { tokens, readOn };
 
-  while (at < code.length) {
+  function readOn(steps: number): boolean {
+    for (let step = 0; step < steps && !isOver; step += 1) {
+      if (at < code.length && tokens.length < maxTokens) readStep();
+      else finish();
+    }
+    return isOver;
+  }
+
+  function readStep(): void {
     if (atLineStart && depth === 0) readIndent();
     const character = code[at];
-    if (character === undefined) break;
+    if (character === undefined) return;
     if (character === "\n") endLine();
     else if (character === "\\" && /\r?\n/y.test(code.slice(at + 1, at + 3))) skipContinuation();
     else if (character === "#") skipComment();
     else if (character === " " || /\s/.test(character)) at += 1;
     else readToken();
   }
-  push("newline", "");
-  for (const _ of indents.slice(1)) push("dedent", "");
-  return tokens;
+
+  function finish(): void {
+    isOver = true;
+    push("newline", "");
+    for (const _ of indents.slice(1)) push("dedent", "");
+  }
 
   function push(kind: PythonToken["kind"], text: string): void {
     tokens.push({ kind, text, line, depth });
