@@ -18,7 +18,7 @@ import threading
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -184,11 +184,9 @@ class Calls:
     def _send(self, name: object, params: object) -> Call:
         if not isinstance(name, str):
             raise TypeError(f"call_tool(name, params): name must be a str, not {type(name).__name__}")
-        if params is not None and not isinstance(params, Mapping):
-            raise TypeError(f"call_tool(name, params): params must be a dict, not {type(params).__name__}")
         if len(name) > MAX_NAME_CHARACTERS:
             raise ValueError(f"call_tool(name, params): name has more than {MAX_NAME_CHARACTERS} characters")
-        body = _to_json(params or {}, self._params_bytes)
+        body = _to_json({} if params is None else params, self._params_bytes)
         call = Call()
         with self._lock:
             try:
@@ -247,12 +245,17 @@ def _wake(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
+#: What the host gets of params with nan or inf in them, which no JSON can say: it refuses the call, in its own words, as it does for the other engine.
+NOT_FINITE = b"NaN"
+
+
 def _to_json(params: object, limit: int) -> bytes:
     from sluice.errors import OutputLimitError
     from sluice.result import serialise
 
     try:
-        return serialise(params, limit)[0]
+        body, notes = serialise(params, limit)
+        return NOT_FINITE if notes["nonFinite"] else body
     except OutputLimitError as error:
         seen = f"call_tool(name, params): params has {error.seen} bytes of JSON or more, {limit} are allowed"
         raise ValueError(seen) from None

@@ -73,8 +73,9 @@ function toException(
   { type, message, line, column, traceback }: ScriptError,
   code: string,
 ): Omit<Extract<EngineEnd, { kind: "exception" }>, "kind"> {
-  const sourceLine = line === undefined ? undefined : code.split(/\r\n|\r|\n/)[line - 1];
-  return { type, message, line, column, sourceLine, traceback };
+  // Without a line of the script's own, it happened in the worker, when the result was made to JSON: nobody can do anything with those frames.
+  if (line === undefined) return { type, message };
+  return { type, message, line, column, sourceLine: code.split(/\r\n|\r|\n/)[line - 1], traceback };
 }
 
 function outOfMemory({ memoryBytes }: ExecuteLimits): EngineEnd {
