@@ -13,6 +13,7 @@ import { codeModeSchemas } from "./code-mode-schemas.ts";
 import { defaultExecuteLimits, type Engine, type ExecuteLimits } from "./contract.ts";
 import { describeExecute } from "./description/describe-execute.ts";
 import { createInvokeTool } from "./invoke-tool.ts";
+import { ownTools } from "./own-tools.ts";
 import { runExecute, toExecuteJson } from "./run-execute.ts";
 import type { SessionContext } from "./session/contract.ts";
 import { sessionTools } from "./session/session-tools.ts";
@@ -51,7 +52,9 @@ type Answer = (args: Readonly<Record<string, unknown>>, signal: AbortSignal | un
 /** `execute`, the tools that find what it can call, and those of the session: for one request of one conversation. */
 export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[] {
   const { catalog, policy, evidence, engines, engine = "auto", session } = options;
-  const limits = { ...defaultExecuteLimits, ...options.limits };
+  const asked = { ...defaultExecuteLimits, ...options.limits };
+  // No more run at once than the catalog lets through, and the description should not say so.
+  const limits = { ...asked, concurrentToolCalls: Math.min(asked.concurrentToolCalls, catalog.slots.max) };
   const invoke = createInvokeTool({ catalog, policy, session, timeoutMs: options.toolTimeoutMs });
   const found = createToolSearch(catalog);
   const hasCpython = engines.cpython !== undefined;
@@ -92,21 +95,16 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
       return answer.ok ? said(answer.value) : refused(answer.envelope);
     },
   }));
-  return [...own, ...ofSession].map(({ answer, ...tool }) => ({ ...tool, run: checked(tool, answer, catalog) }));
+  return [...own, ...ofSession].map(({ answer, ...tool }) => ({ ...tool, run: checked(tool.name, answer, catalog) }));
 }
 
 /** The published schema is held against the call by us, so that a client that breaks it gets an envelope. */
-function checked(tool: Omit<CodeModeTool, "run">, answer: Answer, catalog: ToolCatalog): CodeModeTool["run"] {
-  const { name } = tool;
-  const asCalled = { name, fullName: name, bareName: name, tool: { ...tool, server: "sluice", tags: [], call: neverCalled } };
+function checked(name: string, answer: Answer, catalog: ToolCatalog): CodeModeTool["run"] {
+  const own = ownTools.get(name)!;
   return async (input, { signal } = {}) => {
-    const verdict = await catalog.inputs.check({ tool: asCalled, name, args: input });
+    const verdict = await catalog.inputs.check({ tool: own, args: input });
     return verdict.ok ? await answer(verdict.args, signal) : refused(verdict.envelope);
   };
-}
-
-function neverCalled(): Promise<never> {
-  return Promise.reject(new Error("A tool of our own is run, not called."));
 }
 
 function said(value: object): CodeModeAnswer {

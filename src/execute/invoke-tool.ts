@@ -1,9 +1,13 @@
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { getEnvelopeContract } from "../errors/get-envelope-contract.ts";
 import { callBackendTool } from "../tools/call-backend-tool.ts";
 import type { ToolAnswer } from "../tools/contract.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import type { ToolFailure } from "../tools/to-failure-envelope.ts";
+import { findCredentials, toCredentialEnvelope } from "../tools/find-credentials.ts";
+import { reservedToolNames } from "../tools/reserved-names.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
-import { getEnvelopeContract } from "../errors/get-envelope-contract.ts";
+import { ownTools } from "./own-tools.ts";
 import type { SessionContext } from "./session/contract.ts";
 import { sessionTools } from "./session/session-tools.ts";
 
@@ -31,19 +35,51 @@ export interface InvokeToolOptions {
 /** Tools of the session, of the envelope, and of the catalog: what a script may call, for one request. */
 export function createInvokeTool({ catalog, policy, session, timeoutMs }: InvokeToolOptions): InvokeTool {
   return async ({ name, args, signal }) => {
-    if (name === "get_envelope_contract") return { ok: true, value: getEnvelopeContract() };
-    const own = session === undefined ? undefined : sessionTools.find((tool) => tool.name === name);
-    if (own !== undefined && session !== undefined) {
-      const answer = own.run(session, args);
-      return answer.ok ? { ok: true, value: answer.value } : { ok: false, failure: { kind: "envelope", envelope: answer.envelope } };
-    }
+    if (reservedToolNames.has(name)) return await invokeOwn({ name, args, catalog, session });
     const resolved = session === undefined ? null : await catalog.resolve(name, signal);
     const tool = resolved?.ok === true ? resolved.tool.tool : null;
     const refusal = tool === null ? null : (session?.refusalOf(tool) ?? null);
-    if (refusal !== null) return { ok: false, failure: { kind: "envelope", envelope: refusal } };
+    if (refusal !== null) return refused(refusal);
     const extras = tool === null ? undefined : session?.toCallExtras(tool);
     const reply = await callBackendTool({ catalog, policy, name, args, signal, timeoutMs, ...extras });
     if (!reply.ok) return { ok: false, failure: reply.failure, warnings: reply.warnings };
     return { ok: true, tool: reply.tool.fullName, answer: reply.answer, warnings: reply.warnings };
   };
+}
+
+interface OwnCall extends Pick<InvokeToolOptions, "catalog" | "session"> {
+  readonly name: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** Those of ours that a script may call are checked as backend tools are: for credentials, and against their schema. */
+async function invokeOwn({ name, args, catalog, session }: OwnCall): Promise<ToolInvocation> {
+  const ofSession = session === undefined ? undefined : sessionTools.find((tool) => tool.name === name);
+  const tool = name === "get_envelope_contract" || ofSession !== undefined ? ownTools.get(name) : undefined;
+  if (tool === undefined) return refused(notInScripts(name));
+  const credentials = findCredentials(args);
+  if (credentials.length > 0) return refused(toCredentialEnvelope(name, credentials));
+  const checked = await catalog.inputs.check({ tool, args });
+  if (!checked.ok) return refused(checked.envelope);
+  if (ofSession === undefined) return { ok: true, value: getEnvelopeContract() };
+  const answer = ofSession.run(session!, checked.args);
+  return answer.ok ? { ok: true, value: answer.value } : refused(answer.envelope);
+}
+
+function refused(envelope: Envelope): ToolInvocation {
+  return { ok: false, failure: { kind: "envelope", envelope } };
+}
+
+function notInScripts(name: string): Envelope {
+  const isOfSession = sessionTools.some((tool) => tool.name === name);
+  return createEnvelope({
+    code: "TOOL_NOT_FOUND",
+    tool: name,
+    summary: `There is no tool "${name}" inside a script.`,
+    hints: [
+      isOfSession
+        ? "No identities, regions or profiles are configured here: call tools without them."
+        : `${name} is called beside execute, not in it.`,
+    ],
+  });
 }

@@ -1,5 +1,6 @@
 /** How many calls may be under way at once. Who comes first is served first. */
 export interface CallSlots {
+  readonly max: number;
   /** Runs `work` when there is a free slot. Rejects with `signal.reason` when it is aborted before; then `work` is not run. */
   run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value>;
 }
@@ -40,6 +41,7 @@ export function createCallSlots(max: number): CallSlots {
   }
 
   return {
+    max,
     async run(work, signal) {
       await acquire(signal);
       try {

@@ -54,6 +54,11 @@ export const claims: readonly Claim[] = [
     ],
   },
   {
+    topic: "works",
+    text: "In the result a whole float loses its .0 (1.0 is 1), and what has no JSON form becomes text: bytes, exceptions, types.",
+    checks: [gives("[1.0, 2.5, b'a', ValueError('x'), int]", '[1,2.5,"a","ValueError: x","<class \'int\'>"]')],
+  },
+  {
     topic: "modules",
     text: `Available modules: ${montyModules.join(", ")}.`,
     checks: montyModules.map((name) => gives(`import ${name}\n1`, "1")),

@@ -15,7 +15,7 @@ export function describeExecute(options: ExecuteDescriptionOptions): string {
   const sections = [
     purpose,
     tools(),
-    failures,
+    failures(options),
     limitsOf(options.limits),
     engineOf(options),
     python(options),
@@ -39,15 +39,18 @@ function tools(): string[] {
   ];
 }
 
-const failures = [
-  "A failing tool raises RuntimeError(<envelope_json>), where the message is the full v1 error envelope:",
-  "  try:",
-  "      await call_tool(name, params)",
-  "  except RuntimeError as e:",
-  "      env = json.loads(str(e))  # env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})",
-  'Failures that are no envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To probe many candidates, give each call_tool its own try/except.',
-  "Not caught: an envelope is given as it is; a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED; anything else, unsupported syntax too, sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.",
-];
+function failures({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
+  const syntax = engine === "monty" || !hasCpython ? ", unsupported syntax too," : ",";
+  return [
+    "A failing tool raises RuntimeError(<envelope_json>), where the message is the full v1 error envelope:",
+    "  try:",
+    "      await call_tool(name, params)",
+    "  except RuntimeError as e:",
+    "      env = json.loads(str(e))  # env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})",
+    'Failures that are no envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To probe many candidates, give each call_tool its own try/except.',
+    `Not caught: an envelope is given as it is; a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED; anything else${syntax} sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.`,
+  ];
+}
 
 function limitsOf({
   executionMs,
@@ -64,11 +67,13 @@ function limitsOf({
   ];
 }
 
+const cpythonResults = "In its results 1.0 stays 1.0, and bytes, exceptions, types and generators raise.";
+
 function engineOf({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
-  if (engine === "cpython") return ["Interpreter: CPython, with its standard library but no network and no sleeping."];
+  if (engine === "cpython") return [`Interpreter: CPython, with its standard library but no network. ${cpythonResults}`];
   if (engine === "auto" && hasCpython) {
     return [
-      "Interpreter: Monty, a small Python. A script that it plainly cannot take (the syntax below, a decorator, an import without try of a stdlib module that only computes, such as collections or statistics) runs in CPython instead, with the same call_tool and limits; the answer then says engine: cpython and why. Everything else below is about Monty.",
+      `Interpreter: Monty, a small Python. A script that it plainly cannot take (the syntax below, a decorator, an import without try of a stdlib module that only computes, such as collections or statistics) runs in CPython instead, with the same call_tool and limits; the answer then says engine: cpython and why. ${cpythonResults} Everything else below is about Monty.`,
     ];
   }
   return ["Interpreter: Monty, a small Python. What it does not support fails."];

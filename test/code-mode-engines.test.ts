@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as sluice from "../src/index.ts";
+import { openFace, type CodeModeFace } from "./fixtures/open-code-mode.ts";
+
+/** Where Monty is not enough, the same script runs in CPython, in a real sandbox of the default driver, and a model can hardly tell. */
+let runtime: sluice.Runtime;
+let catalog: sluice.ToolCatalog;
+let auto: CodeModeFace;
+let fixed: CodeModeFace;
+
+beforeAll(async () => {
+  runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory(), poolSize: 0 });
+  const echo = {
+    name: "echo",
+    description: "Gives back what it gets.",
+    annotations: { readOnlyHint: true },
+    execute: (args: unknown) => args,
+  };
+  catalog = sluice.createToolCatalog({ sources: [sluice.createLocalSource([echo])] });
+  auto = openFace(runtime, { catalog });
+  fixed = openFace(runtime, { catalog, engine: "monty" });
+  await auto.execute("import collections"); // the first sandbox of a driver may take long
+}, 120_000);
+afterAll(async () => {
+  await catalog[Symbol.asyncDispose]();
+  await runtime.close();
+});
+
+describe("a script that Monty cannot take", () => {
+  it.each<[code: string, result: unknown, reason: string]>([
+    ["class A:\n    x = 3\nA.x", 3, "Line 1: Monty does not support class definitions."],
+    ["match 2:\n    case n:\n        r = n\nr", 2, "Line 1: Monty does not support pattern matching (match statements)."],
+    ["d = {'a': 1}\ndel d['a']\nd", {}, "Line 2: Monty does not support the 'del' statement."],
+    ["def f():\n    yield 1\nlist(f())", [1], "Line 2: Monty does not support yield expressions."],
+    ["from collections import Counter\nCounter('aab')", { a: 2, b: 1 }, "Line 1 imports collections, which Monty does not have."],
+    ["import itertools\nlist(itertools.chain([1], [2]))", [1, 2], "Line 1 imports itertools, which Monty does not have."],
+    [
+      "def f():\n    import statistics\n    return statistics.mean([1, 2])\nf()",
+      1.5,
+      "Line 2 imports statistics, which Monty does not have.",
+    ],
+    [
+      "def twice(f):\n    return lambda: 2 * f()\n@twice\ndef g():\n    return 2\ng()",
+      4,
+      "Line 3 has a decorator, which Monty does not apply.",
+    ],
+    [`${"# long\n".repeat(20_000)}import heapq\nheapq.nlargest(1, [1, 3])`, [3], "Line 20001 imports heapq, which Monty does not have."],
+  ])("%j runs in CPython, and the answer says why", async (code, result, engineReason) => {
+    const answer = await auto.execute(`${code.replace(/([^\n]+)$/, "r_ = $1")}\n[r_, (await call_tool('echo', {'x': 1}))['x']]`);
+    expect(answer).toMatchObject({ status: "ok", result: [result, 1], engine: "cpython", engineReason, toolCalls: 1 });
+    expect(answer.aliases).toMatchObject([{ tool: "local__echo", bytes: 7 }]);
+  });
+
+  it("stays in Monty where the import is guarded", async () => {
+    expect(await auto.execute("try:\n    import collections\nexcept ImportError:\n    r = 'no'\nr")).toMatchObject({
+      engine: "monty",
+      result: "no",
+    });
+  });
+
+  it("fails with Monty fixed, as the document says: imports as ImportError, syntax as an envelope with the line", async () => {
+    expect((await fixed.execute("try:\n    from collections import Counter\nexcept ImportError:\n    return 'caught'")).result).toBe(
+      "caught",
+    );
+    expect(await fixed.execute("x = 1\nfrom collections import Counter")).toMatchObject({
+      engine: "monty",
+      error: {
+        error_kind: "sandbox_runtime",
+        error_code: "SANDBOX_MODULE_BLOCKED",
+        summary: "The module collections is not available here.",
+        details: [{ path: "code", issue: "import of collections", line: 2 }],
+        hints: [
+          "Use built-ins and comprehensions: dict.setdefault, sorted, sum, zip, nested loops.",
+          "A script that can do without may catch ImportError.",
+        ],
+      },
+    });
+    expect(await fixed.execute("x = 1\nclass A:\n    pass")).toMatchObject({
+      engine: "monty",
+      toolCalls: 0,
+      error: {
+        error_kind: "sandbox_runtime",
+        error_code: "SANDBOX_RUNTIME_ERROR",
+        summary: "NotImplementedError: The monty syntax parser does not yet support class definitions (line 2)",
+        details: [{ line: 2 }],
+      },
+    });
+    expect(await fixed.execute("@print\ndef f():\n    pass\n1")).toMatchObject({
+      engine: "monty",
+      result: 1,
+      warnings: ["Line 1 has a decorator: Monty does not apply it. Wrap the function by hand."],
+    });
+    expect(fixed.descriptionOf("execute")).not.toContain("CPython instead");
+  });
+});
+
+describe("CPython", () => {
+  const inCpython = async (code: string): Promise<Awaited<ReturnType<CodeModeFace["execute"]>>> => {
+    const answer = await auto.execute(`import collections\n${code}`);
+    expect(answer.engine).toBe("cpython");
+    return answer;
+  };
+
+  it("has no network, no sleep, and no evidence", async () => {
+    for (const module of ["socket", "urllib.request", "requests", "httpx"]) {
+      expect((await inCpython(`import ${module}`)).error).toMatchObject({
+        error_kind: "sandbox_runtime",
+        error_code: "SANDBOX_MODULE_BLOCKED",
+        summary: `The module ${module} is not available here.`,
+        details: [{ line: 2 }],
+        hints: [
+          "There is no network here: get data with await call_tool(name, params).",
+          "A script that can do without may catch ImportError.",
+        ],
+      });
+    }
+    expect((await inCpython("import asyncio\nawait asyncio.sleep(1)")).error).toMatchObject({
+      error_code: "SANDBOX_RUNTIME_ERROR",
+      summary: "AttributeError: module 'asyncio' has no attribute 'sleep' (line 3)",
+      hints: ["Do not sleep: return after one status check, and look again in a later call."],
+    });
+    expect((await inCpython("sorted(name for name in globals() if name[0] != '_')")).result).toEqual(["call_tool", "collections"]);
+  });
+
+  it("keeps what the description says of its results: 1.0 stays 1.0, and what has no JSON form raises, without the worker's own lines", async () => {
+    const { json } = await runtime
+      .createCodeMode({ catalog, policy: sluice.createToolPolicy(), evidence: sluice.createEvidenceStore(), engine: "cpython" })
+      .find(({ name }) => name === "execute")!
+      .run({ code: "[1.0, 2.5]" });
+    expect(json).toContain('"result":[1.0,2.5]');
+    for (const value of ["b'a'", "ValueError('x')", "int", "(n for n in [1])"]) {
+      const { error } = await inCpython(`[${value}]`);
+      expect(error).toMatchObject({ error_code: "SANDBOX_RUNTIME_ERROR", summary: expect.stringContaining("has no JSON form") as string });
+      expect(JSON.stringify(error)).not.toMatch(/dist-packages|File/);
+    }
+  });
+
+  it("crashes and ends of its process are told as Monty's are, and the next script runs", async () => {
+    expect((await inCpython("import ctypes\nctypes.string_at(0)")).error).toMatchObject({
+      error_kind: "sandbox_runtime",
+      error_code: "SANDBOX_CRASHED",
+      summary: "The process that ran the script died by SIGSEGV (signal 11). Nothing else was harmed; the next script gets a new one.",
+    });
+    expect((await auto.execute("import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)")).error).toMatchObject({
+      error_code: "SANDBOX_CRASHED",
+      summary: "The interpreter's process died: SIGSEGV. Nothing else was harmed; the next script gets a new one.",
+    });
+    expect((await auto.execute("1")).result).toBe(1);
+  });
+});
+
+describe("the host", () => {
+  it("goes on while scripts compute, and refuses without namespaces unless it is told that a process is enough", async () => {
+    let ticks = 0;
+    const timer = setInterval(() => (ticks += 1), 10);
+    expect((await auto.execute("while True:\n    pass", { executionMs: 1_000 })).error).toMatchObject({ error_code: "SANDBOX_TIMEOUT" });
+    clearInterval(timer);
+    expect(ticks).toBeGreaterThan(20);
+
+    const without = { cacheDirectory: sluice.cacheDirectory(), poolSize: 0 };
+    await using refusing = sluice.createRuntime({ ...without, monty: { bwrapPath: "/no/such/bwrap" } });
+    expect((await openFace(refusing, { catalog }).execute("1")).error).toMatchObject({
+      error_kind: "precondition_failed",
+      error_code: "SANDBOX_UNAVAILABLE",
+      summary: "The process for Monty cannot get namespaces of its own: the program /no/such/bwrap was not found.",
+    });
+    await using admitted = sluice.createRuntime({ ...without, monty: { bwrapPath: "/no/such/bwrap", isolation: "process-only" } });
+    expect((await openFace(admitted, { catalog }).execute("1")).result).toBe(1);
+  });
+});

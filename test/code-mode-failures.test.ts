@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import * as sluice from "../src/index.ts";
+import { adsProgram, adsSessions, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
+import { openFlakyProxy, type FlakyProxy, type ProxyAnswer } from "./fixtures/open-flaky-proxy.ts";
+import { openHttpProcess, type HttpProcess } from "./fixtures/open-http-process.ts";
+
+/** Failures of backends as a script sees them, and calls as a backend sees them: the ads backend over HTTP, with a proxy before it that can fail. */
+let runtime: sluice.Runtime;
+let server: HttpProcess;
+let proxy: FlakyProxy;
+let ads: sluice.ToolSource;
+let catalog: sluice.ToolCatalog;
+let sessions: sluice.SessionStore;
+let face: CodeModeFace;
+
+beforeAll(async () => {
+  runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory(), poolSize: 0 });
+  server = await openHttpProcess(adsProgram, "--http", "0");
+  proxy = await openFlakyProxy(server.url);
+  ads = sluice.createMcpSource({ name: "ads", server: { url: proxy.url } });
+  catalog = sluice.createToolCatalog({ sources: [ads] });
+  sessions = adsSessions("header", "ads");
+  face = openFace(runtime, { catalog, session: sessions.open({ tenant: "t", sessionId: "s", tokenHash: null }) });
+  await face.execute("await call_tool('list_regions')");
+}, 120_000);
+afterAll(async () => {
+  await catalog[Symbol.asyncDispose]();
+  await ads[Symbol.asyncDispose]();
+  await proxy[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+  await runtime.close();
+});
+beforeEach(() => {
+  Object.assign(proxy, { most: 0, holdMs: 0, answer: () => null });
+  proxy.calls.length = 0;
+});
+
+/** What a script catches of one call. */
+const caught = (call: string, before = ""): string => `import json
+${before}try:
+    await ${call}
+except RuntimeError as e:
+    text = str(e)
+    return json.loads(text) if text[0] == "{" else text
+return "nothing was raised"`;
+
+describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
+  const first = engine === "monty" ? "" : "import collections\n";
+
+  it("that are gathered reach the backend at once, sixteen of them unless told", async () => {
+    proxy.holdMs = 150;
+    const code = `${first}import asyncio\nlen(await asyncio.gather(*[call_tool('list_regions') for i in range(40)]))`;
+    expect(await face.execute(code)).toMatchObject({ result: 40, toolCalls: 40, engine });
+    expect([proxy.most, proxy.calls.length]).toEqual([16, 40]);
+    proxy.most = 0;
+    expect(await face.execute(code, { concurrentToolCalls: 3 })).toMatchObject({ result: 40 });
+    expect(proxy.most).toBe(3);
+  });
+
+  it("are waited for without that time being counted, but in the total", async () => {
+    proxy.holdMs = 1_500;
+    const code = `${first}await call_tool('list_regions')\n'done'`;
+    const answer = await face.execute(code, { executionMs: 1_200 });
+    expect(answer).toMatchObject({ status: "ok", result: "done" });
+    expect(answer.timing.executionMs).toBeLessThan(1_200);
+    proxy.holdMs = 5_000;
+    expect((await face.execute(code, { totalMs: 800 })).error).toEqual({
+      error_kind: "sandbox_runtime",
+      tool: "execute",
+      summary: "The script took 800 ms in all, which is its limit; waiting for tools counts.",
+      details: [{ path: "totalMs", issue: expect.stringMatching(/^\d+ of 800$/) as string, received_type: "number" }],
+      hints: ["Make calls concurrent with asyncio.gather.", "Do not poll: return after one status check, and look again in a later call."],
+      examples: [],
+      error_code: "SANDBOX_TIMEOUT",
+      retryable: false,
+      _envelope_version: 1,
+    });
+  });
+
+  it("carry the session in headers, and nothing of it in their arguments", async () => {
+    const { result } = await face.execute(`${first}${setContext}(await call_tool("list_campaigns", {"page_size": 1}))["total"]`);
+    expect(result).toBe(57);
+    expect(proxy.calls).toMatchObject([
+      {
+        tool: "list_campaigns",
+        args: { page_size: 1 },
+        headers: { "x-ads-identity": "acme", "x-ads-region": "eu", "x-ads-profile": "eu-acme" },
+      },
+    ]);
+  });
+});
+
+describe("a backend's HTTP failure", () => {
+  const answerWith = (answer: ProxyAnswer): void => {
+    proxy.answer = () => answer;
+  };
+
+  it.each<[title: string, answer: ProxyAnswer, envelope: object, attempts: number]>([
+    [
+      "429 with a time to wait",
+      { status: 429, headers: { "retry-after": "30" }, body: "slow down" },
+      { error_kind: "rate_limited", error_code: "UPSTREAM_HTTP_429", retryable: true, _meta: { retry_after_seconds: 30 } },
+      1,
+    ],
+    ["401", { status: 401 }, { error_kind: "auth_error", error_code: "AUTH_AUTHENTICATION", retryable: false }, 1],
+    ["403", { status: 403, body: "no" }, { error_kind: "auth_error", error_code: "AUTH_PERMISSION", retryable: false }, 1],
+    ["400", { status: 400, body: "what?" }, { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_400", retryable: false }, 1],
+    ["500", { status: 500, body: "oh no" }, { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_500", retryable: true }, 2],
+    [
+      "503 with a time to wait",
+      { status: 503, headers: { "retry-after": "60" } },
+      { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_503", retryable: true, _meta: { retry_after_seconds: 60 } },
+      1,
+    ],
+  ])("%s is told with its status, and caught or not", async (_, answer, envelope, attempts) => {
+    answerWith(answer);
+    const { result } = await face.execute(caught("call_tool('list_regions')"));
+    expect(result).toMatchObject({ tool: "list_regions", _envelope_version: 1, ...envelope });
+    expect((result as { summary: string }).summary).toContain(`HTTP ${answer.status}`);
+    expect(proxy.calls).toHaveLength(attempts);
+    const { status, error, aliases } = await face.execute("await call_tool('list_regions')");
+    expect({ status, error, aliases }).toEqual({ status: "error", error: result, aliases: [] });
+  });
+
+  it("of silence is a timeout, which may be tried again", async () => {
+    proxy.answer = () => "silence";
+    const slow = openFace(runtime, { catalog, toolTimeoutMs: 300 });
+    expect((await slow.execute("await call_tool('list_regions')")).error).toEqual({
+      error_kind: "upstream_http",
+      tool: "list_regions",
+      summary: "list_regions did not answer within 0.3 s.",
+      details: [{ path: "", issue: "No answer within 0.3 s.", received_type: "missing" }],
+      hints: ["What it was asked to do may have happened. Ask for less at once, or check its state before calling it again."],
+      examples: [],
+      error_code: "UPSTREAM_HTTP_TIMEOUT",
+      retryable: true,
+      _envelope_version: 1,
+    });
+    expect(proxy.calls).toHaveLength(1);
+  });
+
+  it("of a server that went away is a connection that may come back", async () => {
+    const gone = await openFlakyProxy(server.url);
+    const source = sluice.createMcpSource({ name: "ads", server: { url: gone.url } });
+    await using tools = sluice.createToolCatalog({ sources: [source] });
+    const there = openFace(runtime, { catalog: tools });
+    expect(await there.execute("len((await call_tool('list_regions'))['regions'])")).toMatchObject({ result: 3 });
+    await gone[Symbol.asyncDispose]();
+    const { error } = await there.execute("await call_tool('list_regions')");
+    expect(error).toMatchObject({ error_kind: "upstream_http", error_code: "UPSTREAM_UNREACHABLE", tool: "list_regions", retryable: true });
+    await source[Symbol.asyncDispose]();
+  });
+});
+
+describe("a tool's own failure", () => {
+  it("that is an envelope is raised whole, caught for each task of a gather, and surfaced itself when it is not caught", async () => {
+    const code = `import asyncio, json
+${setContext}async def one(id):
+    try:
+        return (await call_tool("get_budget_usage", {"campaign_id": id}))["campaign_id"]
+    except RuntimeError as e:
+        env = json.loads(str(e))
+        return [env["error_kind"], env["error_code"], env["retryable"], env["_envelope_version"]]
+return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"))`;
+    expect((await face.execute(code)).result).toEqual([
+      "eu-acme-c001",
+      ["ads_api_http", "ADS_API_HTTP_500", true, 1],
+      ["ads_api_http", "ADS_API_HTTP_404", false, 1],
+    ]);
+    const { error } = await face.execute(`${setContext}await call_tool("get_campaign", {"campaign_id": "nope"})`);
+    expect(error).toEqual({
+      error_kind: "ads_api_http",
+      tool: "get_campaign",
+      summary: "The advertising API answered with HTTP 404: There is no campaign nope.",
+      details: [
+        {
+          path: "",
+          issue: "There is no campaign nope.",
+          received_type: "object",
+          upstream_code: "404",
+          upstream_message: "There is no campaign nope.",
+          request_id: expect.stringMatching(/^req-\d+$/) as string,
+        },
+      ],
+      hints: [],
+      examples: [],
+      error_code: "ADS_API_HTTP_404",
+      retryable: false,
+      _envelope_version: 1,
+    });
+  });
+
+  it("is surfaced from inside another exception too, and from a group of them", async () => {
+    const call = `await call_tool("get_campaign", {"campaign_id": "nope"})`;
+    const nested = `${setContext}try:\n    ${call}\nexcept RuntimeError as e:\n    raise ValueError(f'could not get it: {e}')`;
+    const grouped = `import asyncio\n${setContext}async with asyncio.TaskGroup() as group:\n    group.create_task(call_tool("get_campaign", {"campaign_id": "nope"}))`;
+    for (const [code, engine] of [
+      [nested, "monty"],
+      [`import collections\n${nested}`, "cpython"],
+      [grouped, "cpython"],
+    ]) {
+      expect(await face.execute(code!)).toMatchObject({ engine, error: { error_kind: "ads_api_http", error_code: "ADS_API_HTTP_404" } });
+    }
+  });
+
+  it("in words is RuntimeError of its type and message, on the script's own line when it is not caught", async () => {
+    const call = "call_tool('get_account_health')";
+    expect((await face.execute(caught(call, setContext))).result).toBe("ToolError: account health is not available today");
+    for (const first of ["import math", "import collections"]) {
+      for (const waiting of [`await ${call}`, `await asyncio.gather(${call}, call_tool('list_regions'))`]) {
+        const { error } = await face.execute(`${first}\nimport asyncio\n${setContext}\n${waiting}`);
+        expect(error).toMatchObject({
+          error_kind: "sandbox_runtime",
+          error_code: "SANDBOX_RUNTIME_ERROR",
+          summary: "RuntimeError: ToolError: account health is not available today (line 7)",
+          details: [{ path: "code", issue: waiting, line: 7 }],
+        });
+      }
+    }
+  });
+
+  it("with a time to wait is tried once more, and then told", async () => {
+    const { result } = await face.execute(caught('call_tool("get_bid_recommendations", {"campaign_id": "eu-acme-c002"})', setContext));
+    expect(result).toMatchObject({ error_kind: "rate_limited", error_code: "ADS_API_HTTP_429", _meta: { retry_after_seconds: 1 } });
+    expect(proxy.calls.map(({ tool }) => tool)).toEqual(["get_bid_recommendations", "get_bid_recommendations"]);
+  });
+});
+
+describe("a call that is wrong", () => {
+  it("by its name suggests near ones", async () => {
+    expect((await face.execute("await call_tool('list_campaign')")).error).toEqual({
+      error_kind: "tool_not_found",
+      tool: "list_campaign",
+      summary: 'There is no tool "list_campaign".',
+      details: [],
+      hints: ["Did you mean 'list_campaigns' or 'get_campaign'?", "search finds tools by what they do; there are 14."],
+      examples: [],
+      error_code: "TOOL_NOT_FOUND",
+      retryable: false,
+      _envelope_version: 1,
+    });
+  });
+
+  it("by its schema is refused before the call, with paths, received types, codes and hints", async () => {
+    const { error } = await face.execute(`await call_tool("list_campaigns", {"page_size": "many", "state": "on", "next_token": 3})`);
+    expect(error).toEqual({
+      error_kind: "mcp_input_validation",
+      tool: "list_campaigns",
+      summary: "The tool was not called: 3 problems.",
+      details: expect.arrayContaining([
+        expect.objectContaining({ path: "page_size", received_type: "string", error_code: "SCHEMA_TYPE_MISMATCH" }),
+        expect.objectContaining({ path: "state", received_type: "string", error_code: "SCHEMA_ENUM_MISMATCH" }),
+        expect.objectContaining({ path: "next_token", received_type: "number", error_code: "SCHEMA_TYPE_MISMATCH" }),
+      ]) as Record<string, unknown>[],
+      hints: expect.any(Array) as string[],
+      examples: [expect.any(Object)],
+      error_code: "INPUT_VALIDATION_FAILED",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    expect((await face.execute(`await call_tool("get_campaign", {})`)).error).toMatchObject({
+      error_code: "SCHEMA_REQUIRED",
+      details: [{ path: "campaign_id", received_type: "missing" }],
+      hints: [expect.stringContaining("campaign_id")],
+    });
+    expect(proxy.calls).toEqual([]);
+  });
+
+  it.each<[params: string, summary: string]>([
+    ["[1]", "The parameters of call_tool are a dict, this is array."],
+    ["'x'", "The parameters of call_tool are a dict, this is string."],
+    ["[]", "The parameters of call_tool are a dict, this is array."],
+    ["{'page_size': float('nan')}", "The parameters have no JSON form: they hold nan or inf."],
+    ["{'page_size': 2**60}", "The integer 1152921504606846976 is past 2^53 and would not reach the tool exactly."],
+  ])("with %s is refused in the same words by both engines", async (params, summary) => {
+    for (const first of ["", "import collections\n"]) {
+      const { error, engine } = await face.execute(`${first}await call_tool("list_campaigns", ${params})`);
+      expect([engine, error?.["error_code"], error?.["summary"]]).toEqual([
+        first === "" ? "monty" : "cpython",
+        "SCHEMA_TYPE_MISMATCH",
+        summary,
+      ]);
+    }
+    expect(proxy.calls).toEqual([]);
+  });
+
+  it.each([
+    "{'authorization': 'x'}",
+    "{'filters': [{'api_key': 'abc'}]}",
+    "{'campaign_id': 'Bearer abcdefghijklmnop'}",
+    "{'Amazon-Ads-AccountId': 'x'}",
+  ])("with a credential in it (%s) is refused", async (params) => {
+    for (const tool of ["get_campaign", "set_region"]) {
+      expect((await face.execute(`await call_tool("${tool}", ${params})`)).error).toMatchObject({
+        error_kind: "mcp_input_validation",
+        error_code: "CREDENTIAL_ARGUMENT",
+        tool,
+      });
+    }
+    expect(proxy.calls).toEqual([]);
+  });
+});
+
+describe("session state", () => {
+  const read = "await call_tool('get_session_state')";
+  const total = `(await call_tool("list_campaigns", {"page_size": 1}))["campaigns"][0]["campaign_id"]`;
+  const open = (sessionId: string, tokenHash: string | null = "a", tenant = "t"): CodeModeFace =>
+    openFace(runtime, { catalog, session: sessions.open({ tenant, sessionId, tokenHash }) });
+
+  it("is read without a call to any backend", async () => {
+    const state = { session_present: true, state_scope: "session", state_reason: null };
+    expect((await face.execute(read)).result).toEqual(state);
+    expect(await face.call("get_session_state")).toEqual(state);
+    const alone = openFace(runtime, { catalog, session: sessions.openRequest() });
+    expect(await alone.call("get_session_state")).toEqual({
+      session_present: false,
+      state_scope: "request",
+      state_reason: "no_mcp_session",
+    });
+    expect(await alone.call("set_region", { region: "eu" })).toEqual({
+      ...{ identity: null, region: "eu", profile: null },
+      ...{ session_present: false, state_scope: "request", state_reason: "no_mcp_session" },
+      note: "This lasts for this request only: set it again in each execute block.",
+    });
+    expect(proxy.calls).toEqual([]);
+  });
+
+  it("never crosses sessions, also when their scripts run at the same time", async () => {
+    proxy.holdMs = 30;
+    const block = (identity: string, region: string): string => `await call_tool("set_active_identity", {"identity": "${identity}"})
+await call_tool("set_region", {"region": "${region}"})
+await call_tool("set_active_profile", {"profile": "${region}-${identity}"})
+ids = []
+for i in range(4):
+    ids.append(${total})
+return ids`;
+    const [one, two] = await Promise.all([open("one").execute(block("acme", "na")), open("two").execute(block("globex", "eu"))]);
+    expect([one.result, two.result]).toEqual([Array(4).fill("na-acme-c001"), Array(4).fill("eu-globex-c001")]);
+    expect(new Set(proxy.calls.map(({ headers }) => [headers["x-ads-identity"], headers["x-ads-profile"]].join(" ")))).toEqual(
+      new Set(["acme na-acme", "globex eu-globex"]),
+    );
+    expect(await open("three").call("get_active_context")).toMatchObject({ identity: null, region: null, profile: null });
+  });
+
+  it("is cleared by another token before any call can use it, also in a script that still runs", async () => {
+    const old = open("swap", "first");
+    expect((await old.execute(setContext + total)).result).toBe("eu-acme-c001");
+    proxy.calls.length = 0;
+    proxy.holdMs = 300;
+    const running = old.execute(`${total}\n${total}`);
+    await expect.poll(() => proxy.calls.length).toBe(1);
+    const next = open("swap", "second");
+    expect(await next.call("get_session_state")).toEqual({ session_present: true, state_scope: "session", state_reason: "token_swapped" });
+    expect((await running).error).toMatchObject({ error_kind: "auth_error", error_code: "AUTHENTICATION_ERROR" });
+    expect((await next.execute(total)).error).toMatchObject({ error_code: "ACTIVE_IDENTITY_REQUIRED" });
+    expect(proxy.calls.map(({ headers }) => headers["x-ads-identity"])).toEqual(["acme", undefined]);
+    expect((await next.execute(`${setContext}${read}`)).result).toMatchObject({ state_reason: null });
+  });
+
+  it("of setters is refused when it is none of the configured, with what was meant", async () => {
+    expect(await face.call("set_region", { region: "ue" })).toMatchObject({ error: { error_code: "SCHEMA_ENUM_MISMATCH" } });
+    expect((await face.execute("await call_tool('set_region', {'region': 'eu', 'colour': 1})")).error).toMatchObject({
+      error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
+      tool: "set_region",
+    });
+  });
+});
