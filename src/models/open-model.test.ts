@@ -105,6 +105,29 @@ describe("a compatible server", () => {
   });
 });
 
+describe("a provider at an address of one's own", () => {
+  const keys = { ANTHROPIC_API_KEY: "a-key", OPENAI_API_KEY: "o-key", AI_GATEWAY_API_KEY: "g-key" };
+
+  it.each([
+    ["anthropic:m", "anthropic", "/base/messages", "x-api-key", "a-key"],
+    ["openai:m", "openai", "/base/responses", "authorization", "Bearer o-key"],
+    ["p/m", "gateway", "/base/language-model", "authorization", "Bearer g-key"],
+  ])("is spoken to there: %s", async (name, provider, url, header, value) => {
+    const seen: unknown[] = [];
+    const server = createServer((request, response) => {
+      seen.push([request.url, request.headers[header], request.headers["x-extra"]]);
+      request.resume().on("end", () => response.writeHead(400, { "content-type": "application/json" }).end('{"error":{"message":"no"}}'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/base`;
+    const configuration = { models: { [provider]: { baseUrl, headers: { "X-Extra": "yes" } } } };
+    const model = await openModel(name, { configuration, environment: keys });
+    expect(await generateText({ model, prompt: "hi", maxRetries: 0 }).catch(() => "refused")).toBe("refused");
+    expect(seen).toEqual([[url, value, "yes"]]);
+    server.close();
+  });
+});
+
 describe("a script from a file", () => {
   let directory = "";
   beforeAll(async () => {

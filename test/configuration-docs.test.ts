@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { configurationSchema } from "../src/config/configuration-schema.ts";
+import type { LoadedConfiguration } from "../src/config/contract.ts";
+import { loadConfiguration } from "../src/config/load-configuration.ts";
+import { listLeaves } from "../src/config/trace-origins.ts";
+import { toPathText } from "../src/errors/describe-schema-issues.ts";
+import { demoScript } from "../src/models/demo-script.ts";
+import { parseScript } from "../src/models/read-script.ts";
+
+const root = path.join(import.meta.dirname, "..");
+const page = readFileSync(path.join(root, "docs/configuration.md"), "utf8");
+const models = readFileSync(path.join(root, "docs/models.md"), "utf8");
+
+function fencesOf(text: string, language: string): string[] {
+  return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language).map(([, , body = ""]) => body);
+}
+
+let directory = "";
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), "sluice-docs-"));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+async function load(text: string): Promise<LoadedConfiguration> {
+  const file = path.join(directory, "sluice.config.json");
+  await writeFile(file, text);
+  const environment = { MARKET_KEY: "a", ADS_TOKEN: "b", TEAM_ANTHROPIC_KEY: "c" };
+  return await loadConfiguration({ file, workingDirectory: directory, environment });
+}
+
+describe("docs/configuration.md", () => {
+  it("has an example that loads", async () => {
+    const { configuration } = await load(fencesOf(page, "json")[0]!);
+    expect([configuration.budgets.steps, configuration.limits.sandbox.cellTimeoutMs]).toEqual([8, 30_000]);
+  });
+
+  it("shows the errors as they are", async () => {
+    const wrong =
+      '{"mcpServers": {"market": {"comand": "x", "url": "http://h/"}}, "limits": {"cellTimeoutMs": 1}, "sandbox": {"poolSize": "two"}}';
+    const error = await load(wrong).catch((reason: unknown) => reason as Error);
+    const said = (error as Error).message.split("\n").slice(1);
+    const shown = fencesOf(page, "text")
+      .find((text) => text.includes("comand"))!
+      .split("\n")
+      .slice(1, -1);
+    expect([...said].sort()).toEqual([...shown].sort());
+  });
+
+  it("names every key that the schema has", () => {
+    const named = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, text = ""]) => text.split(/[.\s,]+/)));
+    expect(
+      keysOf(z.toJSONSchema(configurationSchema, { io: "input", unrepresentable: "any" })).filter(
+        (key) => !named.has(key) && !ofSession.has(key),
+      ),
+    ).toEqual([]);
+  });
+
+  it("has the default of every number and choice", async () => {
+    const { configuration } = await load("{}");
+    const { artifacts: _, mcpServers: __, model: ___, models: ____, session: _____, ...rest } = configuration;
+    const missing = listLeaves(rest)
+      .map(({ path: at, value }) =>
+        typeof value === "number" ? `| \`${toPathText(at)}\` | ${value} |` : `| \`${toPathText(at)}\` | \`${JSON.stringify(value)}\` |`,
+      )
+      .filter((row) => !page.includes(row));
+    expect(missing).toEqual([]);
+  });
+});
+
+/** They are on a page of their own. */
+const ofSession = new Set(["choices", "rides", "value", "description", "as", "name", "servers"]);
+
+function keysOf(schema: unknown): string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const { properties = {}, additionalProperties, items } = schema as Record<string, object>;
+  return [
+    ...Object.entries(properties).flatMap(([key, value]) => [key, ...keysOf(value)]),
+    ...keysOf(additionalProperties),
+    ...keysOf(items),
+  ];
+}
+
+describe("docs/models.md", () => {
+  it("has a configuration that loads and a script that is one", async () => {
+    const [configuration, script] = fencesOf(models, "json") as [string, string];
+    expect((await load(configuration)).configuration.model).toBe("openai-compatible:llama3.3");
+    expect(parseScript(script, "docs/models.md").steps).toHaveLength(3);
+  });
+
+  it("has a program that runs", async () => {
+    const file = path.join(root, `.docs-models-${process.pid}.ts`);
+    await writeFile(file, fencesOf(models, "ts")[0]!);
+    try {
+      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
+      expect(stdout).toBe(`${demoScript.synthesis?.split("\n")[0]}\n`);
+    } finally {
+      await rm(file);
+    }
+  });
+});
