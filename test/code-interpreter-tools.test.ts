@@ -1,3 +1,4 @@
+import { readdir, readFile } from "node:fs/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import type { Envelope } from "../src/errors/envelope.ts";
@@ -5,8 +6,10 @@ import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createPythonParser } from "../src/interpreter/contract/python-parser.ts";
 import { readHelperDocs } from "../src/interpreter/helper-docs.ts";
 import { librarianPrompt } from "../src/interpreter/librarian-prompt.ts";
+import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
 import { createInterpreterTurn } from "../src/interpreter/turn.ts";
 import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
+import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 const packages = { pandas: "3.0.1", numpy: "2.4.0", matplotlib: "3.11.0", scipy: "1.17.0", statsmodels: "0.15.0", six: "1.17.0" };
 const parser = createPythonParser();
@@ -53,6 +56,16 @@ describe("the tools for the AI SDK", () => {
   });
 });
 
+test.each(testedDrivers)("a turn on %s that never makes a valid call starts no process", async (driver) => {
+  await using runtime = openTestRuntime(driver, { poolSize: 1 });
+  const never = runtime.createTurn({ id: "never", evidence: turn.evidence, artifacts: turn.artifacts });
+  const { tools } = await createCodeInterpreterTools(runtime, never);
+  const before = await childProcesses();
+  for (const one of Object.values(tools)) await (one.execute as (input: unknown, options: unknown) => Promise<never>)({}, options);
+  await disposeTurnSandbox(never);
+  expect([never.sandbox, runtime.gate.taken, await childProcesses()]).toEqual([null, 0, before]);
+});
+
 describe("the librarian prompt", () => {
   test("lists the libraries of the snapshot with their versions, and every helper with what its docstring says", () => {
     expect(prompt).toContain(
@@ -78,6 +91,13 @@ describe("the librarian prompt", () => {
     expect(prompt).not.toMatch(/binance|coinbase|bloomberg|yahoo|defillama|glassnode|coingecko|nasdaq|nyse/i);
   });
 });
+
+/** Processes that this one started and that still are. */
+async function childProcesses(): Promise<string[]> {
+  const threads = await readdir("/proc/self/task");
+  const lists = await Promise.all(threads.map((id) => readFile(`/proc/self/task/${id}/children`, "utf8").catch(() => "")));
+  return lists.flatMap((list) => list.trim().split(" ")).filter((id) => id !== "");
+}
 
 interface PublishedSchema {
   properties: Record<string, { description?: string }>;

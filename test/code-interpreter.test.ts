@@ -667,7 +667,25 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
         }),
       });
-      expect(await edit("a = 1", "for")).toEqual({ ...refusal, envelope: { ...(await refusalOf(call("for"))), tool: "python_code_edit" } });
+      expect(await edit("a = 1", "for")).toEqual({
+        ...refusal,
+        envelope: {
+          ...(await refusalOf(call("for"))),
+          tool: "python_code_edit",
+          hints: ["Lines and columns are of the code as edited; the last cell's code is as it was."],
+          examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
+        },
+      });
+      const unknown = call("a = 2", { aliases: ["get_prize_1"] }) as { postProcessingContract: object };
+      const { postProcessingContract } = call("a = 2") as { postProcessingContract: object };
+      expect(await edit("1", "2", { postProcessingContract: unknown.postProcessingContract })).toEqual({
+        ...refusal,
+        envelope: {
+          ...(await refusalOf(unknown)),
+          tool: "python_code_edit",
+          examples: [{ edits: [{ oldText: "1", newText: "2" }], postProcessingContract }],
+        },
+      });
       expect(await value("a")).toBe(1);
     });
   });

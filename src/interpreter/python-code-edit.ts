@@ -52,7 +52,7 @@ export async function runPythonCodeEdit(
     const { postProcessingContract = call.postProcessingContract } = parsed.data;
     const verdict = await checkCall(turn, { ...call, code: edited.code, postProcessingContract });
     signal?.throwIfAborted();
-    if (!verdict.ok) return refused({ ...verdict.envelope, tool: TOOL });
+    if (!verdict.ok) return refused(ofEdit(verdict.envelope, parsed.data));
     const isUndone = await undoLast(turn);
     try {
       return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal });
@@ -61,6 +61,23 @@ export async function runPythonCodeEdit(
       return refused(toFailureEnvelope(error, TOOL, [nothingInItsPlace]));
     }
   });
+}
+
+const example: PythonCodeEditCall = { edits: [{ oldText: "df.sum()", newText: "df.mean()" }] };
+
+/** What the contract says of the code as edited, with an example of an edit: the same edits under a contract that holds, where only that was wrong. */
+function ofEdit(envelope: Envelope, { edits }: PythonCodeEditCall): Envelope {
+  const isCodeFine = envelope.details.every(({ path }) => path !== "code");
+  const [corrected] = envelope.examples as { postProcessingContract: PostProcessingContract }[];
+  const fits = isCodeFine && corrected !== undefined;
+  return {
+    ...envelope,
+    tool: TOOL,
+    hints: isCodeFine
+      ? envelope.hints
+      : [...envelope.hints, "Lines and columns are of the code as edited; the last cell's code is as it was."],
+    examples: [fits ? { edits, postProcessingContract: corrected.postProcessingContract } : example],
+  };
 }
 
 const nothingInItsPlace =
@@ -81,7 +98,7 @@ function malformed(input: unknown): Envelope {
     tool: TOOL,
     summary: `The call was not run: ${problems[0]?.issue ?? "it is not as the schema says."}`,
     details: problems.map(({ path, issue, receivedType, code }) => ({ path, issue, received_type: receivedType, error_code: code })),
-    examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
+    examples: [example],
   });
 }
 
