@@ -254,6 +254,10 @@ describe("loadConfiguration", () => {
       `One thing is wrong in ${file()}:`,
       "  mcpServers.__proto__: is no name that can be used here.",
     ]);
+    expect(await problemsOf('{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {}}')).toEqual([
+      `One thing is wrong in ${file()}:`,
+      "  mcpServers: is there twice.",
+    ]);
   });
 
   it("takes the model and the place for data from variables", async () => {

@@ -8,6 +8,7 @@ import { dataDirectory } from "./data-directory.ts";
 import { expandReferences, type Expanded } from "./expand-references.ts";
 import { fillDefaults, withScriptAt } from "./fill-defaults.ts";
 import { findConfiguration } from "./find-configuration.ts";
+import { findRepeatedKeys } from "./find-repeated-keys.ts";
 import { isSecretPath } from "./is-secret-path.ts";
 import { traceOrigins } from "./trace-origins.ts";
 
@@ -21,9 +22,10 @@ export interface LoadOptions {
 /** Reads, expands, checks and fills in. Throws UsageError with everything that is wrong with the file at once. Nothing of it is ever run as code. */
 export async function loadConfiguration({ file, workingDirectory, environment }: LoadOptions): Promise<LoadedConfiguration> {
   const found = file === undefined ? await findConfiguration(workingDirectory) : path.resolve(workingDirectory, file);
-  const document = found === null ? {} : parse(await read(found), found);
+  const text = found === null ? "{}" : await read(found);
+  const document = parse(text, found ?? "");
   const expanded = expandReferences(document, environment);
-  const checked = check(expanded, found);
+  const checked = check(expanded, { file: found, repeated: findRepeatedKeys(text) });
   const base = found === null ? path.resolve(workingDirectory) : path.dirname(found);
   const data = dataDirectory(environment);
   const filled = fillDefaults(checked, { base, dataDirectory: data.directory });
@@ -37,13 +39,18 @@ export async function loadConfiguration({ file, workingDirectory, environment }:
   return { configuration, path: found, origins };
 }
 
-function check({ value, references, problems }: Expanded, file: string | null): ConfigurationFile {
+interface Checked {
+  readonly file: string | null;
+  readonly repeated: readonly SchemaProblem[];
+}
+
+function check({ value, references, problems }: Expanded, { file, repeated }: Checked): ConfigurationFile {
   const { success, data, error } = configurationSchema.safeParse(value);
   const mayShow = (at: readonly PropertyKey[]): boolean => !isSecretPath(at) && !references.has(toPathText(at));
   const wrong = success ? [] : describeSchemaIssues({ schema: configurationSchema, value, issues: error.issues, mayShow });
   // A text whose variable is missing is wrong for that reason alone.
   const missing = new Set(problems.map((problem) => problem.path));
-  const all = [...problems, ...wrong.filter((problem) => !missing.has(problem.path))];
+  const all = [...repeated, ...problems, ...wrong.filter((problem) => !missing.has(problem.path))];
   if (success && all.length === 0) return data;
   throw invalid(file, all);
 }
@@ -60,7 +67,7 @@ function invalid(file: string | null, problems: readonly SchemaProblem[]): Usage
 
 async function read(file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return (await readFile(file, "utf8")).replace(/^\uFEFF/, "");
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     throw new UsageError({
@@ -73,7 +80,7 @@ async function read(file: string): Promise<string> {
 
 function parse(text: string, file: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
+    return JSON.parse(text);
   } catch (error) {
     throw new UsageError({
       code: "CONFIGURATION_INVALID",
