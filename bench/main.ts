@@ -8,6 +8,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]
   interpreter: () => import("./interpreter.ts"),
   python: () => import("./python.ts"),
   sandbox: () => import("./sandbox.ts"),
+  turn: () => import("./turn.ts"),
 };
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { json: { type: "boolean", default: false } } });

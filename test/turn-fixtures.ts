@@ -134,7 +134,7 @@ export interface TestTurnOptions extends Partial<Omit<TurnRequest, "model">> {
 
 /** A request over local tools, with everything in memory. */
 export function testTurn(options: TestTurnOptions): TestTurn {
-  const { tools = [getPrices], model, ...rest } = options;
+  const { tools = [getPrices], model, onEvent, ...rest } = options;
   const events: TurnEvent[] = [];
   const request: TurnRequest = {
     model,
@@ -143,7 +143,10 @@ export function testTurn(options: TestTurnOptions): TestTurn {
     policy: createToolPolicy(),
     artifacts: createMemoryStore(),
     datasets: createDatasetMemoryStore(),
-    onEvent: (event) => events.push(event),
+    onEvent: (event) => {
+      events.push(event);
+      onEvent?.(event);
+    },
     turnId: "turn-1",
     ...rest,
   };

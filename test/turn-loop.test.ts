@@ -281,9 +281,9 @@ describe("chart_not_rendered", () => {
   });
 
   test.each([
-    ["a provider error", { error: new Error("boom") } as Said, "model_error", "The model failed in step 1: boom"],
-    ["a cut", { cut: "Let me" } as Said, "model_error", "The model failed in step 1: terminated"],
-    ["no time", { hang: true } as Said, "bounded_time", "The 0.2 s of this turn were over before it was done."],
+    ["a provider error", { error: new Error("boom") }, "model_error", "The model failed in step 1: boom"],
+    ["a cut", { cut: "Let me" }, "model_error", "The model failed in step 1: terminated"],
+    ["no time", { hang: true as const }, "bounded_time", "The 0.2 s of this turn were over before it was done."],
   ])("is a gap after %s, with it as the cause", async (_, said, stopReason, detail) => {
     const { result } = await run({ ...explicit, steps: [said] }, { budgets: { wallMs: 200 } });
     expect(result.outcome.stopReason).toBe(stopReason);

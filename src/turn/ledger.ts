@@ -20,6 +20,8 @@ export interface CallRecord {
   readonly isEmpty: boolean;
 }
 
+export type BegunCall = Pick<CallRecord, "step" | "callId" | "tool" | "server" | "intent" | "input">;
+
 export interface CallFailure {
   /** Null for a failure that said nothing that could be put in an envelope. */
   readonly kind: string | null;
@@ -52,6 +54,9 @@ export interface Ledger {
   final: FinalResponse | null;
   /** Text that the model wrote instead of calling a tool. */
   text: string;
+  /** Ids of calls that reached a tool, whether or not they are over. */
+  readonly begun: ReadonlyMap<string, BegunCall>;
+  beginCall(call: BegunCall): void;
   addCall(record: CallRecord): void;
   addChart(artifact: ArtifactEnvelope): void;
   /** A cell that counted. One that an edit gave takes the place of the cell that was edited. Gives the hashes of artifacts that do not count any more. */
@@ -62,6 +67,7 @@ export interface Ledger {
 
 export function createLedger(): Ledger {
   const calls: CallRecord[] = [];
+  const begun = new Map<string, BegunCall>();
   const cells: CellRecord[] = [];
   const artifacts: ArtifactEnvelope[] = [];
   let canBeEdited = false;
@@ -77,6 +83,8 @@ export function createLedger(): Ledger {
     sandboxMs: 0,
     final: null,
     text: "",
+    begun,
+    beginCall: (call) => void begun.set(call.callId, call),
     addCall: (record) => void calls.push(record),
     addChart: publish,
     failCell(tool) {

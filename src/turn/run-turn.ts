@@ -6,6 +6,7 @@ import { buildBestEffortTerminalOutcome } from "./outcome/build-best-effort-term
 import { keepDataset } from "./outcome/keep-dataset.ts";
 import { toTurnResult } from "./outcome/to-turn-result.ts";
 import { planTurn } from "./plan/plan-turn.ts";
+import { recordLostCalls } from "./steps/record-missed-calls.ts";
 import { runSteps, type StepsEnd } from "./steps/run-steps.ts";
 import { synthesize } from "./synthesis/synthesize.ts";
 
@@ -39,5 +40,6 @@ async function takeSteps(turn: Turn): Promise<StepsEnd> {
     return { stopReason: "model_error", detail: `The turn failed: ${describeError(error)}` };
   } finally {
     await turn.settle();
+    recordLostCalls(turn);
   }
 }

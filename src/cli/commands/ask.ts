@@ -38,6 +38,7 @@ const exitStatuses: Readonly<Record<StopReason, number>> = {
 
 export async function askCommand(args: string[], signal: AbortSignal): Promise<number> {
   const { question: asked, config, model: named, json, out, probes } = parse(args);
+  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // what a provider cannot do is the plan's affair, not a person's
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: config, workingDirectory: process.cwd(), environment });
   if (out !== undefined) await checkDirectory(out);

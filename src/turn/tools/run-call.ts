@@ -34,6 +34,7 @@ async function follow(turn: Turn, call: ToolCall, work: () => Promise<CallOutcom
   const { callId, tool, server, intent } = call;
   const step = turn.ledger.steps;
   const startedAt = performance.now();
+  turn.ledger.beginCall({ step, callId, tool, server, intent, input: call.input });
   turn.emit({ type: "tool-start", step, callId, tool, server, intent });
   const end = (outcome: CallOutcome): void => record(turn, call, outcome, { step, durationMs: round(performance.now() - startedAt) });
   try {
@@ -58,6 +59,7 @@ async function follow(turn: Turn, call: ToolCall, work: () => Promise<CallOutcom
 function record(turn: Turn, call: ToolCall, outcome: CallOutcome, { step, durationMs }: { step: number; durationMs: number }): void {
   const { callId, tool, server, intent, input } = call;
   const { status, aliases = [], artifacts = [], failure, isEmpty = false } = outcome;
+  if (turn.ledger.calls.some((one) => one.callId === callId)) return; // it was given up, and is too late
   turn.ledger.addCall({ step, callId, tool, server, intent, input, status, durationMs, aliases, artifacts, failure, isEmpty });
   const kept = aliases[0] === undefined ? null : turn.conversation.evidence.get(aliases[0]);
   turn.emit({

@@ -1,0 +1,287 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createRuntime } from "../src/create-runtime.ts";
+import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
+import type { LocalTool } from "../src/tools/create-local-source.ts";
+import { runTurn } from "../src/turn/run-turn.ts";
+import { openLoopbackModel, type Reply } from "./fixtures/loopback-model.ts";
+import { call, final, getPrices, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
+
+/** The default driver, whichever it is here: a machine without one fails these tests. */
+const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
+afterAll(() => runtime.close());
+
+/** After a turn there is no sandbox, and no place is taken. */
+function expectNothingLeft(): void {
+  expect(runtime.gate.taken).toBe(0);
+}
+
+const contract = (expectedArtifacts: string[] = []): object => ({
+  operation: "derive_metric",
+  reason: "A number is asked for.",
+  inputAliases: ["get_prices_1"],
+  expectedArtifacts,
+});
+const cell = (code: string, artifacts: string[] = []): { tool: string; input: object } => ({
+  tool: "code_interpreter",
+  input: { code, postProcessingContract: contract(artifacts) },
+});
+const fetchPrices = { calls: [{ tool: "get_prices", input: { symbol: "A" } }] };
+const draw =
+  "df = to_frame(get_prices_1)\nfig, ax = plt.subplots()\nax.plot(df.day, df.price)\nsave_figure('The price of A by day', title='Price of A')\nset_result(round(df.price.mean(), 2))";
+
+async function over(
+  replies: readonly Reply[],
+  options: Partial<TestTurnOptions> = {},
+): Promise<TestTurn & { result: TurnResult; gone: number }> {
+  await using loopback = await openLoopbackModel(replies);
+  const turn = testTurn({ ...options, model: loopback.model });
+  const result = await runTurn(runtime, turn.request);
+  expect(turnResultSchema.parse(result)).toEqual(result);
+  expect(turn.events.at(-1)?.type).toBe("turn-end");
+  expectNothingLeft();
+  return { ...turn, result, gone: loopback.gone() };
+}
+
+describe("over the wire", () => {
+  test("a turn goes the whole way: fetch, derive, draw, answer", async () => {
+    const { result, of } = await over(
+      [
+        fetchPrices,
+        { calls: [cell(`print("rows", len(get_prices_1))\n${draw}`, ["image"])] },
+        { calls: [{ tool: "final_response", input: { answer: "It is 102.99.", artifactsMentioned: ["Price of A"] } }] },
+        { text: "The mean price is 102.99. Figure 1 has it by day." },
+      ],
+      { question: "Plot the price of A." },
+    );
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.answer).toBe("The mean price is 102.99. Figure 1 has it by day.");
+    expect(result.artifacts.map(({ kind, title }) => [kind, title])).toEqual([["image", "Price of A"]]);
+    expect(result.gaps).toEqual([]);
+    expect(of("cell-output").map(({ stream, text }) => [stream, text])).toEqual([["stdout", "rows 300\n"]]);
+    expect(result.usage.sandboxMs).toBeGreaterThan(0);
+  });
+
+  test("a provider that refuses is model_error, with what it said", async () => {
+    const { result } = await over([{ status: 400, body: { error: { message: "no such model" } } }]);
+    expect(result.outcome.stopReason).toBe("model_error");
+    expect(result.gaps).toEqual([
+      { code: "model_error", severity: "major", detail: "The model failed in step 1: no such model (HTTP 400)" },
+    ]);
+    expect(result.answer).toContain("no such model");
+  });
+
+  test("a provider that was busy once is asked again", async () => {
+    const { result } = await over([{ status: 503 }, { calls: [{ tool: "final_response", input: { answer: "Yes." } }] }, { text: "Yes." }]);
+    expect(result.outcome.stopReason).toBe("complete_answer");
+  });
+
+  test("a connection that is cut in mid-stream ends the turn; what was fetched and drawn before is in the result", async () => {
+    const { result } = await over([fetchPrices, { calls: [cell(draw, ["image"])] }, { cut: "Let me think" }], {
+      question: "Plot the price of A.",
+    });
+    expect(result.outcome.stopReason).toBe("model_error");
+    expect(result.gaps.map(({ code }) => code)).toEqual(["model_error"]);
+    expect(result.artifacts).toHaveLength(1);
+    expect(result.answer).toContain("Figure 1: Price of A.");
+    expect(result.confidence.level).toBe("low");
+  });
+
+  test("arguments that end in the middle end the turn, and the call is not made", async () => {
+    const { result } = await over([{ truncated: { tool: "get_prices", input: '{"symbol": "A' } }]);
+    expect(result.outcome.stopReason).toBe("model_error");
+    expect(result.grounding.toolCallSuccessCount).toBe(0);
+  });
+
+  test("a provider that hangs is left when the time is over", async () => {
+    const { result, gone } = await over([fetchPrices, { hang: true }], { budgets: { wallMs: 1_500 } });
+    expect(result.outcome.stopReason).toBe("bounded_time");
+    expect(result.answer).toContain("get_prices_1: from local__get_prices, 300 rows");
+    expect(gone).toBeGreaterThan(0);
+  });
+
+  test("a caller who is gone ends the request to the provider, too", async () => {
+    const abort = new AbortController();
+    const { result } = await over([{ hang: true }], {
+      signal: abort.signal,
+      onEvent: ({ type }) => type === "step-start" && setTimeout(() => abort.abort("client gone"), 100),
+    }).catch((error: unknown) => Promise.reject(error as Error));
+    expect(result.outcome.stopReason).toBe("aborted");
+  });
+});
+
+describe("a turn that is aborted", () => {
+  const ranFor = async (
+    options: Partial<TestTurnOptions> & {
+      steps: Parameters<typeof scriptedModel>[0]["steps"];
+      at: (event: { type: string; tool?: string }) => boolean;
+    },
+  ) => {
+    const { steps, at, ...rest } = options;
+    const abort = new AbortController();
+    const turn = testTurn({
+      ...rest,
+      model: scriptedModel({ plan: { chartIntent: "explicit" }, steps }),
+      signal: abort.signal,
+      onEvent: (event) => {
+        if (at(event)) setTimeout(() => abort.abort(new Error("the user left")), 50);
+      },
+    });
+    const started = performance.now();
+    const result = await runTurn(runtime, turn.request);
+    expectNothingLeft();
+    return { result, tookMs: performance.now() - started };
+  };
+
+  test("in a running cell ends it, and says why there is no chart", async () => {
+    const { result } = await ranFor({
+      steps: [fetchPrices, { calls: [cell("print('begun')\nwhile True: pass", ["image"])] }],
+      at: ({ type }) => type === "cell-output",
+    });
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(result.gaps.map(({ code }) => code)).toEqual(["aborted", "chart_not_rendered"]);
+    expect(result.trace[1]!.calls[0]!.status).toBe("aborted");
+  });
+
+  test("in a tool that ignores its signal is not held up by it", async () => {
+    const deaf: LocalTool = { ...getPrices, execute: () => sleep(60_000, [], { ref: false }) };
+    const { result, tookMs } = await ranFor({ steps: [fetchPrices], tools: [deaf], at: ({ type }) => type === "tool-start" });
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(tookMs).toBeLessThan(20_000);
+  });
+
+  test("before it began has a result, too", async () => {
+    const turn = testTurn({ model: scriptedModel({ steps: [final("No.")] }), signal: AbortSignal.abort() });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(result.usage.steps).toBe(0);
+  });
+
+  test("while the answer is written keeps what was written", async () => {
+    const abort = new AbortController();
+    await using loopback = await openLoopbackModel([
+      { calls: [{ tool: "final_response", input: { answer: "The draft." } }] },
+      { hang: true },
+    ]);
+    const turn = testTurn({
+      model: loopback.model,
+      signal: abort.signal,
+      onEvent: (event) => {
+        if (event.type === "tool-end") setTimeout(() => abort.abort(), 300);
+      },
+    });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(result.answer).toBe("The draft.\n\nThe turn was ended from outside while the answer was written.");
+  });
+});
+
+describe("whoever throws", () => {
+  test("as a listener is not heard", async () => {
+    const turn = testTurn({
+      model: scriptedModel({ steps: [call("get_prices"), final("Done.")] }),
+      onEvent: () => {
+        throw new Error("listener");
+      },
+    });
+    expect((await runTurn(runtime, turn.request)).outcome.stopReason).toBe("complete_answer");
+  });
+
+  test("as a probe's sink costs at most its call", async () => {
+    const turn = testTurn({
+      model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }),
+      onProbe: () => {
+        throw new Error("sink");
+      },
+    });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expectNothingLeft();
+  });
+
+  test("as the catalog, the store of datasets or the store of artifacts ends in a truthful result", async () => {
+    const broken = (): Promise<never> => Promise.reject(new Error("disk full"));
+    const turn = testTurn({
+      model: scriptedModel({ steps: [fetchPrices, { calls: [cell(draw, ["image"])] }, final("Done.")] }),
+      datasets: { put: broken, open: broken },
+      artifacts: { put: broken, get: broken },
+      question: "Plot it.",
+    });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.dataset).toBeNull();
+    expect(result.gaps.map(({ code }) => code)).toEqual(["chart_not_rendered", "dataset_not_kept"]);
+    expect(result.gaps[0]!.detail).toBe("The chart that was asked for could not be rendered: code_interpreter failed: disk full.");
+    expectNothingLeft();
+  });
+
+  test("as a sandbox that is killed is an answer to the model, and the next cell has another", async () => {
+    const kill = "import os\nos.kill(os.getpid(), 9)";
+    const turn = testTurn({
+      model: scriptedModel({ steps: [fetchPrices, { calls: [cell(kill)] }, { calls: [cell("set_result(2)")] }, final("Done.")] }),
+    });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.trace.map(({ calls }) => calls[0]!.status)).toEqual(["ok", "error", "ok", "ok"]);
+    expectNothingLeft();
+  });
+});
+
+describe("a sparse figure", () => {
+  const sparse = (points: string): string =>
+    [
+      "dates = pd.date_range('2025-01-01', periods=100, freq='D')",
+      "values = pd.Series(range(100), index=dates, dtype=float)",
+      `values = values.iloc[${points}]`,
+      "fig, ax = plt.subplots()",
+      "ax.plot(values.index, values.values, label='A')",
+      "save_figure('The value of A by day', title='A by day')",
+      "set_result(len(values))",
+    ].join("\n");
+  const edit = (oldText: string, newText: string): { tool: string; input: object } => ({
+    tool: "python_code_edit",
+    input: { edits: [{ oldText, newText }] },
+  });
+  const few = "list(range(0, 100, 1))[:20] + [99]";
+  const run = async (steps: Parameters<typeof scriptedModel>[0]["steps"]) => {
+    const turn = testTurn({ model: scriptedModel({ plan: { chartIntent: "explicit" }, steps }), question: "Plot A." });
+    const result = await runTurn(runtime, turn.request);
+    expectNothingLeft();
+    return { ...turn, result };
+  };
+
+  test("forces python_code_edit on the next step, and the mended figure takes its place", async () => {
+    const { result, of } = await run([
+      fetchPrices,
+      { calls: [cell(sparse(few), ["image"])] },
+      { calls: [edit(few, "range(100)")] },
+      final("Figure 1."),
+    ]);
+    expect(of("step-start").map(({ forced }) => forced)).toEqual([undefined, undefined, "python_code_edit", undefined]);
+    expect(result.artifacts).toHaveLength(1);
+    const [first, second] = of("artifact");
+    expect(second!.replaces).toEqual([first!.artifact.contentHash]);
+    expect(result.artifacts[0]!.contentHash).toBe(second!.artifact.contentHash);
+    expect(result.gaps).toEqual([]);
+  });
+
+  test("is forced at most twice, and then is a gap", async () => {
+    const { result, of } = await run([
+      fetchPrices,
+      { calls: [cell(sparse(few), ["image"])] },
+      { calls: [edit("[:20]", "[:19]")] },
+      { calls: [edit("[:19]", "[:18]")] },
+      final("Figure 1."),
+    ]);
+    expect(of("step-start").map(({ forced }) => forced)).toEqual([undefined, undefined, "python_code_edit", "python_code_edit", undefined]);
+    expect(result.gaps).toEqual([
+      {
+        code: "low_coverage",
+        severity: "minor",
+        detail: expect.stringMatching(/^A by day: The figure is sparse: "A" has 19 of 100 expected points/),
+      },
+    ]);
+    expect(result.artifacts).toHaveLength(1);
+    expect(result.confidence.level).toBe("medium");
+  });
+});
