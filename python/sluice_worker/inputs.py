@@ -17,6 +17,9 @@ class InputError(ValueError):
     """The line of the cell that first used it."""
 
 
+InputError.__module__ = "builtins"  # a traceback shows it by its name alone
+
+
 class Inputs(Mapping[str, Any]):
     """The tool outputs bound to this turn, by alias. A value is parsed when it is first asked for."""
 
@@ -70,7 +73,7 @@ def _parse(alias: str, kind: str, raw: mmap.mmap | bytes) -> Any:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"input {alias!r} is not readable as {kind}: {error}") from error
+        raise InputError(f"input {alias!r} is not readable as {kind}: {error}") from None
 
 
 def _text(raw: mmap.mmap | bytes) -> str:

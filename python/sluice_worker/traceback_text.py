@@ -6,10 +6,13 @@ import linecache
 import traceback
 from typing import Any
 
+import sluice
+
 from .inputs import InputError
 
 MAX_TEXT = 64 * 1024
 _WORKER_DIRECTORY = __file__.rsplit("/", 1)[0]
+_LIBRARY_DIRECTORY = sluice.__file__.rsplit("/", 1)[0]
 
 
 def remember_source(filename: str, code: str) -> None:
@@ -28,6 +31,8 @@ def describe(error: BaseException, filename: str) -> dict[str, Any]:
 def _describe(error: BaseException, filename: str) -> dict[str, Any]:
     told = traceback.TracebackException.from_exception(error, limit=None, max_group_width=15, max_group_depth=10)
     _drop_worker_frames(told, set())
+    if isinstance(error, InputError) and error.line is not None and not told.stack:
+        told.stack = traceback.StackSummary.from_list([traceback.FrameSummary(filename, error.line, "<module>")])
     text = "".join(told.format())
     found: dict[str, Any] = {"type": type(error).__qualname__, "message": _message(error), "traceback": _cut(text)}
     if isinstance(error, SyntaxError) and error.filename == filename and error.lineno:
@@ -66,7 +71,11 @@ def _drop_worker_frames(told: traceback.TracebackException, seen: set[int]) -> N
     if id(told) in seen:
         return
     seen.add(id(told))
-    kept = [frame for frame in told.stack if not frame.filename.startswith(_WORKER_DIRECTORY)]
+    refused = told.exc_type is not None and told.exc_type.__module__.startswith(
+        "sluice."
+    )  # a helper said no, and says why
+    ours = (_WORKER_DIRECTORY, _LIBRARY_DIRECTORY + "/") if refused else (_WORKER_DIRECTORY,)
+    kept = [frame for frame in told.stack if not frame.filename.startswith(ours)]
     if told.exc_type is not None and issubclass(told.exc_type, SyntaxError):
         kept = [frame for frame in kept if not frame.filename.endswith("/ast.py")]
     told.stack = traceback.StackSummary.from_list(kept)

@@ -1,0 +1,64 @@
+"""Tracebacks as the author of a cell sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sluice
+from sluice_worker.inputs import InputError, Inputs
+from sluice_worker.traceback_text import describe, remember_source
+
+CELL = "<cell 7>"
+
+
+def failure(code: str, **names: Any) -> dict[str, Any]:
+    remember_source(CELL, code)
+    try:
+        exec(compile(code, CELL, "exec"), names)
+    except Exception as error:
+        return describe(error, CELL)
+    raise AssertionError("the code did not fail")
+
+
+def broken() -> Inputs:
+    inputs = Inputs()
+    inputs._raw["prices"] = ("json", b'{"a": ')
+    return inputs
+
+
+def test_an_input_that_cannot_be_read_shows_the_line_that_used_it() -> None:
+    found = failure("x = 1\ny = inputs['prices']", inputs=broken())
+    message = "input 'prices' is not readable as json: Expecting value: line 1 column 7 (char 6)"
+    assert (found["type"], found["message"], found["line"]) == ("InputError", message, 2)
+    assert found["traceback"].splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "<cell 7>", line 2, in <module>',
+        "    y = inputs['prices']",
+        "        ~~~~~~^^^^^^^^^^",
+        f"InputError: {message}",
+    ]
+
+
+def test_an_input_that_is_bound_by_its_name_shows_the_line_too() -> None:
+    remember_source(CELL, "x = 1\ny = prices")
+    error = InputError("input 'prices' is not readable as json")
+    error.line = 2
+    assert describe(error, CELL)["traceback"].splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "<cell 7>", line 2, in <module>',
+        "    y = prices",
+        "InputError: input 'prices' is not readable as json",
+    ]
+
+
+def test_a_helper_that_refuses_shows_the_call_and_not_its_own_frames() -> None:
+    found = failure("x = 1\n\nto_frame(3)", to_frame=sluice.to_frame)
+    assert (found["type"], found["line"]) == ("ShapeError", 3)
+    assert [line for line in found["traceback"].splitlines() if line.startswith("  File")] == [
+        '  File "<cell 7>", line 3, in <module>'
+    ]
+
+
+def test_frames_of_other_libraries_stay() -> None:
+    found = failure("import json\njson.loads('{')")
+    assert sum(line.startswith("  File") for line in found["traceback"].splitlines()) > 1
