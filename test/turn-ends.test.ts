@@ -204,7 +204,7 @@ describe("whoever throws", () => {
     const broken = (): Promise<never> => Promise.reject(new Error("disk full"));
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell(draw, ["image"])] }, final("Done.")] }),
-      datasets: { put: broken, open: broken },
+      datasets: { put: broken, open: broken, readDerived: broken, keepDerived: broken },
       artifacts: { put: broken, get: broken },
       question: "Plot it.",
     });

@@ -9,6 +9,9 @@ export interface DatasetStore {
   put(dataset: Dataset): Promise<StoredDataset>;
   /** Null when there is none of this hash. */
   open(hash: string): Promise<DatasetReader | null>;
+  /** What was made from a dataset and can be made again, by a name like `get_price_1.parquet`. Null when it was not made yet. */
+  readDerived(hash: string, name: string): Promise<Uint8Array | null>;
+  keepDerived(hash: string, name: string, bytes: Uint8Array): Promise<void>;
 }
 
 export interface Dataset {

@@ -25,13 +25,12 @@ export function createDatasetFileStore({ directory }: { directory: string }): Da
     } catch (error) {
       throw unavailable(directory, error);
     } finally {
-      await rm(draft, { force: true });
-      await rm(`${draft}-index`, { force: true });
+      await discard(draft, `${draft}-index`);
     }
   }
 
   async function openDataset(hash: string): Promise<DatasetReader | null> {
-    if (!/^[0-9a-f]{64}$/.test(hash)) return null;
+    if (!isHash(hash)) return null;
     const file = fileOf(hash, "json");
     const found = await stat(file).catch(() => null);
     if (found === null) return null;
@@ -49,7 +48,38 @@ export function createDatasetFileStore({ directory }: { directory: string }): Da
     };
   }
 
-  return { put, open: openDataset };
+  async function readDerived(hash: string, name: string): Promise<Uint8Array | null> {
+    return isHash(hash) && isName(name) ? await readFile(fileOf(hash, name)).catch(() => null) : null;
+  }
+
+  async function keepDerived(hash: string, name: string, bytes: Uint8Array): Promise<void> {
+    if (!isHash(hash) || !isName(name)) return;
+    const draft = fileOf(hash, `${randomBytes(8).toString("hex")}.part`);
+    try {
+      await writeFile(draft, bytes);
+      await rename(draft, fileOf(hash, name));
+    } catch (error) {
+      throw unavailable(directory, error);
+    } finally {
+      await discard(draft);
+    }
+  }
+
+  return { put, open: openDataset, readDerived, keepDerived };
+}
+
+/** What is left of a draft is not worth an error of its own. */
+async function discard(...drafts: string[]): Promise<void> {
+  for (const draft of drafts) await rm(draft, { force: true }).catch(() => {});
+}
+
+function isHash(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
+/** Aliases are Python names, so this leaves no way out of the directory, and never means the dataset or its index. */
+function isName(text: string): boolean {
+  return /^[A-Za-z_]\w*\.parquet$/.test(text);
 }
 
 export function toDatasetId(hash: string): string {

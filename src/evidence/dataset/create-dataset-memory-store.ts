@@ -6,6 +6,7 @@ import { writeDocument } from "./write-document.ts";
 /** For tests and for callers that take the dataset out at once. */
 export function createDatasetMemoryStore(): DatasetStore {
   const kept = new Map<string, { readonly bytes: Uint8Array; readonly index: DatasetIndex }>();
+  const derived = new Map<string, Uint8Array>();
   const toUrl = (hash: string): string => `sluice://datasets/${hash}`;
   return {
     async put(dataset) {
@@ -14,6 +15,8 @@ export function createDatasetMemoryStore(): DatasetStore {
       kept.set(hash, { bytes: Buffer.concat(pieces), index });
       return { datasetId: toDatasetId(hash), hash, bytes: index.bytes, url: toUrl(hash) };
     },
+    readDerived: async (hash, name) => derived.get(`${hash}.${name}`) ?? null,
+    keepDerived: async (hash, name, bytes) => void derived.set(`${hash}.${name}`, bytes),
     async open(hash) {
       const found = kept.get(hash);
       if (found === undefined) return null;

@@ -18,9 +18,8 @@ export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): Ans
 
   function check(line: string): string {
     if (/^\s*(?:```|~~~)/.test(line)) isFenced = !isFenced;
-    if (isFenced) return line;
-    const text = removeRemoteImages(line, urls);
-    if (/^\s*\|/.test(text)) return text;
+    const text = removeRemoteImages(line, urls); // in code, too: what a page takes for code is the page's affair
+    if (isFenced || /^\s*\|/.test(text)) return text;
     const kept = splitSentences(text).filter((sentence) => !claimsMissingFigure(sentence, artifacts));
     removedClaims += splitSentences(text).length - kept.length;
     return kept.join("");

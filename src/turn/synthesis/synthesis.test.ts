@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
+import type { Gap } from "../../protocol/turn-result.ts";
+import { createAnswerChecker } from "./answer-checker.ts";
+import { claimsMissingFigure } from "./claims-missing-figure.ts";
+import { labelArtifacts } from "./label-artifacts.ts";
+import { missingSentences } from "./missing-sentences.ts";
+import { removeRemoteImages } from "./remove-remote-images.ts";
+
+const hash = "a".repeat(64);
+const image: ArtifactEnvelope = {
+  schemaVersion: 1,
+  kind: "image",
+  url: "file:///a.png",
+  alt: "Reserves by day",
+  title: "Reserves",
+  contentHash: hash,
+  bytes: 10,
+  width: 10,
+  height: 10,
+};
+const chart: ArtifactEnvelope = {
+  schemaVersion: 1,
+  kind: "chart",
+  url: "file:///b.json",
+  spec: { type: "bar", xKey: "month", series: [{ key: "flow" }] },
+  data: [],
+  contentHash: "b".repeat(64),
+};
+
+describe("a statement about a figure", () => {
+  test.each([
+    "The chart below shows the prices.",
+    "See the attached figure.",
+    "As shown in the plot, reserves fell.",
+    "I have drawn a graph of it.",
+    "A visualization was created.",
+  ])("may not stand where there is none: %s", (sentence) => {
+    expect(claimsMissingFigure(sentence, [])).toBe(true);
+    expect(claimsMissingFigure(sentence, [image])).toBe(false);
+  });
+
+  test.each([
+    "No chart could be rendered.",
+    "The figure is missing because Python failed.",
+    "The chart wasn't drawn.",
+    "The figures for 2024 are in the table.",
+    "A chart would show this better.",
+    "Reserves fell by 3 %.",
+  ])("may stand: %s", (sentence) => {
+    expect(claimsMissingFigure(sentence, [])).toBe(false);
+  });
+
+  test("may not have a number past the last one", () => {
+    expect(claimsMissingFigure("Figure 2 has the flow.", [image, chart])).toBe(true);
+    expect(claimsMissingFigure("Figure 1 and Chart 1 have it.", [image, chart])).toBe(false);
+    expect(claimsMissingFigure("Chart 1 has it.", [image])).toBe(true);
+  });
+});
+
+describe("remote images", () => {
+  const own = new Set(["file:///a.png"]);
+
+  test.each([
+    ["![x](https://evil.example/?d=1)", "x"],
+    ["![x](<https://evil.example/a b> 'title')", "x"],
+    ["![a\\]b](http://evil.example)", "a\\]b"],
+    ["![x][ref]", "x"],
+    ["![ref]", "[ref]"],
+    ["[![x](https://evil.example)](https://ok.example)", "[x](https://ok.example)"],
+    ["![x](data:image/png;base64,AAAA)", "x"],
+    ["<IMG SRC=https://evil.example>", ""],
+    ["a <svg><image href='https://evil.example'/></svg> b", "a  b"],
+    ["<img", ""],
+    ["![own](file:///a.png)", "![own](file:///a.png)"],
+    ["![own](file:///a.png?x)", "own"],
+    ["5 < 6 and [a link](https://ok.example)!", "5 < 6 and [a link](https://ok.example)!"],
+  ])("are taken out of %s", (text, expected) => {
+    expect(removeRemoteImages(text, own)).toBe(expected);
+  });
+
+  test("never leave the start of an image, whatever they are made of", () => {
+    const piece = fc.constantFrom("![", "]", "(", ")", "https://evil.example", "[", "\\", "<img ", ">", "\n", " ", "x", "\u0000", "!");
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const left = removeRemoteImages(pieces.join(""), new Set());
+        expect(left).not.toMatch(/<img\b/i);
+        expect(left).not.toContain("![");
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("the checker of an answer", () => {
+  test("gives the same text however it is cut into pieces", () => {
+    const text =
+      "The mean is 3. The chart below shows it.\n\n```\nThe chart shows ![x](https://evil)\n```\n| chart shows | 1 |\n![x](https://evil)";
+    const whole = createAnswerChecker([]);
+    const expected = whole.push(text) + whole.end();
+    expect(expected).toBe("The mean is 3. \n\n```\nThe chart shows x\n```\n| chart shows | 1 |\nx");
+    expect(whole.removedClaims).toBe(1);
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 8 }), (cuts) => {
+        const checker = createAnswerChecker([]);
+        const at = [0, ...cuts.sort((a, b) => a - b), text.length];
+        const pieces = at.slice(1).map((end, index) => checker.push(text.slice(at[index], end)));
+        expect(pieces.join("") + checker.end()).toBe(expected);
+      }),
+    );
+  });
+});
+
+describe("what an answer left out", () => {
+  const gap: Gap = { code: "server_unavailable", severity: "minor", detail: "The server market could not be used: connection refused" };
+
+  test("is added: artifacts by their label, gaps by their sentence", () => {
+    expect(missingSentences("Reserves fell.", { artifacts: [chart], gaps: [gap] })).toEqual([
+      "Chart 1: bar chart of flow.",
+      "The server market could not be used: connection refused.",
+    ]);
+  });
+
+  test("is not what it says in its own words", () => {
+    const answer = "Figure 1 has it.\n\nSadly the market server refused its connection, so it could not be used here.";
+    expect(missingSentences(answer, { artifacts: [image], gaps: [{ ...gap, detail: "The server market could not be used" }] })).toEqual([]);
+    expect(missingSentences("The Reserves are drawn.", { artifacts: [image], gaps: [] })).toEqual([]);
+    expect(missingSentences("Figure 10 has it.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
+  });
+
+  test("has labels that count figures and charts apart", () => {
+    expect(labelArtifacts([image, chart, image]).map(({ label }) => label)).toEqual(["Figure 1", "Chart 1", "Figure 2"]);
+  });
+});

@@ -1,0 +1,227 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createRuntime } from "../src/create-runtime.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import type { Dataset, DatasetStore } from "../src/evidence/dataset/contract.ts";
+import { createDatasetFileStore, isWhole } from "../src/evidence/dataset/create-dataset-file-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-memory-store.ts";
+import { toCsv } from "../src/evidence/dataset/to-csv.ts";
+import { toParquet } from "../src/evidence/dataset/to-parquet.ts";
+import { runTurn } from "../src/turn/run-turn.ts";
+import { call, final, scriptedModel, testTurn } from "./turn-fixtures.ts";
+
+const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
+afterAll(() => runtime.close());
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(os.tmpdir(), "sluice-dataset-"));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const at = new Date("2026-01-02T03:04:05Z");
+
+function example(): Dataset {
+  const evidence = createEvidenceStore({ conversationId: "c", now: () => at });
+  evidence.add({ tool: "market__get_rows", arguments: { a: 1 }, output: '[{"id": 12345678901234567890, "x": 1.50}]' });
+  evidence.add({ tool: "market__get_nan", output: '[{"x": NaN}]' });
+  evidence.add({ tool: "market__get_text", output: "only words" });
+  evidence.addData({ name: "blob", format: "bytes", bytes: Uint8Array.from([0, 255, 1]) });
+  const data = [{ day: 1, price: 2 }];
+  return {
+    facts: { turnId: "t", question: "Why?" },
+    items: evidence.aliases().map((alias) => evidence.get(alias)!),
+    artifacts: [{ kind: "chart", contentHash: "c".repeat(64), title: "Price", data }],
+  };
+}
+
+async function readAll(store: DatasetStore, hash: string): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const bytes of (await store.open(hash))!.stream()) pieces.push(bytes);
+  return Buffer.concat(pieces).toString();
+}
+
+describe.each([
+  ["in files", () => createDatasetFileStore({ directory })],
+  ["in memory", () => createDatasetMemoryStore()],
+])("a dataset %s", (_, open) => {
+  test("is one JSON document, named by its own hash, with every output as it was sent", async () => {
+    const store = open();
+    const { hash, bytes, datasetId } = await store.put(example());
+    const text = await readAll(store, hash);
+    expect(createHash("sha256").update(text).digest("hex")).toBe(hash);
+    expect(Buffer.byteLength(text)).toBe(bytes);
+    expect(datasetId).toBe(`ds_${hash.slice(0, 24)}`);
+    expect(text).toContain('"value":[{"id": 12345678901234567890, "x": 1.50}]');
+    const document = JSON.parse(text) as Record<string, never> & { outputs: Record<string, unknown>[]; artifacts: unknown[] };
+    expect(document).toMatchObject({ schemaVersion: 1, turnId: "t", question: "Why?" });
+    expect(document.outputs.map(({ alias, encoding, value }) => [alias, encoding, alias === "get_rows_1" ? null : value])).toEqual([
+      ["get_rows_1", "json", null],
+      ["get_nan_1", "text", '[{"x": NaN}]'],
+      ["get_text_1", "text", "only words"],
+      ["blob", "base64", "AP8B"],
+    ]);
+    const items = example().items;
+    expect(document.outputs.map(({ sha256 }) => sha256)).toEqual(items.map(({ sha256 }) => sha256));
+    expect(document.outputs[0]).toMatchObject({
+      source: "tool",
+      tool: "market__get_rows",
+      arguments: { a: 1 },
+      at: at.toISOString(),
+      bytes: 41,
+    });
+    expect(document.artifacts).toEqual([{ kind: "chart", contentHash: "c".repeat(64), title: "Price", data: [{ day: 1, price: 2 }] }]);
+  });
+
+  test("has its tables, each with the bytes that were kept", async () => {
+    const store = open();
+    const { hash } = await store.put(example());
+    const reader = (await store.open(hash))!;
+    expect(reader.tables).toEqual([
+      { name: "get_rows_1", format: "json", path: [], rows: 1 },
+      { name: "get_nan_1", format: "json", path: [], rows: 1 },
+      { name: "chart_1", format: "json", path: [], rows: 1 },
+    ]);
+    expect(Buffer.from((await reader.readTable("get_rows_1"))!).toString()).toBe('[{"id": 12345678901234567890, "x": 1.50}]');
+    expect(toCsv((await reader.readTable("get_rows_1"))!, reader.tables[0]!)).toBe("id,x\n12345678901234567890,1.50\n");
+    expect(toCsv((await reader.readTable("chart_1"))!, reader.tables[2]!)).toBe("day,price\n1,2\n");
+    expect(await reader.readTable("nothing")).toBeNull();
+    expect(await store.open("0".repeat(64))).toBeNull();
+    expect(await store.open("../../etc/passwd")).toBeNull();
+  });
+
+  test("is the same when it is put again", async () => {
+    const store = open();
+    const first = await store.put(example());
+    expect(await store.put(example())).toEqual(first);
+  });
+});
+
+describe("a dataset in files", () => {
+  test("leaves nothing half-written, and sees what was changed", async () => {
+    const store = createDatasetFileStore({ directory });
+    const { hash, url } = await store.put(example());
+    expect((await readdir(directory, { recursive: true })).sort()).toEqual([
+      hash.slice(0, 2),
+      `${hash.slice(0, 2)}/${hash}.index.json`,
+      `${hash.slice(0, 2)}/${hash}.json`,
+    ]);
+    expect(await isWhole((await store.open(hash))!)).toBe(true);
+    await writeFile(fileURLToPath(url), (await readFile(fileURLToPath(url), "utf8")).replace("only words", "other word"));
+    expect(await isWhole((await store.open(hash))!)).toBe(false);
+  });
+
+  test("that cannot be kept says where", async () => {
+    await writeFile(path.join(directory, "file"), "");
+    const store = createDatasetFileStore({ directory: path.join(directory, "file") });
+    await expect(store.put(example())).rejects.toMatchObject({ code: "STORAGE_UNAVAILABLE" });
+  });
+});
+
+describe("Parquet", () => {
+  const items = (): Dataset => {
+    const evidence = createEvidenceStore();
+    evidence.add({
+      tool: "get_rows",
+      output: {
+        data: [
+          { day: "2026-01-01", price: 1.5, more: { a: 1 } },
+          { day: "2026-01-02", price: null, more: "x" },
+        ],
+      },
+    });
+    return { facts: {}, items: evidence.aliases().map((alias) => evidence.get(alias)!), artifacts: [] };
+  };
+
+  test("is made in a sandbox when it is first asked for, and kept", async () => {
+    const store = createDatasetFileStore({ directory });
+    const { hash } = await store.put(items());
+    let opened = 0;
+    const openSession = (options: { signal?: AbortSignal }) => {
+      opened += 1;
+      return runtime.openSession(options);
+    };
+    const made = (await toParquet({ datasets: store, hash, table: "get_rows_1", openSession }))!;
+    expect(Buffer.from(made.subarray(0, 4)).toString()).toBe("PAR1");
+    expect(Buffer.from((await toParquet({ datasets: store, hash, table: "get_rows_1", openSession }))!).equals(made)).toBe(true);
+    expect(opened).toBe(1);
+    expect(await toParquet({ datasets: store, hash, table: "nothing", openSession })).toBeNull();
+    await using session = await runtime.openSession();
+    session.bind("t", { format: "parquet", bytes: made });
+    const { resultJson } = await session.run({ code: "set_result(t.to_dict('records'))" });
+    expect(JSON.parse(resultJson!)).toEqual([
+      { day: "2026-01-01", price: 1.5, more: '{"a": 1}' },
+      { day: "2026-01-02", price: null, more: "x" },
+    ]);
+  });
+});
+
+describe("the dataset of a turn", () => {
+  test("has the plan, the stages with their arguments, the cells with their code, and what was drawn", async () => {
+    const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
+    const contract = { operation: "derive_metric", reason: "A mean.", inputAliases: ["get_prices_1"], expectedArtifacts: [] };
+    const code = "set_result(len(get_prices_1))";
+    const turn = testTurn({
+      model: scriptedModel({
+        plan: { measures: ["rows"] },
+        steps: [
+          call("get_prices", { symbol: "A" }),
+          call("code_interpreter", { code, postProcessingContract: contract }),
+          call("render_chart", { alias: "get_prices_1", spec, title: "Price" }),
+          final("300 rows. Chart 1."),
+        ],
+      }),
+    });
+    const { dataset } = await runTurn(runtime, turn.request);
+    const document = JSON.parse(await readAll(turn.request.datasets, dataset!.hash)) as Record<string, unknown>;
+    expect(Object.keys(document)).toEqual([
+      "schemaVersion",
+      "turnId",
+      "conversationId",
+      "tenant",
+      "question",
+      "plan",
+      "stages",
+      "outcome",
+      "provenance",
+      "outputs",
+      "artifacts",
+    ]);
+    expect(document["stages"]).toMatchObject([
+      {
+        step: 1,
+        calls: [
+          { tool: "get_prices", server: "local", arguments: { symbol: "A" }, status: "ok", aliases: ["get_prices_1"], artifacts: [] },
+        ],
+      },
+      { step: 2, calls: [{ tool: "code_interpreter", status: "ok", aliases: ["result_1"] }] },
+      { step: 3, calls: [{ tool: "render_chart", artifacts: [expect.stringMatching(/^[0-9a-f]{64}$/)] }] },
+      { step: 4, calls: [{ tool: "final_response" }] },
+    ]);
+    expect(document["provenance"]).toEqual({
+      snapshot: (await runtime.snapshot()).id,
+      model: "mock-provider:mock-model-id",
+      cells: [
+        {
+          step: 2,
+          tool: "code_interpreter",
+          code,
+          inputAliases: ["get_prices_1"],
+          reason: "A mean.",
+          resultAlias: "result_1",
+          artifacts: [],
+        },
+      ],
+    });
+    expect((document["outputs"] as { alias: string; source: string }[]).map(({ alias, source }) => [alias, source])).toEqual([
+      ["get_prices_1", "tool"],
+      ["result_1", "result"],
+    ]);
+    expect((document["artifacts"] as { data: unknown[] }[])[0]!.data).toHaveLength(300);
+  });
+});
