@@ -149,7 +149,66 @@ describe("CPython", () => {
   });
 });
 
+describe.each(["monty", "cpython"] as const)("what is too large, in %s,", (engine) => {
+  const first = engine === "monty" ? "import math" : "import collections";
+
+  it.each<[title: string, code: string, error: object]>([
+    [
+      "params of 5 MB",
+      "await call_tool('echo', {'x': 'y' * 5_000_000})",
+      {
+        error_code: "SANDBOX_RUNTIME_ERROR",
+        summary: expect.stringMatching(
+          /^ValueError: call_tool\(name, params\): params has \d+ bytes of JSON or more, 4194304 are allowed \(line 2\)$/,
+        ) as string,
+      },
+    ],
+    [
+      "params of 60,000 values",
+      "await call_tool('echo', {'x': [1] * 60_000})",
+      { error_kind: "mcp_input_validation", error_code: "SCHEMA_MAX_ITEMS", summary: "The parameters have more than 50000 values." },
+    ],
+    [
+      "the name of a tool",
+      "await call_tool('x' * 1_000_000, {})",
+      { error_code: "SANDBOX_RUNTIME_ERROR", summary: "ValueError: call_tool(name, params): name has more than 1000 characters (line 2)" },
+    ],
+    [
+      "the message of an exception",
+      "raise ValueError('x' * 20_000_000)",
+      { error_code: "SANDBOX_RUNTIME_ERROR", summary: expect.stringMatching(/^ValueError: x{1000}/) as string },
+    ],
+    [
+      "the name of a function",
+      `def ${"f".repeat(50_000)}(n):\n    return 1 / n\n${"f".repeat(50_000)}(0)`,
+      { error_code: "SANDBOX_RUNTIME_ERROR", summary: "ZeroDivisionError: division by zero (line 3)" },
+    ],
+  ])("%s is told in the same words", async (_, code, error) => {
+    const answer = await auto.execute(`${first}\n${code}`);
+    expect(answer).toMatchObject({ engine, error, aliases: [] });
+    expect(JSON.stringify(answer).length).toBeLessThan(20_000);
+  });
+});
+
 describe("the host", () => {
+  it("is not held up by what a script sends it", async () => {
+    let longest = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    const code = `for params in [{'x': [1] * 49_000}, {f'key{i}': i for i in range(40_000)}, {'x': '"' * 1_900_000}, {'x': [1] * 1_000_000}]:
+    try:
+        await call_tool('echo', params)
+    except RuntimeError:
+        pass
+'over'`;
+    expect((await auto.execute(code, { memoryBytes: 300_000_000 })).result).toBe("over");
+    clearInterval(timer);
+    expect(longest).toBeLessThan(1_500); // some 100 ms on a quiet machine; it was many seconds
+  });
+
   it("goes on while scripts compute, and refuses without namespaces unless it is told that a process is enough", async () => {
     let ticks = 0;
     const timer = setInterval(() => (ticks += 1), 10);

@@ -48,6 +48,9 @@ export const defaultExecuteLimits: ExecuteLimits = {
   resultBytes: 10_000_000,
 };
 
+/** Of one call, as JSON; an engine refuses longer ones with an exception of Python. */
+export const maxParamsBytes: number = 4 * 1024 * 1024;
+
 export interface EngineOutcome {
   readonly end: EngineEnd;
   readonly prints: string;

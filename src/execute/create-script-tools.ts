@@ -1,3 +1,4 @@
+import type { EnvelopeCode } from "../errors/envelope-table.ts";
 import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { receivedType } from "../errors/received-type.ts";
@@ -5,6 +6,7 @@ import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
+import { scanJson } from "./scan-json.ts";
 
 export interface KeptAlias {
   readonly alias: string;
@@ -94,66 +96,44 @@ type ReadParams =
   | { readonly ok: false; readonly envelope: Envelope };
 
 function readParams(tool: string, json: string): ReadParams {
-  if (isDeep(json)) {
+  const scanned = scanJson(json, { depth: MAX_PARAMS_DEPTH, values: MAX_PARAMS_VALUES });
+  if (scanned.over === "depth") {
     const summary = `The parameters are nested more than ${MAX_PARAMS_DEPTH} levels deep.`;
-    return { ok: false, envelope: wrongParams(tool, summary, "is nested too deeply", "object", "Send flatter parameters.") };
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nested too deeply", "object", "Send flatter parameters.");
   }
-  const inexact: string[] = [];
+  if (scanned.over === "values") {
+    const summary = `The parameters have more than ${MAX_PARAMS_VALUES} values.`;
+    return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", "Send less at a time, or send it as one text.");
+  }
   let value: unknown;
   try {
-    value = JSON.parse(json, (_key, item: unknown, context?: { source?: string }) => {
-      if (typeof item === "number" && isInexact(item, context?.source)) inexact.push(context?.source ?? String(item));
-      return item;
-    });
+    value = JSON.parse(json);
   } catch {
     const summary = "The parameters have no JSON form: they hold nan or inf.";
-    return { ok: false, envelope: wrongParams(tool, summary, "is nan or inf", "number", "Send null, or leave the parameter out.") };
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nan or inf", "number", "Send null, or leave the parameter out.");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     const summary = `The parameters of call_tool are a dict, this is ${receivedType(value)}.`;
-    return {
-      ok: false,
-      envelope: wrongParams(tool, summary, "has to be a dict", receivedType(value), 'Write await call_tool(name, {"parameter": value}).'),
-    };
+    const hint = 'Write await call_tool(name, {"parameter": value}).';
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "has to be a dict", receivedType(value), hint);
   }
-  if (inexact.length > 0) {
-    const summary = `The integer ${inexact[0]} is past 2^53 and would not reach the tool exactly.`;
-    return { ok: false, envelope: wrongParams(tool, summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).") };
+  if (scanned.inexact !== null) {
+    const summary = `The integer ${scanned.inexact} is past 2^53 and would not reach the tool exactly.`;
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).");
   }
   return { ok: true, args: value as Record<string, unknown> };
+
+  function wrong(code: EnvelopeCode, summary: string, issue: string, received_type: string, hint: string): ReadParams {
+    return {
+      ok: false,
+      envelope: createEnvelope({ code, tool, summary, details: [{ path: "params", issue, received_type }], hints: [hint] }),
+    };
+  }
 }
 
 const MAX_PARAMS_DEPTH = 100;
-
-function isDeep(json: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < json.length; at += 1) {
-    const character = json[at];
-    if (inString) {
-      if (character === "\\") at += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === "[" || character === "{") depth += 1;
-    else if (character === "]" || character === "}") depth -= 1;
-    if (depth > MAX_PARAMS_DEPTH) return true;
-  }
-  return false;
-}
-
-function isInexact(value: number, source: string | undefined): boolean {
-  return Number.isInteger(value) && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/.test(source);
-}
-
-function wrongParams(tool: string, summary: string, issue: string, received_type: string, hint: string): Envelope {
-  return createEnvelope({
-    code: "SCHEMA_TYPE_MISMATCH",
-    tool,
-    summary,
-    details: [{ path: "params", issue, received_type }],
-    hints: [hint],
-  });
-}
+/** Each is looked at several times before the call is made, on the thread that serves everybody. */
+const MAX_PARAMS_VALUES = 50_000;
 
 function tooManyCalls(tool: string, allowed: number): Envelope {
   return createEnvelope({

@@ -1,11 +1,11 @@
 import { SandboxLostError } from "../../errors/sluice-error.ts";
 import type { Lease, Usage } from "../../sandbox/contract.ts";
-import type { EngineOutcome, Script, ToolReply } from "../contract.ts";
+import { maxParamsBytes, type EngineOutcome, type Script, type ToolReply } from "../contract.ts";
 import { createPrintText, type PrintText } from "./create-print-text.ts";
 import { createScriptClock } from "./create-script-clock.ts";
 import { createToolCalls, type ToolCalls } from "./create-tool-calls.ts";
 import { judgeScript, type ScriptStop, type SeenEnd } from "./judge-script.ts";
-import { maxParamsBytes, scriptFrame, scriptNumber } from "./script-frames.ts";
+import { scriptFrame, scriptNumber } from "./script-frames.ts";
 
 /** How long the worker gets to end a script, and to send what it has printed, before the whole sandbox is ended. */
 const INTERRUPT_GRACE_MS = 1_000;

@@ -30,9 +30,6 @@ export interface ScriptError {
 /** A sandbox runs one script, so this is always its number. */
 export const scriptNumber = 1;
 
-/** Of one call; the worker refuses longer ones with an exception of Python. */
-export const maxParamsBytes: number = 4 * 1024 * 1024;
-
 const cell = z.literal(scriptNumber);
 const text = z.string().max(256 * 1024);
 

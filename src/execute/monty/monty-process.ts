@@ -24,6 +24,7 @@ interface RunHeader {
     readonly maxDurationSecs: number;
     readonly printBytes: number;
     readonly resultBytes: number;
+    readonly paramsBytes: number;
   };
   /** Whether the script can have several tasks; if not, the first poll may block. */
   readonly concurrent: boolean;
@@ -39,13 +40,16 @@ type Reply = { readonly ok: boolean; readonly text: string };
 /** How often a call is polled without any news before the script counts as waiting: tasks that were woken need some turns to go on. */
 const POLLS_BEFORE_WAIT = 3;
 const FLUSH_CALLS = 100;
+const MAX_NAME_CHARACTERS = 1_000;
+/** Of an exception: what the host reads of it at most. */
+const MAX_MESSAGE_CHARACTERS = 256 * 1024;
 
 send({ type: "ready" });
 for (let frame = receive(); frame !== null; frame = receive()) runScript(frame.header as RunHeader, frame.body.toString("utf8"));
 
 function runScript({ limits, concurrent }: RunHeader, code: string): void {
   const prints = createPrints(limits.printBytes, send);
-  const calls = createCalls(concurrent, () => prints.flush());
+  const calls = createCalls({ concurrent, paramsBytes: limits.paramsBytes, beforeWait: () => prints.flush() });
   try {
     let monty: Monty;
     try {
@@ -82,7 +86,13 @@ function runScript({ limits, concurrent }: RunHeader, code: string): void {
   }
 }
 
-function createCalls(concurrent: boolean, beforeWait: () => void) {
+interface CallsOptions {
+  readonly concurrent: boolean;
+  readonly paramsBytes: number;
+  readonly beforeWait: () => void;
+}
+
+function createCalls({ concurrent, paramsBytes, beforeWait }: CallsOptions) {
   const replies = new Map<number, Reply>();
   const open = new Set<number>();
   const polls = new Map<number, number>();
@@ -91,9 +101,10 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
 
   function start(step: MontySnapshot): Step {
     const [name, params] = step.args as unknown[];
-    if (typeof name !== "string" || typeof params !== "string") {
-      return step.resume({ exception: { type: "TypeError", message: "call_tool(name: str, params: dict): name has to be a string" } });
-    }
+    if (typeof name !== "string" || typeof params !== "string") return refuse(step, "TypeError", "name must be a str");
+    if (name.length > MAX_NAME_CHARACTERS) return refuse(step, "ValueError", `name has more than ${MAX_NAME_CHARACTERS} characters`);
+    const bytes = Buffer.byteLength(params);
+    if (bytes > paramsBytes) return refuse(step, "ValueError", `params has ${bytes} bytes of JSON or more, ${paramsBytes} are allowed`);
     lastId += 1;
     open.add(lastId);
     polls.clear();
@@ -101,6 +112,10 @@ function createCalls(concurrent: boolean, beforeWait: () => void) {
     queue({ type: "call", id: lastId, name }, params);
     if (lastId % FLUSH_CALLS === 0) flush();
     return step.resume({ returnValue: lastId });
+  }
+
+  function refuse(step: MontySnapshot, type: string, message: string): Step {
+    return step.resume({ exception: { type, message: `call_tool(name, params): ${message}` } });
   }
 
   function poll(step: MontySnapshot): Step {
@@ -173,8 +188,11 @@ function toExceptionEnd(error: unknown): [Record<string, unknown>, string] {
   const frames = (all.length > 40 ? [...all.slice(0, 20), ...all.slice(-20)] : all).map(({ line, column, functionName, sourceLine }) => ({
     line,
     column,
-    functionName: functionName ?? null,
+    functionName: functionName?.slice(0, 200) ?? null,
     sourceLine: (sourceLine ?? "").slice(0, 200),
   }));
-  return [{ status: "exception", exception: typeName, frames, omittedFrames: all.length - frames.length }, message];
+  return [
+    { status: "exception", exception: typeName, frames, omittedFrames: all.length - frames.length },
+    message.slice(0, MAX_MESSAGE_CHARACTERS),
+  ];
 }

@@ -1,4 +1,4 @@
-import type { EngineEnd, EngineOutcome, ExecuteLimits, Script } from "../contract.ts";
+import { maxParamsBytes, type EngineEnd, type EngineOutcome, type ExecuteLimits, type Script } from "../contract.ts";
 import { toRepliesFrame, toRunFrame, type ChildFrame, type ReplyItem } from "./child-frames.ts";
 import { montyPrelude } from "./prelude.ts";
 import { toEngineEnd } from "./to-engine-end.ts";
@@ -43,7 +43,7 @@ export function createScriptRun({ script, send, stop }: ScriptRunOptions): Scrip
     toRunFrame(
       {
         // The host keeps the script's time, because Monty's clock also runs while it waits. It is the last resort for a child without a host.
-        limits: { ...pick(limits), maxDurationSecs: limits.totalMs / 1000 },
+        limits: { ...pick(limits), paramsBytes: maxParamsBytes, maxDurationSecs: limits.totalMs / 1000 },
         concurrent: script.code.includes("gather"),
       },
       montyPrelude + script.code,

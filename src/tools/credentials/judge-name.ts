@@ -51,8 +51,13 @@ const compact: ReadonlySet<string> = new Set([
   ...["secretaccesskey", "awssecretaccesskey", "accesskeyid", "awsaccesskeyid", "xapikey", "authheader"],
 ]);
 
+/** Every name that is one has one of these in it, its words joined: a first look at the many that are none. */
+const roots = /auth|cookie|bearer|pass|secret|jwt|credential|key|token|amz|amazon|pwd/i;
+const isPlain = /^[\x20-\x7e]{0,200}$/;
+
 /** Judges a parameter by its name: `apiKey`, `API-Key`, `x_api_key` and `APIKEY` are one. */
 export function judgeName(name: string): NameVerdict {
+  if (isPlain.test(name) && !roots.test(name.replaceAll(/[^A-Za-z0-9]/g, ""))) return "never";
   const words = toWords(name);
   const joined = words.join("");
   if (compact.has(joined) || starts.some((start) => start.every((word, index) => words[index] === word))) return "always";
