@@ -1,3 +1,4 @@
+import path from "node:path";
 import { spawn } from "node:child_process";
 import { createServer, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -80,6 +81,26 @@ describe.each(["namespaces", "process-only"] as const)("a child (%s)", (isolatio
   });
 });
 
+describe.each(["namespaces", "process-only"] as const)("a host that was itself left with a descriptor (%s)", (isolation) => {
+  it("does not hand it on to what runs scripts", async () => {
+    const host = `import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+      import { createMontyEngine } from ${JSON.stringify(path.join(import.meta.dirname, "../src/execute/monty/create-monty-engine.ts"))};
+      const below = (pid) => readdirSync("/proc/" + pid + "/task").flatMap((task) => readFileSync("/proc/" + pid + "/task/" + task + "/children", "utf8").split(" ").filter(Boolean));
+      const all = (pid) => below(pid).flatMap((child) => [child, ...all(child)]);
+      const holds = (pid, link) => readdirSync("/proc/" + pid + "/fd").some((fd) => { try { return readlinkSync("/proc/" + pid + "/fd/" + fd) === link; } catch { return false; } });
+      const engine = createMontyEngine({ poolSize: 1, isolation: ${JSON.stringify(isolation)} });
+      await engine.warm();
+      const link = readlinkSync("/proc/self/fd/9");
+      const running = all(process.pid).filter((pid) => readlinkSync("/proc/" + pid + "/exe").endsWith("/node"));
+      console.log(JSON.stringify({ host: holds("self", link), children: running.map((pid) => holds(pid, link)) }));
+      await engine.close();`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", host], {
+      stdio: ["ignore", "pipe", "inherit", "ignore", "ignore", "ignore", "ignore", "ignore", "ignore", "pipe"],
+    });
+    expect(JSON.parse(await text(child.stdout!))).toEqual({ host: true, children: [false] });
+  });
+});
+
 describe("what a child may not send", () => {
   const script: Script = {
     code: "1",
@@ -87,8 +108,9 @@ describe("what a child may not send", () => {
     callTool: async () => ({ ok: true, json: "1" }),
   };
   const header = `const { writeSync, readSync } = require("node:fs");
-    const send = (header, body = "") => { const head = Buffer.from(JSON.stringify(header)); const prefix = Buffer.alloc(8); prefix.writeUInt32BE(head.length, 0); prefix.writeUInt32BE(Buffer.byteLength(body), 4);
-      writeSync(3, Buffer.concat([prefix, head, Buffer.from(body)])); };
+    const pack = (header, body = "") => { const head = Buffer.from(JSON.stringify(header)); const prefix = Buffer.alloc(8); prefix.writeUInt32BE(head.length, 0); prefix.writeUInt32BE(Buffer.byteLength(body), 4);
+      return Buffer.concat([prefix, head, Buffer.from(body)]); };
+    const send = (header, body) => writeSync(3, pack(header, body));
     send({ type: "ready" }); readSync(3, Buffer.alloc(65536)); `;
   const fake = (program: string): ChildCommand => ({
     isolation: "process-only",
@@ -113,7 +135,7 @@ describe("what a child may not send", () => {
     ["a call without a name", `send({ type: "call", id: 1 }, "{}")`, "sent a call without id and name"],
     [
       "work while it says that it waits",
-      `send({ type: "call", id: 1, name: "x" }, "{}"); send({ type: "wait" }); send({ type: "print" }, "x")`,
+      `writeSync(3, Buffer.concat([pack({ type: "call", id: 1, name: "x" }, "{}"), pack({ type: "wait" }), pack({ type: "print" }, "x")]))`,
       "sent a frame print while it said that it waits",
     ],
     ["an end that is none", `send({ type: "done", status: "fine" })`, "sent an end that cannot be read"],

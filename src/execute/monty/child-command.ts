@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
+import { listInheritedDescriptors } from "./list-inherited-descriptors.ts";
 import { readChildProgram } from "./read-child-program.ts";
 
 const run = promisify(execFile);
@@ -52,13 +53,26 @@ export async function createChildCommand({ isolation, bwrapPath }: ChildCommandO
       file: "/bin/sh",
       cwd: packages.root,
       seccomp: null,
-      arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, program]),
+      arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, withoutInherited(program)]),
     };
   }
   const libraries = await findLibraries([node, packages.addonFile]);
-  const inNamespaces = [bwrapPath, ...toBwrapArguments({ node, libraries, packages }), "--", "/app/node", ...nodeFlags, program];
+  const inNamespaces = [bwrapPath, ...toBwrapArguments({ node, libraries, packages }), "--", "/app/node", ...nodeFlags];
   const seccomp = toBpf(process.arch === "arm64" ? "aarch64" : "x86_64");
-  return { isolation, file: "/bin/sh", cwd: "/", seccomp, arguments: (dataBytes) => limited(dataBytes, inNamespaces) };
+  return {
+    isolation,
+    file: "/bin/sh",
+    cwd: "/",
+    seccomp,
+    arguments: (dataBytes) => limited(dataBytes, [...inNamespaces, withoutInherited(program)]),
+  };
+}
+
+/** The child closes what it should not have before it does anything else: no shell that is everywhere can close a descriptor past 9. */
+function withoutInherited(program: string): string {
+  const inherited = listInheritedDescriptors();
+  if (inherited.length === 0) return program;
+  return `import { closeSync as sluiceClose } from "node:fs"; for (const fd of ${JSON.stringify(inherited)}) try { sluiceClose(fd); } catch {}\n${program}`;
 }
 
 interface MontyPackages {
