@@ -71,12 +71,11 @@ def _drop_worker_frames(told: traceback.TracebackException, seen: set[int]) -> N
     if id(told) in seen:
         return
     seen.add(id(told))
-    refused = told.exc_type is not None and told.exc_type.__module__.startswith(
-        "sluice."
-    )  # a helper said no, and says why
+    kind = told.exc_type_str or ""
+    refused = kind.startswith("sluice.")  # a helper said no, and says why
     ours = (_WORKER_DIRECTORY, _LIBRARY_DIRECTORY + "/") if refused else (_WORKER_DIRECTORY,)
     kept = [frame for frame in told.stack if not frame.filename.startswith(ours)]
-    if told.exc_type is not None and issubclass(told.exc_type, SyntaxError):
+    if kind in {"SyntaxError", "IndentationError", "TabError"}:
         kept = [frame for frame in kept if not frame.filename.endswith("/ast.py")]
     told.stack = traceback.StackSummary.from_list(kept)
     for other in (told.__cause__, told.__context__, *(told.exceptions or ())):

@@ -16,7 +16,8 @@ def failure(code: str, **names: Any) -> dict[str, Any]:
     try:
         exec(compile(code, CELL, "exec"), names)
     except Exception as error:
-        return describe(error, CELL)
+        assert error.__traceback__ is not None
+        return describe(error.with_traceback(error.__traceback__.tb_next), CELL)  # without the frame of this function
     raise AssertionError("the code did not fail")
 
 
