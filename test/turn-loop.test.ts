@@ -3,7 +3,9 @@ import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
-import type { LocalTool } from "../src/tools/create-local-source.ts";
+import type { ToolListing, ToolSource } from "../src/tools/contract.ts";
+import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
+import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import {
@@ -253,6 +255,42 @@ describe("the guards", () => {
     const { result } = await run({ steps: different("get_weather", 9) });
     expect(result.outcome.stopReason).toBe("capability_miss");
     expect(result.gaps[0]!.detail).toBe("The model asked 3 times for tools that are not there, the last one was get_weather.");
+  });
+});
+
+describe("a server", () => {
+  const source = (listings: ToolListing[]): ToolSource => {
+    let read = 0;
+    return { name: "shop", tools: async () => listings[Math.min(read++, listings.length - 1)]!, [Symbol.asyncDispose]: async () => {} };
+  };
+  const down: ToolListing = { tools: [], gap: { server: "shop", reason: "It ended with 1." } };
+
+  test("that is down is a gap, and the turn goes on", async () => {
+    const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down])] });
+    const { result } = await run({ steps: [call("get_prices"), final("Done.")] }, { catalog });
+    expect(result.gaps).toEqual([
+      { code: "server_unavailable", severity: "minor", detail: "The server shop could not be used: It ended with 1." },
+    ]);
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.confidence.level).toBe("medium");
+  });
+
+  test("that comes back has its tools again in the next step, and is no gap any more", async () => {
+    const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
+    const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down, { tools, gap: null }])] });
+    const { result, model } = await run({ steps: [call("get_prices"), call("get_offers"), final("Done.")] }, { catalog });
+    const shown = model.stepCalls.map(({ tools: of }) => of!.some(({ name }) => name === "get_offers"));
+    expect(shown.at(-1)).toBe(true);
+    expect(codes(result)).toEqual([]);
+  });
+
+  test("that goes away in the middle keeps failing, and that is the reason", async () => {
+    const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
+    const there = { tools, gap: null };
+    const flapping = [there, down, there, down, there, down, there, down];
+    const { result } = await run({ steps: different("get_offers", 9) }, { catalog: createToolCatalog({ sources: [source(flapping)] }) });
+    expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
+    expect(result.gaps[0]!.detail).toMatch(/^The server shop failed 3 times in a row\. The last time: There is no tool "?'?get_offers/);
   });
 });
 

@@ -29,8 +29,10 @@ export interface Turn extends AsyncDisposable {
   readonly interpreter: InterpreterTurn;
   /** What was there before this turn. */
   readonly earlierAliases: readonly string[];
-  /** Gaps that were met on the way, by code and detail. */
+  /** Gaps that were met on the way. */
   readonly gaps: Gap[];
+  /** Of servers, as they were when the last step began. */
+  serverGaps: readonly Gap[];
   plan: TurnPlan;
   /** How often the model was made to mend a sparse figure. */
   forcedEdits: number;
@@ -71,6 +73,7 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
     interpreter,
     earlierAliases: conversation.evidence.aliases(),
     gaps: [],
+    serverGaps: [],
     plan: planByRules(request.question, "nothing was planned yet"),
     forcedEdits: 0,
     emit,

@@ -5,7 +5,7 @@ import type { StepsEnd } from "../steps/run-steps.ts";
 
 /** Everything that was asked for and not delivered, the gravest first. */
 export function findGaps(turn: Turn, end: StepsEnd): Gap[] {
-  const gaps = [...ofEnd(end), ...ofChart(turn, end), ...ofCoverage(turn), ...turn.gaps];
+  const gaps = [...ofEnd(end), ...ofChart(turn, end), ...ofCoverage(turn), ...turn.serverGaps, ...turn.gaps];
   const order = { major: 0, minor: 1, info: 2 } as const;
   return gaps.sort((a, b) => order[a.severity] - order[b.severity]);
 }

@@ -1,4 +1,5 @@
 import type { ToolSet } from "ai";
+import type { Gap } from "../../protocol/turn-result.ts";
 import type { ToolList } from "../../tools/create-tool-catalog.ts";
 import { describeError } from "../describe-error.ts";
 import { toInstructions } from "../instructions.ts";
@@ -38,13 +39,13 @@ async function readLibrarianPrompt(turn: Turn): Promise<string | null> {
   }
 }
 
-/** A server that is down is a gap, and not a crash; each is told once. */
+/** A server that is down is a gap, and not a crash; one that came back is none any more. */
 async function readList(turn: Turn): Promise<ToolList> {
-  const list = await turn.request.catalog.list(turn.clock.stepsSignal).catch(() => noTools);
-  for (const { server, reason } of list.gaps) {
-    if (turn.gaps.some(({ code, detail }) => code === "server_unavailable" && detail.startsWith(`The server ${server} `))) continue;
-    turn.gaps.push({ code: "server_unavailable", severity: "minor", detail: `The server ${server} could not be used: ${reason}` });
-  }
+  const list = await turn.request.catalog.list(turn.clock.stepsSignal).catch(() => null);
+  if (list === null) return noTools;
+  turn.serverGaps = list.gaps.map(({ server, reason }): Gap => {
+    return { code: "server_unavailable", severity: "minor", detail: `The server ${server} could not be used: ${reason}` };
+  });
   return list;
 }
 

@@ -1,5 +1,6 @@
 import type { EvidenceItem } from "../../evidence/contract.ts";
-import { createEnvelope } from "../../errors/envelope.ts";
+import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
+import type { ForeignEnvelope } from "../../errors/foreign-envelope.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { callBackendTool, type BackendReply } from "../../tools/call-backend-tool.ts";
 import type { CatalogTool } from "../../tools/create-tool-catalog.ts";
@@ -31,17 +32,24 @@ export async function callTool(turn: Turn, { callId, name, args, known }: Backen
       onProgress: ({ progress, total, message }) => turn.emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
       ...(known === null ? {} : session?.toCallExtras(known.tool)),
     });
-    return reply.ok ? keep(turn, name, args, reply) : toFailed(reply);
+    return reply.ok ? keep(turn, name, args, reply) : toFailed(reply, known);
   });
 }
 
-function toFailed(reply: Extract<BackendReply, { ok: false }>): CallOutcome {
+function toFailed(reply: Extract<BackendReply, { ok: false }>, known: CatalogTool | null): CallOutcome {
   const { failure, attempts } = reply;
+  if (reply.tool === null && known !== null && failure.kind === "envelope") return wentAway(failure.envelope);
   if (failure.kind === "envelope") return attempts === 0 ? refused(failure.envelope) : failedBy(failure.envelope);
   const reason = `${failure.type}: ${failure.message}`;
   const tool = reply.tool?.name ?? "";
   const { text } = failedBy(createEnvelope({ code: "TOOL_EXECUTION_ERROR", tool, summary: reason })).observation;
   return failed({ text, kind: null, code: "TOOL_EXECUTION_ERROR", reason }, "error");
+}
+
+/** It was there when the step began: its server is what failed. */
+function wentAway(envelope: Envelope | ForeignEnvelope): CallOutcome {
+  const outcome = failedBy(envelope);
+  return { ...outcome, failure: { ...outcome.failure!, kind: "upstream_http" } };
 }
 
 function keep(turn: Turn, name: string, args: unknown, { tool, answer, warnings }: Extract<BackendReply, { ok: true }>): CallOutcome {

@@ -1,0 +1,124 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { turnResultSchema } from "../src/protocol/turn-result.ts";
+
+const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
+const marketServer = path.resolve(import.meta.dirname, "../examples/backends/market/market-server.ts");
+
+/** `sluice ask` as a user calls it: the real command, a real MCP server process, the default driver. */
+describe("sluice ask", () => {
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(path.join(tmpdir(), "sluice-ask-"));
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  const environment = (): NodeJS.ProcessEnv => ({ ...process.env, SLUICE_DATA: path.join(directory, "data") });
+  function ask(args: string[], env: NodeJS.ProcessEnv = {}): { status: number | null; stdout: string; stderr: string } {
+    const options = { cwd: directory, encoding: "utf8", maxBuffer: 2 ** 28, env: { ...environment(), ...env } } as const;
+    return spawnSync(sluice, ["ask", ...args], options);
+  }
+  function script(name: string, content: object): string {
+    writeFileSync(path.join(directory, name), JSON.stringify(content));
+    return `script:${name}`;
+  }
+
+  test("runs the bundled sample the whole way without a key, and shows a person what happens", () => {
+    const { status, stdout, stderr } = ask(["--model", "demo", "--out", "out"]);
+    expect(status).toBe(0);
+    expect(stderr).toContain("configuration: no sluice.config.json was found; using the bundled sample\n");
+    expect(stderr).toMatch(/✓ market · get_reserves: 28,878 rows, 2 MB, [\d.]+ s, as get_reserves_1\n/);
+    expect(stderr).toContain("✓ figure: Total reserves and net flow\n");
+    for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000 BTC, which is no inflow", "Quarry was delisted"])
+      expect(stdout).toContain(words);
+    expect(stdout).toMatch(/Total reserves and net flow: out\/image-1-[0-9a-f]{8}\.png\n/);
+    expect(stdout).toContain("ended: complete_answer; confidence: high (The answer is complete, and no tool call failed.)\n");
+    const files = readdirSync(path.join(directory, "out")).map((name) => name.replace(/-[0-9a-f]{8}\./, "."));
+    expect(files.sort()).toEqual(
+      [
+        "chart-2.json",
+        "chart_1.csv",
+        "dataset.json",
+        "get_prices_1.csv",
+        "get_reserves_1.csv",
+        "image-1.png",
+        "result.json",
+        "result_1.csv",
+      ].sort(),
+    );
+    const result = turnResultSchema.parse(JSON.parse(readFileSync(path.join(directory, "out/result.json"), "utf8")));
+    for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);
+    expect(existsSync(new URL(result.dataset!.publicDataUrl))).toBe(true);
+  });
+
+  test("prints the result document alone with --json, and exits with 4 for a bounded answer", () => {
+    const model = script("spot.json", {
+      plan: { chartIntent: "explicit" },
+      steps: [{ toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] }],
+    });
+    writeFileSync(
+      path.join(directory, "sluice.config.json"),
+      JSON.stringify({ mcpServers: { shop: { command: process.execPath, args: [marketServer] } }, model }),
+    );
+    const { status, stdout, stderr } = ask(["Plot it.", "--json"]);
+    rmSync(path.join(directory, "sluice.config.json"));
+    expect(status).toBe(4);
+    expect(stderr).toBe(`configuration: ${path.join(directory, "sluice.config.json")}\n`);
+    const result = turnResultSchema.parse(JSON.parse(stdout));
+    expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
+    expect(result.gaps.map(({ code }) => code)).toEqual(["bounded_repeat_guardrail", "chart_not_rendered"]);
+  });
+
+  test("exits with 1 when the model fails, and says how", () => {
+    const { status, stdout } = ask(["How?", "--model", "openai-compatible:m"], { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1" });
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/ended: model_error; confidence: low \(The model failed in step 1: /);
+  });
+
+  test("exits with 1 when it is interrupted, and leaves no process", { timeout: 90_000 }, async () => {
+    const cell = {
+      tool: "code_interpreter",
+      input: {
+        code: "print('begun')\nwhile True: pass",
+        postProcessingContract: { operation: "other", reason: "To be interrupted.", inputAliases: ["get_prices_1"], expectedArtifacts: [] },
+      },
+    };
+    const fetched = { tool: "get_prices", input: { asset: "BTC" } };
+    const model = script("endless.json", { steps: [{ toolCalls: [fetched] }, { toolCalls: [cell] }] });
+    const child = spawn(sluice, ["ask", "Go.", "--model", model], { cwd: directory, env: environment(), detached: true });
+    let stderr = "";
+    let stdout = "";
+    child.stdout.on("data", (text: Buffer) => (stdout += text.toString()));
+    child.stderr.on("data", (text: Buffer) => {
+      stderr += text.toString();
+      if (!child.killed && stderr.includes("| begun")) child.kill("SIGINT");
+    });
+    const status = await new Promise((resolve) => child.once("close", resolve));
+    expect(status).toBe(1);
+    expect(() => process.kill(-child.pid!, 0)).toThrow("ESRCH");
+    expect(stdout).toContain("ended: aborted; confidence: low (The turn was ended from outside before it was done.)");
+  });
+
+  test.each([
+    [["one", "two", "--model", "demo"], /one question is needed, 2 were given: quote it\./],
+    [[" ", "--model", "demo"], /the question is empty\./],
+    [["--model", "script:x.json"], /a question is needed\./],
+    [["How?", "--nonsense"], /Unknown option '--nonsense'/],
+    [["How?"], /No model is configured\.[\s\S]*`--model demo` works without/],
+    [["How?", "--model", "script:missing.json"], /missing\.json/],
+    [["How?", "--config", "missing.json"], /missing\.json/],
+  ])("exits with 2 for %j", (args, message) => {
+    const { status, stdout, stderr } = ask(args, { SLUICE_MODEL: "" });
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(message);
+  });
+
+  test("exits with 3 without a sandbox, before anything is asked", () => {
+    const { status, stderr } = ask(["--model", "demo"], { SLUICE_CACHE: path.join(directory, "empty") });
+    expect(status).toBe(3);
+    expect(stderr).toContain("There is no snapshot for this version of Sluice in the cache.");
+  });
+});
