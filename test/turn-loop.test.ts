@@ -163,12 +163,19 @@ describe("the plan", () => {
 describe("the step budget", () => {
   test("is ten, and the last step can only be final_response", async () => {
     const { result, model, of } = await run({ steps: [...different("get_prices", 9), final("Enough.")] });
-    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.outcome.stopReason).toBe("bounded_step_budget");
+    expect(result.gaps[0]!.detail).toBe("The model had to answer in the last of 10 steps, done or not.");
+    expect(result.answer).toMatch(/^Enough\./);
     expect(result.usage.steps).toBe(10);
     expect(of("step-start").map(({ forced }) => forced)).toEqual([...Array(9).fill(undefined), "final_response"]);
     expect(model.stepCalls[9]!.toolChoice).toEqual({ type: "tool", toolName: "final_response" });
     expect(model.stepCalls[9]!.tools?.map(({ name }) => name)).toEqual(["final_response"]);
     expect(model.stepCalls[8]!.toolChoice).toEqual({ type: "auto" });
+  });
+
+  test("is not what ended a turn whose model was done before", async () => {
+    const { result } = await run({ steps: [...different("get_prices", 8), final("Enough.")] });
+    expect([result.outcome.stopReason, result.usage.steps]).toEqual(["complete_answer", 9]);
   });
 
   test("holds with a model that disobeys: its call is not made, and the answer is from what there is", async () => {

@@ -1,7 +1,7 @@
 import type { Turn } from "../open-turn.ts";
 
 /** How often the model is made to mend a sparse figure before it becomes a gap. */
-export const MAX_FORCED_EDITS = 2;
+const MAX_FORCED_EDITS = 2;
 
 /** The one tool that may be called in this step; null when the model chooses. */
 export function chooseForced(turn: Turn, { isLast }: { isLast: boolean }): string | null {

@@ -45,7 +45,7 @@ export async function runStep(turn: Turn, call: StepCall): Promise<StepEnd> {
       ...(forced === null ? {} : { activeTools: [forced], toolChoice: { type: "tool", toolName: forced } }),
       abortSignal: stepsSignal,
       maxRetries: 2,
-      providerOptions: { sluice: { phase: "step" } },
+      providerOptions: { sluice: { phase: "step", step: turn.ledger.steps - 1 } },
       onError: () => {}, // it is in the stream
     });
     let isOver = false;

@@ -39,14 +39,21 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
     if (end.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${end.error}` };
     messages.push(...end.messages);
     if (end.text.trim() !== "") ledger.text = end.text.trim();
-    if (ledger.final !== null) return { stopReason: "complete_answer", detail: null };
-    if (end.toolCalls.length === 0 && end.text.trim() !== "" && forced === null) return { stopReason: "complete_answer", detail: null };
+    if (ledger.final !== null) return step < of ? complete : { stopReason: "bounded_step_budget", detail: madeToAnswer(of) };
+    if (end.toolCalls.length === 0 && end.text.trim() !== "" && forced === null) return complete;
     guard.judgeStep(ledger.calls.filter((call) => call.step === step));
     if (guard.tripped !== null) return guard.tripped;
     const spent = overBudget(turn);
     if (spent !== null) return { stopReason: "bounded_step_budget", detail: spent };
   }
   return { stopReason: "bounded_step_budget", detail: `The ${of} steps of this turn were used before the model was done.` };
+}
+
+const complete: StepsEnd = { stopReason: "complete_answer", detail: null };
+
+/** Whether it was done by itself cannot be told then, so it is not claimed. */
+function madeToAnswer(of: number): string {
+  return `The model had to answer in the last of ${of} ${of === 1 ? "step" : "steps"}, done or not.`;
 }
 
 function ofClock({ clock, budgets }: Turn): StepsEnd {

@@ -82,7 +82,7 @@ function keep(turn: Turn, name: string, args: unknown, { tool, answer, warnings 
 }
 
 /** Nothing in it: no rows, no text, null, `{}`. */
-export function isEmpty({ shape, bytes, attachments, read, format }: EvidenceItem): boolean {
+function isEmpty({ shape, bytes, attachments, read, format }: EvidenceItem): boolean {
   if (attachments.length > 0) return false;
   if (shape.rows !== null) return shape.rows === 0;
   if (bytes > 64 || (format !== "json" && format !== "text")) return bytes === 0;

@@ -14,7 +14,7 @@ import { callCodeInterpreter, callPythonCodeEdit, callRenderChart } from "./run-
 import { callFinalResponse } from "./call-final-response.ts";
 
 /** From here on the model gets discovery and one dispatcher instead of every schema. */
-export const MAX_TOOL_SCHEMAS = 40;
+const MAX_TOOL_SCHEMAS = 40;
 
 export interface TurnToolsOptions {
   readonly list: ToolList;

@@ -119,7 +119,7 @@ function repeated(tool: string): Envelope {
 
 const BRIEF_CHARACTERS = 600;
 
-export function clip(text: string): string {
+function clip(text: string): string {
   return text.length <= BRIEF_CHARACTERS
     ? text
     : `${text.slice(0, BRIEF_CHARACTERS)}… [${text.length - BRIEF_CHARACTERS} characters were left out to make room]`;
