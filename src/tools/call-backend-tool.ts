@@ -107,11 +107,10 @@ function retryAfterOf({ _meta: meta }: Envelope | ForeignEnvelope): number | nul
 async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
   const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_TIMEOUT_MS, now } = call;
   const context = { tool: name, now };
-  using deadline = startDeadline(timeoutMs);
-  const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+  using deadline = startDeadline(timeoutMs, signal);
   try {
     const options: ToolCallOptions = {
-      signal: either,
+      signal: deadline.signal,
       onProgress: (progress) => {
         deadline.restart();
         onProgress?.(progress);
@@ -120,25 +119,43 @@ async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
       meta,
     };
     // A tool that does not heed its signal is not waited for.
-    const answer = await orAbort(tool.tool.call(args, options), either);
+    const answer = await orAbort(tool.tool.call(args, options), deadline.signal);
     const failure = failureOfAnswer(answer, context);
     return failure === null ? { ok: true, answer, attempts } : { ok: false, failure, attempts };
   } catch (error) {
     signal?.throwIfAborted();
-    const failure = deadline.signal.aborted ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context);
+    const failure = deadline.isOver() ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context);
     return { ok: false, failure, attempts };
   }
 }
 
 interface Deadline extends Disposable {
+  /** Of the caller, or of the time that is over. */
   readonly signal: AbortSignal;
+  isOver(): boolean;
   restart(): void;
 }
 
-function startDeadline(timeoutMs: number): Deadline {
+/** Not with `AbortSignal.any`: a script makes a thousand calls with one signal, and each would leave a weak reference behind. */
+function startDeadline(timeoutMs: number, signal: AbortSignal | undefined): Deadline {
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(new DOMException("The tool did not answer in time.", "TimeoutError")), timeoutMs);
-  return { signal: abort.signal, restart: () => void timer.refresh(), [Symbol.dispose]: () => clearTimeout(timer) };
+  let isOver = false;
+  const timer = setTimeout(() => {
+    isOver = !abort.signal.aborted;
+    abort.abort(new DOMException("The tool did not answer in time.", "TimeoutError"));
+  }, timeoutMs);
+  const giveUp = (): void => abort.abort(signal?.reason);
+  if (signal?.aborted) giveUp();
+  signal?.addEventListener("abort", giveUp, { once: true });
+  return {
+    signal: abort.signal,
+    isOver: () => isOver,
+    restart: () => void timer.refresh(),
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
+    },
+  };
 }
 
 async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
