@@ -4,6 +4,7 @@ import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { LocalTool } from "../src/tools/create-local-source.ts";
+import { createConversation } from "../src/turn/create-conversation.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { openLoopbackModel, type Reply } from "./fixtures/loopback-model.ts";
 import { call, final, getPrices, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
@@ -223,6 +224,21 @@ describe("whoever throws", () => {
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("complete_answer");
     expect(result.trace.map(({ calls }) => calls[0]!.status)).toEqual(["ok", "error", "ok", "ok"]);
+    expectNothingLeft();
+  });
+});
+
+describe("variables", () => {
+  test("do not outlive their turn; evidence and results do", async () => {
+    const conversation = createConversation();
+    const run = async (code: string, steps: Parameters<typeof scriptedModel>[0]["steps"]) => {
+      const turn = testTurn({ conversation, model: scriptedModel({ steps: [...steps, { calls: [cell(code)] }, final("Done.")] }) });
+      return await runTurn(runtime, turn.request);
+    };
+    await run("kept = 5\nset_result(kept)", [fetchPrices]);
+    const result = await run("set_result([result_1, len(get_prices_1), 'kept' in globals()])", []);
+    expect(result.grounding.failures).toEqual([]);
+    expect(new TextDecoder().decode(conversation.evidence.get("result_2")!.read())).toBe("[5,300,false]");
     expectNothingLeft();
   });
 });

@@ -46,6 +46,8 @@ export function createTurnPrinter({ progress, answer }: TurnStreams): (event: Tu
       }
       case "answer-delta":
         return answer(toTerminal(event.text));
+      case "approval-request":
+        return line(`  ? ${event.server} · ${event.tool} waits for approval`);
       case "turn-start":
       case "turn-end":
         return;

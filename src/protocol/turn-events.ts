@@ -20,6 +20,8 @@ export type TurnEvent =
       total?: number | undefined;
       message?: string | undefined;
     }
+  /** A tool that may change something waits for a person. It is answered by whoever runs the turn, within the turn's time. */
+  | ApprovalRequestEvent
   | ToolEndEvent
   | { type: "cell-output"; stream: "stdout" | "stderr"; text: string }
   /** `replaces`: content hashes of artifacts that an edited cell gave before, and that do not count any more. */
@@ -35,6 +37,14 @@ export interface ToolStartEvent {
   /** Of a backend tool. */
   server?: string | undefined;
   intent?: string | undefined;
+}
+
+export interface ApprovalRequestEvent {
+  type: "approval-request";
+  callId: string;
+  tool: string;
+  server: string;
+  arguments: Record<string, unknown>;
 }
 
 export interface ToolEndEvent {
@@ -70,6 +80,13 @@ export const turnEventSchema: z.ZodType<TurnEvent> = z.discriminatedUnion("type"
     progress: z.number(),
     total: z.number().optional(),
     message: optionalText,
+  }),
+  z.strictObject({
+    type: z.literal("approval-request"),
+    callId: z.string(),
+    tool: z.string(),
+    server: z.string(),
+    arguments: z.record(z.string(), z.unknown()),
   }),
   z.strictObject({
     type: z.literal("tool-end"),

@@ -5,7 +5,7 @@ import type { CodeModeOptions, CodeModeTool } from "../execute/create-code-mode.
 import type { SessionContext } from "../execute/session/contract.ts";
 import type { InterpreterTurn, TurnOptions as InterpreterTurnOptions } from "../interpreter/turn.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
-import type { TurnEvent } from "../protocol/turn-events.ts";
+import type { ApprovalRequestEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { TurnBudgets } from "./budgets.ts";
@@ -26,6 +26,11 @@ export interface TurnRequest {
   readonly conversation?: Conversation | undefined;
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
+  /**
+   * Asks a person about a call that the policy wants asked about (`createToolPolicy({ approve })`); the event `approval-request` goes before. Without it the
+   * policy asks by itself. Calls that a script of `execute` makes are always the policy's to ask about.
+   */
+  readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean>) | undefined;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   readonly session?: SessionContext | undefined;

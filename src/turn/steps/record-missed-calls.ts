@@ -12,6 +12,7 @@ export function recordMissedCalls({ ledger, emit }: Turn, toolCalls: StepEnd["to
       ? { kind: "tool_not_found", code: "TOOL_NOT_FOUND", reason: why }
       : { kind: "mcp_input_validation", code: "SCHEMA_VALIDATION_FAILED", reason: why };
     ledger.addCall({ step, callId, tool, input, status: "refused", durationMs: 0, aliases: [], artifacts: [], failure, isEmpty: false });
+    emit({ type: "tool-start", step, callId, tool });
     emit({ type: "tool-end", step, callId, tool, status: "refused", durationMs: 0, reason: why });
   }
 }

@@ -5,6 +5,7 @@ import { SluiceError } from "../../errors/sluice-error.ts";
 import { callBackendTool, type BackendReply } from "../../tools/call-backend-tool.ts";
 import type { CatalogTool } from "../../tools/create-tool-catalog.ts";
 import type { Turn } from "../open-turn.ts";
+import { approvingPolicy } from "./approving-policy.ts";
 import { failed, failedBy, refused, runCall, type CallOutcome } from "./run-call.ts";
 
 export interface BackendToolCall {
@@ -19,12 +20,12 @@ export interface BackendToolCall {
 export async function callTool(turn: Turn, { callId, name, args, known }: BackendToolCall): Promise<string> {
   const server = known?.tool.server;
   return await runCall(turn, { callId, tool: name, server, input: args }, async () => {
-    const { catalog, policy, session, toolTimeoutMs } = turn.request;
+    const { catalog, session, toolTimeoutMs } = turn.request;
     const refusal = known === null ? null : (session?.refusalOf(known.tool) ?? null);
     if (refusal !== null) return refused(refusal);
     const reply = await callBackendTool({
       catalog,
-      policy,
+      policy: approvingPolicy(turn, callId),
       name,
       args: args ?? {},
       signal: turn.clock.stepsSignal,
