@@ -178,6 +178,37 @@ describe("a turn that is aborted", () => {
   });
 });
 
+describe("calls at the end", () => {
+  test("are not made when the model's answer breaks off behind them, and that is said", async () => {
+    const turn = testTurn({ model: scriptedModel({ steps: [{ ...fetchPrices, isCut: true }] }) });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.outcome.stopReason).toBe("model_error");
+    expect(result.trace[0]!.calls).toEqual([{ tool: "get_prices", durationMs: 0, status: "aborted", artifacts: [] }]);
+    expect(result.grounding.failures).toEqual([{ tool: "get_prices", reason: "the model's answer broke off before it was called" }]);
+  });
+
+  test("that are answered after the turn is over are not kept", async () => {
+    const { promise: gave, resolve: give } = Promise.withResolvers<unknown>();
+    const deaf: LocalTool = { ...getPrices, execute: () => gave };
+    const conversation = createConversation();
+    const abort = new AbortController();
+    const turn = testTurn({
+      tools: [deaf],
+      conversation,
+      model: scriptedModel({ steps: [fetchPrices] }),
+      signal: abort.signal,
+      onEvent: ({ type }) => type === "tool-start" && setTimeout(() => abort.abort(), 20),
+    });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.trace[0]!.calls).toMatchObject([{ tool: "get_prices", status: "aborted" }]);
+    give([{ price: 1 }]);
+    await sleep(20);
+    expect(conversation.evidence.aliases()).toEqual([]);
+    expect(turn.of("tool-end")).toHaveLength(1);
+    expect(turn.events.at(-1)?.type).toBe("turn-end");
+  });
+});
+
 describe("whoever throws", () => {
   test("as a listener is not heard", async () => {
     const turn = testTurn({

@@ -13,7 +13,8 @@ export type CallOptions = Parameters<MockLanguageModelV4["doStream"]>[0];
 
 /** What a scripted model does in one step. */
 export type Said =
-  | { readonly calls: readonly { readonly tool: string; readonly input: unknown }[] }
+  /** `isCut`: the connection breaks after the calls. */
+  | { readonly calls: readonly { readonly tool: string; readonly input: unknown }[]; readonly isCut?: boolean }
   | { readonly text: string }
   | { readonly error: Error }
   /** Says this much and then the connection breaks. */
@@ -60,7 +61,7 @@ export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLang
           input: typeof input === "string" ? input : JSON.stringify(input),
         };
       });
-      return { stream: streamOf([...calls, finish("tool-calls")]) };
+      return { stream: said.isCut ? cutStream(calls) : streamOf([...calls, finish("tool-calls")]) };
     },
   });
   return Object.assign(model, { stepCalls });
@@ -93,12 +94,14 @@ function streamOf(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
   });
 }
 
+/** The connection breaks a moment after the last part, as connections do. */
 function cutStream(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
   let sent = 0;
   return new ReadableStream({
-    pull(controller) {
-      if (sent < parts.length) controller.enqueue(parts[sent++]!);
-      else controller.error(new TypeError("terminated"));
+    async pull(controller) {
+      if (sent < parts.length) return controller.enqueue(parts[sent++]!);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      controller.error(new TypeError("terminated"));
     },
   });
 }

@@ -57,6 +57,7 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
   });
   const settle = async (): Promise<void> => {
     await running.settle(budgets.settleMs);
+    clock.endSteps();
     await disposeTurnSandbox(interpreter);
   };
   return {

@@ -21,7 +21,7 @@ export function createRunningTools(): RunningTools {
       if (running.size === 0) return;
       const { promise: tooLong, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, withinMs);
-      await Promise.race([Promise.all(running), tooLong]);
+      await Promise.race([Promise.allSettled(running), tooLong]);
       clearTimeout(timer);
     },
   };

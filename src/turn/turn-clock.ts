@@ -9,6 +9,8 @@ export interface TurnClock extends Disposable {
   /** Null while the turn may go on. */
   stopped(): "aborted" | "time" | null;
   elapsedMs(): number;
+  /** The steps are over: what still runs for them is told to stop. */
+  endSteps(): void;
 }
 
 export function createTurnClock({ wallMs, synthesisMs }: Pick<TurnBudgets, "wallMs" | "synthesisMs">, caller?: AbortSignal): TurnClock {
@@ -24,6 +26,7 @@ export function createTurnClock({ wallMs, synthesisMs }: Pick<TurnBudgets, "wall
     signal,
     stepsSignal: AbortSignal.any([signal, steps.signal]),
     stopped: () => (caller?.aborted ? "aborted" : wall.signal.aborted || steps.signal.aborted ? "time" : null),
+    endSteps: () => steps.abort(new DOMException("The steps of the turn are over.", "AbortError")),
     elapsedMs: () => performance.now() - startedAt,
     [Symbol.dispose]: () => timers.forEach((timer) => clearTimeout(timer)),
   };

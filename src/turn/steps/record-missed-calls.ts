@@ -1,20 +1,25 @@
+import type { CallFailure } from "../ledger.ts";
 import type { Turn } from "../open-turn.ts";
 import type { StepEnd } from "./run-step.ts";
 
-/** Calls that never reached a tool: no such tool, a tool that was not to be called now, arguments that are no JSON. They count as calls, and were refused. */
-export function recordMissedCalls({ ledger, emit }: Turn, toolCalls: StepEnd["toolCalls"]): void {
+/** Calls that never reached a tool: no such tool, a tool that was not to be called now, arguments that are no JSON, or a model that was gone before. */
+export function recordMissedCalls({ ledger, emit }: Turn, { toolCalls, error }: Pick<StepEnd, "toolCalls" | "error">): void {
   const step = ledger.steps;
   for (const { callId, tool, input, reason } of toolCalls) {
     if (ledger.begun.has(callId)) continue;
-    const isMissing = reason === null || /unavailable tool|no such tool/i.test(reason);
-    const why = reason ?? `${tool} cannot be called in this step.`;
-    const failure = isMissing
-      ? { kind: "tool_not_found", code: "TOOL_NOT_FOUND", reason: why }
-      : { kind: "mcp_input_validation", code: "SCHEMA_VALIDATION_FAILED", reason: why };
-    ledger.addCall({ step, callId, tool, input, status: "refused", durationMs: 0, aliases: [], artifacts: [], failure, isEmpty: false });
+    const failure = whyMissed(tool, reason, error !== null);
+    const status = failure.code === "ABORTED" ? "aborted" : "refused";
+    ledger.addCall({ step, callId, tool, input, status, durationMs: 0, aliases: [], artifacts: [], failure, isEmpty: false });
     emit({ type: "tool-start", step, callId, tool });
-    emit({ type: "tool-end", step, callId, tool, status: "refused", durationMs: 0, reason: why });
+    emit({ type: "tool-end", step, callId, tool, status, durationMs: 0, reason: failure.reason });
   }
+}
+
+function whyMissed(tool: string, reason: string | null, isBroken: boolean): CallFailure {
+  if (reason === null && isBroken) return { kind: null, code: "ABORTED", reason: "the model's answer broke off before it was called" };
+  if (reason === null || /unavailable tool|no such tool/i.test(reason))
+    return { kind: "tool_not_found", code: "TOOL_NOT_FOUND", reason: reason ?? `${tool} cannot be called in this step.` };
+  return { kind: "mcp_input_validation", code: "SCHEMA_VALIDATION_FAILED", reason };
 }
 
 /** Calls that were not over when they could be waited for no longer. */

@@ -34,7 +34,7 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
       tools: await stepTools.tools(),
       forced,
     });
-    recordMissedCalls(turn, end.toolCalls);
+    recordMissedCalls(turn, end);
     if (clock.stopped() !== null) return ofClock(turn);
     if (end.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${end.error}` };
     messages.push(...end.messages);

@@ -31,6 +31,7 @@ export function runCall(turn: Turn, call: ToolCall, work: () => Promise<CallOutc
 }
 
 async function follow(turn: Turn, call: ToolCall, work: () => Promise<CallOutcome>): Promise<string> {
+  turn.clock.stepsSignal.throwIfAborted(); // nothing is begun for a turn that is over
   const { callId, tool, server, intent } = call;
   const step = turn.ledger.steps;
   const startedAt = performance.now();
