@@ -1,102 +1,114 @@
+import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
+import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
 import { turnResultSchema, type StopReason, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { ToolSource } from "../src/tools/contract.ts";
-import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
+import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { call, final, getPrices, scriptedModel, testTurn, type Said, type Script, type TestTurnOptions } from "./turn-fixtures.ts";
+import { call, final, scriptedModel, testTurn, type Said, type Script } from "./turn-fixtures.ts";
 
+const server = path.join(import.meta.dirname, "fixtures/faulty-server.ts");
+const openServer = (name: string, ...flags: string[]): ToolSource =>
+  createMcpSource({ name, server: { command: process.execPath, args: [server, ...flags] }, environment: {} });
+
+/** Real servers, as processes of their own: one that works, one that cannot be started, one that dies when it is asked to. */
+const sources = { shop: openServer("shop"), down: openServer("down", "--down"), frail: openServer("frail") };
+const catalogs = {
+  well: createToolCatalog({ sources: [sources.shop], maxConcurrentCalls: 50 }),
+  half: createToolCatalog({ sources: [sources.shop, sources.down], maxConcurrentCalls: 50 }),
+  frail: createToolCatalog({ sources: [sources.frail], maxConcurrentCalls: 50 }),
+};
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0, maxSandboxes: 3, queueDeadlineMs: 300_000 });
-afterAll(() => runtime.close());
+afterAll(async () => {
+  await Promise.all(Object.values(sources).map((source) => source[Symbol.asyncDispose]()));
+  await runtime.close();
+});
 
 interface Fault {
   readonly script: Script;
-  readonly options?: Partial<TestTurnOptions>;
+  readonly catalog?: keyof typeof catalogs;
   readonly stopReason: StopReason;
   /** Codes of the gaps, in order. */
   readonly gaps: readonly string[];
+  /** How each call ended. */
+  readonly calls: readonly string[];
 }
 
 const fetchPrices = call("get_prices", { symbol: "A" });
-const cell = (code: string, expectedArtifacts: string[] = []): Said =>
+const explicit = { chartIntent: "explicit" };
+const cell = (code: string, expectedArtifacts: string[] = [], alias = "get_prices_1"): Said =>
   call("code_interpreter", {
     code,
-    postProcessingContract: {
-      operation: "derive_metric",
-      reason: "A number is asked for.",
-      inputAliases: ["get_prices_1"],
-      expectedArtifacts,
-    },
+    postProcessingContract: { operation: "derive_metric", reason: "A number is asked for.", inputAliases: [alias], expectedArtifacts },
   });
 const draw =
   "df = to_frame(get_prices_1)\nfig, ax = plt.subplots()\nax.plot(df.day, df.price)\nsave_figure('The price of A by day')\nset_result(1)";
-const tool = (execute: LocalTool["execute"]): Partial<TestTurnOptions> => ({ tools: [{ ...getPrices, execute }] });
-const downSource: ToolSource = {
-  name: "down",
-  tools: async () => ({ tools: [], gap: { server: "down", reason: "It cannot be started: no such program." } }),
-  [Symbol.asyncDispose]: async () => {},
-};
-const large = `[${Array.from({ length: 300_000 }, (_, day) => `{"day":${day},"symbol":"A","price":${day % 7},"note":"${"x".repeat(60)}"}`).join(",")}]`;
 
 const faults: Readonly<Record<string, Fault>> = {
   "no fault": {
-    script: { steps: [fetchPrices, cell("set_result(len(get_prices_1))"), final("300 rows.")] },
+    script: { plan: explicit, steps: [fetchPrices, cell(draw, ["image"]), final("Figure 1.")] },
     stopReason: "complete_answer",
     gaps: [],
+    calls: ["ok", "ok", "ok"],
   },
   "a server that is down": {
     script: { steps: [fetchPrices, final("Done.")] },
-    options: { catalog: createToolCatalog({ sources: [createLocalSource([getPrices]), downSource] }) },
+    catalog: "half",
     stopReason: "complete_answer",
     gaps: ["server_unavailable"],
+    calls: ["ok", "ok"],
+  },
+  "a server that dies": {
+    script: { steps: [call("die"), final("Done.")] },
+    catalog: "frail",
+    stopReason: "complete_answer",
+    gaps: [],
+    calls: ["error", "ok"],
   },
   "a tool that is slow": {
-    script: { steps: [fetchPrices, final("Done.")] },
-    options: { ...tool(() => new Promise(() => {})), toolTimeoutMs: 300 },
+    script: { steps: [call("get_slow"), final("Done.")] },
     stopReason: "complete_answer",
     gaps: [],
+    calls: ["error", "ok"],
+  },
+  "an upstream that refuses": {
+    script: { plan: explicit, steps: [1, 2, 3, 4].map((page) => call("get_refused", { page })) },
+    stopReason: "bounded_upstream_failure",
+    gaps: ["bounded_upstream_failure", "chart_not_rendered"],
+    calls: ["error", "error", "error"],
   },
   "an answer that is malformed": {
-    script: { steps: [fetchPrices, final("Done.")] },
-    options: tool(() => () => {}),
+    script: { steps: [call("get_garbage"), final("Done.")] },
     stopReason: "complete_answer",
     gaps: [],
+    calls: ["ok", "ok"],
   },
   "30 MB of results": {
-    script: { steps: [fetchPrices, cell("set_result(len(get_prices_1))"), final("300,000 rows.")] },
-    options: tool(() => large),
+    script: { steps: [call("get_large"), cell("set_result(len(get_large_1))", [], "get_large_1"), final("300,000 rows.")] },
     stopReason: "complete_answer",
     gaps: [],
+    calls: ["ok", "ok", "ok"],
   },
-  "a sandbox that is killed": {
-    script: {
-      plan: { chartIntent: "explicit" },
-      steps: [fetchPrices, cell("import os\nos.kill(os.getpid(), 9)", ["image"]), final("Sorry.")],
-    },
+  "a cell that is killed": {
+    script: { plan: explicit, steps: [fetchPrices, cell("import os\nos.kill(os.getpid(), 9)", ["image"]), final("Sorry.")] },
     stopReason: "complete_answer",
     gaps: ["chart_not_rendered"],
+    calls: ["ok", "error", "ok"],
   },
   "a model that fails": {
     script: { steps: [fetchPrices, { error: new Error("overloaded") }] },
     stopReason: "model_error",
     gaps: ["model_error"],
+    calls: ["ok"],
   },
   "a model that is cut": {
-    script: { plan: { chartIntent: "explicit" }, steps: [fetchPrices, { cut: "Let" }] },
+    script: { plan: explicit, steps: [fetchPrices, { cut: "Let" }] },
     stopReason: "model_error",
     gaps: ["model_error", "chart_not_rendered"],
-  },
-  "a model that turns on the spot": {
-    script: { steps: [fetchPrices] },
-    stopReason: "bounded_repeat_guardrail",
-    gaps: ["bounded_repeat_guardrail"],
-  },
-  "a figure": {
-    script: { plan: { chartIntent: "explicit" }, steps: [fetchPrices, cell(draw, ["image"]), final("Figure 1.")] },
-    stopReason: "complete_answer",
-    gaps: [],
+    calls: ["ok"],
   },
 };
 
@@ -105,21 +117,29 @@ describe("fifty turns at once, with faults", () => {
     const names = Array.from({ length: 50 }, (_, at) => Object.keys(faults)[at % 10]!);
     const results = await Promise.all(
       names.map(async (name, at): Promise<[string, TurnResult]> => {
-        const { script, options } = faults[name]!;
-        const turn = testTurn({ budgets: { wallMs: 280_000 }, ...options, model: scriptedModel(script), turnId: `turn-${at}` });
+        const { script, catalog = "well" } = faults[name]!;
+        const turn = testTurn({
+          model: scriptedModel(script),
+          catalog: catalogs[catalog],
+          policy: createToolPolicy({ allow: ["frail__*"] }),
+          turnId: `turn-${at}`,
+          ...(name === "a tool that is slow" ? { toolTimeoutMs: 1_000 } : {}),
+        });
         return [name, await runTurn(runtime, turn.request)];
       }),
     );
     for (const [name, result] of results) {
       expect(turnResultSchema.parse(result)).toEqual(result);
-      const { stopReason, gaps } = faults[name]!;
-      expect([name, result.outcome.stopReason, result.gaps.map(({ code }) => code)]).toEqual([name, stopReason, gaps]);
+      const { stopReason, gaps, calls } = faults[name]!;
+      const statuses = result.trace.flatMap((step) => step.calls.map(({ status }) => status));
+      // Whether a server that died is back when the next step asks for its tools is a matter of time.
+      const found = result.gaps.map(({ code }) => code).filter((code) => name !== "a server that dies" || code !== "server_unavailable");
+      expect([name, result.outcome.stopReason, found, statuses]).toEqual([name, stopReason, gaps, calls]);
       for (const { detail } of result.gaps) expect(result.answer).toContain(detail);
       expect(result.dataset).not.toBeNull();
     }
     expect([runtime.gate.taken, runtime.gate.waiting]).toEqual([0, 0]);
-    expect(results.filter(([name]) => name === "30 MB of results").map(([, { dataset }]) => dataset!.bytes > 25_000_000)).toEqual(
-      Array(5).fill(true),
-    );
+    const large = results.filter(([name]) => name === "30 MB of results");
+    expect(large.map(([, { dataset }]) => dataset!.bytes > 25_000_000)).toEqual(Array(5).fill(true));
   });
 });
