@@ -49,7 +49,9 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
 
   await using turns = openConfiguredTurns({ loaded, environment, ...(probes && { onProbe: (line: string) => say(`${line}\n`) }) });
-  await turns.runtime.driver(signal); // without a sandbox nothing is asked
+  const driver = await turns.runtime.driver(signal); // without a sandbox nothing is asked
+  if (!json) say(`sandbox: ${driver.name}\n`);
+  turns.runtime.pool(signal).catch(() => {}); // gets warm while the model thinks; a failure is told to the cell that needs it
   const parts = turns.newConversation();
   const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
   const result = await runTurn(turns.runtime, { ...parts, question, model, signal, ...(json ? {} : { onEvent: show }) });
