@@ -464,15 +464,21 @@ describe("context", () => {
       calls: Array.from({ length: 10 }, (_, at) => ({ tool: "get_prices", input: { symbol: `S${from + at}` } })),
     });
     const conversation = createConversation();
-    const { model } = await run({ steps: [batch(0), batch(10), final("Done.")] }, { tools: [wide], conversation });
-    const previews = model.stepCalls[2]!.prompt.filter(({ role }) => role === "tool")
-      .flatMap(({ content }) => content as { output: { value: string } }[])
-      .map(({ output }) => output.value);
+    const { model } = await run(
+      { steps: [batch(0), batch(10), call("search", { query: "x" }), final("Done.")] },
+      { tools: [wide], conversation },
+    );
+    const previewsIn = (step: number): string[] =>
+      model.stepCalls[step]!.prompt.filter(({ role }) => role === "tool")
+        .flatMap(({ content }) => content as { output: { value: string } }[])
+        .map(({ output }) => output.value);
+    const previews = previewsIn(2);
     expect(previews).toHaveLength(20);
     const bytes = previews.map((text) => Buffer.byteLength(text));
     expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(24_576);
     expect(bytes[0]).toBeLessThan(bytes[19]!);
     for (const [at, text] of previews.entries()) expect(text).toContain(`"alias":"get_prices_${at + 1}"`);
+    expect(previewsIn(3).slice(0, 20)).toEqual(previews); // what was cut stays as it is, so that a cached prompt holds
     expect(conversation.evidence.aliases()).toHaveLength(20);
   });
 

@@ -2,12 +2,13 @@ import type { ModelMessage } from "ai";
 import type { StopReason } from "../../protocol/turn-result.ts";
 import type { Turn } from "../open-turn.ts";
 import { stepsOf } from "../plan/plan-turn.ts";
+import { compactContext } from "./compact-context.ts";
 import { chooseForced } from "./choose-forced.ts";
 import { overBudget } from "./over-budget.ts";
 import { recordMissedCalls } from "./record-missed-calls.ts";
 import { runStep } from "./run-step.ts";
 import { openStepTools } from "./step-tools.ts";
-import { toStepMessages } from "./step-context.ts";
+import { toStepMessages } from "./step-messages.ts";
 import { toFirstMessages } from "./first-messages.ts";
 
 /** What ended the steps. `detail` is a sentence for the person who asked; null for a complete answer. */
@@ -28,9 +29,10 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
     ledger.steps = step;
     const forced = chooseForced(turn, { isLast: step === of });
     turn.emit({ type: "step-start", step, of, forced: forced ?? undefined });
+    compactContext({ observations, evidence: conversation.evidence, budgets });
     const end = await runStep(turn, {
       instructions: stepTools.instructions,
-      messages: toStepMessages(messages, { observations, evidence: conversation.evidence, budgets }),
+      messages: toStepMessages(messages, observations),
       tools: await stepTools.tools(),
       forced,
     });
