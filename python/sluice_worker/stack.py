@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import os
@@ -10,6 +11,7 @@ import shutil
 
 FONT_CACHE = "/usr/share/sluice/matplotlib"
 SEED = 0
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of <malloc.h>
 STACK = (
     "matplotlib.pyplot",
     "numpy",
@@ -45,11 +47,19 @@ def import_stack() -> None:
     import sluice._cell
 
     sluice._cell.install()
+    _keep_freed_memory()
     warm()
     random.seed(SEED)
     numpy.random.seed(SEED)
     gc.collect()
     gc.freeze()  # keeps the collector from writing to pages that forks share
+
+
+def _keep_freed_memory() -> None:
+    """Freed memory is taken again instead of given back to the kernel and faulted in anew: arrays of a megabyte are five times as fast under gVisor for it."""
+    libc = ctypes.CDLL(None)
+    for option, size in ((M_MMAP_THRESHOLD, 32 << 20), (M_TRIM_THRESHOLD, 64 << 20), (M_TOP_PAD, 4 << 20)):
+        libc.mallopt(option, size)
 
 
 def warm() -> None:

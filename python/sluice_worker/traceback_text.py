@@ -6,13 +6,11 @@ import linecache
 import traceback
 from typing import Any
 
-import sluice
-
 from .inputs import InputError
 
 MAX_TEXT = 64 * 1024
 _WORKER_DIRECTORY = __file__.rsplit("/", 1)[0]
-_LIBRARY_DIRECTORY = sluice.__file__.rsplit("/", 1)[0]
+_LIBRARY_DIRECTORY = f"{__file__.rsplit('/', 2)[0]}/sluice"  # not by importing it: the monitor is to stay small
 
 
 def remember_source(filename: str, code: str) -> None:
