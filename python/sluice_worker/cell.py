@@ -223,6 +223,7 @@ class CellProcess:
         """Write to the pages that every cell writes to, while nobody waits: under gVisor each first write after a fork copies up to 2 MB."""
         import sluice._cell
 
+        list(self.namespace.values())  # every variable is counted up and down: the next cell will use some of them
         report = sluice._cell.begin(lambda *_: None, CellLimits(1024, 0, 0))
         report.finish(*self._execute("None", "<rehearsal>"))
         threading.enumerate()
