@@ -126,17 +126,36 @@ describe("resolve", () => {
     });
   });
 
-  it("says that the server is down", async () => {
+  it("says that the server is down, and that it may come back", async () => {
     const catalog = createToolCatalog({ sources: [sampleSource("market", market), sampleSource("ads", [], "connection refused.")] });
     expect(await catalog.resolve("ads__list_campaigns")).toEqual({
       ok: false,
       envelope: {
         ...refusal,
+        error_kind: "upstream_http",
+        error_code: "UPSTREAM_UNREACHABLE",
+        retryable: true,
         tool: "ads__list_campaigns",
-        summary: 'There is no tool "ads__list_campaigns" now: the server "ads" cannot be used.',
-        hints: ['Tools of the server "ads" are missing: connection refused.', "search finds tools by what they do; there are 3."],
+        summary: 'The server "ads" of the tool "ads__list_campaigns" cannot be used now: connection refused.',
+        hints: ["Try again later.", "search finds tools by what they do; there are 3 now."],
       },
     });
+  });
+
+  it("knows by its bare name a tool whose server went down", async () => {
+    let listing: ToolListing = { tools: [toolOf("ads", "list_campaigns")], gap: null };
+    const ads: ToolSource = { ...sampleSource("ads", []), tools: () => Promise.resolve(listing) };
+    const catalog = createToolCatalog({ sources: [ads] });
+    expect((await catalog.resolve("list_campaigns")).ok).toBe(true);
+    listing = { tools: [], gap: { server: "ads", reason: "It is down." } };
+    expect(await catalog.resolve("list_campaigns")).toMatchObject({
+      ok: false,
+      envelope: {
+        error_code: "UPSTREAM_UNREACHABLE",
+        summary: 'The server "ads" of the tool "list_campaigns" cannot be used now: It is down.',
+      },
+    });
+    expect(await catalog.resolve("list_campaign")).toMatchObject({ ok: false, envelope: { error_code: "TOOL_NOT_FOUND" } });
   });
 
   it("does not let a bare name mean another tool because a server went down", async () => {

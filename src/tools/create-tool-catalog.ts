@@ -59,7 +59,9 @@ export function createToolCatalog({ sources, maxConcurrentCalls = 16, listTimeou
     async resolve(name, signal) {
       const { list, byName } = await read(signal);
       const tool = byName.get(name);
-      return tool === undefined ? { ok: false, envelope: notFound(name, list) } : { ok: true, tool };
+      if (tool !== undefined) return { ok: true, tool };
+      const missing = serverThatIsDown(name, list, bareOwners);
+      return { ok: false, envelope: missing === null ? notFound(name, list) : unreachable(name, missing, list) };
     },
     [Symbol.asyncDispose]: () => inputs.close(),
   };
@@ -100,16 +102,32 @@ function indexNames(tools: readonly CatalogTool[]): ReadonlyMap<string, CatalogT
   return byName;
 }
 
+/** The gap that hides this tool: of the server in its name, or of the one server that ever had the bare name. */
+function serverThatIsDown(name: string, { tools, gaps }: ToolList, bareOwners: ReadonlyMap<string, ReadonlySet<string>>): Gap | null {
+  const [owner, ...others] = [...(bareOwners.get(toSafeName(name)) ?? [])].map((key) => (JSON.parse(key) as [string, string])[0]);
+  if (tools.some(({ tool }) => toSafeName(tool.name) === toSafeName(name))) return null;
+  const isNamed = (server: string): boolean => name.startsWith(`${server}__`) || name.startsWith(`${toSafeName(server)}__`);
+  return gaps.find(({ server }) => isNamed(server) || (server === owner && others.length === 0)) ?? null;
+}
+
+type Gap = NonNullable<ToolListing["gap"]>;
+
+function unreachable(name: string, { server, reason }: Gap, { tools }: ToolList): Envelope {
+  return createEnvelope({
+    code: "UPSTREAM_UNREACHABLE",
+    tool: name,
+    summary: `The server ${quote(server)} of the tool ${quote(name)} cannot be used now: ${reason}`,
+    hints: ["Try again later.", `search finds tools by what they do; there are ${tools.length} now.`],
+  });
+}
+
 function notFound(name: string, { tools, gaps }: ToolList): Envelope {
   const namesakes = tools.filter(({ tool }) => tool.name === name || toSafeName(tool.name) === name).map(({ fullName }) => fullName);
   const near = nearNames(name, tools);
-  const missing = gaps.find(({ server }) => name.startsWith(`${server}__`) || name.startsWith(`${toSafeName(server)}__`));
   return createEnvelope({
     code: "TOOL_NOT_FOUND",
     tool: name,
-    summary: missing
-      ? `There is no tool ${quote(name)} now: the server ${quote(missing.server)} cannot be used.`
-      : `There is no tool ${quote(name)}.`,
+    summary: `There is no tool ${quote(name)}.`,
     hints: [
       ...(namesakes.length > 0
         ? [`Name the server too: ${namesakes.slice(0, 5).join(", ")}.`]
