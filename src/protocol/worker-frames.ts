@@ -53,7 +53,8 @@ const cell = z.int().nonnegative();
 const text = z.string().max(256 * 1024);
 const scratchChanged = z.array(z.string().max(4096)).max(500).optional();
 
-const cellError = z.object({
+/** The user's own exception, as a worker tells it. */
+export const cellErrorSchema: z.ZodType<CellError> = z.object({
   type: z.string().max(500),
   message: text,
   line: z.int().positive().optional(),
@@ -82,7 +83,7 @@ const done = z.object({
   type: z.literal("done"),
   cell,
   status: z.enum(["ok", "python_error", "memory_error", "output_limit", "contract_violation"]),
-  error: cellError.optional(),
+  error: cellErrorSchema.optional(),
   diagnostics: z.record(z.string(), z.unknown()).default({}),
   leftBehind: z.object({ threads: z.int().nonnegative(), processes: z.int().nonnegative() }).optional(),
   scratchChanged,

@@ -1,3 +1,5 @@
+import { createRandom } from "../create-random.ts";
+
 /** Made-up advertising data. The same seed gives the same data, on any day and on any machine: nothing here looks at the clock. */
 export const regions = ["na", "eu", "fe"] as const;
 export type Region = (typeof regions)[number];
@@ -118,16 +120,4 @@ function toDate(at: number): string {
 
 function roundCents(amount: number): number {
   return Math.round(amount * 100) / 100;
-}
-
-/** Numbers from 0 to 1 that depend on the key alone (mulberry32, seeded with FNV-1a). */
-function createRandom(key: string): () => number {
-  let state = 0x811c9dc5;
-  for (let index = 0; index < key.length; index += 1) state = Math.imul(state ^ key.charCodeAt(index), 0x01000193);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -1,3 +1,5 @@
+import { createRandom } from "../create-random.ts";
+
 /**
  * Made-up market data: what venues hold, what an asset costs, what companies earned. The same seed gives the same data, on any day and on any machine:
  * nothing here looks at the clock. It has the faults that real sources have, on purpose, and each of them is named in `oddities`.
@@ -144,16 +146,4 @@ const days: readonly string[] = Array.from({ length: (Date.parse(lastDay) - Date
 function round(value: number, digits: number): number {
   const scale = 10 ** digits;
   return Math.round(value * scale) / scale;
-}
-
-/** Numbers from 0 to 1 that depend on the key alone (mulberry32, seeded with FNV-1a). */
-function createRandom(key: string): () => number {
-  let state = 0x811c9dc5;
-  for (let index = 0; index < key.length; index += 1) state = Math.imul(state ^ key.charCodeAt(index), 0x01000193);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

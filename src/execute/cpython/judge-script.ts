@@ -1,7 +1,8 @@
 import { constants } from "node:os";
 import type { Death, Lease, Usage } from "../../sandbox/contract.ts";
 import type { EngineEnd, ExecuteLimits } from "../contract.ts";
-import type { ScriptError, ScriptFrame } from "./script-frames.ts";
+import type { CellError } from "../../protocol/outcome.ts";
+import type { ScriptFrame } from "./script-frames.ts";
 
 /** Why the host ended a script. */
 export type ScriptStop = "executionMs" | "totalMs" | "toolCalls" | "aborted";
@@ -54,7 +55,7 @@ function judgeDone(frame: DoneFrame, body: Uint8Array, { limits, code }: Judged)
 }
 
 /** That it is a syntax error is said by its kind; of nesting beyond reason Python says something else. */
-function syntaxMessage({ type, message }: ScriptError): string {
+function syntaxMessage({ type, message }: CellError): string {
   return ["SyntaxError", "IndentationError", "TabError"].includes(type) ? message : `${type}: ${message}`;
 }
 
@@ -70,7 +71,7 @@ function judgeResult(body: Uint8Array, { resultBytes }: ExecuteLimits): EngineEn
 }
 
 function toException(
-  { type, message, line, column, traceback }: ScriptError,
+  { type, message, line, column, traceback }: CellError,
   code: string,
 ): Omit<Extract<EngineEnd, { kind: "exception" }>, "kind"> {
   // Without a line of the script's own, it happened in the worker, when the result was made to JSON: nobody can do anything with those frames.

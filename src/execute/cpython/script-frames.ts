@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { CellError } from "../../protocol/outcome.ts";
+import { cellErrorSchema } from "../../protocol/worker-frames.ts";
 
 /** What a sandbox may send while it runs a script. Everything else ends it; extra keys are dropped. */
 export type ScriptFrame =
@@ -10,7 +12,7 @@ export type ScriptFrame =
       type: "done";
       cell: number;
       status: "ok" | "python_error" | "syntax_error" | "memory_error" | "output_limit";
-      error?: ScriptError | undefined;
+      error?: CellError | undefined;
       /** Numbers of calls. */
       unawaited: number[];
       warnings?: string[] | undefined;
@@ -18,29 +20,10 @@ export type ScriptFrame =
   | { type: "ended"; cell: number; exitCode?: number | undefined; signal?: number | undefined }
   | { type: "lost"; detail: string };
 
-export interface ScriptError {
-  type: string;
-  message: string;
-  line?: number | undefined;
-  column?: number | undefined;
-  traceback?: string | undefined;
-  limit?: { name: string; allowed: number; seen: number } | undefined;
-}
-
 /** A sandbox runs one script, so this is always its number. */
 export const scriptNumber = 1;
 
 const cell = z.literal(scriptNumber);
-const text = z.string().max(256 * 1024);
-
-const error = z.object({
-  type: z.string().max(500),
-  message: text,
-  line: z.int().positive().optional(),
-  column: z.int().positive().optional(),
-  traceback: text.optional(),
-  limit: z.object({ name: z.string().max(100), allowed: z.number(), seen: z.number() }).optional(),
-});
 
 export const scriptFrame: z.ZodType<ScriptFrame> = z.discriminatedUnion("type", [
   z.object({
@@ -54,7 +37,7 @@ export const scriptFrame: z.ZodType<ScriptFrame> = z.discriminatedUnion("type", 
     type: z.literal("done"),
     cell,
     status: z.enum(["ok", "python_error", "syntax_error", "memory_error", "output_limit"]),
-    error: error.optional(),
+    error: cellErrorSchema.optional(),
     unawaited: z.array(z.int().nonnegative()).max(1_000),
     warnings: z.array(z.string().max(500)).max(20).optional(),
   }),

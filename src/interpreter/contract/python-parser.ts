@@ -1,6 +1,7 @@
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
+import { nextMessage } from "../../threads/next-message.ts";
 import type { FoundImport } from "./find-imports.ts";
 
 export interface PythonSyntaxError {
@@ -81,20 +82,4 @@ async function startWorker(): Promise<Worker> {
     hint: "Run `npm install`: the package @astral-sh/ruff-wasm-nodejs may be missing.",
     cause: failure,
   });
-}
-
-/** Keeps the process alive while it waits, and only then. */
-async function nextMessage<Message>(worker: Worker, timeoutMs: number): Promise<Message | "timeout" | "ended"> {
-  const { promise, resolve } = Promise.withResolvers<Message | "timeout" | "ended">();
-  const timer = setTimeout(() => resolve("timeout"), timeoutMs);
-  const onEnd = (): void => resolve("ended");
-  worker.ref();
-  worker.once("message", resolve).once("exit", onEnd);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    worker.off("message", resolve).off("exit", onEnd);
-    worker.unref();
-  }
 }

@@ -1,5 +1,6 @@
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { nextMessage } from "../../threads/next-message.ts";
 import type { SchemaVerdict } from "./validate-json-schema.ts";
 
 export interface ValidationRequest {
@@ -70,20 +71,4 @@ async function startWorker(): Promise<Worker | null> {
   if (ready === "ready") return worker;
   await worker.terminate();
   return null;
-}
-
-/** Keeps the process alive while it waits, and only then. */
-async function nextMessage<Message>(worker: Worker, timeoutMs: number): Promise<Message | "timeout" | "ended"> {
-  const { promise, resolve } = Promise.withResolvers<Message | "timeout" | "ended">();
-  const timer = setTimeout(() => resolve("timeout"), timeoutMs);
-  const onEnd = (): void => resolve("ended");
-  worker.ref();
-  worker.once("message", resolve).once("exit", onEnd);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    worker.off("message", resolve).off("exit", onEnd);
-    worker.unref();
-  }
 }
