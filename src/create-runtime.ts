@@ -17,6 +17,7 @@ import { createGate, type Gate } from "./sandbox/gate.ts";
 import { defaultLimits } from "./sandbox/limits.ts";
 import { createSandboxPool, type SandboxPool } from "./sandbox/pool.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
+import { orAbort } from "./waiting/or-abort.ts";
 import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
 
 export interface RuntimeOptions {
@@ -75,7 +76,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function open({ limits: own = limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal } = {}): Promise<Session> {
-    const source = await orAborted(pool(), signal); // what all share is not ended because one gives up
+    const source = await orAbort(pool(), signal); // what all share is not ended because one gives up
     images.warm();
     const session = openSession({
       images,
@@ -103,7 +104,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const engines = {
     monty: createMontyEngine(options.monty),
-    cpython: createCpythonEngine({ take: async (wanted) => (await orAborted(pool(), wanted.signal)).take(wanted) }),
+    cpython: createCpythonEngine({ take: async (wanted) => (await orAbort(pool(), wanted.signal)).take(wanted) }),
   };
 
   async function close(): Promise<void> {
@@ -120,10 +121,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     limits,
     gate,
     snapshot,
-    driver: (signal) => orAborted(driver(), signal),
+    driver: (signal) => orAbort(driver(), signal),
     drivers,
     examineDrivers,
-    pool: (signal) => orAborted(pool(), signal),
+    pool: (signal) => orAbort(pool(), signal),
     openSession: open,
     createTurn,
     createCodeMode: (wanted) => createCodeMode({ ...wanted, engines }),
@@ -149,15 +150,6 @@ function snapshotMissing(): never {
     message: "There is no snapshot for this version of Sluice in the cache.",
     hint: "Run `npm run setup`, or `sluice snapshot build`.",
   });
-}
-
-async function orAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
-  signal?.throwIfAborted();
-  if (signal === undefined) return await work;
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  return await Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", abort));
 }
 
 interface Once<T> {

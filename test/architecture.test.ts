@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 const levels: Readonly<Record<string, number>> = {
   errors: 0,
   protocol: 0,
-  threads: 0,
+  waiting: 0,
   sandbox: 1,
   snapshot: 1,
   artifacts: 1,

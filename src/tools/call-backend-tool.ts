@@ -6,7 +6,7 @@ import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
 import { hideHeaders } from "./failures/hide-headers.ts";
-import { orAbort } from "./or-abort.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./to-failure-envelope.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 

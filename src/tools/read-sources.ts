@@ -1,5 +1,5 @@
 import type { ToolListing, ToolSource } from "./contract.ts";
-import { orAbort } from "./or-abort.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 
 /** Reads what all sources offer now, each at the same time as the others. A source that fails or takes too long is a gap, and holds nobody up twice. */
 export interface SourceReader {

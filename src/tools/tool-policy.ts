@@ -1,7 +1,7 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { toSafeName, type CatalogTool } from "./assign-names.ts";
-import { orAbort } from "./or-abort.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 
 export interface ToolPolicyOptions {
   /** `read-only` demands `readOnlyHint` of every tool, and nothing makes an exception. */

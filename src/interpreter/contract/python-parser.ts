@@ -1,7 +1,7 @@
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
-import { nextMessage } from "../../threads/next-message.ts";
+import { nextMessage } from "../../waiting/next-message.ts";
 import type { FoundImport } from "./find-imports.ts";
 
 export interface PythonSyntaxError {

@@ -1,6 +1,6 @@
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { nextMessage } from "../../threads/next-message.ts";
+import { nextMessage } from "../../waiting/next-message.ts";
 import type { SchemaVerdict } from "./validate-json-schema.ts";
 
 export interface ValidationRequest {

@@ -1,6 +1,6 @@
 import { generateText, NoObjectGeneratedError, Output } from "ai";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
-import { orAbort } from "../../tools/or-abort.ts";
+import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
 import type { Turn } from "../open-turn.ts";
 import { planByRules } from "./plan-by-rules.ts";

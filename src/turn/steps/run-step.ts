@@ -1,5 +1,5 @@
 import { streamText, type ModelMessage, type ToolSet } from "ai";
-import { orAbort } from "../../tools/or-abort.ts";
+import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
 import type { Turn } from "../open-turn.ts";
 

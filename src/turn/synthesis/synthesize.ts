@@ -1,6 +1,6 @@
 import { streamText } from "ai";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
-import { orAbort } from "../../tools/or-abort.ts";
+import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
 import type { Turn } from "../open-turn.ts";
 import type { TerminalOutcome } from "../outcome/build-best-effort-terminal-outcome.ts";

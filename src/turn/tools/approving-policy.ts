@@ -1,4 +1,4 @@
-import { orAbort } from "../../tools/or-abort.ts";
+import { orAbort } from "../../waiting/or-abort.ts";
 import type { ToolPolicy } from "../../tools/tool-policy.ts";
 import type { ApprovalRequestEvent } from "../../protocol/turn-events.ts";
 import type { Turn } from "../open-turn.ts";

@@ -10,7 +10,7 @@ import { toZygotePath } from "./bwrap-arguments.ts";
 import { checkBubblewrap } from "./check-bubblewrap.ts";
 import { createMemoryWatcher } from "./create-memory-watcher.ts";
 import { openLease, type Meter } from "./open-lease.ts";
-import { orAbort } from "./or-abort.ts";
+import { orAbort } from "../../../waiting/or-abort.ts";
 import { openZygote, type Zygote } from "./open-zygote.ts";
 
 export interface BubblewrapOptions {

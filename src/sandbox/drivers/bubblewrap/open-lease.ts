@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import type { Death, FrameChannel, Lease, SandboxLimits, Usage } from "../../contract.ts";
-import { orAbort } from "./or-abort.ts";
+import { orAbort } from "../../../waiting/or-abort.ts";
 import { describeExit, type Exit, type Fork, type ForkLimits, type Zygote } from "./open-zygote.ts";
 
 /** What holds the sandbox as a whole to its limits and measures it: a cgroup, or a watcher where there is none. */

@@ -8,7 +8,7 @@ import { toBpf } from "../../seccomp/to-bpf.ts";
 import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";
 import { toBwrapArguments } from "./bwrap-arguments.ts";
 import { openLeaseSocket, type LeaseSocket } from "./open-lease-socket.ts";
-import { orAbort } from "./or-abort.ts";
+import { orAbort } from "../../../waiting/or-abort.ts";
 
 /** One bwrap with a Python that has the stack imported and forks sandboxes. When it ends, by whatever cause, its sandboxes end with it. */
 export interface Zygote extends AsyncDisposable {
