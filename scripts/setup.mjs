@@ -76,7 +76,7 @@ function installNpmPackages() {
       // Exactly what the lock names, as `npm ci` would; but that refuses a lock without the native packages of machines other than Linux.
       run(
         "npm",
-        ["install", "--no-save", "--no-audit", "--no-fund"],
+        ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"],
         { env: { ...process.env, PATH } },
         (output) => `npm install failed:\n${output}`,
       );
