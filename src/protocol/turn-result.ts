@@ -84,7 +84,7 @@ export interface TurnResult {
 const count = z.int().nonnegative();
 const milliseconds = z.number().nonnegative();
 
-const gapSchema: z.ZodType<Gap> = z.strictObject({
+export const gapSchema: z.ZodType<Gap> = z.strictObject({
   code: z.string().min(1),
   severity: z.enum(["info", "minor", "major"]),
   detail: z.string().min(1),
