@@ -1,12 +1,13 @@
 /** An AI SDK app whose model computes over tool data. Run it: `node examples/ai-sdk-app.ts`. The model is scripted; put a real one in its place. */
 import { generateText, isStepCount, jsonSchema, tool } from "ai";
 import * as sluice from "../src/index.ts";
+import { createCodeInterpreterTools } from "../src/entries/ai-sdk.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
 const runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory() });
 const evidence = sluice.createEvidenceStore();
 const turn = runtime.createTurn({ id: "turn-1", evidence, artifacts: sluice.createMemoryStore() });
-const { tools, instructions } = await sluice.createCodeInterpreterTools(runtime, turn);
+const { tools, instructions } = await createCodeInterpreterTools(runtime, turn);
 
 /** Your own tools fetch. What they return is kept whole as evidence; the model reads a preview. */
 const get_prices = tool({

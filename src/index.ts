@@ -1,43 +1,40 @@
-/** The library. What is not exported here is not public. */
+/** The package `sluice`: sandboxed Python, evidence, tools and code mode; all that needs no language model. What no entry exports is not public. */
 export { createRuntime, type Runtime, type RuntimeOptions } from "./create-runtime.ts";
 export { cacheDirectory } from "./config/cache-directory.ts";
+export { defaultLimits, withLimits } from "./sandbox/limits.ts";
+export type { SandboxLimits } from "./sandbox/contract.ts";
+
+export type { CellRequest, InputFormat, Session, SessionInput } from "./interpreter/open-session.ts";
+export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
+export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
+
+export type { InterpreterTurn } from "./interpreter/turn.ts";
+export { runCodeInterpreter, type CodeInterpreterAnswer } from "./interpreter/code-interpreter.ts";
+export { runPythonCodeEdit } from "./interpreter/python-code-edit.ts";
+export { validateCodeInterpreterContract } from "./interpreter/contract/validate-code-interpreter-contract.ts";
+export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn-sandbox.ts";
+
 export { createEvidenceStore } from "./evidence/create-evidence-store.ts";
 export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/contract.ts";
 export { createFileStore } from "./artifacts/create-file-store.ts";
 export { createMemoryStore } from "./artifacts/create-memory-store.ts";
 export type { ArtifactStore } from "./artifacts/contract.ts";
-export { createCodeInterpreterTools, type CodeInterpreterTools } from "./turn/create-code-interpreter-tools.ts";
-export { runCodeInterpreter, type CodeInterpreterAnswer } from "./interpreter/code-interpreter.ts";
-export { runPythonCodeEdit } from "./interpreter/python-code-edit.ts";
-export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
-export { validateCodeInterpreterContract } from "./interpreter/contract/validate-code-interpreter-contract.ts";
-export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn-sandbox.ts";
-export type { CodeModeAnswer, CodeModeTool } from "./execute/create-code-mode.ts";
-export { createExecuteTools } from "./turn/create-execute-tools.ts";
-export { runTurn } from "./turn/run-turn.ts";
-export type { TurnRequest, TurnRuntime } from "./turn/contract.ts";
-export { CHART_REQUIRED_STEP_BUDGET_BOOST, STEP_BUDGET, type TurnBudgets } from "./turn/budgets.ts";
-export { createConversation, type Conversation } from "./turn/create-conversation.ts";
-export { buildBestEffortTerminalOutcome } from "./turn/outcome/build-best-effort-terminal-outcome.ts";
+export type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "./protocol/artifact.ts";
 export { createDatasetFileStore } from "./evidence/dataset/create-dataset-file-store.ts";
 export { createDatasetMemoryStore } from "./evidence/dataset/create-dataset-memory-store.ts";
 export type { DatasetReader, DatasetStore } from "./evidence/dataset/contract.ts";
 export { toCsv } from "./evidence/dataset/to-csv.ts";
 export { toParquet } from "./evidence/dataset/to-parquet.ts";
-export { turnEventSchema, type TurnEvent } from "./protocol/turn-events.ts";
-export { turnResultSchema, type Gap, type StopReason, type TurnResult } from "./protocol/turn-result.ts";
-export type { TurnPlan } from "./protocol/turn-plan.ts";
-export { createSessionStore, type SessionStore } from "./execute/session/create-session-store.ts";
-export type { SessionConfiguration, SessionContext } from "./execute/session/contract.ts";
+
 export { createToolCatalog, type ToolCatalog } from "./tools/create-tool-catalog.ts";
 export { createToolPolicy, type ToolPolicy } from "./tools/tool-policy.ts";
 export { createLocalSource, type LocalTool } from "./tools/create-local-source.ts";
+export type { BackendTool, ToolSource } from "./tools/contract.ts";
 export { createMcpSource } from "./mcp/client/create-mcp-source.ts";
 export type { McpServerEntry, McpSourceOptions } from "./mcp/client/contract.ts";
-export type { BackendTool, ToolSource } from "./tools/contract.ts";
-export type { InterpreterTurn } from "./interpreter/turn.ts";
-export type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "./protocol/artifact.ts";
-export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
-export type { Envelope } from "./errors/envelope.ts";
+export type { CodeModeAnswer, CodeModeTool } from "./execute/create-code-mode.ts";
+export { createSessionStore, type SessionStore } from "./execute/session/create-session-store.ts";
+export type { SessionConfiguration, SessionContext } from "./execute/session/contract.ts";
+
 export { NoSandboxError, SandboxLostError, SluiceError, UsageError } from "./errors/sluice-error.ts";
-export { defaultLimits, withLimits } from "./sandbox/limits.ts";
+export type { Envelope } from "./errors/envelope.ts";

@@ -27,6 +27,7 @@ const levels: Readonly<Record<string, number>> = {
   http: 8,
   cli: 9,
   "index.ts": 9,
+  entries: 9,
 };
 
 const root = path.join(import.meta.dirname, "..");

@@ -12,7 +12,7 @@ const fence = (language: string): string => new RegExp(`^\`\`\`${language}\\n([\
 
 test("the page's program prints what the page says", async () => {
   const file = path.join(root, "test", `turn-docs-${process.pid}.ts`);
-  await writeFile(file, fence("ts").replace('"sluice"', '"../src/index.ts"'));
+  await writeFile(file, fence("ts").replace('"sluice"', '"../src/index.ts"').replace('"sluice/ai-sdk"', '"../src/entries/ai-sdk.ts"'));
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [file]);
     expect(stdout).toBe(fence("text"));

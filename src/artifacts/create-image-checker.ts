@@ -1,3 +1,4 @@
+import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { PngFindings } from "./read-png.ts";
 
@@ -19,7 +20,7 @@ export function createImageChecker(): ImageChecker {
   let asked = 0;
 
   function start(): Worker {
-    const thread = new Worker(new URL("./read-png-process.ts", import.meta.url), {
+    const thread = new Worker(join(import.meta.dirname, `read-png-process${extname(import.meta.filename)}`), {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });

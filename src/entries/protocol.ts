@@ -1,0 +1,15 @@
+/** `sluice/protocol`: what crosses the wire, as zod schemas and types. Runs in a browser too: nothing here needs Node.js. */
+export * from "../protocol/artifact.ts";
+export * from "../protocol/chart-spec.ts";
+export * from "../protocol/figure.ts";
+export * from "../protocol/turn-events.ts";
+export * from "../protocol/turn-plan.ts";
+export * from "../protocol/turn-result.ts";
+export * from "../protocol/http-cells.ts";
+export * from "../protocol/http-chat.ts";
+export * from "../protocol/http-conversations.ts";
+export * from "../protocol/http-error.ts";
+export * from "../protocol/http-operations.ts";
+export * from "../protocol/http-tables.ts";
+export * from "../protocol/http-turns.ts";
+export { envelopeSchema, type Envelope, type EnvelopeDetail, type EnvelopeMeta } from "../errors/envelope.ts";
