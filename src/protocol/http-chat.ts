@@ -32,7 +32,7 @@ export const chatRequestSchema: z.ZodType<ChatRequest> = z.looseObject({
     .max(300)
     .nullish()
     .transform((id) => id ?? undefined),
-}) as unknown as z.ZodType<ChatRequest>;
+});
 
 /** Metadata of an assistant's message: its id is the turn's. */
 export interface ChatMetadata {

@@ -35,72 +35,80 @@ export const aliasListSchema: z.ZodType<{ aliases: Alias[] }> = z.strictObject({
 export type TableCell = string | number | boolean | null;
 
 const tableCell: z.ZodType<TableCell> = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const count = z.int().nonnegative();
 
 export interface TableColumn {
   name: string;
-  type: string;
+  /** As pandas names it. */
+  dtype: string;
+  type: "integer" | "number" | "text" | "boolean" | "time" | "other";
   nulls: number;
   /** 0 to 1. */
   nullShare: number;
-  min?: TableCell | undefined;
-  max?: TableCell | undefined;
-  distinct?: number | undefined;
+  distinct?: number | null | undefined;
+  min?: unknown;
+  max?: unknown;
+  mean?: unknown;
+  examples?: unknown[] | undefined;
 }
 
+/** The columns of an alias, worked out in a sandbox. */
 export interface TableSchema {
   alias: string;
+  format: string;
+  bytes: number;
   rows: number;
   columns: TableColumn[];
+  notes?: string[] | undefined;
+  [more: string]: unknown;
 }
 
-export const tableSchemaSchema: z.ZodType<TableSchema> = z.strictObject({
+export const tableSchemaSchema: z.ZodType<TableSchema> = z.looseObject({
   alias: z.string(),
-  rows: z.int().nonnegative(),
+  format: z.string(),
+  bytes: count,
+  rows: count,
   columns: z.array(
-    z.strictObject({
+    z.looseObject({
       name: z.string(),
-      type: z.string(),
-      nulls: z.int().nonnegative(),
+      dtype: z.string(),
+      type: z.enum(["integer", "number", "text", "boolean", "time", "other"]),
+      nulls: count,
       nullShare: z.number().min(0).max(1),
-      min: tableCell.optional(),
-      max: tableCell.optional(),
-      distinct: z.int().nonnegative().optional(),
+      distinct: count.nullish(),
+      min: z.unknown().optional(),
+      max: z.unknown().optional(),
+      mean: z.unknown().optional(),
+      examples: z.array(z.unknown()).optional(),
     }),
   ),
+  notes: z.array(z.string()).optional(),
 });
 
-export const filterOperators = ["=", "!=", "<", "<=", ">", ">=", "contains", "is null", "is not null"] as const;
-
-export interface TableFilter {
-  column: string;
-  op: (typeof filterOperators)[number];
-  value?: TableCell | undefined;
-}
-
-export const tableFilterSchema: z.ZodType<TableFilter[]> = z
-  .array(z.strictObject({ column: z.string(), op: z.enum(filterOperators), value: tableCell.optional() }))
-  .max(20);
-
+/** One page of rows: of all of them, or of those that search and filters leave. */
 export interface TableRows {
   alias: string;
   columns: string[];
-  /** Cells in the order of the columns. Integers past 2^53 are texts. */
+  /** Cells in the order of the columns. */
   rows: TableCell[][];
   offset: number;
-  limit: number;
-  totalRows: number;
+  returned: number;
+  total: number;
   /** After search and filters. */
-  matchedRows: number;
+  matched: number;
+  nextOffset: number | null;
+  notes?: string[] | undefined;
+  [more: string]: unknown;
 }
 
-export const maxPageRows = 1000;
-
-export const tableRowsSchema: z.ZodType<TableRows> = z.strictObject({
+export const tableRowsSchema: z.ZodType<TableRows> = z.looseObject({
   alias: z.string(),
   columns: z.array(z.string()),
   rows: z.array(z.array(tableCell)),
-  offset: z.int().nonnegative(),
-  limit: z.int().positive().max(maxPageRows),
-  totalRows: z.int().nonnegative(),
-  matchedRows: z.int().nonnegative(),
+  offset: count,
+  returned: count,
+  total: count,
+  matched: count,
+  nextOffset: count.nullable(),
+  notes: z.array(z.string()).optional(),
 });
