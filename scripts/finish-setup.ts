@@ -1,15 +1,12 @@
 /** The part of set-up that runs on Node.js 24: gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
 import { prepareSandbox } from "../src/cli/prepare-sandbox.ts";
+import { prepareSnapshot } from "../src/cli/prepare-snapshot.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { searchPath } from "../src/config/search-path.ts";
 import { SluiceError } from "../src/errors/sluice-error.ts";
-import { buildSnapshot } from "../src/snapshot/build-snapshot.ts";
 import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
-import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
 import { toCacheFailure } from "../src/snapshot/to-cache-failure.ts";
-import { clearAbandonedWorkplaces } from "../src/snapshot/workplace.ts";
-import { fetchRunsc } from "./fetch-runsc.ts";
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
@@ -19,12 +16,11 @@ const options = {
   cacheDirectory: cacheDirectory(),
   searchPath: searchPath(),
   onProgress: createProgressPrinter(process.stderr),
+  onWarning: (line: string) => void process.stderr.write(`! ${line}\n`),
   signal: interrupted.signal,
 };
 try {
-  await clearAbandonedWorkplaces(options.cacheDirectory);
-  await fetchRunsc(options).catch(sayWithoutGvisor);
-  await ensureSnapshot();
+  await prepareSnapshot(options);
   if (process.argv.includes("--dev")) await openExtraWheels({ ...options, name: "dev" });
   await prepareSandbox(options).catch(sayWithoutSandbox);
 } catch (thrown) {
@@ -34,28 +30,10 @@ try {
   process.exitCode = 1;
 }
 
-/** The other drivers do without; `sluice doctor` says what is missing. */
-function sayWithoutGvisor(error: unknown): void {
-  options.signal.throwIfAborted();
-  process.stderr.write(
-    `! gVisor could not be brought, its driver will not be usable: ${error instanceof Error ? error.message : String(error)}\n`,
-  );
-}
-
 /** Set-up did its part: what this machine cannot do is told by the command that needs it, too. */
 function sayWithoutSandbox(error: unknown): void {
   options.signal.throwIfAborted();
-  process.stderr.write(
-    `! No sandbox could be tried: ${error instanceof Error ? error.message : String(error)}\n  \`bin/sluice doctor\` says more.\n`,
+  options.onWarning(
+    `No sandbox could be tried: ${error instanceof Error ? error.message : String(error)}\n  \`bin/sluice doctor\` says more.`,
   );
-}
-
-async function ensureSnapshot(): Promise<void> {
-  if (await findSnapshot(options)) return;
-  const snapshot = await buildSnapshot(options);
-  if (snapshot.source === "debian") {
-    process.stderr.write(
-      "! The package index could not be reached: the snapshot was built from Debian's own packages, without pyarrow. `bin/sluice snapshot build` tries again.\n",
-    );
-  }
 }

@@ -148,7 +148,7 @@ function snapshotMissing(): never {
   throw new NoSandboxError({
     code: "SNAPSHOT_MISSING",
     message: "There is no snapshot for this version of Sluice in the cache.",
-    hint: "Run `npm run setup`, or `sluice snapshot build`.",
+    hint: "Run `sluice prepare` (`npx sluice prepare` where it is a dependency, `npm run setup` in a clone).",
   });
 }
 

@@ -159,8 +159,10 @@ describe("sluice run", () => {
       env: { ...process.env, SLUICE_CACHE: empty },
     });
     rmSync(empty, { recursive: true });
-    expect(status).toBe(3);
-    expect(stderr).toContain("npm run setup");
+    expect([status, stderr]).toEqual([
+      3,
+      "sluice: There is no snapshot for this version of Sluice in the cache.\n  Run `sluice prepare` (`npx sluice prepare` where it is a dependency, `npm run setup` in a clone).\n",
+    ]);
   });
 });
 

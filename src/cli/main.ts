@@ -13,7 +13,7 @@ const usage = `sluice: sandboxed Python for AI agents
   sluice config             the configuration as it takes effect, and where each value came from
   sluice doctor             which sandboxes work here, and what they were seen to enforce
   sluice snapshot           build, show or verify the Python root file system
-  sluice prepare            make the memory image, so that the first run is quick
+  sluice prepare            bring what sandboxes need: gVisor, the snapshot, the memory image
 `;
 
 type Command = (args: string[], signal: AbortSignal) => Promise<number>;

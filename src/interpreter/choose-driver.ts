@@ -70,7 +70,7 @@ export async function examine({
   } catch (error) {
     if (signal?.aborted) throw error;
     const reason = `Its self-test could not run: ${error instanceof Error ? error.message : String(error)}`;
-    const fix = error instanceof NoSandboxError && error.hint ? error.hint : "`sluice snapshot verify` and `npm run setup` may help.";
+    const fix = error instanceof NoSandboxError && error.hint ? error.hint : "`sluice snapshot verify` and `sluice prepare` may help.";
     return { name: driver.name, usable: false, reason, fix, checks: [], notes };
   }
 }

@@ -6,6 +6,7 @@ import { findSnapshot, toSnapshotInfo, type SnapshotInfo } from "./find-snapshot
 import { inputsHash } from "./layer-inputs.ts";
 import { layerSchema, readManifest, snapshotId, type LayerManifest, type SnapshotManifest } from "./manifest.ts";
 import { runStep, type OnProgress } from "./progress.ts";
+import { requireSystemPackages } from "./require-system-packages.ts";
 import { runInside } from "./run-inside.ts";
 import { runProgram } from "./run-program.ts";
 import { toCacheFailure } from "./to-cache-failure.ts";
@@ -68,6 +69,7 @@ async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: B
   const key = await inputsHash();
   const kept = fresh ? null : await findSoundLayer(cacheDirectory, key, signal);
   if (kept?.manifest.source === "wheels") return kept;
+  await requireSystemPackages(signal);
   await using workplace = await openWorkplace(cacheDirectory);
   const directory = path.join(workplace.directory, "layer");
   await mkdir(directory);

@@ -30,7 +30,7 @@ async function preflightOnly(runtime: Runtime): Promise<DriverReport[]> {
   const reports: DriverReport[] = [];
   for (const { name, preflight } of await runtime.drivers()) {
     const found = await preflight();
-    const why = found.usable ? { reason: "There is no snapshot to run.", fix: "Run `npm run setup`, or `sluice snapshot build`." } : found;
+    const why = found.usable ? { reason: "There is no snapshot to run.", fix: "Run `sluice prepare`." } : found;
     reports.push({ name, usable: false, reason: why.reason, fix: why.fix, checks: [], notes: [] });
   }
   return reports;
@@ -63,7 +63,7 @@ function describe(found: string | null, drivers: readonly DriverReport[], snapsh
     for (const check of driver.checks) lines.push(`  ${check.ok ? "held  " : "BROKEN"} ${check.name}: ${check.detail}`);
     lines.push("");
   }
-  if (snapshot === null) lines.push("snapshot: missing; run `npm run setup`");
+  if (snapshot === null) lines.push("snapshot: missing; run `sluice prepare`");
   else {
     const packages = Object.entries(snapshot.packages)
       .filter(([name]) => /^(pandas|numpy|scipy|matplotlib|statsmodels|pyarrow|openpyxl)$/.test(name))

@@ -126,7 +126,7 @@ describe("preflight", () => {
     expect(await missing.preflight()).toEqual({
       usable: false,
       reason: "runsc, the program of gVisor, was not found.",
-      fix: "Run `npm run setup`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
+      fix: "Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
     });
     await expect(missing.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" })).rejects.toMatchObject({
       name: "NoSandboxError",

@@ -7,7 +7,7 @@ import { userNamespaceCommand } from "./runsc-flags.ts";
 
 export const runscMissing = {
   reason: "runsc, the program of gVisor, was not found.",
-  fix: "Run `npm run setup`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
+  fix: "Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
 } as const;
 
 export interface PreflightOptions {

@@ -1,9 +1,10 @@
 import { access, chmod, constants, mkdir, rename } from "node:fs/promises";
 import path from "node:path";
-import { downloadDebianPackages } from "../src/snapshot/debian-packages.ts";
-import { runStep, type OnProgress } from "../src/snapshot/progress.ts";
-import { runProgram } from "../src/snapshot/run-program.ts";
-import { openWorkplace } from "../src/snapshot/workplace.ts";
+import { downloadDebianPackages } from "./debian-packages.ts";
+import { runStep, type OnProgress } from "./progress.ts";
+import { requireSystemPackages } from "./require-system-packages.ts";
+import { runProgram } from "./run-program.ts";
+import { openWorkplace } from "./workplace.ts";
 
 /** gVisor's runsc out of Debian's package into the cache's `tools/`, unless PATH or the cache has one. It is static, so that it runs on an older release too. */
 export async function fetchRunsc({
@@ -26,6 +27,7 @@ export async function fetchRunsc({
       .map((directory) => path.join(directory, "runsc")),
   ];
   if ((await Promise.all(candidates.map(isExecutable))).includes(true)) return;
+  await requireSystemPackages(signal);
   await using workplace = await openWorkplace(cacheDirectory);
   const { directory } = workplace;
   await runStep("gVisor (runsc)", onProgress, async (say) => {
