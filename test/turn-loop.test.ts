@@ -6,7 +6,6 @@ import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.t
 import type { ToolListing, ToolSource } from "../src/tools/contract.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
-import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import {
@@ -390,42 +389,6 @@ describe("tools", () => {
     expect(told).toContain("CHART_INVALID");
     expect(result.confidence).toEqual({ level: "medium", reason: "2 tool calls failed on the way." });
     expect(result.trace.map(({ calls }) => calls.map(({ status }) => status))).toEqual([["refused"], ["error"], ["ok"]]);
-  });
-
-  test("that may destroy are called when a person says yes, and only then", async () => {
-    const dropped: unknown[] = [];
-    const destroyer: LocalTool = {
-      ...getPrices,
-      name: "drop",
-      annotations: { destructiveHint: true },
-      execute: (args) => (dropped.push(args), { dropped: 1 }),
-    };
-    const policy = createToolPolicy({ approve: async () => false });
-    const steps = [call("drop", { symbol: "A" }), call("drop", { symbol: "B" }), call("drop", { symbol: "C" }), final("Done.")];
-    const { of, result } = await run(
-      { steps },
-      {
-        tools: [destroyer],
-        policy,
-        approve: async ({ arguments: { symbol } }) => {
-          if (symbol === "C") throw new Error("the page is gone");
-          return symbol === "B";
-        },
-      },
-    );
-    expect(dropped).toEqual([{ symbol: "B" }]);
-    expect(of("approval-request")[0]).toEqual({
-      type: "approval-request",
-      callId: "call-1",
-      tool: "drop",
-      server: "local",
-      arguments: { symbol: "A" },
-    });
-    expect(result.trace.map(({ calls }) => calls[0]!.status)).toEqual(["refused", "ok", "refused", "ok"]);
-    expect(result.grounding.failures[0]).toEqual({
-      tool: "drop",
-      reason: "drop was not called: it says that it is destructive, and this call was not approved.",
-    });
   });
 
   test("report progress", async () => {

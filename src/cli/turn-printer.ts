@@ -27,7 +27,7 @@ export function createTurnPrinter({ progress, answer }: TurnStreams): (event: Tu
       case "tool-start":
         return event.tool === "final_response"
           ? undefined
-          : line(`  … ${nameOf(event)}${event.intent === undefined ? "" : `: ${event.intent}`}`);
+          : line(`${indentOf(event)}  … ${nameOf(event)}${event.intent === undefined ? "" : `: ${event.intent}`}`);
       case "tool-progress":
         return line(`    ${event.message ?? "working"} (${event.progress}${event.total === undefined ? "" : ` of ${event.total}`})`);
       case "tool-end":
@@ -46,8 +46,8 @@ export function createTurnPrinter({ progress, answer }: TurnStreams): (event: Tu
       }
       case "answer-delta":
         return answer(toTerminal(event.text));
-      case "approval-request":
-        return line(`  ? ${event.server} · ${event.tool} waits for approval`);
+      case "approval-request": // who asks the person shows the call, too
+      case "approval-end":
       case "turn-start":
       case "turn-end":
         return;
@@ -61,6 +61,11 @@ function nameOf({ server, tool }: Named): string {
   return server === undefined ? tool : `${server} · ${tool}`;
 }
 
+/** What a script calls stands under it. */
+function indentOf({ within }: Named): string {
+  return within === undefined ? "" : "  ";
+}
+
 function describePlan({ plan, steps }: Extract<TurnEvent, { type: "plan" }>): string {
   const measures = plan.measures.length === 0 ? "" : `; ${plan.measures.join(", ")}`;
   const rules = plan.source === "rules" ? ` (by rules: ${plan.because})` : "";
@@ -69,12 +74,12 @@ function describePlan({ plan, steps }: Extract<TurnEvent, { type: "plan" }>): st
 
 function describeEnd(event: Extract<TurnEvent, { type: "tool-end" }>): string {
   const { status, durationMs, alias, rows, bytes, reason } = event;
-  if (status !== "ok") return `  ✗ ${nameOf(event)}: ${reason ?? status}`;
+  if (status !== "ok") return `${indentOf(event)}  ✗ ${nameOf(event)}: ${reason ?? status}`;
   const facts = [
     rows === undefined ? "" : `${rows.toLocaleString("en-US")} ${rows === 1 ? "row" : "rows"}`,
     bytes === undefined ? "" : formatBytes(bytes),
     `${(durationMs / 1000).toFixed(1)} s`,
     alias === undefined ? "" : `as ${alias}`,
   ];
-  return `  ✓ ${nameOf(event)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
+  return `${indentOf(event)}  ✓ ${nameOf(event)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
 }

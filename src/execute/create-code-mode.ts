@@ -15,6 +15,7 @@ import { describeExecute } from "./description/describe-execute.ts";
 import { createInvokeTool } from "./invoke-tool.ts";
 import { ownTools } from "./own-tools.ts";
 import { runExecute, toExecuteJson } from "./run-execute.ts";
+import type { ScriptWatch } from "./script-watch.ts";
 import type { SessionContext } from "./session/contract.ts";
 import { sessionTools } from "./session/session-tools.ts";
 
@@ -26,7 +27,13 @@ export interface CodeModeTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly annotations: ToolAnnotations;
   /** Never throws for what the caller sent: that is an answer with an envelope. Rejects with `signal.reason`. */
-  run(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<CodeModeAnswer>;
+  run(input: unknown, options?: CodeModeRunOptions): Promise<CodeModeAnswer>;
+}
+
+export interface CodeModeRunOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Of `execute`: who looks at the calls of the script. */
+  readonly watch?: ScriptWatch | undefined;
 }
 
 /** `json` is what a model reads; when it failed, `envelope` is in it. */
@@ -47,7 +54,7 @@ export interface CodeModeOptions {
   readonly toolTimeoutMs?: number | undefined;
 }
 
-type Answer = (args: Readonly<Record<string, unknown>>, signal: AbortSignal | undefined) => Promise<CodeModeAnswer>;
+type Answer = (args: Readonly<Record<string, unknown>>, options: CodeModeRunOptions) => Promise<CodeModeAnswer>;
 
 /** `execute`, the tools that find what it can call, and those of the session: for one request of one conversation. */
 export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[] {
@@ -60,7 +67,7 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
   const hasCpython = engines.cpython !== undefined;
 
   const answers: Readonly<Record<string, Answer>> = {
-    search: async ({ query, tags, detail, limit }, signal) =>
+    search: async ({ query, tags, detail, limit }, { signal }) =>
       said(
         await found.search({
           query: query as string | undefined,
@@ -71,11 +78,11 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
           signal,
         }),
       ),
-    get_schema: async ({ tools, detail }, signal) =>
+    get_schema: async ({ tools, detail }, { signal }) =>
       said(await describeTools({ catalog, tools: tools as string | string[], detail: detail as ToolDetail | undefined, policy, signal })),
-    tags: async (_, signal) => said(await listTags({ catalog, signal })),
-    execute: async ({ code }, signal) => {
-      const answer = await runExecute({ code: code as string, engines, engine, limits, evidence, invoke, signal });
+    tags: async (_, { signal }) => said(await listTags({ catalog, signal })),
+    execute: async ({ code }, { signal, watch }) => {
+      const answer = await runExecute({ code: code as string, engines, engine, limits, evidence, invoke, watch, signal });
       return { json: toExecuteJson(answer), envelope: answer.error ?? null };
     },
     get_envelope_contract: async () => said(getEnvelopeContract()),
@@ -101,9 +108,9 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
 /** The published schema is held against the call by us, so that a client that breaks it gets an envelope. */
 function checked(name: string, answer: Answer, catalog: ToolCatalog): CodeModeTool["run"] {
   const own = ownTools.get(name)!;
-  return async (input, { signal } = {}) => {
+  return async (input, options = {}) => {
     const verdict = await catalog.inputs.check({ tool: own, args: input });
-    return verdict.ok ? await answer(verdict.args, signal) : refused(verdict.envelope);
+    return verdict.ok ? await answer(verdict.args, options) : refused(verdict.envelope);
   };
 }
 

@@ -4,9 +4,11 @@ import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import { reservedToolNames } from "../tools/reserved-names.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
-import type { InvokeTool } from "./invoke-tool.ts";
+import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
 import { scanJson } from "./scan-json.ts";
+import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
 
 export interface KeptAlias {
   readonly alias: string;
@@ -28,12 +30,13 @@ export interface ScriptToolsOptions {
   readonly invoke: InvokeTool;
   readonly evidence: EvidenceStore;
   readonly limits: ExecuteLimits;
+  readonly watch?: ScriptWatch | undefined;
 }
 
 const MAX_WARNINGS = 10;
 
 /** What `call_tool` is for one script: counts its calls, keeps every answer whole, and gives Python the value in it. */
-export function createScriptTools({ invoke, evidence, limits }: ScriptToolsOptions): ScriptTools {
+export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
   const plainFailures = new Map<string, string>();
@@ -44,36 +47,52 @@ export function createScriptTools({ invoke, evidence, limits }: ScriptToolsOptio
     if (calls > limits.toolCalls) return refuse(tooManyCalls(name, limits.toolCalls));
     const params = readParams(name, paramsJson);
     if (!params.ok) return refuse(params.envelope);
+    const watched = reservedToolNames.has(name) ? undefined : watch?.begin({ name, args: params.args });
+    if (watched !== undefined && watched.refusal !== null) {
+      watched.end({ status: "refused", failure: { kind: "envelope", envelope: watched.refusal } });
+      return refuse(watched.refusal);
+    }
     try {
-      const invocation = await invoke({ name, args: params.args, signal });
-      if (invocation.ok && "value" in invocation) return { ok: true, json: JSON.stringify(invocation.value ?? null) };
-      for (const warning of invocation.warnings ?? []) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
-      if (invocation.ok) return keep(invocation.tool, params.args, invocation.answer);
-      const { failure } = invocation;
-      if (failure.kind === "envelope") return refuse(failure.envelope);
-      const message = `${failure.type}: ${failure.message}`;
-      plainFailures.set(message, name);
-      return { ok: false, message };
+      const invocation = await invoke({ name, args: params.args, signal, policy: watch?.policy });
+      const { reply, end } = take(name, params.args, invocation);
+      watched?.end(end);
+      return reply;
     } catch (error) {
+      watched?.end({ status: "aborted" });
       return { ok: false, message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
     }
+  }
+
+  function take(name: string, args: unknown, invocation: ToolInvocation): { reply: ToolReply; end: ScriptCallEnd } {
+    if (invocation.ok && "value" in invocation)
+      return { reply: { ok: true, json: JSON.stringify(invocation.value ?? null) }, end: { status: "ok", aliases: [] } };
+    for (const warning of invocation.warnings ?? []) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
+    if (invocation.ok) return keep(invocation.tool, args, invocation.answer);
+    const { failure, attempts } = invocation;
+    const end: ScriptCallEnd = { status: attempts === 0 ? "refused" : "error", failure };
+    if (failure.kind === "envelope") return { reply: refuse(failure.envelope), end };
+    const message = `${failure.type}: ${failure.message}`;
+    plainFailures.set(message, name);
+    return { reply: { ok: false, message }, end };
   }
 
   function keep(
     tool: string,
     args: unknown,
     answer: { output: unknown; as: "mcp" | "value"; structuredJson?: string | undefined },
-  ): ToolReply {
+  ): { reply: ToolReply; end: ScriptCallEnd } {
     const { output, as, structuredJson } = answer;
     let item: EvidenceItem;
     try {
       item = evidence.add({ tool, arguments: args, output, as, ...(structuredJson === undefined ? {} : { structuredJson }) });
     } catch (error) {
-      if (error instanceof SluiceError) return refuse(notKept(tool, error));
-      throw error;
+      if (!(error instanceof SluiceError)) throw error;
+      const envelope = notKept(tool, error);
+      return { reply: refuse(envelope), end: { status: "error", failure: { kind: "envelope", envelope } } };
     }
-    for (const alias of [item.alias, ...item.attachments]) aliases.push({ alias, tool, bytes: evidence.get(alias)?.bytes ?? 0 });
-    return { ok: true, json: toPythonJson(item) };
+    const kept = [item.alias, ...item.attachments];
+    for (const alias of kept) aliases.push({ alias, tool, bytes: evidence.get(alias)?.bytes ?? 0 });
+    return { reply: { ok: true, json: toPythonJson(item) }, end: { status: "ok", aliases: kept } };
   }
 
   return { callTool, aliases, warnings, plainFailures };

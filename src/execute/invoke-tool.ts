@@ -16,6 +16,8 @@ export type InvokeTool = (call: {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  /** Instead of the one that all calls share. */
+  readonly policy?: ToolPolicy | undefined;
 }) => Promise<ToolInvocation>;
 
 export type ToolInvocation =
@@ -23,7 +25,8 @@ export type ToolInvocation =
   | { readonly ok: true; readonly tool: string; readonly answer: ToolAnswer; readonly warnings?: readonly string[] | undefined }
   /** One of our own tools, about the session and not about data: nothing is kept of it. */
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly failure: ToolFailure; readonly warnings?: readonly string[] | undefined };
+  /** `attempts`: how often the backend was asked; 0 when the call was refused before. */
+  | { readonly ok: false; readonly failure: ToolFailure; readonly attempts: number; readonly warnings?: readonly string[] | undefined };
 
 export interface InvokeToolOptions {
   readonly catalog: ToolCatalog;
@@ -33,8 +36,8 @@ export interface InvokeToolOptions {
 }
 
 /** Tools of the session, of the envelope, and of the catalog: what a script may call, for one request. */
-export function createInvokeTool({ catalog, policy, session, timeoutMs }: InvokeToolOptions): InvokeTool {
-  return async ({ name, args, signal }) => {
+export function createInvokeTool({ catalog, policy: shared, session, timeoutMs }: InvokeToolOptions): InvokeTool {
+  return async ({ name, args, signal, policy = shared }) => {
     if (reservedToolNames.has(name)) return await invokeOwn({ name, args, catalog, session });
     const resolved = session === undefined ? null : await catalog.resolve(name, signal);
     const tool = resolved?.ok === true ? resolved.tool.tool : null;
@@ -42,7 +45,7 @@ export function createInvokeTool({ catalog, policy, session, timeoutMs }: Invoke
     if (refusal !== null) return refused(refusal);
     const extras = tool === null ? undefined : session?.toCallExtras(tool);
     const reply = await callBackendTool({ catalog, policy, name, args, signal, timeoutMs, ...extras });
-    if (!reply.ok) return { ok: false, failure: reply.failure, warnings: reply.warnings };
+    if (!reply.ok) return { ok: false, failure: reply.failure, attempts: reply.attempts, warnings: reply.warnings };
     return { ok: true, tool: reply.tool.fullName, answer: reply.answer, warnings: reply.warnings };
   };
 }
@@ -67,7 +70,7 @@ async function invokeOwn({ name, args, catalog, session }: OwnCall): Promise<Too
 }
 
 function refused(envelope: Envelope): ToolInvocation {
-  return { ok: false, failure: { kind: "envelope", envelope } };
+  return { ok: false, failure: { kind: "envelope", envelope }, attempts: 0 };
 }
 
 function notInScripts(name: string): Envelope {

@@ -6,6 +6,7 @@ import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting 
 import { defaultExecuteLimits, type Engine, type EngineEnd, type EngineName, type EngineOutcome, type ExecuteLimits } from "./contract.ts";
 import { createScriptTools, type KeptAlias } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
+import type { ScriptWatch } from "./script-watch.ts";
 import { findCallLine } from "./syntax/find-call-line.ts";
 import { findDecorators, findSilentlyWrong } from "./syntax/find-silently-wrong.ts";
 import { readScript } from "./syntax/read-script.ts";
@@ -19,6 +20,7 @@ export interface ExecuteOptions {
   readonly limits?: Partial<ExecuteLimits> | undefined;
   readonly evidence: EvidenceStore;
   readonly invoke: InvokeTool;
+  readonly watch?: ScriptWatch | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -49,7 +51,7 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
   if (refusal !== null) return toRefusal(refusal, { engine: "monty" }, started);
 
   const tokens = await readScript(options.code);
-  const tools = createScriptTools({ invoke: options.invoke, evidence: options.evidence, limits });
+  const tools = createScriptTools({ invoke: options.invoke, evidence: options.evidence, limits, watch: options.watch });
   let choice = choose(tokens, options);
   try {
     const outcome = await runOn(choice, (next) => (choice = next));

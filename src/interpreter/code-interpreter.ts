@@ -26,6 +26,8 @@ export interface CodeInterpreterAnswer {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Live output of this call's cell, instead of the turn's own listener. */
+  readonly onOutput?: InterpreterTurn["onOutput"] | undefined;
 }
 
 const TOOL = "code_interpreter";
@@ -34,13 +36,13 @@ const TOOL = "code_interpreter";
 export async function runCodeInterpreter(
   turn: InterpreterTurn,
   input: unknown,
-  { signal }: CallOptions = {},
+  { signal, onOutput }: CallOptions = {},
 ): Promise<CodeInterpreterAnswer> {
   const askedAt = performance.now();
   return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
     const verdict = await checkCall(turn, input);
     signal?.throwIfAborted();
-    return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal }) : refused(verdict.envelope);
+    return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, onOutput }) : refused(verdict.envelope);
   });
 }
 
@@ -91,9 +93,9 @@ export interface CheckedCallOptions extends ToolCallOptions {
 export async function runCheckedCall(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { tool, askedAt, signal }: CheckedCallOptions,
+  { tool, askedAt, signal, onOutput }: CheckedCallOptions,
 ): Promise<CodeInterpreterAnswer> {
-  const outcome = await runCellOf(turn, call, { askedAt, signal });
+  const outcome = await runCellOf(turn, call, { askedAt, signal, onOutput });
   turn.last = { call, counted: outcome.status === "ok" };
   const answer = { outcome, envelope: toCellEnvelope(outcome, { tool }), artifacts: [], resultAlias: null, repair: toRepair(outcome) };
   return answer.envelope === null ? await publish(turn, { ...answer, outcome }, { tool, call }) : answer;
@@ -121,7 +123,7 @@ async function publish(
 async function runCellOf(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { askedAt, signal }: { askedAt: number; signal: AbortSignal | undefined },
+  { askedAt, signal, onOutput = turn.onOutput }: CallOptions & { readonly askedAt: number },
 ): Promise<CellOutcome> {
   const sandbox = getOrCreateTurnSandbox(turn, signal);
   const session = await sandbox.session;
@@ -142,7 +144,7 @@ async function runCellOf(
     inputsBytes: used.reduce((sum, alias) => sum + turn.evidence.get(alias)!.bytes, 0),
     onProbe: turn.onProbe,
     askedAt,
-    ...(turn.onOutput && { onOutput: turn.onOutput }),
+    ...(onOutput && { onOutput }),
     ...(signal && { signal }),
   });
 }

@@ -20,10 +20,11 @@ export type TurnEvent =
       total?: number | undefined;
       message?: string | undefined;
     }
-  /** A tool that may change something waits for a person. It is answered by whoever runs the turn, within the turn's time. */
+  /** A call that may change something waits for a person. It is answered by whoever runs the turn, within the turn's time. */
   | ApprovalRequestEvent
+  | ApprovalEndEvent
   | ToolEndEvent
-  | { type: "cell-output"; stream: "stdout" | "stderr"; text: string }
+  | { type: "cell-output"; callId: string; stream: "stdout" | "stderr"; text: string }
   /** `replaces`: content hashes of artifacts that an edited cell gave before, and that do not count any more. */
   | { type: "artifact"; artifact: ArtifactEnvelope; replaces: string[] }
   | { type: "answer-delta"; text: string }
@@ -37,14 +38,26 @@ export interface ToolStartEvent {
   /** Of a backend tool. */
   server?: string | undefined;
   intent?: string | undefined;
+  /** The call of `execute` whose script made this one. */
+  within?: string | undefined;
 }
 
 export interface ApprovalRequestEvent {
   type: "approval-request";
+  approvalId: string;
+  /** The model's call; of `execute`, when a script made it. */
   callId: string;
   tool: string;
   server: string;
   arguments: Record<string, unknown>;
+}
+
+export interface ApprovalEndEvent {
+  type: "approval-end";
+  approvalId: string;
+  callId: string;
+  /** `abandoned`: the turn, or the script, was over before somebody answered. */
+  answer: "approved" | "refused" | "abandoned";
 }
 
 export interface ToolEndEvent {
@@ -60,6 +73,7 @@ export interface ToolEndEvent {
   bytes?: number | undefined;
   /** Why it failed. */
   reason?: string | undefined;
+  within?: string | undefined;
 }
 
 export type TurnEventType = TurnEvent["type"];
@@ -72,7 +86,15 @@ export const turnEventSchema: z.ZodType<TurnEvent> = z.discriminatedUnion("type"
   z.strictObject({ type: z.literal("turn-start"), turnId: z.string(), conversationId: z.string(), question: z.string() }),
   z.strictObject({ type: z.literal("plan"), plan: turnPlanSchema, steps: step }),
   z.strictObject({ type: z.literal("step-start"), step, of: step, forced: optionalText }),
-  z.strictObject({ type: z.literal("tool-start"), step, callId: z.string(), tool: z.string(), server: optionalText, intent: optionalText }),
+  z.strictObject({
+    type: z.literal("tool-start"),
+    step,
+    callId: z.string(),
+    tool: z.string(),
+    server: optionalText,
+    intent: optionalText,
+    within: optionalText,
+  }),
   z.strictObject({
     type: z.literal("tool-progress"),
     callId: z.string(),
@@ -83,10 +105,17 @@ export const turnEventSchema: z.ZodType<TurnEvent> = z.discriminatedUnion("type"
   }),
   z.strictObject({
     type: z.literal("approval-request"),
+    approvalId: z.string(),
     callId: z.string(),
     tool: z.string(),
     server: z.string(),
     arguments: z.record(z.string(), z.unknown()),
+  }),
+  z.strictObject({
+    type: z.literal("approval-end"),
+    approvalId: z.string(),
+    callId: z.string(),
+    answer: z.enum(["approved", "refused", "abandoned"]),
   }),
   z.strictObject({
     type: z.literal("tool-end"),
@@ -100,8 +129,9 @@ export const turnEventSchema: z.ZodType<TurnEvent> = z.discriminatedUnion("type"
     rows: z.int().nonnegative().optional(),
     bytes: z.int().nonnegative().optional(),
     reason: optionalText,
+    within: optionalText,
   }),
-  z.strictObject({ type: z.literal("cell-output"), stream: z.enum(["stdout", "stderr"]), text: z.string() }),
+  z.strictObject({ type: z.literal("cell-output"), callId: z.string(), stream: z.enum(["stdout", "stderr"]), text: z.string() }),
   z.strictObject({ type: z.literal("artifact"), artifact: artifactSchema, replaces: z.array(z.string()) }),
   z.strictObject({ type: z.literal("answer-delta"), text: z.string() }),
   z.strictObject({ type: z.literal("turn-end"), result: turnResultSchema }),

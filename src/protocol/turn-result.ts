@@ -27,7 +27,7 @@ export interface Confidence {
   reason: string;
 }
 
-/** Calls of the model, `final_response` left out. */
+/** Calls of the model and of its scripts, `final_response` left out. */
 export interface Grounding {
   toolCallAttemptCount: number;
   toolCallSuccessCount: number;
@@ -52,6 +52,8 @@ export interface TurnUsage {
 
 export interface TraceCall {
   tool: string;
+  /** The tool whose script made the call: that of the nearest one before it without `within`. */
+  within?: string | undefined;
   intent?: string | undefined;
   alias?: string | undefined;
   durationMs: number;
@@ -115,6 +117,7 @@ export const turnResultSchema: z.ZodType<TurnResult> = z.strictObject({
       calls: z.array(
         z.strictObject({
           tool: z.string(),
+          within: z.string().optional(),
           intent: z.string().optional(),
           alias: z.string().optional(),
           durationMs: milliseconds,

@@ -9,7 +9,15 @@ export interface ToolPolicyOptions {
   /** Tools that say that they change something and may be called: `server__tool`, `tool`, or `server__*`. */
   readonly allow?: readonly string[];
   /** Asks a person about a tool that is not on the list. Only a call that is otherwise in order is asked about. */
-  readonly approve?: (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean>;
+  readonly approve?: ApproveCall;
+}
+
+/** Asks a person about one call. Whoever does not say yes has said no; `because` is a sentence for the model and for the person. */
+export type ApproveCall = (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean | Approval>;
+
+export interface Approval {
+  readonly approved: boolean;
+  readonly because?: string | undefined;
 }
 
 export type PolicyVerdict =
@@ -23,6 +31,8 @@ export interface ToolPolicy {
   judge(tool: CatalogTool, name?: string): PolicyVerdict;
   /** For a verdict of `ask`. Null when the person agrees. */
   ask(tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Envelope | null>;
+  /** The same rules, with somebody else to ask. */
+  approvedBy(approve: ApproveCall): ToolPolicy;
 }
 
 /** Throws UsageError for an entry of the list that could not mean what it says. */
@@ -51,12 +61,15 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
     },
     async ask(tool, args, signal) {
       try {
-        return approve !== undefined && (await orAbort(approve(tool, args, signal), signal)) ? null : notApproved(tool);
+        const said = approve === undefined ? false : await orAbort(approve(tool, args, signal), signal);
+        const { approved, because } = typeof said === "boolean" ? { approved: said } : said;
+        return approved ? null : notApproved(tool, because);
       } catch {
         signal?.throwIfAborted();
         return notApproved(tool);
       }
     },
+    approvedBy: (other) => createToolPolicy({ toolPolicy, allow, approve: other }),
   };
 }
 
@@ -94,11 +107,11 @@ function notOnList(tool: CatalogTool, name: string): Envelope {
   });
 }
 
-function notApproved(tool: CatalogTool): Envelope {
+function notApproved(tool: CatalogTool, because?: string): Envelope {
   return createEnvelope({
     code: "TOOL_NOT_ALLOWED",
     tool: tool.name,
-    summary: `${tool.name} was not called: it ${claimOf(tool)}, and this call was not approved.`,
+    summary: `${tool.name} was not called: it ${claimOf(tool)}, and this call was not approved${because === undefined ? "." : `: ${because}`}`,
     hints: ["Do not repeat the call. Do without it, and tell the user what you would have changed."],
   });
 }

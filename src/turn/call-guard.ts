@@ -13,9 +13,15 @@ export interface GuardTrip {
 /** Sees a loop that turns on the spot. Three times is enough: the same call, an empty result, a server that fails, a tool that is not there. */
 export interface CallGuard {
   readonly tripped: GuardTrip | null;
-  /** Before a call is made: whether it may be. The third call with the same arguments may not. */
-  admit(call: { readonly tool: string; readonly input: unknown }): boolean;
-  /** After a step, with all calls of it: an answer in the same step outweighs the empty and failed ones beside it. */
+  /**
+   * Before a call is made: whether it may be. The third call with the same arguments may not. What one script calls again and again counts once: a loop
+   * in a script ends with the script, and has a limit of its own.
+   */
+  admit(call: Pick<CallRecord, "tool" | "input" | "within">): boolean;
+  /**
+   * After a step, with all calls of it, those of scripts too: an answer in the same step outweighs the empty and failed ones beside it. A script that
+   * found nothing counts as one empty answer, however often it asked.
+   */
   judgeStep(calls: readonly CallRecord[]): void;
 }
 
@@ -25,7 +31,7 @@ const PLAIN_TIMES = 5;
 const upstreamKinds: ReadonlySet<string> = new Set(["upstream_http", "rate_limited", "auth_error", "internal_error"]);
 
 export function createCallGuard(): CallGuard {
-  const asked = new Map<string, number>();
+  const asked = new Map<string, Set<string>>();
   const lastEnd = new Map<string, CallRecord>();
   const failing = new Map<string, { upstream: number; all: number }>();
   let empty = 0;
@@ -37,11 +43,12 @@ export function createCallGuard(): CallGuard {
     get tripped() {
       return tripped;
     },
-    admit({ tool, input }) {
+    admit({ tool, input, within }) {
       const key = keyOf(tool, input);
-      const times = (asked.get(key) ?? 0) + 1;
-      asked.set(key, times);
-      if (times < TIMES) return true;
+      const askers = asked.get(key) ?? new Set();
+      asked.set(key, askers);
+      askers.add(within ?? `call ${askers.size}`);
+      if (askers.size < TIMES) return true;
       trip(ofRepeat(tool, lastEnd.get(key)));
       return false;
     },
@@ -57,7 +64,9 @@ export function createCallGuard(): CallGuard {
   function judgeEmpty(calls: readonly CallRecord[]): void {
     const answered = calls.filter(({ status }) => status === "ok");
     const last = answered.findLast(({ isEmpty }) => isEmpty);
-    empty = answered.some(({ isEmpty }) => !isEmpty) ? 0 : empty + answered.length;
+    const scripts = new Set(answered.flatMap(({ within }) => within ?? []));
+    const ofModel = answered.filter(({ within }) => within === undefined);
+    empty = answered.some(({ isEmpty }) => !isEmpty) ? 0 : empty + ofModel.length + scripts.size;
     if (empty >= TIMES && last !== undefined)
       trip({
         stopReason: "bounded_empty_result",

@@ -7,7 +7,7 @@ import type { InterpreterTurn, TurnOptions as InterpreterTurnOptions } from "../
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { ApprovalRequestEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
-import type { ToolPolicy } from "../tools/tool-policy.ts";
+import type { Approval, ToolPolicy } from "../tools/tool-policy.ts";
 import type { TurnBudgets } from "./budgets.ts";
 import type { Conversation } from "./create-conversation.ts";
 
@@ -27,10 +27,10 @@ export interface TurnRequest {
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
   /**
-   * Asks a person about a call that the policy wants asked about (`createToolPolicy({ approve })`); the event `approval-request` goes before. Without it the
-   * policy asks by itself. Calls that a script of `execute` makes are always the policy's to ask about.
+   * Asks a person about a call of a tool that says that it changes something and is not on the policy's list; calls of `execute`'s scripts too. The event
+   * `approval-request` goes before. Without it the policy decides alone. `createApprovals` has one for who answers from elsewhere.
    */
-  readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean>) | undefined;
+  readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean | Approval>) | undefined;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   readonly session?: SessionContext | undefined;

@@ -6,6 +6,7 @@ import { runCodeInterpreter, type CodeInterpreterAnswer } from "../interpreter/c
 import { inSpan } from "../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../interpreter/to-model-answer.ts";
+import { toolDescriptions } from "../interpreter/tool-descriptions.ts";
 import type { InterpreterTurn } from "../interpreter/turn.ts";
 
 export interface CodeInterpreterTools {
@@ -35,22 +36,19 @@ export interface PromptSource {
 function createTools(turn: InterpreterTurn): CodeInterpreterTools {
   return {
     code_interpreter: tool({
-      description:
-        "Derive metrics, tables and figures with sandboxed Python from tool outputs that were already fetched. Tool outputs are globals under their alias, whole. No network. End with set_result(value); save_figure(alt) hands over a figure.",
+      description: toolDescriptions.code_interpreter,
       inputSchema: published(codeInterpreterCallSchema),
       execute: (input: unknown, { abortSignal }) => runCodeInterpreter(turn, input, { signal: abortSignal }),
       toModelOutput: ({ output }) => toText(output, turn),
     }),
     python_code_edit: tool({
-      description:
-        "Mend the code of the last code_interpreter call by exact replacements and run it again from the state before that cell.",
+      description: toolDescriptions.python_code_edit,
       inputSchema: published(pythonCodeEditCallSchema),
       execute: (input: unknown, { abortSignal }) => runPythonCodeEdit(turn, input, { signal: abortSignal }),
       toModelOutput: ({ output }) => toText(output, turn),
     }),
     render_chart: tool({
-      description:
-        "Draw a chart straight from one tool output or result, by alias, when its rows already have the shape. Reshape with code_interpreter otherwise.",
+      description: toolDescriptions.render_chart,
       inputSchema: published(renderChartCallSchema),
       execute: (input: unknown) => drawChart(turn, input),
       toModelOutput: ({ output }) =>

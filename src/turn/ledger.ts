@@ -2,15 +2,24 @@ import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { TraceCall } from "../protocol/turn-result.ts";
 import type { FinalResponse } from "./tools/final-response.ts";
 
-/** One call of the model, however it ended. */
-export interface CallRecord {
-  readonly step: number;
+/** What is called, and by whom. */
+export interface Call {
   readonly callId: string;
   readonly tool: string;
   /** Of a backend tool. */
   readonly server?: string | undefined;
   readonly intent?: string | undefined;
   readonly input: unknown;
+  /** The call of `execute` whose script made it; the model made it when it is left out. */
+  readonly within?: string | undefined;
+}
+
+export interface BegunCall extends Call {
+  readonly step: number;
+}
+
+/** One call, however it ended. */
+export interface CallRecord extends BegunCall {
   readonly status: TraceCall["status"];
   readonly durationMs: number;
   /** What was kept of it, the main one first. */
@@ -19,8 +28,6 @@ export interface CallRecord {
   readonly failure?: CallFailure | undefined;
   readonly isEmpty: boolean;
 }
-
-export type BegunCall = Pick<CallRecord, "step" | "callId" | "tool" | "server" | "intent" | "input">;
 
 export interface CallFailure {
   /** Null for a failure that said nothing that could be put in an envelope. */
@@ -44,6 +51,7 @@ export interface CellRecord {
 
 /** Everything that happened in a turn, as it happened. The result, the answer and the dataset are made from it and from nothing else. */
 export interface Ledger {
+  /** In the order in which they ended. */
   readonly calls: readonly CallRecord[];
   readonly cells: readonly CellRecord[];
   /** What counts now, in the order in which it was published. */
@@ -57,7 +65,8 @@ export interface Ledger {
   /** Ids of calls that reached a tool, whether or not they are over. */
   readonly begun: ReadonlyMap<string, BegunCall>;
   beginCall(call: BegunCall): void;
-  addCall(record: CallRecord): void;
+  /** False for a call that was given up before, and is too late. */
+  addCall(record: CallRecord): boolean;
   addChart(artifact: ArtifactEnvelope): void;
   /** A cell that counted. One that an edit gave takes the place of the cell that was edited. Gives the hashes of artifacts that do not count any more. */
   addCell(cell: CellRecord): string[];
@@ -67,6 +76,7 @@ export interface Ledger {
 
 export function createLedger(): Ledger {
   const calls: CallRecord[] = [];
+  const over = new Set<string>();
   const begun = new Map<string, BegunCall>();
   const cells: CellRecord[] = [];
   const artifacts: ArtifactEnvelope[] = [];
@@ -85,7 +95,12 @@ export function createLedger(): Ledger {
     text: "",
     begun,
     beginCall: (call) => void begun.set(call.callId, call),
-    addCall: (record) => void calls.push(record),
+    addCall(record) {
+      if (over.has(record.callId)) return false;
+      over.add(record.callId);
+      calls.push(record);
+      return true;
+    },
     addChart: publish,
     failCell(tool) {
       if (tool === "code_interpreter") canBeEdited = false;

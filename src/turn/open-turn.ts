@@ -52,7 +52,6 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
     id,
     evidence: conversation.evidence,
     artifacts: request.artifacts,
-    onOutput: (stream, text) => emit({ type: "cell-output", stream, text }),
     ...(request.onProbe && { onProbe: request.onProbe }),
   });
   const settle = async (): Promise<void> => {

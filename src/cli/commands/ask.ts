@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
+import { bundledSample } from "../../config/bundled-sample.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
+import { openConfigured } from "../../configured/open-configured.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
-import { openModel } from "../../models/open-model.ts";
 import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { runTurn } from "../../turn/run-turn.ts";
-import { openConfiguredTurns } from "../open-configured-turns.ts";
+import { createTerminalApproval } from "../terminal-approval.ts";
 import { jsonToTerminal, toTerminal } from "../to-terminal.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
 import { checkDirectory } from "../write-artifacts.ts";
@@ -44,17 +45,24 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   if (out !== undefined) await checkDirectory(out);
   const name = named ?? loaded.configuration.model;
   const question = asked ?? (name === "demo" ? demoQuestion : missingQuestion());
-  const model = await openModel(name, { configuration: loaded.configuration, environment, workingDirectory: process.cwd(), signal });
   const say = (text: string): void => void process.stderr.write(text);
+  await using turns = openConfigured({
+    loaded,
+    environment,
+    workingDirectory: process.cwd(),
+    ...(loaded.path === null && { servers: bundledSample() }),
+    ...(probes && { onProbe: (line: string) => say(`${line}\n`) }),
+  });
+  const model = await turns.openModel(name, signal);
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
 
-  await using turns = openConfiguredTurns({ loaded, environment, ...(probes && { onProbe: (line: string) => say(`${line}\n`) }) });
   const driver = await turns.runtime.driver(signal); // without a sandbox nothing is asked
   if (!json) say(`sandbox: ${driver.name}\n`);
   turns.runtime.pool(signal).catch(() => {}); // gets warm while the model thinks; a failure is told to the cell that needs it
-  const parts = turns.newConversation();
+  const parts = turns.openConversation();
   const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
-  const result = await runTurn(turns.runtime, { ...parts, question, model, signal, ...(json ? {} : { onEvent: show }) });
+  const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
+  const result = await runTurn(turns.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
   const written = out === undefined ? { result, files: listStored(result) } : await writeTurn({ ...parts, result, directory: out });
   await print(json ? `${jsonToTerminal(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
   return exitStatuses[result.outcome.stopReason];

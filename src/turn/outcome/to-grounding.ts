@@ -1,5 +1,5 @@
 import type { Grounding, TraceStep } from "../../protocol/turn-result.ts";
-import type { CallRecord } from "../ledger.ts";
+import type { CallRecord, Ledger } from "../ledger.ts";
 
 const LISTED_FAILURES = 50;
 
@@ -15,13 +15,18 @@ export function toGrounding(calls: readonly CallRecord[]): Grounding {
   };
 }
 
-export function toTrace(calls: readonly CallRecord[], steps: number): TraceStep[] {
+/** Calls in the order in which they began, those of a script behind it. */
+export function toTrace({ calls, begun, steps }: Pick<Ledger, "calls" | "begun" | "steps">): TraceStep[] {
+  const order = new Map([...begun.keys()].map((callId, at) => [callId, at]));
+  const places = (one: CallRecord): number => order.get(one.within ?? one.callId) ?? order.size;
+  const sorted = [...calls].sort((a, b) => places(a) - places(b) || (order.get(a.callId) ?? 0) - (order.get(b.callId) ?? 0));
   return Array.from({ length: steps }, (_, index) => ({
     step: index + 1,
-    calls: calls
+    calls: sorted
       .filter(({ step }) => step === index + 1)
-      .map(({ tool, intent, aliases, durationMs, status, artifacts }) => ({
+      .map(({ tool, within, intent, aliases, durationMs, status, artifacts }) => ({
         tool,
+        ...(within === undefined ? {} : { within: "execute" }),
         ...(intent === undefined ? {} : { intent }),
         ...(aliases[0] === undefined ? {} : { alias: aliases[0] }),
         durationMs,

@@ -30,6 +30,6 @@ export function toTurnResult({ id, conversation, ledger, clock }: Turn, { answer
       wallMs: Math.round(clock.elapsedMs()),
       sandboxMs: Math.round(ledger.sandboxMs),
     },
-    trace: toTrace(ledger.calls, ledger.steps),
+    trace: toTrace(ledger),
   };
 }

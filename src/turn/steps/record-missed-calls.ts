@@ -24,12 +24,11 @@ function whyMissed(tool: string, reason: string | null, isBroken: boolean): Call
 
 /** Calls that were not over when they could be waited for no longer. */
 export function recordLostCalls({ ledger, emit }: Pick<Turn, "ledger" | "emit">): void {
-  const over = new Set(ledger.calls.map(({ callId }) => callId));
   for (const call of ledger.begun.values()) {
-    if (over.has(call.callId)) continue;
-    const { step, callId, tool, server } = call;
+    const { step, callId, tool, server, within } = call;
     const failure = { kind: null, code: "ABORTED", reason: "it was still running when the turn ended" };
-    ledger.addCall({ ...call, status: "aborted", durationMs: 0, aliases: [], artifacts: [], failure, isEmpty: false });
-    emit({ type: "tool-end", step, callId, tool, server, status: "aborted", durationMs: 0, reason: failure.reason });
+    const end = { status: "aborted", durationMs: 0 } as const;
+    if (!ledger.addCall({ ...call, ...end, aliases: [], artifacts: [], failure, isEmpty: false })) continue;
+    emit({ type: "tool-end", step, callId, tool, server, ...end, reason: failure.reason, within });
   }
 }

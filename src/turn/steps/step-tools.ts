@@ -4,6 +4,7 @@ import type { ToolList } from "../../tools/create-tool-catalog.ts";
 import { describeError } from "../describe-error.ts";
 import { toInstructions } from "../instructions.ts";
 import type { Turn } from "../open-turn.ts";
+import { approvingPolicy } from "../tools/approving-policy.ts";
 import { createTurnTools } from "../tools/create-turn-tools.ts";
 
 /** The tools as they are at each step: a server that comes back has its tools again in the next one. */
@@ -13,9 +14,9 @@ export interface StepTools {
 }
 
 export async function openStepTools(turn: Turn, { isLast }: { isLast: () => boolean }): Promise<StepTools> {
-  const { catalog, policy, session, codeMode: wanted, toolTimeoutMs } = turn.request;
+  const { catalog, session, codeMode: wanted, toolTimeoutMs } = turn.request;
   const { evidence } = turn.conversation;
-  const codeMode = turn.runtime.createCodeMode({ catalog, policy, evidence, session, toolTimeoutMs, ...wanted });
+  const codeMode = turn.runtime.createCodeMode({ catalog, policy: approvingPolicy(turn, ""), evidence, session, toolTimeoutMs, ...wanted });
   const librarian = await readLibrarianPrompt(turn);
   let last: { readonly list: ToolList; readonly tools: ToolSet } | null = null;
 

@@ -3,6 +3,7 @@ import { createEnvelope } from "../../errors/envelope.ts";
 import type { ToolList } from "../../tools/create-tool-catalog.ts";
 import type { Turn } from "../open-turn.ts";
 import { callTool } from "./call-tool.ts";
+import { findTool } from "./find-tool.ts";
 import { refused, runCall } from "./run-call.ts";
 
 export interface McpSkillCall {
@@ -24,7 +25,7 @@ export async function callMcpSkill(
   if (!parsed.success)
     return await runCall(turn, { callId, tool: "call_mcp_skill", input }, async () => refused(malformed(parsed.error.issues)));
   const { tool: name, arguments: args } = parsed.data;
-  const known = list.tools.find(({ name: shown, fullName, bareName }) => [shown, fullName, bareName].includes(name)) ?? null;
+  const known = findTool(list, name);
   return await callTool(turn, { callId, name: known?.name ?? name, args, known });
 }
 

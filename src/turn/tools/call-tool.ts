@@ -6,6 +6,7 @@ import { callBackendTool, type BackendReply } from "../../tools/call-backend-too
 import type { CatalogTool } from "../../tools/create-tool-catalog.ts";
 import type { Turn } from "../open-turn.ts";
 import { approvingPolicy } from "./approving-policy.ts";
+import { isEmpty } from "./is-empty.ts";
 import { failed, failedBy, refused, runCall, type CallOutcome } from "./run-call.ts";
 
 export interface BackendToolCall {
@@ -80,12 +81,4 @@ function keep(turn: Turn, name: string, args: unknown, { tool, answer, warnings 
     aliases,
     isEmpty: isEmpty(item),
   };
-}
-
-/** Nothing in it: no rows, no text, null, `{}`. */
-function isEmpty({ shape, bytes, attachments, read, format }: EvidenceItem): boolean {
-  if (attachments.length > 0) return false;
-  if (shape.rows !== null) return shape.rows === 0;
-  if (bytes > 64 || (format !== "json" && format !== "text")) return bytes === 0;
-  return ["", "null", "{}", '""'].includes(new TextDecoder().decode(read()).trim());
 }

@@ -6,6 +6,7 @@ import { pythonCodeEditCallSchema } from "../../interpreter/python-code-edit.ts"
 import { renderChartCallSchema } from "../../charts/render-chart.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import type { Turn } from "../open-turn.ts";
+import { approvingPolicy } from "./approving-policy.ts";
 import { callCodeMode } from "./call-code-mode.ts";
 import { callMcpSkillSchema, callMcpSkill } from "./call-mcp-skill.ts";
 import { callTool } from "./call-tool.ts";
@@ -25,12 +26,13 @@ export interface TurnToolsOptions {
 
 /** Everything that the model can call in a step. Names are ours or the catalog's; the catalog never gives away one of ours. */
 export function createTurnTools(turn: Turn, { list, codeMode, hasSandbox, isLast }: TurnToolsOptions): ToolSet {
-  const usable = list.tools.filter((tool) => turn.request.policy.judge(tool).verdict !== "refused");
+  const policy = approvingPolicy(turn, "");
+  const usable = list.tools.filter((tool) => policy.judge(tool).verdict !== "refused");
   return {
     ...(usable.length > MAX_TOOL_SCHEMAS
       ? dispatcher(turn, list)
       : Object.fromEntries(usable.map((tool) => [tool.name, backendTool(turn, tool)]))),
-    ...(usable.length === 0 ? {} : Object.fromEntries(codeMode.map((tool) => [tool.name, ofCodeMode(turn, tool)]))),
+    ...(usable.length === 0 ? {} : Object.fromEntries(codeMode.map((tool) => [tool.name, ofCodeMode(turn, tool, list)]))),
     ...(hasSandbox ? ofInterpreter(turn) : {}),
     render_chart: own(renderChartCallSchema, {
       description:
@@ -77,11 +79,11 @@ function dispatcher(turn: Turn, list: ToolList): ToolSet {
   };
 }
 
-function ofCodeMode(turn: Turn, tool: CodeModeTool): ToolSet[string] {
+function ofCodeMode(turn: Turn, tool: CodeModeTool, list: ToolList): ToolSet[string] {
   return dynamicTool({
     description: tool.description,
     inputSchema: jsonSchema(tool.inputSchema as Parameters<typeof jsonSchema>[0]),
-    execute: (input, { toolCallId }) => callCodeMode(turn, { callId: toolCallId, tool, input }),
+    execute: (input, { toolCallId }) => callCodeMode(turn, { callId: toolCallId, tool, input, list }),
   });
 }
 

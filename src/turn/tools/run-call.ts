@@ -1,43 +1,29 @@
 import { createEnvelope, serializeEnvelope, type Envelope } from "../../errors/envelope.ts";
 import type { ForeignEnvelope } from "../../errors/foreign-envelope.ts";
-import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
-import type { TraceCall } from "../../protocol/turn-result.ts";
-import type { CallFailure } from "../ledger.ts";
+import type { BegunCall, Call, CallFailure, CallRecord } from "../ledger.ts";
 import type { Observation } from "../observations.ts";
 import type { Turn } from "../open-turn.ts";
 
-export interface ToolCall {
-  readonly callId: string;
-  readonly tool: string;
-  readonly input: unknown;
-  readonly server?: string | undefined;
-  readonly intent?: string | undefined;
+/** What a call came to. Only what is there is said. */
+export interface CallEnd extends Pick<CallRecord, "status">, Partial<Pick<CallRecord, "aliases" | "artifacts" | "failure" | "isEmpty">> {
+  /** Content hashes of what does not count any more. */
+  readonly replaces?: readonly string[];
 }
 
-/** What a call came to. Only what is there is said. */
-export interface CallOutcome {
+/** The same, with what the model reads of it. */
+export interface CallOutcome extends CallEnd {
   readonly observation: Observation;
-  readonly status: TraceCall["status"];
-  readonly aliases?: readonly string[];
-  readonly artifacts?: readonly ArtifactEnvelope[];
-  readonly replaces?: readonly string[];
-  readonly failure?: CallFailure;
-  readonly isEmpty?: boolean;
 }
 
 /** Every call of the model goes this way: guarded, tracked, recorded, told to who listens. Gives what the model reads; rejects on abort only. */
-export function runCall(turn: Turn, call: ToolCall, work: () => Promise<CallOutcome>): Promise<string> {
+export function runCall(turn: Turn, call: Call, work: () => Promise<CallOutcome>): Promise<string> {
   return turn.running.track(follow(turn, call, work));
 }
 
-async function follow(turn: Turn, call: ToolCall, work: () => Promise<CallOutcome>): Promise<string> {
+async function follow(turn: Turn, call: Call, work: () => Promise<CallOutcome>): Promise<string> {
   turn.clock.stepsSignal.throwIfAborted(); // nothing is begun for a turn that is over
-  const { callId, tool, server, intent } = call;
-  const step = turn.ledger.steps;
-  const startedAt = performance.now();
-  turn.ledger.beginCall({ step, callId, tool, server, intent, input: call.input });
-  turn.emit({ type: "tool-start", step, callId, tool, server, intent });
-  const end = (outcome: CallOutcome): void => record(turn, call, outcome, { step, durationMs: round(performance.now() - startedAt) });
+  const { callId, tool } = call;
+  const { end } = openCall(turn, call);
   try {
     const outcome = tool === "final_response" || turn.guard.admit(call) ? await work() : refused(repeated(tool));
     end(outcome);
@@ -57,11 +43,20 @@ async function follow(turn: Turn, call: ToolCall, work: () => Promise<CallOutcom
   }
 }
 
-function record(turn: Turn, call: ToolCall, outcome: CallOutcome, { step, durationMs }: { step: number; durationMs: number }): void {
-  const { callId, tool, server, intent, input } = call;
-  const { status, aliases = [], artifacts = [], failure, isEmpty = false } = outcome;
-  if (turn.ledger.calls.some((one) => one.callId === callId)) return; // it was given up, and is too late
-  turn.ledger.addCall({ step, callId, tool, server, intent, input, status, durationMs, aliases, artifacts, failure, isEmpty });
+/** A call begins: it is in the ledger, and told to who listens. `end` does the same for its end, once. */
+export function openCall(turn: Turn, call: Call): { end(end: CallEnd): void } {
+  const begun = { ...call, step: turn.ledger.steps };
+  const { step, callId, tool, server, intent, within } = begun;
+  const startedAt = performance.now();
+  turn.ledger.beginCall(begun);
+  turn.emit({ type: "tool-start", step, callId, tool, server, intent, within });
+  return { end: (end) => record(turn, { ...begun, durationMs: round(performance.now() - startedAt) }, end) };
+}
+
+function record(turn: Turn, call: BegunCall & { durationMs: number }, end: CallEnd): void {
+  const { step, callId, tool, server, within, durationMs } = call;
+  const { status, aliases = [], artifacts = [], failure, isEmpty = false } = end;
+  if (!turn.ledger.addCall({ ...call, status, aliases, artifacts, failure, isEmpty })) return;
   const kept = aliases[0] === undefined ? null : turn.conversation.evidence.get(aliases[0]);
   turn.emit({
     type: "tool-end",
@@ -75,9 +70,10 @@ function record(turn: Turn, call: ToolCall, outcome: CallOutcome, { step, durati
     rows: kept?.shape.rows ?? undefined,
     bytes: kept?.bytes,
     reason: failure?.reason,
+    within,
   });
   for (const [index, artifact] of artifacts.entries())
-    turn.emit({ type: "artifact", artifact, replaces: index === 0 ? [...(outcome.replaces ?? [])] : [] });
+    turn.emit({ type: "artifact", artifact, replaces: index === 0 ? [...(end.replaces ?? [])] : [] });
 }
 
 /** An answer that is not a preview: what a cell, a script or a search said. */
@@ -109,7 +105,7 @@ function toText(envelope: Envelope | ForeignEnvelope): string {
   return `{"status":"error","error":${serializeEnvelope(envelope)}}`;
 }
 
-function repeated(tool: string): Envelope {
+export function repeated(tool: string): Envelope {
   return createEnvelope({
     code: "TOOL_NOT_ALLOWED",
     tool,

@@ -1,5 +1,5 @@
 import { renderChart } from "../../charts/render-chart.ts";
-import { runCodeInterpreter, type CodeInterpreterAnswer } from "../../interpreter/code-interpreter.ts";
+import { runCodeInterpreter, type CallOptions, type CodeInterpreterAnswer } from "../../interpreter/code-interpreter.ts";
 import { runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../../interpreter/to-model-answer.ts";
 import type { Turn } from "../open-turn.ts";
@@ -13,15 +13,19 @@ interface Call {
 export async function callCodeInterpreter(turn: Turn, { callId, input }: Call): Promise<string> {
   const call = { callId, tool: "code_interpreter", input, intent: intentOf(input) };
   return await runCall(turn, call, async () =>
-    toOutcome(turn, "code_interpreter", await runCodeInterpreter(turn.interpreter, input, { signal: turn.clock.stepsSignal })),
+    toOutcome(turn, "code_interpreter", await runCodeInterpreter(turn.interpreter, input, cellOptions(turn, callId))),
   );
 }
 
 export async function callPythonCodeEdit(turn: Turn, { callId, input }: Call): Promise<string> {
   const call = { callId, tool: "python_code_edit", input, intent: intentOf(input) };
   return await runCall(turn, call, async () =>
-    toOutcome(turn, "python_code_edit", await runPythonCodeEdit(turn.interpreter, input, { signal: turn.clock.stepsSignal })),
+    toOutcome(turn, "python_code_edit", await runPythonCodeEdit(turn.interpreter, input, cellOptions(turn, callId))),
   );
+}
+
+function cellOptions({ clock, emit }: Turn, callId: string): CallOptions {
+  return { signal: clock.stepsSignal, onOutput: (stream, text) => emit({ type: "cell-output", callId, stream, text }) };
 }
 
 export async function callRenderChart(turn: Turn, { callId, input }: Call): Promise<string> {
