@@ -1,0 +1,92 @@
+import { chmodSync, mkdirSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { SluiceError, UsageError } from "../errors/sluice-error.ts";
+import type { History } from "./contract.ts";
+import { createCellRunRows } from "./create-cell-run-rows.ts";
+import { createConversationRows } from "./create-conversation-rows.ts";
+import { createEventRows } from "./create-event-rows.ts";
+import { createEvidenceRows } from "./create-evidence-rows.ts";
+import { createReferenceRows } from "./create-reference-rows.ts";
+import { createSessionRows } from "./create-session-rows.ts";
+import { createTurnRows } from "./create-turn-rows.ts";
+import { createUploadRows } from "./create-upload-rows.ts";
+import { historyVersion, migrations } from "./migrations.ts";
+import { recoverTurns } from "./recover-turns.ts";
+
+/** The file appears when it is first opened, readable by its owner alone. One that a newer version wrote is refused and left as it is. */
+export function openHistory({ file }: { file: string }): History {
+  const database = openDatabase(file);
+  try {
+    migrate(database, file);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  const turns = createTurnRows(database);
+  const events = createEventRows(database);
+  const close = (): void => {
+    if (database.isOpen) database.close();
+  };
+  return {
+    conversations: createConversationRows(database),
+    turns,
+    events,
+    evidence: createEvidenceRows(database),
+    uploads: createUploadRows(database),
+    cellRuns: createCellRunRows(database),
+    sessions: createSessionRows(database),
+    references: createReferenceRows(database),
+    tenants: {
+      list: () =>
+        database
+          .prepare("SELECT DISTINCT tenant FROM conversations ORDER BY tenant")
+          .all()
+          .map(({ tenant }) => String(tenant)),
+    },
+    recover: (at) => recoverTurns({ database, turns, events, at }),
+    close,
+    [Symbol.dispose]: close,
+  };
+}
+
+function openDatabase(file: string): DatabaseSync {
+  try {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    const database = new DatabaseSync(file, { timeout: 10_000 });
+    chmodSync(file, 0o600);
+    // A commit that the machine's loss of power undoes is one of the last moments; the file stays whole.
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000;");
+    return database;
+  } catch (error) {
+    throw new SluiceError({
+      code: "HISTORY_UNAVAILABLE",
+      message: `The history cannot be opened at ${file}: ${(error as Error).message}.`,
+      hint: "Free space, mend its permissions, or choose another directory (artifacts.directory).",
+      cause: error,
+    });
+  }
+}
+
+function migrate(database: DatabaseSync, file: string): void {
+  const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
+  if (version > historyVersion) throw tooNew(file, version);
+  if (version === historyVersion) return;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    for (const step of migrations.slice(version)) database.exec(step);
+    database.exec(`PRAGMA user_version = ${historyVersion}; COMMIT`);
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function tooNew(file: string, version: number): UsageError {
+  return new UsageError({
+    code: "HISTORY_TOO_NEW",
+    message: `The history ${file} has schemaVersion ${version}; this version of Sluice knows up to ${historyVersion}.`,
+    hint: "Use the newer version that wrote it, or another directory (artifacts.directory). The file was not changed.",
+    details: { file, schemaVersion: version, known: historyVersion },
+  });
+}
