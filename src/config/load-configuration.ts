@@ -13,15 +13,16 @@ import { isSecretPath } from "./is-secret-path.ts";
 import { traceOrigins } from "./trace-origins.ts";
 
 export interface LoadOptions {
-  /** The file to read; when it is left out, `sluice.config.json` is looked for from the working directory upward. */
-  readonly file?: string | undefined;
+  /** The file to read; when it is left out, `sluice.config.json` is looked for from the working directory upward. Null: none is read. */
+  readonly file?: string | null | undefined;
   readonly workingDirectory: string;
   readonly environment: Environment;
 }
 
 /** Reads, expands, checks and fills in. Throws UsageError with everything that is wrong with the file at once. Nothing of it is ever run as code. */
 export async function loadConfiguration({ file, workingDirectory, environment }: LoadOptions): Promise<LoadedConfiguration> {
-  const found = file === undefined ? await findConfiguration(workingDirectory) : path.resolve(workingDirectory, file);
+  const found =
+    file === undefined ? await findConfiguration(workingDirectory) : file === null ? null : path.resolve(workingDirectory, file);
   const text = found === null ? "{}" : await read(found);
   const document = parse(text, found ?? "");
   const expanded = expandReferences(document, environment);
