@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from . import cell
+from . import cell, stack
 from .connection import MAX_FDS, Connection, NotAFrame, socketpair
 from .frames import ChannelClosed, Header, read_exact, read_head, write_frame
 from .outbox import Outbox
@@ -46,6 +46,8 @@ def serve(channel_in: int, channel_out: int, import_stack: Callable[[], None] | 
     os.makedirs(IMAGES, exist_ok=True)
     status = 0
     try:
+        if import_stack is not None:
+            stack.keep_freed_memory()
         monitor = Monitor(channel_in, channel_out, import_stack)
         if import_stack is not None:
             monitor.await_import()

@@ -47,7 +47,7 @@ def import_stack() -> None:
     import sluice._cell
 
     sluice._cell.install()
-    _keep_freed_memory()
+    keep_freed_memory()
     warm()
     random.seed(SEED)
     numpy.random.seed(SEED)
@@ -55,8 +55,9 @@ def import_stack() -> None:
     gc.freeze()  # keeps the collector from writing to pages that forks share
 
 
-def _keep_freed_memory() -> None:
-    """Freed memory is taken again instead of given back to the kernel and faulted in anew: arrays of a megabyte are five times as fast under gVisor for it."""
+def keep_freed_memory() -> None:
+    """Freed memory is taken again instead of given back to the kernel and faulted in anew. Under gVisor arrays of a megabyte are five times as fast for it,
+    and a monitor that gives back its buffer after every frame takes twice as long over a small cell."""
     libc = ctypes.CDLL(None)
     for option, size in ((M_MMAP_THRESHOLD, 32 << 20), (M_TRIM_THRESHOLD, 64 << 20), (M_TOP_PAD, 4 << 20)):
         libc.mallopt(option, size)
