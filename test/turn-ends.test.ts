@@ -60,7 +60,18 @@ describe("over the wire", () => {
     expect(result.answer).toBe("The mean price is 102.99. Figure 1 has it by day.");
     expect(result.artifacts.map(({ kind, title }) => [kind, title])).toEqual([["image", "Price of A"]]);
     expect(result.gaps).toEqual([]);
-    expect(of("cell-output").map(({ stream, text }) => [stream, text])).toEqual([["stdout", "rows 300\n"]]);
+    const { callId } = of("tool-start").find(({ tool }) => tool === "code_interpreter")!;
+    expect(of("cell-start")).toEqual([
+      {
+        type: "cell-start",
+        callId,
+        step: 2,
+        tool: "code_interpreter",
+        code: `print("rows", len(get_prices_1))\n${draw}`,
+        postProcessingContract: contract(["image"]),
+      },
+    ]);
+    expect(of("cell-output")).toEqual([{ type: "cell-output", callId, stream: "stdout", text: "rows 300\n" }]);
     expect(result.usage.sandboxMs).toBeGreaterThan(0);
   });
 
@@ -308,6 +319,10 @@ describe("a sparse figure", () => {
     expect(result.artifacts).toHaveLength(1);
     const [first, second] = of("artifact");
     expect(second!.replaces).toEqual([first!.artifact.contentHash]);
+    expect(of("cell-start").map(({ tool, code }) => [tool, code])).toEqual([
+      ["code_interpreter", sparse(few)],
+      ["python_code_edit", sparse("range(100)")],
+    ]);
     expect(result.artifacts[0]!.contentHash).toBe(second!.artifact.contentHash);
     expect(result.gaps).toEqual([]);
   });

@@ -48,6 +48,7 @@ export function createTurnPrinter({ progress, answer }: TurnStreams): (event: Tu
         return answer(toTerminal(event.text));
       case "approval-request": // who asks the person shows the call, too
       case "approval-end":
+      case "cell-start":
       case "turn-start":
       case "turn-end":
         return;

@@ -28,6 +28,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Live output of this call's cell, instead of the turn's own listener. */
   readonly onOutput?: InterpreterTurn["onOutput"] | undefined;
+  /** The contract holds, and the cell is about to run: the whole call, with its edits made. */
+  readonly onCell?: ((call: CodeInterpreterCall) => void) | undefined;
 }
 
 const TOOL = "code_interpreter";
@@ -36,13 +38,13 @@ const TOOL = "code_interpreter";
 export async function runCodeInterpreter(
   turn: InterpreterTurn,
   input: unknown,
-  { signal, onOutput }: CallOptions = {},
+  { signal, ...hear }: CallOptions = {},
 ): Promise<CodeInterpreterAnswer> {
   const askedAt = performance.now();
   return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
     const verdict = await checkCall(turn, input);
     signal?.throwIfAborted();
-    return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, onOutput }) : refused(verdict.envelope);
+    return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear }) : refused(verdict.envelope);
   });
 }
 
@@ -93,8 +95,9 @@ export interface CheckedCallOptions extends ToolCallOptions {
 export async function runCheckedCall(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { tool, askedAt, signal, onOutput }: CheckedCallOptions,
+  { tool, askedAt, signal, onOutput, onCell }: CheckedCallOptions,
 ): Promise<CodeInterpreterAnswer> {
+  onCell?.(call);
   const outcome = await runCellOf(turn, call, { askedAt, signal, onOutput });
   turn.last = { call, counted: outcome.status === "ok" };
   const answer = { outcome, envelope: toCellEnvelope(outcome, { tool }), artifacts: [], resultAlias: null, repair: toRepair(outcome) };

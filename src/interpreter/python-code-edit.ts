@@ -39,7 +39,7 @@ export const pythonCodeEditCallSchema: z.ZodType<PythonCodeEditCall> = z.strictO
 export async function runPythonCodeEdit(
   turn: InterpreterTurn,
   input: unknown,
-  { signal, onOutput }: CallOptions = {},
+  { signal, ...hear }: CallOptions = {},
 ): Promise<CodeInterpreterAnswer> {
   const askedAt = performance.now();
   return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
@@ -55,7 +55,7 @@ export async function runPythonCodeEdit(
     if (!verdict.ok) return refused(ofEdit(verdict.envelope, parsed.data));
     const isUndone = await undoLast(turn);
     try {
-      return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, onOutput });
+      return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear });
     } catch (error) {
       if (!isUndone || signal?.aborted) throw error;
       return refused(toFailureEnvelope(error, TOOL, [nothingInItsPlace]));

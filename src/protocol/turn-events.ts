@@ -23,6 +23,7 @@ export type TurnEvent =
   /** A call that may change something waits for a person. It is answered by whoever runs the turn, within the turn's time. */
   | ApprovalRequestEvent
   | ApprovalEndEvent
+  | CellStartEvent
   | ToolEndEvent
   | { type: "cell-output"; callId: string; stream: "stdout" | "stderr"; text: string }
   /** `replaces`: content hashes of artifacts that an edited cell gave before, and that do not count any more. */
@@ -40,6 +41,22 @@ export interface ToolStartEvent {
   intent?: string | undefined;
   /** The call of `execute` whose script made this one. */
   within?: string | undefined;
+  /** Of a backend tool, of `execute` and of what finds tools; left out when they are long. */
+  arguments?: unknown;
+  /** How long they are, as JSON. */
+  argumentsOmittedBytes?: number | undefined;
+}
+
+/** A cell whose contract holds is about to run: the whole call, with its edits made. */
+export interface CellStartEvent {
+  type: "cell-start";
+  callId: string;
+  step: number;
+  tool: "code_interpreter" | "python_code_edit";
+  code: string;
+  /** Local name to alias. */
+  inputs?: Record<string, string> | undefined;
+  postProcessingContract: { operation: string; reason: string; inputAliases: string[]; expectedArtifacts: ("image" | "chart")[] };
 }
 
 export interface ApprovalRequestEvent {
@@ -94,6 +111,22 @@ export const turnEventSchema: z.ZodType<TurnEvent> = z.discriminatedUnion("type"
     server: optionalText,
     intent: optionalText,
     within: optionalText,
+    arguments: z.unknown().optional(),
+    argumentsOmittedBytes: z.int().nonnegative().optional(),
+  }),
+  z.strictObject({
+    type: z.literal("cell-start"),
+    callId: z.string(),
+    step,
+    tool: z.enum(["code_interpreter", "python_code_edit"]),
+    code: z.string(),
+    inputs: z.record(z.string(), z.string()).optional(),
+    postProcessingContract: z.strictObject({
+      operation: z.string(),
+      reason: z.string(),
+      inputAliases: z.array(z.string()),
+      expectedArtifacts: z.array(z.enum(["image", "chart"])),
+    }),
   }),
   z.strictObject({
     type: z.literal("tool-progress"),

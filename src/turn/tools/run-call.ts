@@ -1,6 +1,7 @@
 import { createEnvelope, serializeEnvelope, type Envelope } from "../../errors/envelope.ts";
 import type { ForeignEnvelope } from "../../errors/foreign-envelope.ts";
 import type { BegunCall, Call, CallFailure, CallRecord } from "../ledger.ts";
+import type { ToolStartEvent } from "../../protocol/turn-events.ts";
 import type { Observation } from "../observations.ts";
 import type { Turn } from "../open-turn.ts";
 
@@ -49,8 +50,18 @@ export function openCall(turn: Turn, call: Call): { end(end: CallEnd): void } {
   const { step, callId, tool, server, intent, within } = begun;
   const startedAt = performance.now();
   turn.ledger.beginCall(begun);
-  turn.emit({ type: "tool-start", step, callId, tool, server, intent, within });
+  turn.emit({ type: "tool-start", step, callId, tool, server, intent, within, ...toShownArguments(call) });
   return { end: (end) => record(turn, { ...begun, durationMs: round(performance.now() - startedAt) }, end) };
+}
+
+const SHOWN_ARGUMENTS_BYTES = 16_384;
+/** What these are called with is told by other events. */
+const toldElsewhere: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit", "final_response"]);
+
+function toShownArguments({ tool, input }: Call): Pick<ToolStartEvent, "arguments" | "argumentsOmittedBytes"> {
+  if (toldElsewhere.has(tool) || input === undefined) return {};
+  const bytes = Buffer.byteLength(JSON.stringify(input) ?? "");
+  return bytes <= SHOWN_ARGUMENTS_BYTES ? { arguments: input } : { argumentsOmittedBytes: bytes };
 }
 
 function record(turn: Turn, call: BegunCall & { durationMs: number }, end: CallEnd): void {

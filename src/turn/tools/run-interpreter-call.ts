@@ -2,33 +2,36 @@ import { renderChart } from "../../charts/render-chart.ts";
 import { runCodeInterpreter, type CallOptions, type CodeInterpreterAnswer } from "../../interpreter/code-interpreter.ts";
 import { runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../../interpreter/to-model-answer.ts";
+import type { CellStartEvent } from "../../protocol/turn-events.ts";
+import type { Call } from "../ledger.ts";
 import type { Turn } from "../open-turn.ts";
 import { answered, failed, failedBy, refused, runCall, toFailure, type CallOutcome } from "./run-call.ts";
 
-interface Call {
-  readonly callId: string;
-  readonly input: unknown;
-}
+type CellCall = Pick<Call, "callId" | "input">;
 
-export async function callCodeInterpreter(turn: Turn, { callId, input }: Call): Promise<string> {
-  const call = { callId, tool: "code_interpreter", input, intent: intentOf(input) };
+export async function callCodeInterpreter(turn: Turn, { callId, input }: CellCall): Promise<string> {
+  const call = { callId, tool: "code_interpreter", input, intent: intentOf(input) } as const;
   return await runCall(turn, call, async () =>
-    toOutcome(turn, "code_interpreter", await runCodeInterpreter(turn.interpreter, input, cellOptions(turn, callId))),
+    toOutcome(turn, "code_interpreter", await runCodeInterpreter(turn.interpreter, input, cellOptions(turn, call))),
   );
 }
 
-export async function callPythonCodeEdit(turn: Turn, { callId, input }: Call): Promise<string> {
-  const call = { callId, tool: "python_code_edit", input, intent: intentOf(input) };
+export async function callPythonCodeEdit(turn: Turn, { callId, input }: CellCall): Promise<string> {
+  const call = { callId, tool: "python_code_edit", input, intent: intentOf(input) } as const;
   return await runCall(turn, call, async () =>
-    toOutcome(turn, "python_code_edit", await runPythonCodeEdit(turn.interpreter, input, cellOptions(turn, callId))),
+    toOutcome(turn, "python_code_edit", await runPythonCodeEdit(turn.interpreter, input, cellOptions(turn, call))),
   );
 }
 
-function cellOptions({ clock, emit }: Turn, callId: string): CallOptions {
-  return { signal: clock.stepsSignal, onOutput: (stream, text) => emit({ type: "cell-output", callId, stream, text }) };
+function cellOptions({ clock, emit, ledger }: Turn, { callId, tool }: Pick<CellStartEvent, "callId" | "tool">): CallOptions {
+  return {
+    signal: clock.stepsSignal,
+    onCell: (call) => emit({ type: "cell-start", callId, step: ledger.steps, tool, ...call }),
+    onOutput: (stream, text) => emit({ type: "cell-output", callId, stream, text }),
+  };
 }
 
-export async function callRenderChart(turn: Turn, { callId, input }: Call): Promise<string> {
+export async function callRenderChart(turn: Turn, { callId, input }: CellCall): Promise<string> {
   return await runCall(turn, { callId, tool: "render_chart", input }, async () => {
     const answer = await renderChart({ input, evidence: turn.conversation.evidence, artifacts: turn.request.artifacts });
     if (!answer.ok) return failedBy(answer.envelope);
