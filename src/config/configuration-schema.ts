@@ -13,7 +13,9 @@ import type {
   AuthConfiguration,
   BudgetsConfiguration,
   ExecuteConfiguration,
+  RetentionConfiguration,
   SandboxConfiguration,
+  ServeConfiguration,
   ServerConfiguration,
   ToolsConfiguration,
 } from "./contract.ts";
@@ -39,6 +41,9 @@ export interface ConfigurationFile {
   readonly budgets?: Partial<BudgetsConfiguration> | undefined;
   readonly tools?: Partial<ToolsConfiguration> | undefined;
   readonly auth?: Partial<AuthConfiguration> | undefined;
+  readonly server?:
+    | (Partial<Omit<ServeConfiguration, "retention">> & { readonly retention?: Partial<RetentionConfiguration> | undefined })
+    | undefined;
 }
 
 /** A timer takes no more: some 24 days. */
@@ -155,8 +160,26 @@ export const configurationSchema: z.ZodType<ConfigurationFile> = z.strictObject(
   auth: z
     .strictObject({
       tokens: z
-        .array(z.strictObject({ tenant: name, sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 digits of lower-case hexadecimal") }))
+        .array(
+          z.strictObject({
+            tenant: name,
+            sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 digits of lower-case hexadecimal"),
+            operator: z.boolean().optional(),
+          }),
+        )
         .optional(),
+    })
+    .optional(),
+  server: z
+    .strictObject({
+      allowedHosts: z.array(name.regex(/^[A-Za-z0-9.-]+$/, "must be the name of a host, without a port")).optional(),
+      maxTurns: count.optional(),
+      maxTurnsPerClient: count.optional(),
+      maxQueuedPerClient: z.int().min(0).optional(),
+      queueDeadlineMs: milliseconds.optional(),
+      drainMs: z.int().min(0).max(MAX_MS).optional(),
+      uploadBytes: count.optional(),
+      retention: z.strictObject({ days: z.number().gt(0).optional(), maxBytes: count.optional() }).optional(),
     })
     .optional(),
 });

@@ -23,6 +23,7 @@ export interface Configuration {
   readonly budgets: BudgetsConfiguration;
   readonly tools: ToolsConfiguration;
   readonly auth: AuthConfiguration;
+  readonly server: ServeConfiguration;
 }
 
 export type ServerConfiguration = (StdioServerEntry | HttpServerEntry) & {
@@ -75,6 +76,31 @@ export interface AuthToken {
   readonly tenant: string;
   /** Of the token, in hexadecimal. The token itself is in no file. */
   readonly sha256: string;
+  /** May see what all tenants' sandboxes do (`/ops`). A single tenant always may. */
+  readonly operator?: boolean | undefined;
+}
+
+/** `sluice serve`. */
+export interface ServeConfiguration {
+  /** Names that the server may be reached by besides addresses and localhost; a request for another is refused. */
+  readonly allowedHosts: readonly string[];
+  /** Turns that run at once: of all clients, and of one. More wait in line, in the order in which they came. */
+  readonly maxTurns: number;
+  readonly maxTurnsPerClient: number;
+  /** Turns of one client that may wait; the next is told to come back later. */
+  readonly maxQueuedPerClient: number;
+  readonly queueDeadlineMs: number;
+  /** How long turns that run may go on when the server is told to stop. */
+  readonly drainMs: number;
+  readonly uploadBytes: number;
+  readonly retention: RetentionConfiguration;
+}
+
+export interface RetentionConfiguration {
+  /** Conversations that were not used for so long are removed. */
+  readonly days: number;
+  /** Of one tenant; when it has more, its oldest conversations are removed. */
+  readonly maxBytes: number;
 }
 
 /** Where one value came from. */

@@ -4,10 +4,21 @@ import { defaultMcpLimits } from "../mcp/client/contract.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import { defaultBudgets } from "../turn/budgets.ts";
 import type { ConfigurationFile } from "./configuration-schema.ts";
-import type { BudgetsConfiguration, Configuration, ServerConfiguration } from "./contract.ts";
+import type { BudgetsConfiguration, Configuration, ServeConfiguration, ServerConfiguration } from "./contract.ts";
 
 const { steps, chartBoost, wallMs, stepBytes } = defaultBudgets;
 const budgetsUnlessTold: BudgetsConfiguration = { steps, chartBoost, wallMs, previewBytes: 4096, stepBytes };
+
+const serveUnlessTold: ServeConfiguration = {
+  allowedHosts: [],
+  maxTurns: 16,
+  maxTurnsPerClient: 8,
+  maxQueuedPerClient: 100,
+  queueDeadlineMs: 60_000,
+  drainMs: 10_000,
+  uploadBytes: 256 * 1024 * 1024,
+  retention: { days: 30, maxBytes: 10 * 1024 ** 3 },
+};
 
 export interface FillOptions {
   /** What relative paths are counted from: the file's directory. */
@@ -16,7 +27,7 @@ export interface FillOptions {
 }
 
 export function fillDefaults(file: ConfigurationFile, { base, dataDirectory }: FillOptions): Configuration {
-  const { sandbox, limits, execute, artifacts, budgets, tools, auth } = file;
+  const { sandbox, limits, execute, artifacts, budgets, tools, auth, server } = file;
   return {
     mcpServers: Object.fromEntries(Object.entries(file.mcpServers ?? {}).map(([name, server]) => [name, atBase(server, base)])),
     model: file.model === undefined ? null : withScriptAt(file.model, base),
@@ -33,6 +44,7 @@ export function fillDefaults(file: ConfigurationFile, { base, dataDirectory }: F
     budgets: { ...budgetsUnlessTold, ...budgets },
     tools: { allow: [], toolPolicy: "annotations", ...tools },
     auth: { tokens: [], ...auth },
+    server: { ...serveUnlessTold, ...server, retention: { ...serveUnlessTold.retention, ...server?.retention } },
   };
 }
 

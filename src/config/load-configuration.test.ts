@@ -53,7 +53,8 @@ const full = {
   session: { identities: { choices: { acme: { value: "${TOKEN}" } } } },
   budgets: { steps: 3, tokens: 1000, cost: { maximum: 2, inputPerMillionTokens: 3, outputPerMillionTokens: 15 } },
   tools: { allow: ["a__b", "c__*"], toolPolicy: "read-only" },
-  auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64) }] },
+  auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true }] },
+  server: { allowedHosts: ["sluice.example"], maxTurns: 2, retention: { days: 1 } },
 };
 
 describe("loadConfiguration", () => {
@@ -72,6 +73,16 @@ describe("loadConfiguration", () => {
       budgets: { steps: 10, chartBoost: 4, wallMs: 300_000, previewBytes: 4096, stepBytes: 24_576 },
       tools: { allow: [], toolPolicy: "annotations" },
       auth: { tokens: [] },
+      server: {
+        allowedHosts: [],
+        maxTurns: 16,
+        maxTurnsPerClient: 8,
+        maxQueuedPerClient: 100,
+        queueDeadlineMs: 60_000,
+        drainMs: 10_000,
+        uploadBytes: 268_435_456,
+        retention: { days: 30, maxBytes: 10_737_418_240 },
+      },
     });
     expect(new Set(Object.values(origins).map(({ from }) => from))).toEqual(new Set(["default"]));
     expect(Object.keys(origins)).toEqual(
@@ -118,7 +129,17 @@ describe("loadConfiguration", () => {
         cost: { maximum: 2, inputPerMillionTokens: 3, outputPerMillionTokens: 15 },
       },
       tools: { allow: ["a__b", "c__*"], toolPolicy: "read-only" },
-      auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64) }] },
+      auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true }] },
+      server: {
+        allowedHosts: ["sluice.example"],
+        maxTurns: 2,
+        maxTurnsPerClient: 8,
+        maxQueuedPerClient: 100,
+        queueDeadlineMs: 60_000,
+        drainMs: 10_000,
+        uploadBytes: 268_435_456,
+        retention: { days: 1, maxBytes: 10_737_418_240 },
+      },
     });
     expect(origins).toMatchObject({
       "mcpServers.local.args[0]": { from: "file" },
@@ -180,7 +201,7 @@ describe("loadConfiguration", () => {
       "  session.regions.choises: there is no such key. Did you mean choices?",
       "  session.identity: there is no such key. There are: identities, regions, profiles, identityRequired.",
       "  mcpserver: there is no such key. Did you mean mcpServers?",
-      "  zebra: there is no such key. There are: $schema, mcpServers, model, models, sandbox, limits, execute, artifacts, session, budgets, tools, auth.",
+      "  zebra: there is no such key. There are: $schema, mcpServers, model, models, sandbox, limits, execute, artifacts, session, budgets, tools, auth, server.",
     ]);
   });
 

@@ -67,6 +67,7 @@ export const chatDataSchemas: { [Name in keyof ChatData]: z.ZodType<ChatData[Nam
   plan: ofEvent("plan"),
   "step-start": ofEvent("step-start"),
   "tool-start": ofEvent("tool-start"),
+  "cell-start": ofEvent("cell-start"),
   "tool-progress": ofEvent("tool-progress"),
   "approval-request": ofEvent("approval-request"),
   "approval-end": ofEvent("approval-end"),
