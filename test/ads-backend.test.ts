@@ -1,5 +1,6 @@
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
 import { openHttpProcess, type HttpProcess } from "./fixtures/open-http-process.ts";
 import type { ToolCallOptions, ToolSource } from "../src/tools/contract.ts";
@@ -173,8 +174,11 @@ describe("the sample ads backend on stdio", () => {
   it("gives 5 MB of search terms, whose text reaches us as it was sent", async () => {
     const { tools } = await source.tools();
     const answer = await tools.find(({ name }) => name === "export_search_terms")!.call({}, { meta: acme });
-    expect(answer.structuredJson?.length).toBeGreaterThan(5_000_000);
-    expect(JSON.parse(answer.structuredJson!)).toEqual((answer.output as Result).structuredContent);
+    const item = createEvidenceStore().add({ tool: "export_search_terms", ...answer });
+    expect(item.bytes).toBeGreaterThan(5_000_000);
+    expect([item.precisionLoss, item.shape.path]).toEqual([undefined, ["search_terms"]]);
+    const { search_terms: rows } = JSON.parse(Buffer.from(item.read()).toString("utf8")) as { search_terms: unknown[] };
+    expect(item.shape.rows).toBe(rows.length);
   });
 
   it("has one tool that fails in plain words", async () => {

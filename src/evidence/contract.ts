@@ -17,12 +17,18 @@ export interface EvidenceStore {
   readonly totalBytes: number;
   /** Every output of the conversation by alias, oldest first. A live view. */
   readonly toolOutputsByAlias: ReadonlyMap<string, EvidenceItem>;
-  /** Keeps one output of a tool, all parts or none. Throws EVIDENCE_FULL when it does not fit. */
+  /** Keeps one output of a tool, all parts or none. Throws EVIDENCE_FULL when it does not fit. Reads it at once: 50 MB hold up whoever shares the thread. */
   add(output: ToolOutput): EvidenceItem;
   /** Keeps the result of a cell, as the JSON text that the worker sent, as `result_1`. */
   addResult(result: CellResult): EvidenceItem;
   /** Keeps data that was given a name: a file, or what `store_data` was told. The name itself is the alias where it can be one. */
   addData(data: NamedData): EvidenceItem;
+  /** Knows of a file under its name. Nothing of it is read or counted as kept; its alias reads it where it is, as it is then. */
+  addFile(file: NamedFile): EvidenceItem;
+  /** As `add`, and what is large is read in a thread. A host that serves others as well uses this. */
+  keep(output: ToolOutput): Promise<EvidenceItem>;
+  keepResult(result: CellResult): Promise<EvidenceItem>;
+  keepData(data: NamedData): Promise<EvidenceItem>;
   get(alias: string): EvidenceItem | null;
   aliases(): string[];
   /** What a model reads of one output. Throws UNKNOWN_ALIAS. */
@@ -60,8 +66,38 @@ export interface EvidenceItem {
   readonly attachments: readonly string[];
   /** The alias of the output that this one is a part of. */
   readonly partOf?: string;
+  /** There when the bytes stay in a file: `bytes`, `sha256`, `shape` and `read()` are then of the file as it is. */
+  readonly file?: FileContent;
   /** The whole, byte for byte. Do not write to it. */
   read(): Uint8Array;
+}
+
+/** Bytes that stay where they are until somebody needs them, and may change there. They are never parsed on the host: what is known of them was learnt in a sandbox. */
+export interface FileContent {
+  readonly kind: "file" | "upload";
+  /** Another text whenever the bytes may be others. Looks at the file; throws when it is gone or no longer what was given. */
+  version(): string;
+  /** As of the last look. */
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly shape: EvidenceShape;
+  /** JSON texts of the schema, from full to terse; none before a sandbox has read it. */
+  readonly schema: readonly string[];
+  read(): Uint8Array;
+  /** Takes what a sandbox found in it. It counts as long as the file stays as it was. */
+  learn(found: FileFindings): void;
+}
+
+export interface FileFindings {
+  readonly version: string;
+  readonly shape: EvidenceShape;
+  readonly schema: readonly string[];
+}
+
+export interface NamedFile {
+  readonly name: string;
+  readonly format: EvidenceFormat;
+  readonly content: FileContent;
 }
 
 export interface ToolOutput {
@@ -72,7 +108,9 @@ export interface ToolOutput {
   /** Says what `output` is when it should not be told from its looks. */
   readonly as?: "mcp" | "value";
   /** The text of `structuredContent`, from a transport that still has it: kept instead of the parsed value. */
-  readonly structuredJson?: string;
+  readonly structuredJson?: string | undefined;
+  /** A `ReadOutput`: what an `OutputReader` has read already. It is what is kept then; `output` has only what is left beside it. */
+  readonly read?: object | undefined;
 }
 
 export interface CellResult {

@@ -1,15 +1,30 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
-import type { EvidenceBudget, EvidenceBytes, EvidenceItem, EvidenceStore, PreviewOptions, StepPreviewOptions } from "./contract.ts";
+import type {
+  CellResult,
+  EvidenceBudget,
+  EvidenceBytes,
+  EvidenceItem,
+  EvidenceStore,
+  NamedData,
+  PreviewOptions,
+  StepPreviewOptions,
+  ToolOutput,
+} from "./contract.ts";
+import { toFileSource } from "./file-source.ts";
 import { measureText } from "./measure-text.ts";
 import { createMemoryBytes } from "./memory-bytes.ts";
 import { nameGivenAlias, namePartAlias, nameToolAlias } from "./name-alias.ts";
-import type { OutputPart } from "./output-part.ts";
+import type { OutputPart, ReadPart } from "./output-part.ts";
 import { buildPreview, type PreviewSource } from "./preview/build-preview.ts";
 import { digest, type Digest } from "./preview/digest.ts";
 import { previewStep } from "./preview/preview-step.ts";
+import { readData } from "./read-data.ts";
+import { createOutputReader, type OutputReader } from "./reading/create-output-reader.ts";
+import { ReadOutput } from "./reading/read-output.ts";
 import { readText } from "./read-text.ts";
 import { readToolOutput } from "./read-tool-output.ts";
+import { toRestoredSource, type RestoredItem } from "./restored-source.ts";
 import { toJsonText } from "./to-json-text.ts";
 
 export interface EvidenceStoreOptions {
@@ -18,6 +33,10 @@ export interface EvidenceStoreOptions {
   readonly budget?: Partial<EvidenceBudget>;
   /** Where the bytes go; memory unless told. */
   readonly bytes?: EvidenceBytes;
+  /** Reads what is large; its own unless told. */
+  readonly reader?: OutputReader;
+  /** What an earlier process kept, oldest first; it counts against the budget like anything else. */
+  readonly restored?: readonly RestoredItem[];
   readonly now?: () => Date;
 }
 
@@ -28,6 +47,8 @@ export function createEvidenceStore({
   tenant = "local",
   budget: asked = {},
   bytes: kept = createMemoryBytes(),
+  reader = createOutputReader(),
+  restored = [],
   now = () => new Date(),
 }: EvidenceStoreOptions = {}): EvidenceStore {
   const budget = { ...defaultEvidenceBudget, ...asked };
@@ -35,16 +56,21 @@ export function createEvidenceStore({
   const sources = new Map<string, PreviewSource>();
   let totalBytes = 0;
   const isTaken = (alias: string): boolean => items.has(alias);
+  for (const source of restored.map((one) => toRestoredSource(one, tenant))) {
+    totalBytes += source.item.bytes;
+    items.set(source.item.alias, source.item);
+    sources.set(source.item.alias, source);
+  }
 
   /** All parts or none: nothing is kept before everything is known to fit. */
-  function keep(alias: string, parts: readonly OutputPart[], facts: ItemFacts): EvidenceItem {
+  function put(alias: string, parts: readonly Part[], facts: ItemFacts): EvidenceItem {
     const sizes = parts.map(sizeOf);
     claim(alias, sizes);
     const aliases = nameParts(alias, parts);
     const at = now().toISOString();
     const made = parts.map((part, index) => toSource({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, at, facts }));
     for (const [index, source] of made.entries()) {
-      kept.put(source.item.alias, toKept(parts[index]!.body));
+      kept.put(source.item.alias, toKept(parts[index]!));
       totalBytes += sizes[index]!;
       items.set(source.item.alias, source.item);
       sources.set(source.item.alias, source);
@@ -57,7 +83,7 @@ export function createEvidenceStore({
     if (totalBytes + added > budget.totalBytes) throw full({ alias, added, seen: totalBytes + added, allowed: budget.totalBytes });
   }
 
-  function nameParts(alias: string, parts: readonly OutputPart[]): string[] {
+  function nameParts(alias: string, parts: readonly Part[]): string[] {
     const names = [alias];
     for (const { part } of parts.slice(1))
       names.push(namePartAlias({ of: alias, part, isTaken: (name) => isTaken(name) || names.includes(name) }));
@@ -65,10 +91,10 @@ export function createEvidenceStore({
   }
 
   function toSource({ part, bytes, alias, aliases, at, facts }: NewItem): PreviewSource {
-    let made = isReadLater(bytes, facts) ? undefined : digest(part);
+    let made = isRead(part) ? part.digest : isReadLater(bytes, facts) ? undefined : digest(part);
     const read = (): Digest => (made ??= digest(part));
     const isMain = alias === aliases[0];
-    let hash: string | undefined;
+    let hash = isRead(part) ? part.sha256 : undefined;
     const item: EvidenceItem = {
       alias,
       tenant,
@@ -98,6 +124,23 @@ export function createEvidenceStore({
     };
   }
 
+  function add(output: ToolOutput): EvidenceItem {
+    const alias = nameToolAlias(output.tool, isTaken);
+    const isError = isErrorResult(output.output);
+    const facts = { source: "tool", tool: output.tool, arguments: copy(output.arguments), ...(isError ? { isError } : {}) } as const;
+    return put(alias, output.read instanceof ReadOutput ? output.read.parts : readToolOutput(output), facts);
+  }
+
+  function addResult({ json, from, arguments: given }: CellResult, read: ReadOutput | null = null): EvidenceItem {
+    const facts = { source: "result", tool: from, arguments: copy(given) } as const;
+    return put(nameToolAlias("result", isTaken), read?.parts ?? [readText(json)], facts);
+  }
+
+  function addData(data: NamedData, read: ReadOutput | null = null): EvidenceItem {
+    const facts = { source: "data", tool: data.name, arguments: null } as const;
+    return put(nameGivenAlias(data.name, isTaken), read?.parts ?? [readData(data)], facts);
+  }
+
   function sourceOf(alias: string): PreviewSource {
     const source = sources.get(alias);
     if (source === undefined) throw unknownAlias(alias, [...items.keys()]);
@@ -111,16 +154,24 @@ export function createEvidenceStore({
     get totalBytes() {
       return totalBytes;
     },
-    add(output) {
-      const alias = nameToolAlias(output.tool, isTaken);
-      const isError = isErrorResult(output.output);
-      const facts = { source: "tool", tool: output.tool, arguments: copy(output.arguments), ...(isError ? { isError } : {}) } as const;
-      return keep(alias, readToolOutput(output), facts);
+    add,
+    addResult: (result) => addResult(result),
+    addData: (data) => addData(data),
+    async keep(output) {
+      return add(await reader.readOutput(output));
     },
-    addResult: ({ json, from, arguments: given }) =>
-      keep(nameToolAlias("result", isTaken), [readText(json)], { source: "result", tool: from, arguments: copy(given) }),
-    addData: ({ name, format, bytes, mimeType }) =>
-      keep(nameGivenAlias(name, isTaken), [readData({ format, bytes, mimeType })], { source: "data", tool: name, arguments: null }),
+    async keepResult(result) {
+      return addResult(result, await reader.readResult(result));
+    },
+    async keepData(data) {
+      return addData(data, await reader.readData(data));
+    },
+    addFile({ name, format, content }) {
+      const source = toFileSource({ alias: nameGivenAlias(name, isTaken), tenant, name, format, content, at: now().toISOString() });
+      items.set(source.item.alias, source.item);
+      sources.set(source.item.alias, source);
+      return source.item;
+    },
     get: (alias) => items.get(alias) ?? null,
     aliases: () => [...items.keys()],
     preview: (alias, { maxBytes = budget.previewBytes }: PreviewOptions = {}) => buildPreview(sourceOf(alias), { maxBytes }),
@@ -141,10 +192,16 @@ function isReadLater(bytes: number, { source }: ItemFacts): boolean {
   return source === "result" && bytes <= 65_536;
 }
 
+type Part = OutputPart | ReadPart;
+
+function isRead(part: Part): part is ReadPart {
+  return "digest" in part;
+}
+
 type ItemFacts = Pick<EvidenceItem, "source" | "tool" | "arguments" | "isError">;
 
 interface NewItem {
-  readonly part: OutputPart;
+  readonly part: Part;
   readonly bytes: number;
   readonly alias: string;
   readonly aliases: readonly string[];
@@ -152,29 +209,15 @@ interface NewItem {
   readonly facts: ItemFacts;
 }
 
-function sizeOf({ body, bytes }: OutputPart): number {
-  if (bytes !== undefined) return bytes;
+function sizeOf(part: Part): number {
+  const { body } = part;
+  if ("bytes" in part && part.bytes !== undefined) return part.bytes;
   return typeof body === "string" ? (measureText(body).bytes ?? Buffer.byteLength(body)) : body.length;
 }
 
-/** Bytes are copied, so that whoever gave them can go on using them. */
-function toKept(body: string | Uint8Array): string | Uint8Array {
-  return typeof body === "string" ? body : Buffer.from(body);
-}
-
-function readData({
-  format,
-  bytes,
-  mimeType,
-}: {
-  format: OutputPart["format"];
-  bytes: Uint8Array;
-  mimeType?: string | undefined;
-}): OutputPart {
-  const named = mimeType === undefined ? {} : { mimeType };
-  if (format !== "json") return { part: "data", format, body: bytes, ...named };
-  const read = readText(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes));
-  return { ...read, format: "json", body: bytes, bytes: bytes.length, ...named };
+/** Bytes are copied, so that whoever gave them can go on using them; those that a thread has read are nobody else's. */
+function toKept(part: Part): string | Uint8Array {
+  return typeof part.body === "string" || isRead(part) ? part.body : Buffer.from(part.body);
 }
 
 function isErrorResult(output: unknown): true | undefined {

@@ -1,4 +1,5 @@
 import type { EvidenceFormat, PrecisionLoss } from "./contract.ts";
+import type { Digest } from "./preview/digest.ts";
 import { toJsonText } from "./to-json-text.ts";
 
 /** One thing to keep. `value` is there for JSON: it was parsed on the way, and is not parsed again. */
@@ -14,7 +15,14 @@ export interface OutputPart {
   /** Whether `body` is JSON by the book. */
   readonly isStrictJson?: boolean;
   readonly mimeType?: string;
-  readonly precisionLoss?: PrecisionLoss;
+  readonly precisionLoss?: PrecisionLoss | undefined;
+}
+
+/** A part with all that is to be known of it, and bytes that are nobody else's. Only data, so that a thread can send it. */
+export interface ReadPart extends Omit<OutputPart, "value" | "bytes"> {
+  readonly body: Uint8Array;
+  readonly sha256: string;
+  readonly digest: Digest;
 }
 
 export function fromValue(output: unknown): OutputPart {

@@ -22,7 +22,8 @@ export interface Script {
  * so that floats stay floats and long integers stay exact.
  */
 export type CallTool = (call: { readonly name: string; readonly paramsJson: string; readonly signal: AbortSignal }) => Promise<ToolReply>;
-export type ToolReply = { readonly ok: true; readonly json: string } | { readonly ok: false; readonly message: string };
+/** `json` as bytes is UTF-8. */
+export type ToolReply = { readonly ok: true; readonly json: string | Uint8Array } | { readonly ok: false; readonly message: string };
 
 export interface ExecuteLimits {
   /** The script's own time: waiting for tools does not count. */

@@ -5,9 +5,11 @@ import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import { reservedToolNames } from "../tools/reserved-names.ts";
+import type { ToolAnswer } from "../tools/contract.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
 import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
 import { scanJson } from "./scan-json.ts";
+import { toPythonJson } from "./to-python-json.ts";
 import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
 
 export interface KeptAlias {
@@ -33,6 +35,11 @@ export interface ScriptToolsOptions {
   readonly watch?: ScriptWatch | undefined;
 }
 
+interface Taken {
+  readonly reply: ToolReply;
+  readonly end: ScriptCallEnd;
+}
+
 const MAX_WARNINGS = 10;
 
 /** What `call_tool` is for one script: counts its calls, keeps every answer whole, and gives Python the value in it. */
@@ -54,7 +61,7 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     }
     try {
       const invocation = await invoke({ name, args: params.args, signal, policy: watch?.policy });
-      const { reply, end } = take(name, params.args, invocation);
+      const { reply, end } = await take(name, params.args, invocation);
       watched?.end(end);
       return reply;
     } catch (error) {
@@ -63,11 +70,11 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     }
   }
 
-  function take(name: string, args: unknown, invocation: ToolInvocation): { reply: ToolReply; end: ScriptCallEnd } {
+  async function take(name: string, args: unknown, invocation: ToolInvocation): Promise<Taken> {
     if (invocation.ok && "value" in invocation)
       return { reply: { ok: true, json: JSON.stringify(invocation.value ?? null) }, end: { status: "ok", aliases: [] } };
     for (const warning of invocation.warnings ?? []) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
-    if (invocation.ok) return keep(invocation.tool, args, invocation.answer);
+    if (invocation.ok) return await keep(invocation.tool, args, invocation.answer);
     const { failure, attempts } = invocation;
     const end: ScriptCallEnd = { status: attempts === 0 ? "refused" : "error", failure };
     if (failure.kind === "envelope") return { reply: refuse(failure.envelope), end };
@@ -76,15 +83,10 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     return { reply: { ok: false, message }, end };
   }
 
-  function keep(
-    tool: string,
-    args: unknown,
-    answer: { output: unknown; as: "mcp" | "value"; structuredJson?: string | undefined },
-  ): { reply: ToolReply; end: ScriptCallEnd } {
-    const { output, as, structuredJson } = answer;
+  async function keep(tool: string, args: unknown, answer: ToolAnswer): Promise<Taken> {
     let item: EvidenceItem;
     try {
-      item = evidence.add({ tool, arguments: args, output, as, ...(structuredJson === undefined ? {} : { structuredJson }) });
+      item = await evidence.keep({ tool, arguments: args, ...answer });
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error;
       const envelope = notKept(tool, error);
@@ -92,7 +94,7 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     }
     const kept = [item.alias, ...item.attachments];
     for (const alias of kept) aliases.push({ alias, tool, bytes: evidence.get(alias)?.bytes ?? 0 });
-    return { reply: { ok: true, json: toPythonJson(item) }, end: { status: "ok", aliases: kept } };
+    return { reply: { ok: true, json: await toPythonJson(item) }, end: { status: "ok", aliases: kept } };
   }
 
   return { callTool, aliases, warnings, plainFailures };
@@ -100,14 +102,6 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
 
 function refuse(envelope: Envelope | ForeignEnvelope): ToolReply {
   return { ok: false, message: serializeEnvelope(envelope) };
-}
-
-/** JSON as it was sent, text as a string; of bytes only what they are, because a script has no use for them. */
-function toPythonJson(item: EvidenceItem): string {
-  const { alias, format, mimeType, bytes } = item;
-  if (format === "json") return new TextDecoder().decode(item.read());
-  if (format === "bytes" || format === "parquet" || format === "xlsx") return JSON.stringify({ alias, mime_type: mimeType ?? null, bytes });
-  return JSON.stringify(new TextDecoder().decode(item.read()));
 }
 
 type ReadParams =

@@ -55,7 +55,7 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
   let choice = choose(tokens, options);
   try {
     const outcome = await runOn(choice, (next) => (choice = next));
-    return { ...toAnswer(outcome), aliases: tools.aliases, toolCalls: outcome.toolCalls, ...timing(outcome) };
+    return { ...(await toAnswer(outcome)), aliases: tools.aliases, toolCalls: outcome.toolCalls, ...timing(outcome) };
   } catch (error) {
     if (options.signal?.aborted || !(error instanceof SluiceError)) throw error;
     return { ...toRefusal(unavailable(error), choice, started), aliases: tools.aliases };
@@ -73,9 +73,9 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
     return engines.cpython.run(script);
   }
 
-  function toAnswer(outcome: EngineOutcome): Omit<ExecuteAnswer, "aliases" | "toolCalls" | "timing"> {
+  async function toAnswer(outcome: EngineOutcome): Promise<Omit<ExecuteAnswer, "aliases" | "toolCalls" | "timing">> {
     const { engine, reason } = choice;
-    const kept = keepResult(outcome, options);
+    const kept = await keepResult(outcome, options);
     return {
       ...kept,
       prints: outcome.prints,
@@ -145,15 +145,15 @@ function unavailable({ message, hint }: SluiceError): Envelope {
   return createEnvelope({ code: "SANDBOX_UNAVAILABLE", tool: "execute", summary: message, hints: hint === undefined ? [] : [hint] });
 }
 
-function keepResult(
+async function keepResult(
   { end }: EngineOutcome,
   { evidence, code }: ExecuteOptions,
-): Pick<ExecuteAnswer, "status" | "resultJson" | "resultAlias" | "warnings"> {
+): Promise<Pick<ExecuteAnswer, "status" | "resultJson" | "resultAlias" | "warnings">> {
   if (end.kind !== "value") return { status: "error", resultJson: "null", warnings: [] };
   const bytes = Buffer.byteLength(end.json);
   if (bytes <= WHOLE_RESULT_BYTES) return { status: "ok", resultJson: end.json, warnings: [] };
   try {
-    const { alias } = evidence.addResult({ json: end.json, from: "execute", arguments: { code } });
+    const { alias } = await evidence.keepResult({ json: end.json, from: "execute", arguments: { code } });
     const warning = `The result has ${bytes} bytes: this is a preview of it, and ${alias} is the whole, for code_interpreter.`;
     return {
       status: "ok",

@@ -44,6 +44,8 @@ export interface ToolAnswer {
   readonly as: "mcp" | "value";
   /** The text of `structuredContent`, from a transport that still has it. */
   readonly structuredJson?: string | undefined;
+  /** Of a large answer: what a thread has read of it, for evidence to keep. `output` has only what is left beside it, or the words of an error. */
+  readonly read?: object | undefined;
 }
 
 /** Where tools come from. What it offers can change while it lives: a server goes down, and comes back. */

@@ -37,6 +37,11 @@ export function digest({ format, body, value }: Pick<OutputPart, "format" | "bod
   return format === "text" ? digestText(text) : digestTable(text, format);
 }
 
+/** Of what is not read on the host: no rows, and the schema that is known already. */
+export function digestKnown(shape: EvidenceShape, schema: readonly string[]): Digest {
+  return { ...nothing, shape, schema };
+}
+
 const noShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
 const nothing: Digest = { shape: noShape, schema: [], schemaFrom: null, first: [], last: [], around: null, isRounded: false, ends: null };
 

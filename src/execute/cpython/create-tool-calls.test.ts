@@ -14,7 +14,7 @@ function create({ concurrent = 2, toolCalls = 5 }: { concurrent?: number; toolCa
   const calls = createToolCalls({
     callTool,
     limits: { toolCalls, concurrentToolCalls: concurrent },
-    onReply: (id, reply) => log.push(`reply ${id} ${reply.ok ? reply.json : reply.message}`),
+    onReply: (id, reply) => log.push(`reply ${id} ${String(reply.ok ? reply.json : reply.message)}`),
     onWaiting: (waiting) => log.push(waiting ? "waits" : "runs"),
   });
   const start = (id: number): boolean => calls.start({ id, name: `t${id}`, paramsJson: "{}" });

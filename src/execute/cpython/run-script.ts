@@ -137,7 +137,8 @@ function outOfPlace(what: string): SandboxLostError {
 }
 
 async function sendReply({ channel }: Lease, id: number, reply: ToolReply): Promise<void> {
-  const body = Buffer.from(reply.ok ? reply.json : reply.message, "utf8");
+  const text = reply.ok ? reply.json : reply.message;
+  const body = typeof text === "string" ? Buffer.from(text, "utf8") : text;
   const sent =
     body.length <= MAX_REPLY_BYTES
       ? channel.send({ type: "reply", id, ok: reply.ok }, body)

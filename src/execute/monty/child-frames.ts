@@ -60,27 +60,32 @@ export function readChildFrames(
 export interface ReplyItem {
   readonly id: number;
   readonly ok: boolean;
-  readonly text: string;
+  /** Bytes are UTF-8. */
+  readonly text: string | Uint8Array;
 }
 
-export function toRunFrame(header: Readonly<Record<string, unknown>>, code: string): Buffer {
+/** In one piece, unless it is large: then its parts are not copied once more. */
+export type FrameBytes = readonly Uint8Array[];
+
+const WHOLE_BYTES = 64 * 1024;
+
+export function toRunFrame(header: Readonly<Record<string, unknown>>, code: string): FrameBytes {
   return toBytes({ type: "run", ...header }, [Buffer.from(code)]);
 }
 
-export function toRepliesFrame(items: readonly ReplyItem[]): Buffer {
-  const bodies = items.map(({ text }) => Buffer.from(text));
+export function toRepliesFrame(items: readonly ReplyItem[]): FrameBytes {
+  const bodies = items.map(({ text }) => (typeof text === "string" ? Buffer.from(text) : text));
   return toBytes({ type: "replies", items: items.map(({ id, ok }, index) => [id, ok, bodies[index]!.length]) }, bodies);
 }
 
-function toBytes(header: unknown, bodies: readonly Buffer[]): Buffer {
+function toBytes(header: unknown, bodies: readonly Uint8Array[]): FrameBytes {
   const head = Buffer.from(JSON.stringify(header));
   const prefix = Buffer.alloc(8);
+  const bodyBytes = bodies.reduce((sum, { length }) => sum + length, 0);
   prefix.writeUInt32BE(head.length, 0);
-  prefix.writeUInt32BE(
-    bodies.reduce((sum, { length }) => sum + length, 0),
-    4,
-  );
-  return Buffer.concat([prefix, head, ...bodies]);
+  prefix.writeUInt32BE(bodyBytes, 4);
+  const parts = [prefix, head, ...bodies];
+  return bodyBytes <= WHOLE_BYTES ? [Buffer.concat(parts)] : parts;
 }
 
 function toFrame(headerText: string, body: string): ChildFrame {

@@ -3,7 +3,7 @@ import type { Duplex, Readable } from "node:stream";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { EngineOutcome, Script } from "../contract.ts";
 import { BASE_DATA_BYTES, type ChildCommand } from "./child-command.ts";
-import { readChildFrames, type ChildFrame } from "./child-frames.ts";
+import { readChildFrames, type ChildFrame, type FrameBytes } from "./child-frames.ts";
 import { describeDeath, type ChildDeath } from "./describe-death.ts";
 import { createScriptRun, type ScriptRun } from "./script-run.ts";
 
@@ -106,10 +106,16 @@ export async function openMontyChild(command: ChildCommand, memoryBytes: number)
     await gone;
   }
 
+  function send(frame: FrameBytes): void {
+    if (frame.length > 1) channel.cork();
+    for (const bytes of frame) channel.write(bytes);
+    if (frame.length > 1) channel.uncork();
+  }
+
   async function run(script: Script): Promise<EngineOutcome> {
     script.signal?.throwIfAborted();
     scripts += 1;
-    const running = createScriptRun({ script, send: (bytes) => channel.write(bytes), stop: end });
+    const running = createScriptRun({ script, send, stop: end });
     current = running;
     if (death !== null) running.die(describeDeath(death, memoryBytes));
     try {

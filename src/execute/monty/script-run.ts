@@ -1,5 +1,5 @@
 import { maxParamsBytes, type EngineEnd, type EngineOutcome, type ExecuteLimits, type Script } from "../contract.ts";
-import { toRepliesFrame, toRunFrame, type ChildFrame, type ReplyItem } from "./child-frames.ts";
+import { toRepliesFrame, toRunFrame, type ChildFrame, type FrameBytes, type ReplyItem } from "./child-frames.ts";
 import { montyPrelude } from "./prelude.ts";
 import { toEngineEnd } from "./to-engine-end.ts";
 
@@ -17,7 +17,7 @@ export interface ScriptRun {
 
 export interface ScriptRunOptions {
   readonly script: Script;
-  readonly send: (bytes: Buffer) => void;
+  readonly send: (frame: FrameBytes) => void;
   /** Kills the child. */
   readonly stop: () => void;
 }

@@ -6,6 +6,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
  */
 export interface CallContext {
   readonly headers: Readonly<Record<string, string>>;
+  /** Its answer is an output of a tool, which is read in a thread when it is large. */
+  readonly isToolCall: boolean;
   /** Called when the stream that was to bring the answer has ended without it. */
   readonly onLost: (error: Error) => void;
   status?: number;
@@ -13,6 +15,8 @@ export interface CallContext {
   /** Of the message that held the answer. */
   answerBytes?: number;
   structuredJson?: string | undefined;
+  /** What a thread has read of a large answer; the SDK gets only what is left beside it. */
+  read?: object | undefined;
   /** Drops what a transport keeps for the call. */
   release?: () => void;
 }

@@ -86,7 +86,7 @@ export class Connection {
     const { client, limits, log } = this.#parts;
     if (client.getServerCapabilities()?.tools === undefined) return [];
     await this.subscribe();
-    return this.#exchange({ headers: {}, signal: undefined }, (signal) =>
+    return this.#exchange({ headers: {}, isToolCall: false, signal: undefined }, (signal) =>
       listTools(
         (cursor) =>
           client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, anyResult, {
@@ -106,7 +106,8 @@ export class Connection {
       arguments: { ...args },
       ...(options.meta === undefined ? {} : { _meta: withoutReserved(options.meta) }),
     };
-    const { value, context } = await this.#exchange({ headers: options.headers ?? {}, signal: options.signal }, (signal) =>
+    const { headers = {}, signal: caller } = options;
+    const { value, context } = await this.#exchange({ headers, isToolCall: true, signal: caller }, (signal) =>
       client.request({ method: "tools/call", params }, anyResult, {
         signal,
         timeout: limits.timeoutMs,
@@ -116,19 +117,20 @@ export class Connection {
         ...(this.isLegacy ? {} : { headers: createParameterHeaders(tool.inputSchema, args) }),
       }),
     );
-    return { output: value, as: "mcp", structuredJson: context.structuredJson, bytes: context.answerBytes };
+    const { structuredJson, read, answerBytes: bytes } = context;
+    return { output: value, as: "mcp", structuredJson, ...(read === undefined ? {} : { read }), bytes };
   }
 
   /** Runs a request in a context of its own, ends it with the signal, and says what is wrong when it fails. */
   async #exchange<Value>(
-    { headers, signal }: { headers: Readonly<Record<string, string>>; signal: AbortSignal | undefined },
+    { headers, isToolCall, signal }: Pick<CallContext, "headers" | "isToolCall"> & { signal: AbortSignal | undefined },
     request: (signal: AbortSignal) => Promise<Value>,
   ): Promise<{ value: Value; context: CallContext }> {
     signal?.throwIfAborted();
     const { contexts, scene } = this.#parts;
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => {});
-    const context: CallContext = { headers, onLost: lost.reject };
+    const context: CallContext = { headers, isToolCall, onLost: lost.reject };
     const ended = new AbortController();
     // In the call's context, so that the message of cancellation carries its headers too.
     const end = () => contexts.run(context, () => ended.abort(signal?.reason));

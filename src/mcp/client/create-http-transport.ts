@@ -1,16 +1,19 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { OutputReader } from "../../evidence/reading/create-output-reader.ts";
 import type { CallContext, CallContexts } from "./call-context.ts";
-import { AnswerTap } from "./answer-tap.ts";
+import { AnswerFilter } from "./answer-filter.ts";
 
 export interface HttpTransportOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly maxMessageBytes: number;
   readonly contexts: CallContexts;
+  readonly reader: OutputReader;
 }
 
 /** Streamable HTTP. Redirects to another origin are not followed, so that headers stay with the server they were meant for. */
-export function createHttpTransport({ url, headers, maxMessageBytes, contexts }: HttpTransportOptions): StreamableHTTPClientTransport {
+export function createHttpTransport(options: HttpTransportOptions): StreamableHTTPClientTransport {
+  const { url, headers, maxMessageBytes, contexts, reader } = options;
   return new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {
@@ -18,7 +21,8 @@ export function createHttpTransport({ url, headers, maxMessageBytes, contexts }:
       const response = await fetch(target, context === undefined ? init : { ...init, headers: withCallHeaders(init?.headers, context) });
       if (context === undefined) return response;
       if (!response.ok) return noteRefusal(response, context);
-      return tapAnswer(response, new AnswerTap(response.headers.get("content-type"), maxMessageBytes, context));
+      const contentType = response.headers.get("content-type");
+      return filterAnswer(response, new AnswerFilter({ contentType, maxBytes: maxMessageBytes, context, reader }));
     },
   });
 }
@@ -51,27 +55,30 @@ function noteRefusal(response: Response, context: CallContext): Response {
   return response;
 }
 
-function tapAnswer(response: Response, tap: AnswerTap): Response {
+function filterAnswer(response: Response, filter: AnswerFilter): Response {
   if (response.body === null) return response;
   const reader = response.body.getReader();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const { done, value } = await reader.read();
-        if (done) {
-          tap.end();
-          controller.close();
-          return;
+        // It may be a while until there is something for the SDK, and a pull that gives nothing is not repeated.
+        for (let isGiven = false; !isGiven;) {
+          const { done, value } = await reader.read();
+          const passed = done ? await filter.end() : await filter.push(value);
+          for (const bytes of passed) controller.enqueue(bytes);
+          if (done) return controller.close();
+          isGiven = passed.length > 0;
         }
-        tap.push(value);
-        controller.enqueue(value);
       } catch (error) {
-        tap.fail(error as Error);
+        filter.fail(error as Error);
         controller.error(error);
         void reader.cancel(error).catch(() => {});
       }
     },
     cancel: (reason) => reader.cancel(reason),
   });
-  return new Response(body, { status: response.status, statusText: response.statusText, headers: response.headers });
+  // What it says of its size and coding was true of the bytes that came.
+  const headers = new Headers(response.headers);
+  for (const name of ["content-length", "content-encoding"]) headers.delete(name);
+  return new Response(body, { status: response.status, statusText: response.statusText, headers });
 }

@@ -1,4 +1,5 @@
 import { formatProbe } from "../../protocol/probe.ts";
+import { createOutputReader } from "../../evidence/reading/create-output-reader.ts";
 import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../../tools/contract.ts";
 import { Backoff } from "./backoff.ts";
 import { checkServerEntry } from "./check-server-entry.ts";
@@ -24,6 +25,7 @@ class McpSource implements ToolSource {
   readonly #limits: McpLimits;
   readonly #backoff: Backoff;
   readonly #ended = new AbortController();
+  readonly #reader = createOutputReader();
   /** Every connection that may still hold something. */
   readonly #open = new Set<Connection>();
   #connection: Connection | null = null;
@@ -70,6 +72,7 @@ class McpSource implements ToolSource {
     this.#ended.abort(new McpCallError({ code: "MCP_UNREACHABLE", message: "The connection to the server was closed." }));
     await this.#connecting?.catch(() => {});
     await Promise.all([...this.#open].map((connection) => connection.close()));
+    await this.#reader.close();
   }
 
   /** The same object as long as nothing changed. */
@@ -147,6 +150,7 @@ class McpSource implements ToolSource {
         environment,
         limits: this.#limits,
         isLegacy: this.#isLegacy,
+        reader: this.#reader,
         onLog,
         signal: this.#ended.signal,
       });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { openHttpFixture, openSource, readText } from "./fixtures/open-fixture.ts";
 
 /** For a machine that is busy. */
@@ -65,9 +66,11 @@ describe("a server on HTTP, of the current version", () => {
   it.each([[[]], [["--sse"]]])("may answer with 100 MB (%j)", { timeout: 180_000 }, async (flags) => {
     await using server = await openHttpFixture("sdk-server", "--http", "0", ...flags);
     await using fixture = openSource({ server: { url: server.url } });
-    const { output } = await fixture.call("big", { megabytes: 100 });
-    const { content } = output as { content: { text: string }[] };
-    expect(content.reduce((sum, { text }) => sum + text.length, 0)).toBe(100_000_000);
+    const answer = await fixture.call("big", { megabytes: 100 });
+    expect(answer.output).toMatchObject({ content: [] });
+    const item = createEvidenceStore().add({ tool: "big", ...answer });
+    const texts = JSON.parse(Buffer.from(item.read()).toString("utf8")) as string[];
+    expect([item.bytes, item.shape.rows, texts.reduce((sum, text) => sum + text.length, 0)]).toEqual([100_000_301, 100, 100_000_000]);
   });
 
   it("may answer with no more than is allowed", async () => {
@@ -77,7 +80,8 @@ describe("a server on HTTP, of the current version", () => {
       code: "MCP_CONNECTION_LOST",
       message: 'The connection to the server "fixture" was cut because a message is longer than 1500000 bytes.',
     });
-    expect((await fixture.call("big", { megabytes: 1 })).output).toMatchObject({ content: [{ type: "text" }] });
+    const item = createEvidenceStore().add({ tool: "big", ...(await fixture.call("big", { megabytes: 1 })) });
+    expect([item.format, item.bytes]).toEqual(["text", 1_000_000]);
   });
 
   it("may die in the middle of a call: that call fails, and the next one finds it when it is back", async () => {

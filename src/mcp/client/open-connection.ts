@@ -1,4 +1,5 @@
 import { Client, type StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { OutputReader } from "../../evidence/reading/create-output-reader.ts";
 import { createCallContexts, type CallContexts } from "./call-context.ts";
 import { createChildEnvironment } from "./child-environment.ts";
 import { Connection } from "./connection.ts";
@@ -16,6 +17,7 @@ export interface ConnectionOptions {
   readonly limits: McpLimits;
   /** The server is known to speak a version before 2026-07-28: it is not asked. */
   readonly isLegacy: boolean;
+  readonly reader: OutputReader;
   readonly onLog: (entry: McpLogEntry) => void;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
@@ -96,12 +98,13 @@ const staleConnectionCodes: ReadonlySet<string> = new Set(["ECONNRESET", "UND_ER
 const MAX_PROBE_MS = 10_000;
 
 function createTransport(
-  { server, environment, limits }: ConnectionOptions,
+  { server, environment, limits, reader }: ConnectionOptions,
   contexts: CallContexts,
   log: (from: McpLogEntry["from"], text: string) => void,
 ): StdioTransport | StreamableHTTPClientTransport {
   const { maxMessageBytes, killAfterMs } = limits;
-  if ("url" in server) return createHttpTransport({ url: new URL(server.url), headers: server.headers ?? {}, maxMessageBytes, contexts });
+  if ("url" in server)
+    return createHttpTransport({ url: new URL(server.url), headers: server.headers ?? {}, maxMessageBytes, contexts, reader });
   const { command, args = [], env, cwd } = server;
   return new StdioTransport({
     command,
@@ -111,6 +114,7 @@ function createTransport(
     maxMessageBytes,
     killAfterMs,
     contexts,
+    reader,
     onStderr: (line) => log("stderr", line),
     onGarbage: (text) => log("client", `a line on stdout is no message: ${text}`),
   });

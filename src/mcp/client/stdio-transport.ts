@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { isJSONRPCResponse, parseJSONRPCMessage, type JSONRPCMessage, type RequestId, type Transport } from "@modelcontextprotocol/client";
+import type { LargeMessage, MessageRead, OutputReader } from "../../evidence/reading/create-output-reader.ts";
+import { scanMessage } from "../../evidence/reading/scan-message.ts";
 import type { CallContext, CallContexts } from "./call-context.ts";
 import { LineSplitter } from "./line-splitter.ts";
-import { scanMessage } from "./scan-message.ts";
 import { TextTail } from "./text-tail.ts";
 
 export interface StdioTransportOptions {
@@ -13,6 +14,7 @@ export interface StdioTransportOptions {
   readonly maxMessageBytes: number;
   readonly killAfterMs: number;
   readonly contexts: CallContexts;
+  readonly reader: OutputReader;
   readonly onStderr: (line: string) => void;
   /** Takes what it prints on stdout and is no message. */
   readonly onGarbage: (text: string) => void;
@@ -40,6 +42,8 @@ export class StdioTransport implements Transport {
   readonly #waiting = new Map<RequestId, CallContext>();
   /** Calls that nobody waits for any more; their answers may still come. */
   readonly #abandoned = new Set<RequestId>();
+  /** Large messages that have come and are being read. */
+  readonly #reading = new Set<Promise<void>>();
   readonly #ended = Promise.withResolvers<void>();
   #child: ChildProcess | null = null;
   #closing: Promise<void> | null = null;
@@ -97,23 +101,33 @@ export class StdioTransport implements Transport {
   }
 
   #listen(child: ChildProcess): void {
-    const lines = new LineSplitter(this.#options.maxMessageBytes);
+    const lines = new LineSplitter(this.#options.maxMessageBytes, () => this.#options.reader.openMessage());
     child.stdout?.on("data", (chunk: Buffer) => {
       try {
-        for (const line of lines.push(chunk)) this.#receive(line);
+        for (const line of lines.push(chunk)) {
+          if (Buffer.isBuffer(line)) this.#receive(line);
+          else this.#receiveLarge(line);
+        }
       } catch (error) {
         this.#fail(error as Error);
       }
     });
+    child.stdout?.once("close", () => lines.end());
     child.stderr?.setEncoding("utf8").on("data", (text: string) => this.stderr.push(text));
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", (error) => this.onerror?.(error));
     child.once("exit", (code, signal) => {
       this.exit = { code, signal };
       // Its last words may still be in the pipes; a grandchild can hold these open for ever.
       if (this.#closing !== null) this.#finish();
-      else setTimeout(() => this.#finish(), DRAIN_MS).unref();
+      else setTimeout(() => void this.#finishWhenRead(), DRAIN_MS).unref();
     });
-    child.once("close", () => this.#finish());
+    child.once("close", () => void this.#finishWhenRead());
+  }
+
+  /** An answer that has come whole is an answer, even if the child has ended meanwhile. */
+  async #finishWhenRead(): Promise<void> {
+    await Promise.all(this.#reading);
+    this.#finish();
   }
 
   #receive(line: Buffer): void {
@@ -126,6 +140,28 @@ export class StdioTransport implements Transport {
       return this.#refuse(text);
     }
     for (const item of Array.isArray(value) ? value : [value]) this.#deliver(item, Array.isArray(value) ? null : text, line.length);
+  }
+
+  #receiveLarge(large: LargeMessage): void {
+    const calls = [...this.#waiting].filter(([, { isToolCall }]) => isToolCall).map(([id]) => id);
+    const reading = large.read([...calls, ...this.#abandoned]).then(
+      (message) => this.#deliverRead(message, large.bytes),
+      (error: Error) => this.#fail(error),
+    );
+    this.#reading.add(reading);
+    void reading.finally(() => this.#reading.delete(reading));
+  }
+
+  #deliverRead(message: MessageRead, bytes: number): void {
+    if (message.kind === "garbage") return this.#refuse(message.text);
+    if (message.kind === "other") {
+      for (const item of Array.isArray(message.value) ? message.value : [message.value]) this.#deliver(item, null, bytes);
+      return;
+    }
+    const { id, result, read } = message;
+    const context = this.#waiting.get(id);
+    if (context !== undefined) context.read = read;
+    this.#deliver({ jsonrpc: "2.0", id, result }, null, bytes);
   }
 
   #deliver(value: unknown, text: string | null, bytes: number): void {

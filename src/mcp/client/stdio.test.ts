@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
+import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { parseProbe } from "../../protocol/probe.ts";
 import { fixtureEntry, openSource, readText } from "./fixtures/open-fixture.ts";
 
@@ -201,9 +202,11 @@ describe("a server on stdio", () => {
 
   it("may answer with 100 MB", { timeout: 180_000 }, async () => {
     await using fixture = openSource({ server: sdkServer });
-    const { output } = await fixture.call("big", { megabytes: 100 });
-    const { content } = output as { content: { text: string }[] };
-    expect(content.reduce((sum, { text }) => sum + text.length, 0)).toBe(100_000_000);
+    const answer = await fixture.call("big", { megabytes: 100 });
+    expect(answer.output).toMatchObject({ content: [] });
+    const item = createEvidenceStore().add({ tool: "big", ...answer });
+    const texts = JSON.parse(Buffer.from(item.read()).toString("utf8")) as string[];
+    expect([item.bytes, item.shape.rows, texts.reduce((sum, text) => sum + text.length, 0)]).toEqual([100_000_301, 100, 100_000_000]);
   });
 
   it("is ended when one message is longer than allowed", async () => {

@@ -34,7 +34,7 @@ export async function callTool(turn: Turn, { callId, name, args, known }: Backen
       onProgress: ({ progress, total, message }) => turn.emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
       ...(known === null ? {} : session?.toCallExtras(known.tool)),
     });
-    return reply.ok ? keep(turn, name, args, reply) : toFailed(reply, known);
+    return reply.ok ? await keep(turn, name, args, reply) : toFailed(reply, known);
   });
 }
 
@@ -54,12 +54,13 @@ function wentAway(envelope: Envelope | ForeignEnvelope): CallOutcome {
   return { ...outcome, failure: { ...outcome.failure!, kind: "upstream_http" } };
 }
 
-function keep(turn: Turn, name: string, args: unknown, { tool, answer, warnings }: Extract<BackendReply, { ok: true }>): CallOutcome {
+type Answered = Extract<BackendReply, { ok: true }>;
+
+async function keep(turn: Turn, name: string, args: unknown, { tool, answer, warnings }: Answered): Promise<CallOutcome> {
   const { evidence } = turn.conversation;
-  const { output, as, structuredJson } = answer;
   let item: EvidenceItem;
   try {
-    item = evidence.add({ tool: tool.fullName, arguments: args, output, as, ...(structuredJson === undefined ? {} : { structuredJson }) });
+    item = await evidence.keep({ tool: tool.fullName, arguments: args, ...answer });
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
     return failedBy(

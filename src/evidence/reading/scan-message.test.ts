@@ -5,7 +5,7 @@ import { scanMessage } from "./scan-message.ts";
 describe("scanMessage", () => {
   it("gives the text of structuredContent as it was sent", () => {
     const text = ' { "id" : 1 , "result" : {"x":"}\\\\\\"", "structuredContent":\t[ 1.10, {"a":"]"} ] , "y":[]} } ';
-    expect(scanMessage(text)).toEqual({ isResponse: true, structuredJson: '[ 1.10, {"a":"]"} ]' });
+    expect(scanMessage(text)).toEqual({ isResponse: true, structuredJson: '[ 1.10, {"a":"]"} ]', structuredAt: text.indexOf("[ 1") });
   });
 
   it.each([
@@ -20,7 +20,8 @@ describe("scanMessage", () => {
     ["{broken", false, undefined],
     ["", false, undefined],
   ])("reads %s", (text, isResponse, structuredJson) => {
-    expect(scanMessage(text)).toEqual({ isResponse, structuredJson });
+    const structuredAt = structuredJson === undefined ? undefined : text.lastIndexOf(structuredJson);
+    expect(scanMessage(text)).toEqual({ isResponse, structuredJson, structuredAt });
   });
 
   it("finds what JSON.parse finds, whatever else is there", () => {

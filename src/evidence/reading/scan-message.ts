@@ -3,6 +3,8 @@ export interface ScannedMessage {
   readonly isResponse: boolean;
   /** The text of `result.structuredContent`, exactly as sent. */
   readonly structuredJson: string | undefined;
+  /** Where that text is. */
+  readonly structuredAt: number | undefined;
 }
 
 /**
@@ -25,6 +27,7 @@ export function scanMessage(text: string): ScannedMessage {
   return {
     isResponse: names.has("id") && !names.has("method"),
     structuredJson: structured === undefined ? undefined : text.slice(structured.start, structured.end),
+    structuredAt: structured?.start,
   };
 }
 

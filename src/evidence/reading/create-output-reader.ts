@@ -1,0 +1,137 @@
+import { SluiceError } from "../../errors/sluice-error.ts";
+import type { CellResult, NamedData, ToolOutput } from "../contract.ts";
+import { isObject } from "../mcp-result.ts";
+import { isLargeOutput, LARGE_BYTES } from "./is-large-output.ts";
+import type { CallIds, MessageId, ReadMessage } from "./read-message.ts";
+import { ReadOutput } from "./read-output.ts";
+import { createReadingThread } from "./reading-thread.ts";
+
+/**
+ * Reads large outputs in a thread, so that they hold up nobody; small ones are left as they are, to be read at once. The thread starts with the first large
+ * one and ends by itself. Rejects with OUTPUT_UNREADABLE when there is not enough memory for one.
+ */
+export interface OutputReader {
+  /** The same output, with `read` when it is large. */
+  readOutput(output: ToolOutput): Promise<ToolOutput>;
+  /** Null when it is small. */
+  readResult(result: Pick<CellResult, "json">): Promise<ReadOutput | null>;
+  readData(data: NamedData): Promise<ReadOutput | null>;
+  /** A JSON-RPC message that turned out to be large while it comes. */
+  openMessage(): LargeMessage;
+  /** Ends the thread now. Idempotent; what is being read is not. */
+  close(): Promise<void>;
+}
+
+export interface LargeMessage {
+  readonly bytes: number;
+  /** The bytes are copied. */
+  push(chunk: Uint8Array): void;
+  /** When all of it has come. */
+  read(callIds: CallIds): Promise<MessageRead>;
+  /** It will never be whole. */
+  drop(): void;
+}
+
+export type MessageRead =
+  | Exclude<ReadMessage, { kind: "answer" }>
+  | { readonly kind: "answer"; readonly id: MessageId; readonly result: Readonly<Record<string, unknown>>; readonly read: ReadOutput };
+
+export interface OutputReaderOptions {
+  /** How long the thread is kept for the next one. 10 s unless told. */
+  readonly idleMs?: number;
+  /** What the thread may use; the runtime's own limit unless told. */
+  readonly heapMegabytes?: number;
+}
+
+/** What goes to the thread at once: copying it is nothing that anybody would notice. */
+const PIECE_BYTES = 1024 * 1024;
+
+export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputReaderOptions = {}): OutputReader {
+  const thread = createReadingThread({ idleMs, heapMegabytes });
+
+  async function readParts(request: Parameters<typeof thread.ask>[1], transfer?: readonly ArrayBuffer[]): Promise<ReadOutput> {
+    const result = await thread.ask(thread.open(), request, transfer);
+    if (result.kind !== "parts") throw new TypeError("the thread answered another question");
+    return new ReadOutput(result.parts);
+  }
+
+  function openMessage(): LargeMessage {
+    const id = thread.open();
+    let chunks: Uint8Array[] = [];
+    let waiting = 0;
+    let bytes = 0;
+    const flush = (): void => {
+      if (waiting === 0) return;
+      thread.push(id, join(chunks, waiting));
+      chunks = [];
+      waiting = 0;
+    };
+    return {
+      get bytes() {
+        return bytes;
+      },
+      push(chunk) {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        waiting += chunk.length;
+        if (waiting >= PIECE_BYTES) flush();
+      },
+      async read(callIds) {
+        flush();
+        const result = await thread.ask(id, { kind: "message", callIds }).catch((error: unknown) => {
+          throw unreadable(bytes, error);
+        });
+        if (result.kind !== "message") throw new TypeError("the thread answered another question");
+        const { message } = result;
+        if (message.kind !== "answer") return message;
+        return { kind: "answer", id: message.id, result: message.result, read: new ReadOutput(message.parts) };
+      },
+      drop: () => thread.drop(id),
+    };
+  }
+
+  return {
+    async readOutput(given) {
+      if (given.read !== undefined || !isLargeOutput(given)) return given;
+      return { ...given, read: await readParts({ kind: "output", output: toRequest(given) }) };
+    },
+    readResult: async ({ json }) => (json.length < LARGE_BYTES ? null : await readParts({ kind: "text", text: json })),
+    async readData({ format, bytes, mimeType }) {
+      if (bytes.length < LARGE_BYTES) return null;
+      const own = Uint8Array.from(bytes);
+      const data = { format, bytes: own, ...(mimeType === undefined ? {} : { mimeType }) };
+      return await readParts({ kind: "data", data }, [own.buffer]);
+    },
+    openMessage,
+    close: () => thread.close(),
+  };
+}
+
+/** In the words of a transport, which says what it did because of it. */
+function unreadable(bytes: number, cause: unknown): SluiceError {
+  const { details } = cause as SluiceError;
+  return new SluiceError({
+    code: "OUTPUT_UNREADABLE",
+    message: `a message of ${bytes} bytes could not be read: ${String(details["reason"])}`,
+    details: { ...details, bytes },
+    cause,
+  });
+}
+
+/** The parsed value is not needed where there is its text. */
+function toRequest({ output, as, structuredJson }: ToolOutput): Pick<ToolOutput, "output" | "as" | "structuredJson"> {
+  const named = as === undefined ? {} : { as };
+  if (structuredJson === undefined || !isObject(output)) return { output, ...named };
+  const { structuredContent: _, ...others } = output;
+  return { output: others, ...named, structuredJson };
+}
+
+function join(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.length;
+  }
+  return joined;
+}

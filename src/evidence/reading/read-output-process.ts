@@ -1,0 +1,60 @@
+/** The program of the thread that reads large outputs: it parses, hashes and digests what would hold up everybody on the host's own thread. */
+import { parentPort } from "node:worker_threads";
+import { SluiceError } from "../../errors/sluice-error.ts";
+import { readData } from "../read-data.ts";
+import { readText } from "../read-text.ts";
+import { readToolOutput } from "../read-tool-output.ts";
+import { readMessage } from "./read-message.ts";
+import type { ThreadAnswer, ThreadMessage, ThreadRequest, ThreadResult } from "./reading-requests.ts";
+import { toReadPart } from "./to-read-part.ts";
+
+const pieces = new Map<number, Uint8Array[]>();
+
+parentPort?.on("message", (message: ThreadMessage) => {
+  const { id } = message;
+  if ("piece" in message) addPiece(id, message.piece);
+  else if ("isDropped" in message) pieces.delete(id);
+  else reply(id, answer(id, message.request));
+});
+
+function addPiece(id: number, piece: Uint8Array): void {
+  const list = pieces.get(id) ?? [];
+  list.push(piece);
+  pieces.set(id, list);
+}
+
+function answer(id: number, request: ThreadRequest): ThreadAnswer {
+  try {
+    return { ok: true, result: read(id, request) };
+  } catch (error) {
+    const { code, message, hint, details } = error as SluiceError;
+    const facts = error instanceof SluiceError ? { code, message, details, ...(hint === undefined ? {} : { hint }) } : null;
+    return { ok: false, reason: message, facts };
+  }
+}
+
+function read(id: number, request: ThreadRequest): ThreadResult {
+  switch (request.kind) {
+    case "message": {
+      const bytes = Buffer.concat(pieces.get(id) ?? []);
+      pieces.delete(id);
+      return { kind: "message", message: readMessage(bytes, request.callIds) };
+    }
+    case "output":
+      return { kind: "parts", parts: readToolOutput({ tool: "", ...request.output }).map(toReadPart) };
+    case "text":
+      return { kind: "parts", parts: [toReadPart(readText(request.text))] };
+    case "data":
+      return { kind: "parts", parts: [toReadPart(readData(request.data))] };
+  }
+}
+
+/** Bytes are handed over, not copied. */
+function reply(id: number, answered: ThreadAnswer): void {
+  parentPort?.postMessage({ id, ...answered }, answered.ok ? buffersOf(answered.result) : []);
+}
+
+function buffersOf(result: ThreadResult): ArrayBuffer[] {
+  const parts = result.kind === "parts" ? result.parts : result.message.kind === "answer" ? result.message.parts : [];
+  return parts.map(({ body }) => body.buffer as ArrayBuffer);
+}

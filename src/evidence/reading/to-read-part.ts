@@ -1,0 +1,16 @@
+import { createHash } from "node:crypto";
+import type { OutputPart, ReadPart } from "../output-part.ts";
+import { digest } from "../preview/digest.ts";
+
+/** All that takes long about a part: its bytes, their hash, and what previews are made of. */
+export function toReadPart({ value, bytes: _, ...part }: OutputPart): ReadPart {
+  const made = digest({ format: part.format, body: part.body, value });
+  const body = toOwnBytes(part.body);
+  return { ...part, body, sha256: createHash("sha256").update(body).digest("hex"), digest: made };
+}
+
+/** In a buffer of their own, which can be handed over. */
+function toOwnBytes(body: string | Uint8Array): Uint8Array {
+  if (typeof body === "string") return new TextEncoder().encode(body);
+  return body.byteLength === body.buffer.byteLength ? body : Uint8Array.from(body);
+}
