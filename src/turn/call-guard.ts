@@ -85,7 +85,8 @@ export function createCallGuard(): CallGuard {
   }
 
   function judgeMissing(calls: readonly CallRecord[]): void {
-    const notThere = calls.filter(({ failure }) => failure?.kind === "tool_not_found");
+    // A script that failed by such a call says the same again; it is there itself, so it was not refused.
+    const notThere = calls.filter(({ failure, status }) => failure?.kind === "tool_not_found" && status === "refused");
     missing = calls.some(({ status }) => status === "ok") ? 0 : missing + notThere.length;
     const last = notThere.at(-1);
     if (missing >= TIMES && last !== undefined)
