@@ -15,6 +15,12 @@ const startedAt = Date.now();
 
 if (process.platform !== "linux") fail(`Sluice runs on Linux; this is ${process.platform}.`);
 if (Number(process.versions.node.split(".")[0]) < 20) fail(`Node.js 20 or newer is needed to set up; this is ${process.version}.`);
+/** The page is tried in a real browser, with letters that look the same everywhere. */
+const presentForTests = {
+  chromium: () => findProgram("chromium"),
+  "fonts-noto-core": () => existsSync("/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf"),
+};
+
 installSystemPackages();
 installNpmPackages();
 run(node, ["scripts/finish-setup.ts", ...process.argv.slice(2)], { stdio: "inherit" }, () => "");
@@ -55,6 +61,7 @@ function missingSystemPackages() {
       ["gpg", "pgp", "asc"].some((ending) => existsSync(`/usr/share/keyrings/debian-archive-trixie-stable.${ending}`)),
     mmdebstrap: () => findProgram("mmdebstrap"),
     "python3-pip": () => ["python3", "/usr/bin/python3"].some(hasPip),
+    ...(process.argv.includes("--dev") && presentForTests),
   };
   return Object.keys(present).filter((name) => !present[name]());
 }
