@@ -16,6 +16,8 @@ export type InputFormat = "json" | "jsonl" | "csv" | "tsv" | "parquet" | "xlsx" 
 export interface SessionInput {
   readonly format: InputFormat;
   readonly bytes: Uint8Array;
+  /** How many bytes, where reading them is put off until they are shipped. */
+  readonly size?: number;
 }
 
 export interface CellRequest {
@@ -24,6 +26,11 @@ export interface CellRequest {
   readonly names?: Readonly<Record<string, string>>;
   /** Kinds that the cell must emit, exactly; without it any artifact is accepted. */
   readonly expect?: readonly ("image" | "chart")[];
+  /**
+   * A question of the host's own that leaves nothing behind which a later cell would miss: it is not run again when a sandbox is replaced, and there is
+   * no way back before it. When it fails, the sandbox goes with it.
+   */
+  readonly isQuestion?: boolean;
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Called when the sandbox is there and the cell is about to run. */
   readonly onStart?: (sandbox: CellOutcome["sandbox"] & { reused: boolean }) => void;
@@ -93,7 +100,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
       alias,
       input,
       limits,
-      [...inputs].filter(([name]) => name !== alias).reduce((sum, [, { bytes }]) => sum + bytes.length, 0),
+      [...inputs].filter(([name]) => name !== alias).reduce((sum, [, other]) => sum + sizeOf(other), 0),
     );
     inputs.set(alias, input);
     held?.shipped.delete(alias);
@@ -119,7 +126,8 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     request.onStart?.({ id: current.lease.id, driver: current.lease.driver, start: current.start, reused: current.reused });
     current.reused = true;
     const ready = performance.now();
-    const mode = rollback === "fork" || !replayable() ? "fork" : "none";
+    const isQuestion = request.isQuestion === true;
+    const mode = !isQuestion && (rollback === "fork" || !replayable()) ? "fork" : "none";
     cells += 1;
     const { lease } = current;
     const ran = await runCell({
@@ -134,7 +142,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
       onOutput: request.onOutput,
       signal,
     });
-    if (ran.status === "ok" && !ran.aborted) {
+    if (ran.status === "ok" && !ran.aborted && !isQuestion) {
       commit(request.code, names, ran);
       current.suspect = false;
       if (rollback === "replay" && !replayable()) askForSpare(current);
@@ -355,8 +363,14 @@ function mayUse(code: string, alias: string, names: Readonly<Record<string, stri
   return code.includes(alias) || /\binputs\b/.test(code) || Object.values(names).includes(alias);
 }
 
-function refuseTooLarge(alias: string, { format, bytes }: SessionInput, limits: SandboxLimits, others: number): void {
-  const total = others + bytes.length;
+function sizeOf(input: SessionInput): number {
+  return input.size ?? input.bytes.length;
+}
+
+function refuseTooLarge(alias: string, input: SessionInput, limits: SandboxLimits, others: number): void {
+  const { format } = input;
+  const size = sizeOf(input);
+  const total = others + size;
   if (total > limits.inputBytes) {
     throw new UsageError({
       code: "INPUTS_TOO_LARGE",
@@ -365,12 +379,12 @@ function refuseTooLarge(alias: string, { format, bytes }: SessionInput, limits: 
       details: { alias, allowed: limits.inputBytes, seen: total },
     });
   }
-  if (format === "json" && bytes.length * JSON_GROWTH > limits.memoryBytes) {
+  if (format === "json" && size * JSON_GROWTH > limits.memoryBytes) {
     throw new UsageError({
       code: "INPUT_TOO_LARGE",
-      message: `${alias} has ${bytes.length} bytes of JSON, which needs about ${bytes.length * JSON_GROWTH} bytes of memory in Python; the limit is ${limits.memoryBytes}.`,
+      message: `${alias} has ${size} bytes of JSON, which needs about ${size * JSON_GROWTH} bytes of memory in Python; the limit is ${limits.memoryBytes}.`,
       hint: "Raise the memory limit, or give the data as Parquet or CSV.",
-      details: { alias, allowed: limits.memoryBytes, estimate: bytes.length * JSON_GROWTH },
+      details: { alias, allowed: limits.memoryBytes, estimate: size * JSON_GROWTH },
     });
   }
 }

@@ -1,0 +1,107 @@
+import type { Envelope } from "../errors/envelope.ts";
+import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/contract.ts";
+
+/**
+ * Data that comes from files and from callers rather than from tools. A file becomes an alias; its bytes stay where they are until a cell, a page of
+ * rows or a download needs them, and they are parsed inside a sandbox only. What is asked of a table (its schema, a page, a search) is asked of a
+ * sandbox of its own that has the table parsed, so that neither the host nor a browser ever holds it whole as rows.
+ */
+export interface ConversationData {
+  readonly evidence: EvidenceStore;
+  /** Looks at the given folders again: files that are new become aliases. */
+  refresh(): Promise<void>;
+  /** `store_data {name, data | csv}`. */
+  storeData(input: unknown): DataAnswer;
+  /** `list_data {aliases?}`. */
+  listData(input?: unknown, options?: DataCallOptions): Promise<DataAnswer>;
+  /** `read_data {alias, offset?, limit?, columns?, filter?, search?, sort?}`: small pages of records, for a model. */
+  readData(input: unknown, options?: DataCallOptions): Promise<DataAnswer>;
+  /** The same question with larger pages, rows as arrays, for a program. */
+  page(input: unknown, options?: DataCallOptions): Promise<DataAnswer>;
+  /** Columns with their types, shares of nulls and ranges, of the whole table. */
+  schema(alias: string, options?: DataCallOptions): Promise<DataAnswer>;
+  /** Rows of an alias that is no JSON, for `renderChart`. */
+  chartRows(item: EvidenceItem, options: ChartRowsOptions): Promise<ChartRowsAnswer>;
+  addUpload(upload: OpenedUpload): EvidenceItem;
+}
+
+export interface DataCallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** `json` is the text of an object. Send it as it is: integers past 2^53 are exact in it. */
+export type DataAnswer = { readonly ok: true; readonly json: string } | { readonly ok: false; readonly envelope: Envelope };
+
+export interface ChartRowsOptions {
+  /** More rows than this are not given. */
+  readonly maxRows: number;
+  readonly columns?: readonly string[] | undefined;
+}
+
+export type ChartRowsAnswer =
+  | { readonly ok: true; readonly rows: readonly Readonly<Record<string, unknown>>[]; readonly total: number }
+  | { readonly ok: false; readonly envelope: Envelope };
+
+/** What was given with `--data`, for all conversations of a process. */
+export interface DataFiles {
+  /** In the order in which they were given, files of a folder by path. */
+  files(): readonly DataFile[];
+  /** What of the given folders is no alias, and why; the last entry counts what a bound left out. */
+  leftOut(): readonly LeftOut[];
+  /** Walks the given folders again. */
+  refresh(): Promise<void>;
+}
+
+export interface DataFile {
+  /** What the alias is made from: the name without its ending. */
+  readonly stem: string;
+  /** The path as it was given or found, made printable. */
+  readonly path: string;
+  readonly format: EvidenceFormat;
+  readonly content: FileContent;
+}
+
+export interface LeftOut {
+  readonly path: string;
+  readonly why: string;
+}
+
+/** An upload as it is kept: by what it holds, apart for each tenant. */
+export interface StoredUpload {
+  readonly tenant: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly fileName: string;
+  readonly format: EvidenceFormat;
+}
+
+export interface OpenedUpload extends StoredUpload {
+  readonly content: FileContent;
+}
+
+export interface UploadStore {
+  /** Takes it in, or nothing of it. The same bytes are kept once. */
+  put(upload: NewUpload): Promise<OpenedUpload>;
+  /** One that was kept before. Null when its bytes are not there any more. */
+  open(upload: StoredUpload): Promise<OpenedUpload | null>;
+  remove(upload: Pick<StoredUpload, "tenant" | "sha256">): Promise<void>;
+  /** Hashes of what is kept for a tenant. */
+  list(tenant: string): Promise<string[]>;
+}
+
+export interface NewUpload {
+  readonly tenant: string;
+  /** As the sender calls it; only its last part counts. */
+  readonly fileName: string;
+  readonly content: AsyncIterable<Uint8Array>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A table to be saved as a file. */
+export interface TableDownload {
+  readonly fileName: string;
+  readonly contentType: string;
+  /** Where it is known before. */
+  readonly bytes: number | null;
+  stream(): AsyncIterable<Uint8Array>;
+}

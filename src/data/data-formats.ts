@@ -1,0 +1,27 @@
+import path from "node:path";
+import type { EvidenceFormat } from "../evidence/contract.ts";
+
+/** Endings of files that can be data, and how Python reads each. */
+export const dataFormats: ReadonlyMap<string, EvidenceFormat> = new Map([
+  [".csv", "csv"],
+  [".tsv", "tsv"],
+  [".json", "json"],
+  [".jsonl", "jsonl"],
+  [".parquet", "parquet"],
+  [".xlsx", "xlsx"],
+  [".txt", "text"],
+]);
+
+export function formatOf(fileName: string): EvidenceFormat | null {
+  return dataFormats.get(path.extname(fileName).toLowerCase()) ?? null;
+}
+
+export function stemOf(fileName: string): string {
+  return path.basename(fileName, path.extname(fileName));
+}
+
+/** A name or a path in words that cannot do anything: no line ends, no control characters, not endless. */
+export function toPrintable(name: string): string {
+  const plain = name.replaceAll(/[\p{C}\u2028\u2029]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+  return plain.length <= 300 ? plain : `${plain.slice(0, 200)}…${plain.slice(-99)}`.toWellFormed();
+}
