@@ -5,6 +5,17 @@ import { expect, test } from "vitest";
 
 const example = (name: string): string => path.join(import.meta.dirname, "..", "examples", name);
 
+test("the library runs cells whose variables live on, and of a failed one nothing is left", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [example("library.ts")], { timeout: 110_000 });
+  expect(stdout.split("\n")).toEqual([
+    'ok [{"day":1,"A":100,"B":50},{"day":2,"A":103,"B":49}]',
+    "python_error KeyError line 2",
+    "image 827×680 Prices of A and B on two days",
+    'ok ["A","B"]',
+    "",
+  ]);
+}, 120_000);
+
 test("the AI SDK app fetches, computes, mends its own mistake, draws and answers", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("ai-sdk-app.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([

@@ -1,0 +1,88 @@
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entries, root, toPackageImports } from "./fixtures/entries.ts";
+import { installPackage, type InstalledPackage } from "./fixtures/installed-package.ts";
+
+let installed: InstalledPackage;
+beforeAll(async () => {
+  installed = await installPackage();
+}, 400_000);
+afterAll(() => installed[Symbol.asyncDispose]());
+
+describe("the tarball", () => {
+  test("has what is run and what it reads, and nothing else", () => {
+    const expected = [
+      /^(package\.json|README\.md|LICENSE)$/,
+      /^bin\/sluice$/,
+      /^dist\/(?!web\/)[\w/-]+\.(js|d\.ts)$/,
+      /^dist\/models\/demo-script\.json$/,
+      /^dist\/web\/(index|chart-app)\.html$/,
+      /^dist\/web\/assets\/[\w.-]+\.(js|css|woff2|svg)$/,
+      /^python\/requirements\.lock$/,
+      /^python\/(sluice|sluice_worker|snapshot)\/[\w/]+\.(py|json)$/,
+    ];
+    expect(installed.files.filter((file) => !expected.some((pattern) => pattern.test(file)))).toEqual([]);
+    expect(installed.files.filter((file) => /\.test\.|fixtures|__pycache__/.test(file))).toEqual([]);
+  });
+
+  test("has every entry, with its types", () => {
+    const built = [...entries.values()].map((file) => file.replace(/^src\/(.*)\.ts$/, "dist/$1"));
+    expect(built.flatMap((file) => [`${file}.js`, `${file}.d.ts`]).filter((file) => !installed.files.includes(file))).toEqual([]);
+  });
+});
+
+describe("a project that has nothing but the package", { timeout: 300_000 }, () => {
+  test("compiles programs against its types, strictly", async () => {
+    const programs = ["library.ts", "ai-sdk-app.ts"];
+    for (const name of [...programs, "scripted-model.ts"]) {
+      const text = await readFile(path.join(root, "examples", name), "utf8");
+      await writeFile(path.join(installed.project, name), toPackageImports(text, "examples"));
+    }
+    const options = { strict: true, noUncheckedIndexedAccess: true, module: "nodenext", target: "esnext", types: ["node"] };
+    const compilerOptions = { ...options, rewriteRelativeImportExtensions: true, outDir: "out" };
+    await writeFile(path.join(installed.project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: programs }));
+    await mkdir(path.join(installed.project, "node_modules/@types"));
+    for (const name of ["@types/node", "undici-types"])
+      await symlink(path.join(root, "node_modules", name), path.join(installed.project, "node_modules", name));
+    const complaints = await installed.run(path.join(root, "node_modules/.bin/tsc"), ["-p", "."]).then(
+      ({ stdout }) => stdout,
+      (error: { stdout: string }) => error.stdout,
+    );
+    // Declarations of other packages are read too, and are not ours to mend.
+    expect(complaints.split("\n").filter((line) => /^\S/.test(line) && !line.startsWith("node_modules/@ai-sdk/"))).toEqual([]);
+  });
+
+  test("runs cells on the default driver", async () => {
+    const { stdout } = await installed.run(process.execPath, ["out/library.js"]);
+    expect(stdout.split("\n")).toEqual([
+      'ok [{"day":1,"A":100,"B":50},{"day":2,"A":103,"B":49}]',
+      "python_error KeyError line 2",
+      "image 827×680 Prices of A and B on two days",
+      'ok ["A","B"]',
+      "",
+    ]);
+  });
+
+  test("runs an AI SDK app", async () => {
+    const { stdout } = await installed.run(process.execPath, ["out/ai-sdk-app.js"]);
+    expect(stdout.split("\n").at(-2)).toBe("The mean price of A over 300 days is 102.99.");
+  });
+
+  test("has a command that finds a sandbox", async () => {
+    const { stdout } = await installed.run("npx", ["--no-install", "sluice", "doctor", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ default: expect.any(String) as string });
+  });
+
+  test("has a command that finds the snapshot whole", async () => {
+    const { stdout } = await installed.run("npx", ["--no-install", "sluice", "snapshot", "verify"]);
+    expect(stdout.split("\n").at(-2)).toBe("The snapshot is sound.");
+  });
+
+  test("has a command that answers over the bundled sample, with scripts and cells", async () => {
+    const { stdout } = await installed.run("npx", ["--no-install", "sluice", "ask", "--model", "demo", "--json"]);
+    const { outcome, gaps, artifacts } = JSON.parse(stdout) as Record<string, unknown>;
+    expect({ outcome, gaps }).toEqual({ outcome: { stopReason: "complete_answer" }, gaps: [] });
+    expect(artifacts).toHaveLength(2);
+  });
+});
