@@ -18,6 +18,7 @@ process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
 const total: Counts = { passed: 0, failed: 0, skipped: 0 };
 count("types", "tsc", ["--noEmit"]);
+count("types of the page", "tsc", ["--noEmit", "--project", "web"]);
 count("lint", "oxlint", []);
 count("format", "oxfmt", ["--check"]);
 if (process.argv[2] === "test") {

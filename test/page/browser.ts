@@ -1,0 +1,27 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+
+const root = path.join(import.meta.dirname, "..", "..");
+const program = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((file) => existsSync(file));
+
+/** Debian's Chromium, with the page built. */
+export async function openBrowser(): Promise<Browser> {
+  if (!program) throw new Error("The tests of the page need Debian's Chromium. `npm run setup -- --dev` installs it.");
+  const { status, stderr } = spawnSync(process.execPath, ["scripts/build-web.ts"], { cwd: root, encoding: "utf8" });
+  if (status !== 0) throw new Error(`The page could not be built: ${stderr}`);
+  return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--force-color-profile=srgb"] });
+}
+
+/** A page that collects what must never happen: errors of its script and refusals by its policy. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page & { readonly faults: string[] }> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(message.text());
+  });
+  return Object.assign(page, { faults });
+}

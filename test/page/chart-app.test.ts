@@ -1,0 +1,176 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Browser, FrameLocator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openBrowser, openPage } from "./browser.ts";
+import { showInHost } from "./chart-host.ts";
+import { shareOfDifference } from "./compare-pictures.ts";
+import { largeCharts, sampleCharts, type SampleChart } from "./sample-charts.ts";
+
+describe("the chart app in an MCP host", () => {
+  let browser: Browser;
+  let page: Page & { readonly faults: string[] };
+  let app: FrameLocator;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+    page = await openPage(browser, { viewport: { width: 760, height: 900 } });
+    app = page.frameLocator("iframe");
+  });
+  afterAll(() => browser?.close());
+
+  it.each(["light", "dark"] as const)("draws each type of chart as its reference shows it, in %s", async (theme) => {
+    const differences: Record<string, number> = {};
+    for (const chart of sampleCharts) {
+      await showInHost(page, toContent(chart), theme);
+      // Words depend on the machine's fonts; what stands for numbers does not.
+      const drawing = app.locator(".chart-plot svg").first();
+      await drawing.evaluate((svg) => svg.querySelectorAll("text").forEach((text) => (text.style.visibility = "hidden")));
+      differences[chart.name] = await shareOfDifference(page, `${chart.name}-${theme}`, await drawing.screenshot());
+    }
+    expect(Object.entries(differences).filter(([, share]) => share > 0.01)).toEqual([]);
+    expect(page.faults).toEqual([]);
+  });
+
+  it("speaks the host's protocol and loads nothing", async () => {
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(request.url()));
+    await showInHost(page, toContent(named("line")));
+    const heard = await page.evaluate(() => (globalThis as unknown as { heard: string[] }).heard);
+    expect(heard.slice(0, 2)).toEqual(["ui/initialize", "ui/notifications/initialized"]);
+    expect(heard).toContain("ui/notifications/size-changed");
+    expect(requests.filter((url) => !url.startsWith("about:"))).toEqual([]);
+  });
+
+  it("tells the exact values under the pointer", async () => {
+    await showInHost(page, toContent(named("composed")));
+    const box = await app.locator("[data-hover]").boundingBox();
+    if (!box) throw new Error("nothing was drawn");
+    // The first of 40 days, then the day in the middle of a gap.
+    await page.mouse.move(box.x + 3, box.y + 60);
+    await expect
+      .poll(() => app.locator(".chart-tooltip").allInnerTexts())
+      .toEqual(["2024-01-01\nPrice\t$44 ± $1.5\nVolume\t9,000\nFair value\t$40\nOur trades\t$43"]);
+    await page.mouse.move(box.x + (box.width * 24.5) / 40, box.y + 60);
+    await expect.poll(() => app.locator(".chart-tooltip strong").innerText()).toBe("2024-01-25");
+    expect(await app.locator(".chart-tooltip tr").first().innerText()).toBe("Price\tno value");
+  });
+
+  it("reads values by keyboard and says them", async () => {
+    await showInHost(page, toContent(named("bar")));
+    const plot = app.locator(".chart-plot");
+    await plot.focus();
+    await page.keyboard.press("End");
+    await expect.poll(() => app.getByRole("status").innerText()).toBe("2025 Q2\nReported\t$1,170 ± $35\nEstimate\t$1,175");
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(() => app.getByRole("status").innerText()).toBe("2025 Q1\nReported\t$1,100 ± $35\nEstimate\t$1,100");
+    expect(await app.getByRole("status").getAttribute("aria-live")).toBe("polite");
+    expect(await plot.getAttribute("aria-label")).toBe(
+      "Bar chart: Revenue by quarter. 6 rows of Reported, Estimate. Arrow keys read the values one by one; the table has them all.",
+    );
+    await page.keyboard.press("Escape");
+    await expect.poll(() => app.getByRole("status").count()).toBe(0);
+  });
+
+  it("hides and shows a series by its legend, and rescales", async () => {
+    await showInHost(page, toContent(named("line")));
+    const marks = app.locator(".chart-marks > g");
+    await expect.poll(() => marks.count()).toBe(2);
+    await app.getByRole("button", { name: "Meridian" }).click();
+    await expect.poll(() => marks.count()).toBe(1);
+    expect(await app.getByRole("button", { name: "Meridian" }).getAttribute("aria-pressed")).toBe("false");
+    expect(await app.locator(".recharts-yAxis-tick-labels text").last().textContent()).toBe("60K");
+    await app.getByRole("button", { name: "Harbour" }).click();
+    await expect.poll(() => app.locator(".chart-note").innerText()).toBe("Every series is hidden. Press one in the legend to show it.");
+    await app.getByRole("button", { name: "Meridian" }).click();
+    await expect.poll(() => marks.count()).toBe(1);
+  });
+
+  it("zooms with the brush, by keyboard too", async () => {
+    await showInHost(page, toContent(named("candlestick")));
+    const [first, last] = [app.locator(".recharts-brush-traveller").first(), app.locator(".recharts-xAxis-tick-labels text").last()];
+    const before = await last.textContent();
+    await first.focus();
+    for (let times = 0; times < 45; times += 1) await page.keyboard.press("ArrowRight");
+    await expect.poll(async () => (await app.locator(".recharts-xAxis-tick-labels text").first().textContent()) !== "8 Jan").toBe(true);
+    expect(await last.textContent()).not.toBe(before);
+  });
+
+  it("has every number as a table that can be sorted", async () => {
+    await showInHost(page, toContent(named("bar")));
+    await app.getByRole("button", { name: "Table" }).click();
+    const column = (place: number): Promise<string[]> => app.locator(`.data-table tbody td:nth-child(${place})`).allInnerTexts();
+    expect(await app.locator(".data-table thead th").allInnerTexts()).toEqual(["quarter", "Reported", "error", "Estimate"]);
+    expect(await column(2)).toEqual(["820", "890", "960", "–", "1,100", "1,170"]);
+    await app.getByRole("button", { name: "Reported" }).last().click();
+    await app.getByRole("button", { name: "Reported" }).last().click();
+    expect(await column(2)).toEqual(["–", "1,170", "1,100", "960", "890", "820"]);
+    expect(await app.locator("th").nth(1).getAttribute("aria-sort")).toBe("descending");
+  });
+
+  it("draws five thousand points as a handful of shapes, so that pointing at them stays smooth", async () => {
+    for (const chart of largeCharts) {
+      await showInHost(page, toContent(chart));
+      expect(await app.locator(".chart-plot svg *").count()).toBeLessThan(120);
+      const box = await app.locator("[data-hover]").boundingBox();
+      if (!box) throw new Error("nothing was drawn");
+      await page.mouse.move(box.x + 1, box.y + box.height / 2);
+      await page.mouse.move(box.x + box.width - 1, box.y + box.height / 3, { steps: 60 });
+      if (chart.spec.type !== "scatter") await expect.poll(() => app.locator(".chart-tooltip strong").innerText()).toMatch(/^n: 4,99\d$/);
+    }
+    expect(page.faults).toEqual([]);
+  });
+
+  it("keeps what charts bring along as text", async () => {
+    const evil = `<img src=x onerror="parent.postMessage('owned','*')">`;
+    await showInHost(page, {
+      kind: "chart",
+      title: evil,
+      spec: {
+        type: "bar",
+        xKey: "x",
+        series: [{ key: evil, label: evil }],
+        legend: true,
+        xAxis: { label: evil },
+        referenceLines: [{ axis: "x", value: evil, label: evil }],
+      },
+      data: [{ x: evil, [evil]: 1 }],
+    });
+    expect(await app.locator(".chart-title").innerText()).toBe(evil);
+    expect(await app.locator("img").count()).toBe(0);
+    await app.getByRole("button", { name: "Table" }).click();
+    expect(await app.locator(".data-table td").first().innerText()).toBe(evil);
+    expect(await app.locator("img").count()).toBe(0);
+  });
+
+  it("says what is wrong with a chart that cannot be drawn, and when there is none", async () => {
+    await showInHost(page, {
+      artifacts: [{ kind: "chart", spec: { type: "line", xKey: "x", series: [{ key: "y" }] }, data: [{ x: 1, z: 2 }] }],
+    });
+    expect(await app.getByRole("alert").innerText()).toBe(
+      "This chart cannot be drawn\nseries[0].key: y is not in the data; the columns are x, z",
+    );
+    await showInHost(page, { artifacts: [] });
+    expect(await app.locator(".chart-app-note").innerText()).toBe("This result has no chart.");
+  });
+
+  it.each(["light", "dark"] as const)("has no serious finding of axe, in %s", async (theme) => {
+    await showInHost(page, { artifacts: sampleCharts.map((chart) => toContent(chart)) }, theme);
+    await app.getByRole("button", { name: "Table" }).nth(1).click();
+    const { violations } = await new AxeBuilder({ page }).include("iframe").analyze();
+    expect(
+      violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => [id, nodes.length, nodes[0]?.html]),
+    ).toEqual([]);
+  });
+});
+
+function named(name: string): SampleChart {
+  const chart = sampleCharts.find((one) => one.name === name);
+  if (!chart) throw new Error(`no sample ${name}`);
+  return chart;
+}
+
+function toContent({ title, spec, data }: SampleChart): unknown {
+  return { kind: "chart", title, spec, data };
+}

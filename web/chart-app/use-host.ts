@@ -1,0 +1,32 @@
+import { App, applyDocumentTheme, applyHostStyleVariables } from "@modelcontextprotocol/ext-apps";
+import { useEffect, useState } from "react";
+import { texts } from "../texts.ts";
+import { findCharts, type FoundChart } from "./find-charts.ts";
+
+export type HostState =
+  | { readonly state: "waiting" }
+  | { readonly state: "told"; readonly charts: readonly FoundChart[] }
+  | { readonly state: "failed"; readonly reason: string };
+
+/** What the host has said so far. The app asks it for nothing but the result of the call that it was opened for. */
+export function useHost(): HostState {
+  const [state, setState] = useState<HostState>({ state: "waiting" });
+  useEffect(() => {
+    const app = new App({ name: "sluice-chart", version: "1.0.0" }, {}, { autoResize: true });
+    app.ontoolresult = ({ structuredContent }) => setState({ state: "told", charts: findCharts(structuredContent) });
+    app.ontoolcancelled = () => setState({ state: "failed", reason: texts.app.cancelled });
+    app.onhostcontextchanged = (context) => dress(context);
+    app.onteardown = () => ({});
+    app.connect().then(
+      () => dress(app.getHostContext()),
+      (error: unknown) => setState({ state: "failed", reason: texts.app.failed(error instanceof Error ? error.message : String(error)) }),
+    );
+    return () => void app.close();
+  }, []);
+  return state;
+}
+
+function dress(context: ReturnType<App["getHostContext"]>): void {
+  if (context?.theme) applyDocumentTheme(context.theme);
+  if (context?.styles?.variables) applyHostStyleVariables(context.styles.variables);
+}

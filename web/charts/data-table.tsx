@@ -1,0 +1,80 @@
+import { useMemo, useState } from "react";
+import type { ChartCell } from "../../src/protocol/chart-spec.ts";
+import { texts } from "../texts.ts";
+import { formatExact } from "./format-value.ts";
+
+interface DataTableProps {
+  readonly caption: string;
+  readonly columns: readonly { readonly key: string; readonly label: string }[];
+  readonly rows: readonly Readonly<Record<string, ChartCell | undefined>>[];
+}
+
+const page = 100;
+
+interface Order {
+  readonly key: string;
+  readonly descending: boolean;
+}
+
+/** Rows that can be sorted; a hundred at a time. */
+export function DataTable({ caption, columns, rows }: DataTableProps) {
+  const [order, setOrder] = useState<Order | null>(null);
+  const [count, setCount] = useState(page);
+  const sorted = useMemo(
+    () => (order ? [...rows].sort((a, b) => compare(a[order.key], b[order.key]) * (order.descending ? -1 : 1)) : rows),
+    [rows, order],
+  );
+  const shown = sorted.slice(0, count);
+  return (
+    <div className="data-table" role="region" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption className="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ key, label }) => (
+              <th key={key} scope="col" aria-sort={order?.key !== key ? "none" : order.descending ? "descending" : "ascending"}>
+                <button
+                  type="button"
+                  title={texts.chart.sortBy(label)}
+                  onClick={() => setOrder({ key, descending: order?.key === key && !order.descending })}
+                >
+                  {label}
+                  <span aria-hidden>{order?.key !== key ? "" : order.descending ? " ↓" : " ↑"}</span>
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row, index) => (
+            <tr key={index}>
+              {columns.map(({ key }) => (
+                <Cell key={key} value={row[key] ?? null} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="data-table-foot">
+        {texts.chart.shownRows(shown.length, rows.length)}
+        {shown.length < rows.length && (
+          <button type="button" onClick={() => setCount(count + page * 5)}>
+            {texts.chart.moreRows}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function Cell({ value }: { value: ChartCell }) {
+  if (value === null) return <td className="is-null">–</td>;
+  return typeof value === "number" ? <td className="is-number">{formatExact(value)}</td> : <td>{value}</td>;
+}
+
+/** Numbers before words, nothing last. */
+function compare(a: ChartCell | undefined, b: ChartCell | undefined): number {
+  if (a == null || b == null) return a == null && b == null ? 0 : a == null ? 1 : -1;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return typeof a === typeof b ? (String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0) : typeof a === "number" ? -1 : 1;
+}

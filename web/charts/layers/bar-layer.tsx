@@ -1,0 +1,35 @@
+import { colourOf } from "../palette.ts";
+import type { Plot } from "../plot.ts";
+import type { Stacked } from "../stack.ts";
+import { round, useScales } from "./scales.ts";
+
+interface BarLayerProps {
+  readonly plot: Plot;
+  readonly stacked: Stacked;
+  /** Which of how many bars side by side this one is. */
+  readonly slot: number;
+  readonly slots: number;
+}
+
+/** All bars of one series as one shape. */
+export function BarLayer({ plot, stacked: { series, from, to }, slot, slots }: BarLayerProps) {
+  const scales = useScales(series.side);
+  if (!scales) return null;
+  const { left, width } = barBox(plot, slot, slots);
+  const bars = to.map((value, index) => {
+    if (value === null) return "";
+    const at = plot.x.values[index] ?? 0;
+    const [x1, x2] = [scales.x(at + left), scales.x(at + left + width)];
+    const gap = x2 - x1 > 4 && plot.type === "histogram" ? 1 : 0;
+    const [y1, y2] = [scales.y(from[index] ?? 0), scales.y(value)];
+    return `M${round(x1)} ${round(y1)}V${round(y2)}H${round(Math.max(x1 + 0.5, x2 - gap))}V${round(y1)}Z`;
+  });
+  return <path d={bars.join("")} style={{ fill: colourOf(series.colour) }} />;
+}
+
+/** Where a bar begins, seen from its place on x, and how wide it is; in units of x. */
+export function barBox({ type, x }: Plot, slot: number, slots: number): { left: number; width: number } {
+  if (type === "histogram") return { left: (x.kind === "category" ? -x.step / 2 : 0) + (slot * x.step) / slots, width: x.step / slots };
+  const width = (x.step * 0.78) / slots;
+  return { left: -x.step * 0.39 + slot * width, width };
+}

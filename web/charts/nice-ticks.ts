@@ -1,0 +1,26 @@
+/** Round numbers that hold `min` and `max` between them, about `count` of them. */
+export function niceTicks(min: number, max: number, count = 5): number[] {
+  if (!Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
+  if (min === max) return min === 0 ? [0, 1] : niceTicks(Math.min(min, 0), Math.max(max, 0), count);
+  const step = niceStep((max - min) / count);
+  const [first, last] = [Math.floor(min / step + 1e-9), Math.ceil(max / step - 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_none, index) => clean((first + index) * step));
+}
+
+/** Round numbers inside `min` and `max`: about `count`, and at least three. */
+export function innerTicks(min: number, max: number, count = 6): number[] {
+  if (min === max) return [min];
+  const inside = niceTicks(min, max, count).filter((tick) => tick >= min && tick <= max);
+  return inside.length >= 3 || count > 12 ? inside : innerTicks(min, max, count + 1);
+}
+
+function niceStep(rough: number): number {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const factor = rough / power;
+  return power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 2.5 ? 2.5 : factor <= 5 ? 5 : 10);
+}
+
+/** 0.30000000000000004 is 0.3. */
+function clean(value: number): number {
+  return Number(value.toPrecision(12));
+}

@@ -1,0 +1,43 @@
+import { formatTick } from "./format-value.ts";
+import { innerTicks } from "./nice-ticks.ts";
+import type { Plot } from "./plot.ts";
+import { formatTimeTick, timeTicks } from "./time-ticks.ts";
+
+export interface XTicks {
+  readonly values: readonly number[];
+  readonly angle: number;
+  readonly height: number;
+  readonly format: (value: number) => string;
+}
+
+const letter = 6.6;
+const longest = 22;
+
+/** As many ticks as have room in `width` pixels; words that do not fit side by side are turned. */
+export function xTicks({ type, x }: Plot, [from, to]: readonly [number, number], width: number): XTicks {
+  if (x.kind === "category") return categoryTicks(x.labels, [from, to], width);
+  const count = Math.max(2, Math.min(8, Math.floor(width / 80)));
+  if (x.kind === "time") {
+    const values = timeTicks(from, to, count);
+    const step = values.length > 1 ? (values[1] ?? 0) - (values[0] ?? 0) : to - from;
+    return { values, angle: 0, height: 24, format: (value) => formatTimeTick(value, step) };
+  }
+  const edges =
+    x.values.length <= count && type === "histogram" ? [...x.values, (x.values.at(-1) ?? 0) + x.step] : innerTicks(from, to, count);
+  return { values: edges, angle: 0, height: 24, format: (value) => formatTick(value, x.axis) };
+}
+
+function categoryTicks(labels: readonly string[], [from, to]: readonly [number, number], width: number): XTicks {
+  const places = labels.map((_label, index) => index).filter((index) => index >= from && index <= to);
+  const words = (value: number): string => shorten(labels[value] ?? "");
+  const widest = places.reduce((most, index) => Math.max(most, words(index).length), 1) * letter + 10;
+  const room = width / Math.max(1, places.length);
+  if (widest <= room) return { values: places, angle: 0, height: 24, format: words };
+  if (room >= 15 && widest > 50) return { values: places, angle: -40, height: Math.min(100, 16 + widest * 0.64), format: words };
+  const every = Math.ceil(widest / room);
+  return { values: places.filter((_index, order) => order % every === 0), angle: 0, height: 24, format: words };
+}
+
+function shorten(text: string): string {
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+}

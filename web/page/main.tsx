@@ -1,0 +1,2 @@
+import "../style/theme.css";
+import "../style/charts.css";
