@@ -5,7 +5,7 @@ import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/en
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
@@ -27,6 +27,15 @@ export const renderChartCallSchema: z.ZodType<RenderChartCall> = z.strictObject(
   path: z.string().max(500).optional().describe('Where the rows are inside nested data, like "data.items".'),
 });
 
+/** Rows of what is not parsed on the host: files, and formats that take Python to read. */
+export type ReadChartRows = (
+  item: EvidenceItem,
+  options: { readonly maxRows: number },
+) => Promise<
+  | { readonly ok: true; readonly rows: readonly Readonly<Record<string, unknown>>[]; readonly total: number }
+  | { readonly ok: false; readonly envelope: Envelope }
+>;
+
 export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; envelope: Envelope };
 
 /** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed. */
@@ -34,18 +43,30 @@ export async function renderChart({
   input,
   evidence,
   artifacts,
+  readRows,
 }: {
   input: unknown;
   evidence: EvidenceStore;
   artifacts: ArtifactStore;
+  /** Without it, only JSON that is kept can be drawn. */
+  readRows?: ReadChartRows | undefined;
 }): Promise<ChartAnswer> {
   const parsed = renderChartCallSchema.safeParse(input);
   if (!parsed.success) return malformed(input, parsed.error.issues);
   const { alias, spec, title, path } = parsed.data;
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
-  if (item.format !== "json") return reshape(alias, `it is ${item.format}, not JSON rows`, []);
-  const root = parse(item.read());
+  const isFile = item.file !== undefined;
+  if ((isFile || item.format !== "json") && readRows === undefined) return reshape(alias, `it is ${item.format}, not JSON rows`, []);
+  const read = isFile || item.format !== "json" ? await readRows!(item, { maxRows: maxChartRows }) : null;
+  if (read?.ok === false) return read;
+  if (read !== null && read.total > read.rows.length)
+    return reshape(
+      alias,
+      `it has ${read.total} rows, a chart has at most ${maxChartRows}: aggregate first`,
+      Object.keys(read.rows[0] ?? {}),
+    );
+  const root = read === null ? parse(item.read()) : read.rows;
   const found = readPath(root, path ?? item.shape.path);
   if (!found.ok)
     return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);

@@ -1,6 +1,8 @@
 import type { Envelope } from "../errors/envelope.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/contract.ts";
 
+export type { Tables } from "./tables/create-tables.ts";
+
 /**
  * Data that comes from files and from callers rather than from tools. A file becomes an alias; its bytes stay where they are until a cell, a page of
  * rows or a download needs them, and they are parsed inside a sandbox only. What is asked of a table (its schema, a page, a search) is asked of a
@@ -11,7 +13,7 @@ export interface ConversationData {
   /** Looks at the given folders again: files that are new become aliases. */
   refresh(): Promise<void>;
   /** `store_data {name, data | csv}`. */
-  storeData(input: unknown): DataAnswer;
+  storeData(input: unknown): Promise<DataAnswer>;
   /** `list_data {aliases?}`. */
   listData(input?: unknown, options?: DataCallOptions): Promise<DataAnswer>;
   /** `read_data {alias, offset?, limit?, columns?, filter?, search?, sort?}`: small pages of records, for a model. */

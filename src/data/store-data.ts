@@ -11,11 +11,11 @@ const TOOL = "store_data";
 const example = { name: "sales", csv: "day,amount\n2024-01-01,12.5\n2024-01-02,14\n" };
 
 /** Keeps inline data under the very name that was asked for, or says why not. */
-export function storeData(input: unknown, { evidence }: { evidence: EvidenceStore }): DataAnswer {
+export async function storeData(input: unknown, { evidence }: { evidence: EvidenceStore }): Promise<DataAnswer> {
   const parsed = storeDataCallSchema.safeParse(input);
   if (!parsed.success) return malformed({ tool: TOOL, schema: storeDataCallSchema, input, issues: parsed.error.issues, example });
   const call = parsed.data;
-  return refuseName(call.name, evidence) ?? keep(call, evidence);
+  return refuseName(call.name, evidence) ?? (await keep(call, evidence));
 }
 
 function refuseName(name: string, evidence: EvidenceStore): DataAnswer | null {
@@ -37,18 +37,18 @@ function nameRefused(code: "DATA_NAME_INVALID" | "DATA_NAME_TAKEN", summary: str
   return refuse(createEnvelope({ code, tool: TOOL, summary, details, hints: [`The name ${free} is free.`] }));
 }
 
-function keep(call: StoreDataCall, evidence: EvidenceStore): DataAnswer {
+async function keep(call: StoreDataCall, evidence: EvidenceStore): Promise<DataAnswer> {
   try {
-    return call.csv === undefined ? keepJson(call, evidence) : keepCsv(call.name, call.csv, evidence);
+    return call.csv === undefined ? await keepJson(call, evidence) : await keepCsv(call.name, call.csv, evidence);
   } catch (error) {
     return failed(TOOL, error);
   }
 }
 
-function keepCsv(name: string, csv: string, evidence: EvidenceStore): DataAnswer {
+async function keepCsv(name: string, csv: string, evidence: EvidenceStore): Promise<DataAnswer> {
   const problem = findCsvProblem(csv);
   if (problem !== null) return invalid("csv", problem);
-  const item = evidence.addData({ name, format: "csv", bytes: Buffer.from(csv) });
+  const item = await evidence.keepData({ name, format: "csv", bytes: Buffer.from(csv) });
   return stored(evidence, item.alias, []);
 }
 
@@ -61,7 +61,7 @@ function findCsvProblem(csv: string): string | null {
   return `row ${at + 1} after the header has ${rows[at]!.length} cells, the header has ${header.length}: quote cells that have commas in them`;
 }
 
-function keepJson({ name, data }: StoreDataCall, evidence: EvidenceStore): DataAnswer {
+async function keepJson({ name, data }: StoreDataCall, evidence: EvidenceStore): Promise<DataAnswer> {
   const notes: string[] = [];
   const value = typeof data === "string" ? unwrapText(data, notes) : data;
   const { text, precisionLoss } = toJsonText(value);
@@ -69,7 +69,7 @@ function keepJson({ name, data }: StoreDataCall, evidence: EvidenceStore): DataA
     notes.push(
       `${precisionLoss.integersPast2To53} integer(s) past 2^53 may have been rounded on their way here: give them as text, or as csv.`,
     );
-  const item = evidence.addData({ name, format: "json", bytes: Buffer.from(text) });
+  const item = await evidence.keepData({ name, format: "json", bytes: Buffer.from(text) });
   return stored(evidence, item.alias, notes);
 }
 

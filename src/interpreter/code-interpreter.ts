@@ -3,6 +3,7 @@ import type { EnvelopeCode } from "../errors/envelope-table.ts";
 import { NoSandboxError, SandboxLostError, SluiceError } from "../errors/sluice-error.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
+import { bindInputs } from "./bind-inputs.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
 import { publishArtifacts } from "./publish-artifacts.ts";
@@ -131,13 +132,8 @@ async function runCellOf(
   const sandbox = getOrCreateTurnSandbox(turn, signal);
   const session = await sandbox.session;
   const used = usedAliases(turn, call);
-  for (const alias of used) {
-    if (sandbox.bound.has(alias)) continue;
-    const item = turn.evidence.get(alias)!;
-    session.bind(alias, { format: item.format, bytes: item.read() });
-    sandbox.bound.add(alias);
-  }
-  return await runPythonInSandbox({
+  const inputsChanged = await bindInputs({ session, evidence: turn.evidence, aliases: used, bound: sandbox.bound, signal });
+  const outcome = await runPythonInSandbox({
     session,
     turnId: turn.id,
     code: call.code,
@@ -150,6 +146,7 @@ async function runCellOf(
     ...(onOutput && { onOutput }),
     ...(signal && { signal }),
   });
+  return inputsChanged.length === 0 ? outcome : { ...outcome, diagnostics: { ...outcome.diagnostics, inputsChanged } };
 }
 
 /** What the contract names is there even where the code's text does not show it. */
@@ -157,11 +154,18 @@ function toNames({ inputs, postProcessingContract }: CodeInterpreterCall): Recor
   return { ...Object.fromEntries(postProcessingContract.inputAliases.map((alias) => [alias, alias])), ...inputs };
 }
 
-/** Every alias that the code can see: those the contract names, those in its text, and all of them when it goes through `inputs`. */
+/**
+ * Every alias that the code can see: those the contract names, those in its text, and all of them when it goes through `inputs`. Files may be many and
+ * large, and short words: of them only those that are named, by the contract or as a word of the code.
+ */
 function usedAliases(turn: InterpreterTurn, { code, inputs = {}, postProcessingContract }: CodeInterpreterCall): string[] {
   const named = new Set([...postProcessingContract.inputAliases, ...Object.values(inputs)]);
   const all = /\binputs\b/.test(code);
-  return turn.evidence.aliases().filter((alias) => all || named.has(alias) || code.includes(alias));
+  const words = new Set(code.match(/\w+/g));
+  return turn.evidence.aliases().filter((alias) => {
+    if (named.has(alias)) return true;
+    return turn.evidence.get(alias)?.file === undefined ? all || code.includes(alias) : words.has(alias);
+  });
 }
 
 /** Nothing was run. */
@@ -174,6 +178,8 @@ const codesOfErrors: Readonly<Record<string, EnvelopeCode>> = {
   INPUT_TOO_LARGE: "INPUT_TOO_LARGE",
   INPUT_NOT_TAKEN: "INPUT_TOO_LARGE",
   CODE_TOO_LONG: "CODE_TOO_LONG",
+  DATA_FILE_GONE: "DATA_FILE_GONE",
+  DATA_FILE_REFUSED: "DATA_FILE_REFUSED",
   SANDBOX_QUEUE_TIMEOUT: "QUEUE_FULL",
   STORAGE_UNAVAILABLE: "STORAGE_UNAVAILABLE",
 };

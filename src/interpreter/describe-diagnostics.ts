@@ -39,6 +39,10 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
     return `Plotted lines are sparse: ${lines.slice(0, 5).join("; ")}. Repair with python_code_edit (align first, fill from the source), or name the cadence in save_figure.`;
   },
   dataQuality: (value) => (count(value) > 0 ? `Data quality: ${brief(value)}` : ""),
+  inputsChanged: (value) => {
+    const files = list(value).map(({ alias, bytes }) => `${String(alias)} (now ${String(bytes)} bytes)`);
+    return `Changed on disk since an earlier cell used them: ${files.join(", ")}. This cell had the new content; variables that earlier cells made of the old one are as they were.`;
+  },
   scratchChanged: (value) => (count(value) > 0 ? `Files that the failed cell changed: ${brief(value)}.` : ""),
   leftBehind: (value) => {
     const { threads, processes } = (value ?? {}) as Found;

@@ -6,7 +6,7 @@ export function getOrCreateTurnSandbox(turn: InterpreterTurn, signal?: AbortSign
   if (turn.disposed) throw new UsageError({ code: "TURN_OVER", message: `The turn ${turn.id} is over.` });
   if (turn.sandbox === null) {
     const session = turn.source.openSession(signal === undefined ? {} : { signal });
-    const sandbox: TurnSandbox = { session, bound: new Set() };
+    const sandbox: TurnSandbox = { session, bound: new Map() };
     turn.sandbox = sandbox;
     session.catch(() => {
       if (turn.sandbox === sandbox) turn.sandbox = null;

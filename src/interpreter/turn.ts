@@ -34,7 +34,8 @@ export interface InterpreterTurn {
 
 export interface TurnSandbox {
   readonly session: Promise<Session>;
-  readonly bound: Set<string>;
+  /** Aliases that it was given, and of each file its version. */
+  readonly bound: Map<string, string>;
 }
 
 export interface LastCall {

@@ -1,0 +1,44 @@
+import type { EvidenceStore } from "../evidence/contract.ts";
+import type { Session } from "./open-session.ts";
+import { toSessionInput } from "./to-session-input.ts";
+
+/** A file that is another than the one that the sandbox had. */
+export interface ChangedInput {
+  readonly alias: string;
+  readonly bytes: number;
+}
+
+export interface BindInputs {
+  readonly session: Session;
+  readonly evidence: EvidenceStore;
+  readonly aliases: readonly string[];
+  /** What the session has, by alias, and which version of it. */
+  readonly bound: Map<string, string>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Binds what the session does not have yet. A file that changed is bound anew, and what stood for the old one is let go. */
+export async function bindInputs({ session, evidence, aliases, bound, signal }: BindInputs): Promise<ChangedInput[]> {
+  const changed: ChangedInput[] = [];
+  for (const alias of aliases) {
+    const item = evidence.get(alias)!;
+    const version = item.file?.version() ?? "";
+    const before = bound.get(alias);
+    if (before === version) continue;
+    if (before !== undefined) {
+      await session.run({ code: toReleaseCode(alias), ...(signal && { signal }) });
+      changed.push({ alias, bytes: item.bytes });
+    }
+    session.bind(alias, toSessionInput(item));
+    bound.set(alias, version);
+  }
+  return changed;
+}
+
+/**
+ * A name that was bound once stays with its value. Those that still stand for the old content are removed, so that the next use gets the new one;
+ * what cells made of it stays. The mapping of inputs is not named in full: a cell that names it gets every input shipped.
+ */
+function toReleaseCode(alias: string): string {
+  return `(lambda names: [names.pop(name) for name, value in list(names.items()) if value is names["inp" "uts"]._values.get("${alias}", names)])(globals())\nNone`;
+}
