@@ -4,7 +4,8 @@ export { cacheDirectory } from "./config/cache-directory.ts";
 export { defaultLimits, withLimits } from "./sandbox/limits.ts";
 export type { SandboxLimits } from "./sandbox/contract.ts";
 
-export type { CellRequest, InputFormat, Session, SessionInput } from "./interpreter/open-session.ts";
+export type { CellRequest, Session } from "./interpreter/open-session.ts";
+export type { InputFormat, SessionInput } from "./interpreter/session-inputs.ts";
 export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
 export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { addAbortSignal } from "node:stream";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { InputFormat, SessionInput } from "../interpreter/open-session.ts";
+import type { InputFormat, SessionInput } from "../interpreter/session-inputs.ts";
 import { wrong } from "./parse-run-arguments.ts";
 
 const formats: Readonly<Record<string, InputFormat>> = {

@@ -1,5 +1,5 @@
 import type { EvidenceItem } from "../evidence/contract.ts";
-import type { SessionInput } from "./open-session.ts";
+import type { SessionInput } from "./session-inputs.ts";
 
 /**
  * One output as a session takes it. The bytes of a file are read when they are shipped and not held after: a session that lives on beside 200 MB on a

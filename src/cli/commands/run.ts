@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { cacheDirectory } from "../../config/cache-directory.ts";
 import { searchPath } from "../../config/search-path.ts";
 import { createRuntime } from "../../create-runtime.ts";
-import type { SessionInput } from "../../interpreter/open-session.ts";
+import type { SessionInput } from "../../interpreter/session-inputs.ts";
 import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { describeOutcome, describeTiming } from "../describe-outcome.ts";
