@@ -1,19 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
-import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import type { FrameChannel, Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
-import { createFrameChannel } from "../../frame-channel.ts";
+import { orAbort } from "../../../waiting/or-abort.ts";
+import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import { defaultLimits } from "../../limits.ts";
-import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
+import type { RunDirectory } from "../../run-directory.ts";
 import { findRunsc, type Runsc } from "./find-runsc.ts";
-import { createGvisorLease, sentryAllowanceBytes } from "./gvisor-lease.ts";
+import { createGvisorLease } from "./gvisor-lease.ts";
 import { checkpointContainer, findImage, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
-import { toOciSpec } from "./oci-spec.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
 import { toRunscFlags, toRunscPrefix } from "./runsc-flags.ts";
-import { startRunsc, type RunscProcess } from "./runsc-process.ts";
+import { aborted, cannotStart, imageFailed } from "./start-failures.ts";
+import { discardSandbox, startSandbox, type StartedSandbox, type StartOptions } from "./start-sandbox.ts";
 import { expectFrame, toHello } from "./worker-greeting.ts";
 
 export interface GvisorDriverOptions {
@@ -77,7 +75,7 @@ export function createGvisorDriver({
       prepared.set(key, pending);
       pending.catch(() => prepared.delete(key));
     }
-    return untilAborted(pending, signal);
+    return await orAbort(pending, signal);
   }
 
   async function makeReady({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<Prepared> {
@@ -89,7 +87,7 @@ export function createGvisorDriver({
   /** Null when this machine cannot checkpoint: then every sandbox is started cold. */
   async function buildImage({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<MemoryImage | null> {
     const limits: SandboxLimits = { ...defaultLimits, scratchBytes };
-    const sandbox = await startSandbox({ snapshot, limits, runsc, image: null, signal: within(2 * START_TIMEOUT_MS, lifetime.signal) });
+    const sandbox = await start({ snapshot, limits, runsc, image: null, signal: within(2 * START_TIMEOUT_MS, lifetime.signal) });
     try {
       return await saveImage({
         images,
@@ -114,59 +112,20 @@ export function createGvisorDriver({
       coldReason = error.message;
       return null;
     } finally {
-      await discard(sandbox);
+      await discardSandbox(sandbox);
     }
   }
 
-  /** Starts runsc and waits until the worker speaks: `imported` when cold, at once when restored. On failure nothing is left. */
-  async function startSandbox({ snapshot, limits, runsc, image, signal }: StartOptions): Promise<Started> {
-    signal.throwIfAborted();
-    const directory = await runDirectory.newLeaseDirectory();
-    let cgroup: LeaseCgroup | null = null;
-    let process: RunscProcess | null = null;
-    try {
-      const { cgroups } = runDirectory;
-      const spec = toOciSpec({ rootfs: snapshot.rootfs, scratchBytes: limits.scratchBytes });
-      [cgroup] = await Promise.all([
-        cgroups.available
-          ? createLeaseCgroup({
-              cgroups,
-              name: directory.id,
-              memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
-              processes: toHostProcesses(limits),
-              dieTogether: true,
-            })
-          : null,
-        writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
-      ]);
-      const command = image === null ? ["run"] : ["restore", `--image-path=${image.path}`];
-      process = await startRunsc({
-        runsc: [...prefix, runsc.path],
-        state: runDirectory.runscState,
-        flags,
-        command: [...command, `--bundle=${directory.path}`],
-        containerId: directory.id,
-        cgroup,
-      });
-      const channel = createFrameChannel({ readable: process.stdout, writable: process.stdin });
-      if (image === null) await expectFrame({ channel, type: "imported", process, signal });
-      return { directory, cgroup, process, channel };
-    } catch (error) {
-      await discard({ directory, cgroup, process });
-      throw error;
-    }
-  }
-
-  async function discard({ directory, cgroup, process }: Remains): Promise<void> {
-    await process?.kill();
-    await process?.removeState();
-    await cgroup?.remove();
-    await directory.remove();
+  function start({
+    runsc,
+    ...options
+  }: Omit<StartOptions, "runsc" | "flags" | "runDirectory"> & { runsc: Runsc }): Promise<StartedSandbox> {
+    return startSandbox({ ...options, runsc: [...prefix, runsc.path], flags, runDirectory });
   }
 
   async function openLease({ snapshot, limits, signal, ready }: OpenLeaseOptions): Promise<Lease> {
     const { runsc, image } = ready;
-    const sandbox = await startSandbox({ snapshot, limits, runsc, image, signal });
+    const sandbox = await start({ snapshot, limits, runsc, image, signal });
     const { directory, cgroup, process, channel } = sandbox;
     try {
       const nonce = randomBytes(16).toString("hex");
@@ -175,7 +134,7 @@ export function createGvisorDriver({
       if (frame.header["nonce"] !== nonce) throw new Error("The worker answered with another nonce than it was given.");
       await process.preferAsMemoryVictim();
     } catch (error) {
-      await discard(sandbox);
+      await discardSandbox(sandbox);
       throw error;
     }
     const lease = createGvisorLease({
@@ -258,14 +217,6 @@ interface BuildOptions {
   readonly key: string;
 }
 
-interface StartOptions {
-  readonly snapshot: Snapshot;
-  readonly limits: SandboxLimits;
-  readonly runsc: Runsc;
-  readonly image: MemoryImage | null;
-  readonly signal: AbortSignal;
-}
-
 interface OpenLeaseOptions {
   readonly snapshot: Snapshot;
   readonly limits: SandboxLimits;
@@ -281,70 +232,8 @@ interface RetryOptions {
   readonly first: Error;
 }
 
-interface Remains {
-  readonly directory: LeaseDirectory;
-  readonly cgroup: LeaseCgroup | null;
-  readonly process: RunscProcess | null;
-}
-
-interface Started extends Remains {
-  readonly process: RunscProcess;
-  readonly channel: FrameChannel;
-}
-
 class CheckpointRefused extends Error {}
-
-/** Processes inside are limited by RLIMIT_NPROC; outside, each costs a stub and a few threads beside those of the sentry. */
-function toHostProcesses({ processes }: SandboxLimits): number {
-  return 256 + 4 * processes;
-}
 
 function within(timeoutMs: number, ...signals: (AbortSignal | undefined)[]): AbortSignal {
   return AbortSignal.any([AbortSignal.timeout(timeoutMs), ...signals.filter((signal) => signal !== undefined)]);
-}
-
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  signal.throwIfAborted();
-  return Promise.race([
-    work,
-    new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-    }),
-  ]);
-}
-
-function aborted(signal: AbortSignal): NoSandboxError {
-  return new NoSandboxError({
-    code: "OPEN_ABORTED",
-    message: `Opening the gVisor sandbox was aborted: ${toWords(signal.reason)}`,
-    cause: signal.reason,
-  });
-}
-
-function toWords(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
-}
-
-function cannotStart(error: Error, first?: Error): NoSandboxError {
-  if (error instanceof NoSandboxError) return error;
-  return new NoSandboxError({
-    code: "GVISOR_START",
-    message:
-      first === undefined
-        ? error.message
-        : `${error.message} (Its memory image was made anew before this; the first failure was: ${first.message})`,
-    hint: "Run `sluice doctor` to see what this machine allows, or use the bubblewrap driver.",
-    cause: error,
-  });
-}
-
-function imageFailed(images: string, error: Error): NoSandboxError {
-  if (error instanceof NoSandboxError) return error;
-  return new NoSandboxError({
-    code: "MEMORY_IMAGE",
-    message: `The memory image could not be written to ${images}: ${error.message}`,
-    hint: "Check that the cache directory is writable and has some 200 MB free.",
-    cause: error,
-  });
 }
