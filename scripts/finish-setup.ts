@@ -1,4 +1,4 @@
-/** The part of set-up that runs on Node.js 24: gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
+/** The part of set-up that runs on Node.js 24: the page, gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
 import { prepareSandbox } from "../src/cli/prepare-sandbox.ts";
 import { prepareSnapshot } from "../src/cli/prepare-snapshot.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
@@ -20,6 +20,7 @@ const options = {
   signal: interrupted.signal,
 };
 try {
+  await import("./build-web.ts");
   await prepareSnapshot(options);
   if (process.argv.includes("--dev")) await openExtraWheels({ ...options, name: "dev" });
   await prepareSandbox(options).catch(sayWithoutSandbox);
