@@ -1,0 +1,37 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { entries, root, toSourceImports } from "./fixtures/entries.ts";
+
+/** Pages whose every program is followed by what it prints. */
+describe.each(["library.md", "ai-sdk-app.md", "turn.md", "isolation.md"])("docs/%s", (name) => {
+  const page = readFileSync(path.join(root, "docs", name), "utf8");
+  const programs = [...page.matchAll(/^```ts\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```$/gm)];
+
+  test.each(programs.map(([, program, printed], index) => ({ program: program!, printed: printed!, index })))(
+    "has a program that prints what the page says ($index)",
+    async ({ program, printed, index }) => {
+      const file = path.join(root, "test", `.docs-${name}-${index}-${process.pid}.ts`);
+      await writeFile(file, toSourceImports(program, "test"));
+      try {
+        const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 110_000 });
+        expect(stdout).toBe(printed);
+      } finally {
+        await rm(file);
+      }
+    },
+    120_000,
+  );
+
+  test("has no other program", () => {
+    expect(programs).toHaveLength(page.split("```ts\n").length - 1);
+  });
+});
+
+test("docs/library.md names every entry", () => {
+  const page = readFileSync(path.join(root, "docs/library.md"), "utf8");
+  expect([...page.matchAll(/^\| `(sluice[\w/-]*)` \|/gm)].map(([, name]) => name)).toEqual([...entries.keys()]);
+});
