@@ -462,7 +462,7 @@ describe("context", () => {
 describe("synthesis", () => {
   test("may not speak of a figure that does not exist: the statement is left out, and that is said", async () => {
     const { result } = await run({
-      steps: [final("It is 103.")],
+      steps: [call("get_prices"), final("It is 103.")],
       synthesis: "The mean is 103. The chart below shows the prices.\nNo chart was asked for.",
     });
     expect(result.answer).toBe(
@@ -470,6 +470,17 @@ describe("synthesis", () => {
     );
     expect(codes(result)).toEqual(["unsupported_claim"]);
     expect(result.confidence.level).toBe("medium");
+  });
+
+  test("that says a number which is in nothing that was found has a note about it; those that were found have none", async () => {
+    const { result } = await run({
+      steps: [call("get_prices"), final("It is between 100 and 106, and was 104 on day 298.")],
+      synthesis: "On 300 days it was between 100 and 106 (6 % more), on day 298 it was 104. In all 4,711.5 were traded, 5,238.25 of it at 104.",
+    });
+    const detail = "These numbers of the answer stand in nothing that was found: 4,711.5; 5,238.25.";
+    expect(result.gaps).toEqual([{ code: "number_not_in_results", severity: "info", detail }]);
+    expect(result.answer).toMatch(/ at 104\.\n\nThese numbers of the answer stand in nothing that was found: 4,711\.5; 5,238\.25\.$/);
+    expect(result.confidence.level).toBe("high");
   });
 
   test("has no remote images, however they are written", async () => {

@@ -13,13 +13,20 @@ export interface Observations {
   add(callId: string, observation: Observation): void;
   get(callId: string): Observation | null;
   entries(): Iterable<[callId: string, observation: Observation]>;
+  /** Everything that was read, as it was before it had to give way. */
+  texts(): Iterable<string>;
 }
 
 export function createObservations(): Observations {
   const byCall = new Map<string, Observation>();
+  const texts = new Map<string, string>();
   return {
-    add: (callId, observation) => void byCall.set(callId, observation),
+    add(callId, observation) {
+      byCall.set(callId, observation);
+      if (!texts.has(callId)) texts.set(callId, observation.text);
+    },
     get: (callId) => byCall.get(callId) ?? null,
     entries: () => byCall.entries(),
+    texts: () => texts.values(),
   };
 }

@@ -7,6 +7,8 @@ import type { TerminalOutcome } from "../outcome/build-best-effort-terminal-outc
 import { overBudget } from "../steps/over-budget.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
 import { missingSentences } from "./missing-sentences.ts";
+import { findUnknownNumbers } from "./numbers/find-unknown-numbers.ts";
+import { readShownNumbers } from "./numbers/shown-numbers.ts";
 import { synthesisInstructions, toSynthesisPrompt } from "./synthesis-prompt.ts";
 
 export interface Synthesis {
@@ -28,7 +30,7 @@ export async function synthesize(turn: Turn, terminal: TerminalOutcome): Promise
   const written = canAsk(turn, terminal) ? await write(turn, terminal, { checker, say }) : { error: null };
   if (answer.trim() === "") say(checker.push(terminal.answer) + checker.end());
   const end = afterWriting(turn, terminal, written.error);
-  const gaps = [...end.gaps, ...ofRemovedClaims(checker)];
+  const gaps = [...end.gaps, ...ofRemovedClaims(checker), ...ofUnknownNumbers(turn, { answer, gaps: end.gaps })];
   const missing = missingSentences(answer, { artifacts: turn.ledger.artifacts, gaps });
   if (missing.length > 0) say(`${answer.trim() === "" ? "" : "\n\n"}${missing.join("\n")}`);
   return { answer, stopReason: end.stopReason, gaps };
@@ -105,4 +107,16 @@ function ofRemovedClaims({ removedClaims }: AnswerChecker): Gap[] {
       detail: `${what} about a figure that does not exist ${removedClaims === 1 ? "was" : "were"} left out.`,
     },
   ];
+}
+
+const LISTED_NUMBERS = 12;
+
+/** Said and not judged: it may be right, but nothing that was found says so. */
+function ofUnknownNumbers(turn: Turn, { answer, gaps }: { answer: string; gaps: readonly Gap[] }): Gap[] {
+  const unknown = findUnknownNumbers(answer, () => readShownNumbers(turn, gaps));
+  if (unknown.length === 0) return [];
+  const more = unknown.length - LISTED_NUMBERS;
+  const listed = `${unknown.slice(0, LISTED_NUMBERS).join("; ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const what = unknown.length === 1 ? "This number of the answer stands" : "These numbers of the answer stand";
+  return [{ code: "number_not_in_results", severity: "info", detail: `${what} in nothing that was found: ${listed}.` }];
 }
