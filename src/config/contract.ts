@@ -57,10 +57,7 @@ export interface ArtifactsConfiguration {
 }
 
 /** What a turn may use, as far as a file sets it. */
-export type BudgetsConfiguration = Pick<TurnBudgets, "steps" | "chartBoost" | "wallMs" | "stepBytes" | "tokens" | "cost"> & {
-  /** One preview that the model reads. */
-  readonly previewBytes: number;
-};
+export type BudgetsConfiguration = Pick<TurnBudgets, "steps" | "chartBoost" | "wallMs" | "previewBytes" | "stepBytes" | "tokens" | "cost">;
 
 export interface ToolsConfiguration {
   /** `server__tool`, `tool`, or `server__*`. What the entries of servers allow comes on top: see `toolPolicyOf`. */

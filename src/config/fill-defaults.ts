@@ -6,8 +6,8 @@ import { defaultBudgets } from "../turn/budgets.ts";
 import type { ConfigurationFile } from "./configuration-schema.ts";
 import type { BudgetsConfiguration, Configuration, ServeConfiguration, ServerConfiguration } from "./contract.ts";
 
-const { steps, chartBoost, wallMs, stepBytes } = defaultBudgets;
-const budgetsUnlessTold: BudgetsConfiguration = { steps, chartBoost, wallMs, previewBytes: 4096, stepBytes };
+const { steps, chartBoost, wallMs, previewBytes, stepBytes } = defaultBudgets;
+const budgetsUnlessTold: BudgetsConfiguration = { steps, chartBoost, wallMs, previewBytes, stepBytes };
 
 const serveUnlessTold: ServeConfiguration = {
   allowedHosts: [],

@@ -10,6 +10,8 @@ export interface TurnBudgets {
   readonly wallMs: number;
   /** Of the wall time, what is kept back so that the answer can still be written. */
   readonly synthesisMs: number;
+  /** One preview that the model reads, at least 256. */
+  readonly previewBytes: number;
   /** All previews that the model rereads in one step. */
   readonly stepBytes: number;
   /** Other answers that it rereads: of cells, scripts and searches. */
@@ -33,6 +35,7 @@ export const defaultBudgets: TurnBudgets = Object.freeze({
   chartBoost: CHART_REQUIRED_STEP_BUDGET_BOOST,
   wallMs: 5 * 60_000,
   synthesisMs: 30_000,
+  previewBytes: 4096,
   stepBytes: 24_576,
   answerBytes: 65_536,
   settleMs: 5_000,

@@ -5,7 +5,7 @@ import type { Observation, Observations } from "../observations.ts";
 export interface CompactOptions {
   readonly observations: Observations;
   readonly evidence: EvidenceStore;
-  readonly budgets: Pick<TurnBudgets, "stepBytes" | "answerBytes">;
+  readonly budgets: Pick<TurnBudgets, "previewBytes" | "stepBytes" | "answerBytes">;
 }
 
 /** What is cut is cut to this share of the budget, so that the next steps change nothing, and a provider's cache of the prompt holds. */
@@ -24,7 +24,10 @@ function compactPreviews({ observations, evidence, budgets }: CompactOptions): v
   const shown = [...observations.entries()].filter(([, { previews }]) => previews.length > 0);
   if (bytesOf(shown) <= budgets.stepBytes) return;
   const aliases = shown.flatMap(([, observation]) => observation.previews);
-  const previews = evidence.previewStep(aliases, { maxBytes: Math.floor(budgets.stepBytes * SHARE) });
+  const previews = evidence.previewStep(aliases, {
+    maxBytes: Math.floor(budgets.stepBytes * SHARE),
+    maxBytesPerOutput: budgets.previewBytes,
+  });
   const list = previews.find(({ alias }) => alias === null);
   const byAlias = new Map(previews.map((preview) => [preview.alias, preview]));
   for (const [index, [callId, observation]] of shown.entries())

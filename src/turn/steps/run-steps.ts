@@ -48,7 +48,8 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
     const spent = overBudget(turn);
     if (spent !== null) return { stopReason: "bounded_step_budget", detail: spent };
   }
-  return { stopReason: "bounded_step_budget", detail: `The ${of} steps of this turn were used before the model was done.` };
+  const used = of === 1 ? "1 step of this turn was" : `${of} steps of this turn were`;
+  return { stopReason: "bounded_step_budget", detail: `The ${used} used before the model was done.` };
 }
 
 const complete: StepsEnd = { stopReason: "complete_answer", detail: null };

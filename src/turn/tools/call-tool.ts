@@ -74,7 +74,7 @@ async function keep(turn: Turn, name: string, args: unknown, { tool, answer, war
     );
   }
   const aliases = [item.alias, ...item.attachments];
-  const previews = aliases.map((alias) => evidence.preview(alias).json);
+  const previews = aliases.map((alias) => evidence.preview(alias, { maxBytes: turn.budgets.previewBytes }).json);
   const said = warnings.map((warning) => JSON.stringify({ warning }));
   return {
     observation: { text: [...previews, ...said].join("\n"), isError: false, previews: aliases, brief: "" },

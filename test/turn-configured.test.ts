@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { loadConfiguration } from "../src/config/load-configuration.ts";
+import { processEnvironment } from "../src/config/process-environment.ts";
+import { openConfigured, type Configured } from "../src/configured/open-configured.ts";
+import { createConversation } from "../src/turn/create-conversation.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import { evidenceRecordSchema, toEvidenceRecord } from "../src/evidence/evidence-record.ts";
+import { runTurn } from "../src/turn/run-turn.ts";
+import { call, final, scriptedModel, type Said } from "./turn-fixtures.ts";
+
+/** Everything from one file, as every way in opens it: a real server process, stores on the disk, the default driver. */
+const directory = mkdtempSync(path.join(tmpdir(), "sluice-configured-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const server = path.resolve(import.meta.dirname, "../examples/backends/market/market-server.ts");
+
+async function open(budgets: object, rest: object = {}): Promise<Configured> {
+  const file = path.join(directory, "sluice.config.json");
+  const mcpServers = { market: { command: process.execPath, args: [server] } };
+  writeFileSync(file, JSON.stringify({ mcpServers, artifacts: { directory: "artifacts" }, budgets, ...rest }));
+  const environment = processEnvironment();
+  return openConfigured({ loaded: await loadConfiguration({ file, workingDirectory: directory, environment }), environment });
+}
+
+const prices = (asset: string): Said => call("get_prices", { asset });
+const assets = ["BTC", "ETH"].map(prices);
+
+describe("the budgets of a configuration", () => {
+  test("bound what the model reads of one output", async () => {
+    await using configured = await open({ previewBytes: 600 });
+    const model = scriptedModel({ steps: [...assets, final("Done.")] });
+    await runTurn(configured.runtime, { ...configured.openConversation(), question: "How?", model });
+    const shown = model.stepCalls[2]!.prompt.filter(({ role }) => role === "tool")
+      .flatMap(({ content }) => content as { output: { value: string } }[])
+      .flatMap(({ output }) => output.value.split("\n"))
+      .map((preview) => Buffer.byteLength(preview));
+    expect(shown).toHaveLength(4); // the prices, and the words beside them
+    for (const bytes of shown) expect(bytes).toBeLessThanOrEqual(600);
+  });
+
+  test.each([
+    [{ tokens: 25 }, "The turn used 30 tokens, its budget is 25."],
+    [{ cost: { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 } }, "The turn cost 0.0012, its budget is 0.001."],
+    [{ steps: 1 }, "The 1 step of this turn was used before the model was done."],
+  ])("end a turn with the name and the number of the one that is spent: %j", async (budgets, detail) => {
+    await using configured = await open(budgets);
+    const model = scriptedModel({ steps: assets });
+    const result = await runTurn(configured.runtime, { ...configured.openConversation(), question: "How?", model });
+    expect(result.outcome.stopReason).toBe("bounded_step_budget");
+    expect(result.gaps).toEqual([{ code: "bounded_step_budget", severity: "major", detail }]);
+    expect(result.answer).toContain(detail);
+  });
+});
+
+describe("parts of a configuration", () => {
+  test("have a model, or say what to set", async () => {
+    await using without = await open({});
+    await expect(without.openModel()).rejects.toThrow("No model is configured.");
+    await using demo = await open({}, { model: "demo" });
+    expect((await demo.openModel()).modelId).toBe("demo");
+  });
+
+  test("let a conversation go on after the program has ended", async () => {
+    const first = await open({});
+    const parts = first.openConversation({ tenant: "acme" });
+    await runTurn(first.runtime, { ...parts, question: "First?", model: scriptedModel({ steps: [prices("BTC"), final("One.")] }) });
+    const { evidence, exchanges, id } = parts.conversation!;
+    const stored = evidence.aliases().map((alias) => {
+      const item = evidence.get(alias)!;
+      return { record: JSON.stringify(toEvidenceRecord(item)), bytes: Buffer.from(item.read()) };
+    });
+    const said = JSON.stringify(exchanges);
+    await first[Symbol.asyncDispose]();
+
+    await using second = await open({});
+    const restored = stored.map(({ record, bytes }) => ({ record: evidenceRecordSchema.parse(JSON.parse(record)), read: () => bytes }));
+    const conversation = createConversation({
+      id,
+      evidence: createEvidenceStore({ conversationId: id, tenant: "acme", restored }),
+      exchanges: JSON.parse(said) as typeof exchanges,
+    });
+    const contract = { operation: "aggregate", reason: "A count.", inputAliases: ["get_prices_1"], expectedArtifacts: [] };
+    const cell = call("code_interpreter", { code: "set_result(len(to_frame(get_prices_1)))", postProcessingContract: contract });
+    const model = scriptedModel({ steps: [cell, prices("BTC"), final("Two.")] });
+    const result = await runTurn(second.runtime, { ...second.openConversation({ conversation }), question: "Second?", model });
+    expect([result.conversationId, result.grounding.failures]).toEqual([id, []]);
+    expect(conversation.evidence.aliases()).toEqual(["get_prices_1", "get_prices_1_text", "result_1", "get_prices_2", "get_prices_2_text"]);
+    expect(new TextDecoder().decode(conversation.evidence.get("result_1")!.read())).toBe(String(evidence.get("get_prices_1")!.shape.rows));
+    expect(JSON.stringify(model.stepCalls[0]!.prompt)).toContain("First?");
+    expect(conversation.exchanges.map(({ question }) => question)).toEqual(["First?", "Second?"]);
+  });
+});
