@@ -2,6 +2,7 @@ import { NoSandboxError, SluiceError, UsageError } from "../errors/sluice-error.
 import { askCommand, askUsage } from "./commands/ask.ts";
 import { configCommand, configUsage } from "./commands/config.ts";
 import { doctorCommand, doctorUsage } from "./commands/doctor.ts";
+import { mcpCommand, mcpUsage } from "./commands/mcp.ts";
 import { prepareCommand, prepareUsage } from "./commands/prepare.ts";
 import { runCommand, runUsage } from "./commands/run.ts";
 import { snapshotCommand, snapshotUsage } from "./commands/snapshot.ts";
@@ -10,6 +11,7 @@ const usage = `sluice: sandboxed Python for AI agents
 
   sluice run SCRIPT.py      run one cell in a sandbox (sluice run --help)
   sluice ask "QUESTION"     answer a question with tools and sandboxed Python (sluice ask --help)
+  sluice mcp                serve an MCP client on standard input and output (sluice mcp --help)
   sluice config             the configuration as it takes effect, and where each value came from
   sluice doctor             which sandboxes work here, and what they were seen to enforce
   sluice snapshot           build, show or verify the Python root file system
@@ -21,6 +23,7 @@ type Command = (args: string[], signal: AbortSignal) => Promise<number>;
 const commands: Readonly<Record<string, { run: Command; usage: string }>> = {
   run: { run: runCommand, usage: runUsage },
   ask: { run: askCommand, usage: askUsage },
+  mcp: { run: mcpCommand, usage: mcpUsage },
   config: { run: configCommand, usage: configUsage },
   doctor: { run: doctorCommand, usage: doctorUsage },
   snapshot: { run: snapshotCommand, usage: snapshotUsage },

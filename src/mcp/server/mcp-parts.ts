@@ -1,0 +1,36 @@
+import type { ArtifactStore } from "../../artifacts/contract.ts";
+import type { Configured } from "../../configured/open-configured.ts";
+import type { DataFiles, Tables } from "../../data/contract.ts";
+import type { ProbeSink } from "../../protocol/probe.ts";
+
+/** What every session of a process shares. Whoever made the parts closes them, after the sessions. */
+export interface McpParts extends Pick<Configured, "configuration" | "runtime" | "catalog" | "policy" | "sessions" | "artifacts"> {
+  /** Looks into large data for `list_data` and `read_data`. */
+  readonly tables: Tables;
+  /** What `--data` gave, for every session. */
+  readonly files?: DataFiles | undefined;
+  /** Where a tenant's artifacts are kept, if not all in `artifacts`. */
+  readonly storesOf?: ((tenant: string) => { readonly artifacts: ArtifactStore }) | undefined;
+  readonly onProbe?: ProbeSink | undefined;
+  /** The program that draws charts in hosts that can show it. That of the package unless told. */
+  readonly chartAppFile?: string | undefined;
+  readonly lifetimes?: Partial<SessionLifetimes> | undefined;
+}
+
+/** How long what nobody uses is kept. */
+export interface SessionLifetimes {
+  /** Without a call, the sandbox goes: variables and files of its cells with it. Aliases stay. */
+  readonly sandboxIdleMs: number;
+  /** Without a call, the session goes with all of its data. Not on stdio, where it lives as long as its client. */
+  readonly sessionIdleMs: number;
+  /** A client over HTTP whose streams are all closed, and that does not come back, gives up its sandbox. */
+  readonly vanishedMs: number;
+  readonly maxSessions: number;
+}
+
+export const defaultLifetimes: SessionLifetimes = {
+  sandboxIdleMs: 15 * 60_000,
+  sessionIdleMs: 60 * 60_000,
+  vanishedMs: 30_000,
+  maxSessions: 1_000,
+};

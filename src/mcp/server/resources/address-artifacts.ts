@@ -1,0 +1,29 @@
+import type { ArtifactStore, ArtifactType } from "../../../artifacts/contract.ts";
+
+export const artifactUri = (contentHash: string): string => `sluice://artifacts/${contentHash}`;
+
+/** A tenant's artifacts under the address that MCP clients read them by. */
+export interface TenantArtifacts {
+  readonly store: ArtifactStore;
+  /** Only of what went through `store`: a store may be shared, and a hash is no secret. */
+  read(contentHash: string): Promise<{ readonly type: ArtifactType; readonly bytes: Uint8Array } | null>;
+}
+
+export function addressArtifacts(store: ArtifactStore): TenantArtifacts {
+  const types = new Map<string, ArtifactType>();
+  return {
+    store: {
+      async put(content) {
+        const stored = await store.put(content);
+        types.set(stored.contentHash, content.type);
+        return { ...stored, url: artifactUri(stored.contentHash) };
+      },
+      get: (contentHash, type) => store.get(contentHash, type),
+    },
+    async read(contentHash) {
+      const type = types.get(contentHash);
+      const bytes = type === undefined ? null : await store.get(contentHash, type);
+      return type === undefined || bytes === null ? null : { type, bytes };
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto";
+import { addressArtifacts, type TenantArtifacts } from "../resources/address-artifacts.ts";
+import { defaultLifetimes, type McpParts, type SessionLifetimes } from "../mcp-parts.ts";
+import { openMcpSession, type McpSession } from "./open-mcp-session.ts";
+
+/** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
+export interface SessionRegistry extends AsyncDisposable {
+  readonly lifetimes: SessionLifetimes;
+  open(options: NewSession): McpSession;
+  /** Null also for another tenant's. */
+  find(key: { readonly tenant: string; readonly id: string }): McpSession | null;
+  /** Marks it as in use until what is given back is called. A session in use does not go. */
+  use(session: McpSession): () => void;
+  end(session: McpSession): Promise<void>;
+  /** Artifacts that this tenant's sessions published. */
+  artifactsOf(tenant: string): TenantArtifacts;
+  readonly size: number;
+}
+
+export interface NewSession {
+  readonly tenant: string;
+  /** Kept until it is ended, however long nobody calls: the client's process is there. */
+  readonly isPermanent?: boolean;
+  /** Called when it goes without being ended by its owner. */
+  readonly onExpired?: () => void;
+}
+
+interface Entry extends NewSession {
+  readonly session: McpSession;
+  uses: number;
+  timers: NodeJS.Timeout[];
+}
+
+export function createSessionRegistry(parts: McpParts): SessionRegistry {
+  const lifetimes = { ...defaultLifetimes, ...parts.lifetimes };
+  /** The longest unused first, because a used one is put at the end. */
+  const entries = new Map<string, Entry>();
+  const published = new Map<string, TenantArtifacts>();
+
+  function open(wanted: NewSession): McpSession {
+    makeRoom();
+    const { tenant } = wanted;
+    const id = randomBytes(18).toString("base64url");
+    const session = openMcpSession(parts, { id, tenant, artifacts: artifactsOf(tenant).store });
+    const entry: Entry = { ...wanted, session, uses: 0, timers: [] };
+    entries.set(id, entry);
+    rest(entry);
+    return session;
+  }
+
+  /** A client that never comes back must not keep others out; one that is at work stays. */
+  function makeRoom(): void {
+    for (const entry of entries.values()) {
+      if (entries.size < lifetimes.maxSessions) return;
+      if (entry.uses === 0 && entry.isPermanent !== true) expire(entry);
+    }
+  }
+
+  function rest(entry: Entry): void {
+    const { sandboxIdleMs, sessionIdleMs } = lifetimes;
+    const why = `The sandbox was not used for ${words(sandboxIdleMs)} and was freed: variables and files of earlier cells are gone, aliases are there.`;
+    entry.timers = [setTimeout(() => void entry.session.freeSandbox(why), sandboxIdleMs).unref()];
+    if (entry.isPermanent !== true) entry.timers.push(setTimeout(() => expire(entry), sessionIdleMs).unref());
+  }
+
+  function use(session: McpSession): () => void {
+    const entry = entries.get(session.id);
+    if (entry === undefined) return () => {};
+    stopTimers(entry);
+    entry.uses += 1;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      entry.uses -= 1;
+      if (entry.uses > 0 || !entries.has(session.id)) return;
+      entries.delete(session.id);
+      entries.set(session.id, entry);
+      rest(entry);
+    };
+  }
+
+  function expire(entry: Entry): void {
+    void end(entry.session).catch(() => {});
+    entry.onExpired?.();
+  }
+
+  async function end(session: McpSession): Promise<void> {
+    const entry = entries.get(session.id);
+    if (entry === undefined) return;
+    stopTimers(entry);
+    entries.delete(session.id);
+    parts.sessions?.delete({ tenant: session.tenant, sessionId: session.id });
+    await session[Symbol.asyncDispose]();
+  }
+
+  function artifactsOf(tenant: string): TenantArtifacts {
+    const known = published.get(tenant);
+    if (known !== undefined) return known;
+    const made = addressArtifacts(parts.storesOf?.(tenant).artifacts ?? parts.artifacts);
+    published.set(tenant, made);
+    return made;
+  }
+
+  return {
+    lifetimes,
+    open,
+    find({ tenant, id }) {
+      const entry = entries.get(id);
+      return entry?.tenant === tenant ? entry.session : null;
+    },
+    use,
+    end,
+    artifactsOf,
+    get size() {
+      return entries.size;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...entries.values()].map(({ session }) => end(session)));
+    },
+  };
+}
+
+function stopTimers(entry: Entry): void {
+  for (const timer of entry.timers) clearTimeout(timer);
+  entry.timers = [];
+}
+
+export function words(ms: number): string {
+  if (ms % 60_000 === 0) return ms === 60_000 ? "a minute" : `${ms / 60_000} minutes`;
+  return `${ms / 1000} s`;
+}

@@ -1,0 +1,107 @@
+import { createEnvelope, type Envelope } from "../../../errors/envelope.ts";
+import { receivedType } from "../../../errors/received-type.ts";
+import type { SessionContext } from "../../../execute/session/contract.ts";
+import type { SessionStore } from "../../../execute/session/create-session-store.ts";
+import type { McpSession } from "./open-mcp-session.ts";
+import { words, type SessionRegistry } from "./create-session-registry.ts";
+
+/** How a call gets its session: from the connection that it came on, or from the handle that it passes back. */
+export interface SessionAccess {
+  readonly isByHandle: boolean;
+  /** The connection's session; null where every call has its own. */
+  readonly own: McpSession | null;
+  find(id: string): McpSession | null;
+  enter(call: { readonly tool: string; readonly handle: unknown }): Entry;
+}
+
+export type Entry = { readonly ok: true; readonly entered: EnteredSession } | { readonly ok: false; readonly envelope: Envelope };
+
+export interface EnteredSession {
+  readonly session: McpSession;
+  /** Identity, region and profile as this call sees them. */
+  readonly state: SessionContext;
+  /** What the answer has to say about the session beside its own words. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  leave(): Promise<void>;
+}
+
+export interface AccessOptions {
+  readonly registry: SessionRegistry;
+  readonly states: SessionStore;
+  readonly tenant: string;
+  /** Of the bearer token that came with the request that is served now. */
+  tokenHash(): string | null;
+}
+
+/** One session for all that comes over a connection. */
+export function accessByConnection({ registry, states, tenant, tokenHash }: AccessOptions, session: McpSession): SessionAccess {
+  return {
+    isByHandle: false,
+    own: session,
+    find: () => session,
+    enter() {
+      const leave = registry.use(session);
+      const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
+      return { ok: true, entered: { session, state, fields: {}, leave: async () => leave() } };
+    },
+  };
+}
+
+/** For clients without a connection: each result has a handle, and a call that passes it back goes on where that one ended. */
+export function accessByHandle({ registry, states, tenant, tokenHash }: AccessOptions): SessionAccess {
+  const find = (id: string): McpSession | null => registry.find({ tenant, id });
+
+  function enterAgain(session: McpSession): Entry {
+    const leave = registry.use(session);
+    const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
+    return { ok: true, entered: { session, state, fields: { session: session.id, state_scope: "session" }, leave: async () => leave() } };
+  }
+
+  function enterNew(): Entry {
+    const session = registry.open({ tenant });
+    const leave = registry.use(session);
+    const kept = words(registry.lifetimes.sessionIdleMs);
+    const session_note = `No session was passed: the sandbox of this call is gone, its aliases are kept for ${kept}. Pass "session": ${JSON.stringify(session.id)} with the next call to use them, and to keep variables from then on.`;
+    return {
+      ok: true,
+      entered: {
+        session,
+        state: states.openRequest(),
+        fields: { session: session.id, state_scope: "request", session_note },
+        async leave() {
+          await session.freeSandbox("");
+          session.takeNotes(); // it was told before
+          leave();
+        },
+      },
+    };
+  }
+
+  return {
+    isByHandle: true,
+    own: null,
+    find,
+    enter({ tool, handle }) {
+      if (handle === undefined) return enterNew();
+      if (typeof handle !== "string") return { ok: false, envelope: notAHandle(tool, handle) };
+      const session = find(handle);
+      return session === null ? { ok: false, envelope: unknownSession(tool) } : enterAgain(session);
+    },
+  };
+}
+
+function notAHandle(tool: string, handle: unknown): Envelope {
+  const issue = "must be the text that an earlier result gave as session";
+  const details = [{ path: "session", issue, received_type: receivedType(handle) }];
+  return createEnvelope({ code: "SCHEMA_TYPE_MISMATCH", tool, summary: `The call was not run: session ${issue}.`, details });
+}
+
+function unknownSession(tool: string): Envelope {
+  return createEnvelope({
+    code: "SESSION_UNKNOWN",
+    tool,
+    summary: "There is no session with this handle: it ended, or was not used for too long.",
+    details: [{ path: "session", issue: "is not known", received_type: "string" }],
+    hints: ["Call without session to begin a new one, and store or fetch the data again."],
+  });
+}

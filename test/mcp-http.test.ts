@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
+import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
+
+const HANG_MS = 180_000;
+
+describe("the MCP endpoint over HTTP", () => {
+  let opened: TestEndpoint;
+  beforeAll(async () => {
+    opened = await openMcpEndpoint();
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  test("gives a client of 2025-11-25 one session, in which data and variables live on", { timeout: HANG_MS }, async () => {
+    await using client = await openHttpClient("2025-11-25", opened.url);
+    await client.call("store_data", { name: "prices", data: [{ price: 1 }, { price: 2.5 }] });
+    const first = await client.call(
+      "code_interpreter",
+      cell("total = float(to_frame(prices)['price'].sum())\nset_result(total)", ["prices"]),
+    );
+    expect(textOf(first)).toMatchObject({ status: "ok", result: 3.5 });
+    const second = await client.call("code_interpreter", cell("set_result(total * 2)", ["prices"]));
+    expect(textOf(second)).toMatchObject({ status: "ok", result: 7, resultAlias: "result_2" });
+    expect(textOf(second)).not.toHaveProperty("session");
+  });
+
+  test(
+    "gives a client of 2026-07-28 a handle that it can pass back, and a sandbox of its own for each call without",
+    { timeout: HANG_MS },
+    async () => {
+      await using client = await openHttpClient("2026-07-28", opened.url);
+      const stored = textOf(await client.call("store_data", { name: "prices", data: [{ price: 1 }, { price: 2.5 }] }));
+      const { session } = stored as { session: string };
+      expect(stored).toMatchObject({
+        alias: "prices",
+        state_scope: "request",
+        session_note: `No session was passed: the sandbox of this call is gone, its aliases are kept for 60 minutes. Pass "session": "${session}" with the next call to use them, and to keep variables from then on.`,
+      });
+      const code = "total = float(to_frame(prices)['price'].sum())\nset_result(total)";
+      const alone = await client.call("code_interpreter", cell(code, ["prices"]));
+      expect(alone.isError).toBe(true);
+      expect(textOf(alone)).toMatchObject({ status: "refused", error: { error_code: "ALIAS_UNKNOWN" }, state_scope: "request" });
+
+      const first = textOf(await client.call("code_interpreter", { ...cell(code, ["prices"]), session }));
+      expect(first).toMatchObject({ status: "ok", result: 3.5, session, state_scope: "session" });
+      expect(first).not.toHaveProperty("session_note");
+      const second = textOf(await client.call("code_interpreter", { ...cell("set_result(total * 2)", ["prices"]), session }));
+      expect(second).toMatchObject({ status: "ok", result: 7, session });
+    },
+  );
+
+  test.each(generations)("keeps tenants and sessions apart, for clients of %s", { timeout: HANG_MS }, async (generation) => {
+    await using one = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
+    await using other = await openHttpClient(generation, opened.url, { "x-tenant": "other" });
+    const { session } = textOf(await one.call("store_data", { name: "secret", data: [{ n: 1 }] }));
+    const handle = session === undefined ? {} : { session };
+    expect(textOf(await one.call("list_data", handle))).toMatchObject({ data: [{ alias: "secret" }] });
+    const seen = textOf(await other.call("list_data", handle));
+    if (session === undefined) expect(seen).toMatchObject({ data: [] });
+    else
+      expect(seen).toEqual({
+        status: "refused",
+        error: {
+          error_kind: "precondition_failed",
+          tool: "list_data",
+          summary: "There is no session with this handle: it ended, or was not used for too long.",
+          details: [{ path: "session", issue: "is not known", received_type: "string" }],
+          hints: ["Call without session to begin a new one, and store or fetch the data again."],
+          examples: [],
+          error_code: "SESSION_UNKNOWN",
+          retryable: false,
+          _envelope_version: 1,
+        },
+      });
+  });
+
+  test("does not let another tenant in by the number of a session", { timeout: HANG_MS }, async () => {
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const post = (body: object, more: Record<string, string>): Promise<Response> =>
+      fetch(opened.url, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+    const begun = await post({ jsonrpc: "2.0", id: 1, method: "initialize", params }, { "x-tenant": "one" });
+    const id = begun.headers.get("mcp-session-id") ?? "";
+    await begun.text();
+    expect(id).toMatch(/^[\w-]{24}$/);
+    const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
+    const own = await post(list, { "x-tenant": "one", "mcp-session-id": id });
+    expect(own.status).toBe(200);
+    await own.text();
+    const foreign = await post(list, { "x-tenant": "other", "mcp-session-id": id });
+    expect([foreign.status, await foreign.json()]).toEqual([
+      404,
+      {
+        jsonrpc: "2.0",
+        error: { code: -32_001, message: "Session not found: it ended, or was not used for too long. Send initialize to begin a new one." },
+        id: null,
+      },
+    ]);
+    const without = await post(list, { "x-tenant": "one" });
+    expect(without.status).toBe(400);
+  });
+});
