@@ -10,9 +10,11 @@ export interface FileContentOptions {
   readonly kind: FileContent["kind"];
   readonly format: EvidenceFormat;
   readonly maxBytes: number;
+  /** Of a file that never changes: its hash is its version. */
+  readonly sha256?: string | undefined;
 }
 
-export function createFileContent({ real, kind, format, maxBytes }: FileContentOptions): FileContent {
+export function createFileContent({ real, kind, format, maxBytes, sha256 }: FileContentOptions): FileContent {
   let seen: { version: string; bytes: number } | null = null;
   let known: FileFindings | null = null;
   let hashed: { version: string; sha256: string } | null = null;
@@ -20,14 +22,14 @@ export function createFileContent({ real, kind, format, maxBytes }: FileContentO
   function look<T>(use: (fd: number, stats: BigIntStats) => T): T {
     const { fd, stats } = openGivenFile(real);
     try {
-      seen = { version: toVersion(stats), bytes: Number(stats.size) };
+      seen = { version: sha256 ?? toVersion(stats), bytes: Number(stats.size) };
       return use(fd, stats);
     } finally {
       closeSync(fd);
     }
   }
 
-  const version = (): string => look((_, stats) => toVersion(stats));
+  const version = (): string => look((_, stats) => sha256 ?? toVersion(stats));
 
   /** Of the bytes that are given out: a file that grew or was written meanwhile is told by its times, and read again. */
   function read(): Uint8Array {
@@ -49,6 +51,7 @@ export function createFileContent({ real, kind, format, maxBytes }: FileContentO
       return (seen ?? (version(), seen))!.bytes;
     },
     get sha256() {
+      if (sha256 !== undefined) return sha256;
       const now = version();
       if (hashed?.version !== now) hashed = { version: now, sha256: createHash("sha256").update(read()).digest("hex") };
       return hashed.sha256;
@@ -66,11 +69,11 @@ export function createFileContent({ real, kind, format, maxBytes }: FileContentO
   };
 }
 
-export function toVersion({ dev, ino, size, mtimeNs }: BigIntStats): string {
+function toVersion({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return `${dev}-${ino}-${size}-${mtimeNs}`;
 }
 
-export function unknownShape(format: EvidenceFormat): EvidenceShape {
+function unknownShape(format: EvidenceFormat): EvidenceShape {
   const kind = format === "text" ? "text" : format === "json" ? "object" : "table";
   return { kind, rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
 }

@@ -1,5 +1,22 @@
 /** Python that answers questions to one table: its schema, pages of rows, filters, searches, orders. It keeps the last few orders for the next page. */
 export const answerTablePython: string = String.raw`
+import re as _re
+_number = _re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_formula = _re.compile(r"[=+\-@\t\r]")
+_quoted = _re.compile(r'[",\n\r]|^\s|\s$')
+
+def _csv_cell(text, is_text):
+    if is_text and _formula.match(text) and not _number.fullmatch(text): text = "'" + text
+    return '"' + text.replace('"', '""') + '"' if _quoted.search(text) else text
+
+def _csv_column(column):
+    def write(cell):
+        if cell is None: return ""
+        if isinstance(cell, bool): return "true" if cell else "false"
+        if isinstance(cell, (int, float)): return repr(cell)
+        return _csv_cell(cell if isinstance(cell, str) else _json.dumps(cell, ensure_ascii=False), True)
+    return [write(cell) for cell in _plain(column.tolist())]
+
 class _Table:
     def __init__(self, value, path):
         self.notes, self.orders, self.described = [], {}, None
@@ -15,12 +32,12 @@ class _Table:
     def answer(self, question):
         try:
             if self.refusal: raise self.refusal
-            answer = self.schema() if question["ask"] == "schema" else self.page(question)
+            answer = getattr(self, {"schema": "schema", "page": "page", "csv": "csv"}[question["ask"]])(question)
         except _Refusal as refusal:
             answer = {"refused": refusal.facts}
         return answer if isinstance(answer, str) else _json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
-    def schema(self):
+    def schema(self, question):
         if self.described is None:
             shown = list(self.frame.columns[:500])
             if len(shown) < len(self.frame.columns):
@@ -52,6 +69,20 @@ class _Table:
             pass
         facts["examples"] = [_show(value) for value in examples.head(3).tolist()]
         return facts
+
+    def csv(self, question):
+        names, lines, size, at = list(self.frame.columns), [], 0, question["offset"]
+        if at == 0:
+            lines.append(",".join(_csv_cell(name, True) for name in names))
+        while at < len(self.frame) and size < question["maxBytes"]:
+            block = self.frame.iloc[at:at + 2000]
+            columns = [_csv_column(block[name]) for name in names]
+            written = [",".join(row) for row in zip(*columns)]
+            size += sum(map(len, written)) + len(written)
+            lines.extend(written)
+            at += len(block)
+        text = "".join(line + "\n" for line in lines)
+        return {"text": text, "next": at if at < len(self.frame) else None}
 
     def need(self, name):
         if name not in self.frame.columns:

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { nearestName } from "../../errors/nearest-name.ts";
-import type { EvidenceItem } from "../../evidence/contract.ts";
+import type { EvidenceFormat, EvidenceItem } from "../../evidence/contract.ts";
 import type { Session } from "../../interpreter/open-session.ts";
+import type { SessionInput } from "../../interpreter/session-inputs.ts";
 import { toSessionInput } from "../../interpreter/to-session-input.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { toCode, type TableQuestion } from "./table-code.ts";
@@ -33,38 +34,48 @@ const refusedSchema = z.object({
   ]),
 });
 
+/** What can be asked: an alias, or a table that only looks like one. */
+export interface AskedTable {
+  readonly alias: string;
+  readonly format: EvidenceFormat;
+  /** Keys from the root of the value to its rows. */
+  readonly path: readonly string[];
+  readonly input: () => SessionInput;
+}
+
 export interface TableSandbox {
   readonly session: Promise<Session>;
-  /** What it was given. */
-  readonly bound: Set<EvidenceItem>;
+  /** What it was given, by alias. */
+  readonly bound: Set<string>;
+}
+
+export function toAskedTable(item: EvidenceItem): AskedTable {
+  const { alias, format, file } = item;
+  // The host knows where the rows are in what it has read itself.
+  return { alias, format, path: file === undefined ? item.shape.path : [], input: () => toSessionInput(item) };
 }
 
 /** Binds the table on the first question. Whatever it says is checked: it comes out of a sandbox. */
-export async function askTable(place: TableSandbox, item: EvidenceItem, question: TableQuestion): Promise<TableReply> {
+export async function askTable(place: TableSandbox, table: AskedTable, question: TableQuestion): Promise<TableReply> {
   const session = await place.session;
-  if (!place.bound.has(item)) {
-    session.bind(item.alias, toSessionInput(item));
-    place.bound.add(item);
+  if (!place.bound.has(table.alias)) {
+    session.bind(table.alias, table.input());
+    place.bound.add(table.alias);
   }
-  const outcome = await session.run({ code: toCode({ alias: item.alias, path: pathOf(item) }, question), isQuestion: true });
-  if (outcome.status !== "ok" || outcome.resultJson === null) return { ok: false, refusal: fromOutcome(item, outcome), lost: true };
+  const outcome = await session.run({ code: toCode(table, question), isQuestion: true });
+  if (outcome.status !== "ok" || outcome.resultJson === null) return { ok: false, refusal: fromOutcome(table, outcome), lost: true };
   const json: unknown = JSON.parse(outcome.resultJson);
-  if (typeof json !== "string") return { ok: false, refusal: notAnswered(item, "no text came back"), lost: true };
+  if (typeof json !== "string") return { ok: false, refusal: notAnswered(table, "no text came back"), lost: true };
   if (!json.startsWith('{"refused":')) return { ok: true, json };
   const refused = refusedSchema.safeParse(JSON.parse(json));
   return {
     ok: false,
-    refusal: refused.success ? fromRefused(item, refused.data.refused) : notAnswered(item, json.slice(0, 200)),
+    refusal: refused.success ? fromRefused(table, refused.data.refused) : notAnswered(table, json.slice(0, 200)),
     lost: false,
   };
 }
 
-/** Where the rows are, which the host knows of what it has read itself. */
-function pathOf({ file, shape }: EvidenceItem): readonly string[] {
-  return file === undefined ? shape.path : [];
-}
-
-function fromRefused({ alias, format }: EvidenceItem, refused: z.infer<typeof refusedSchema>["refused"]): TableRefusal {
+function fromRefused({ alias, format }: AskedTable, refused: z.infer<typeof refusedSchema>["refused"]): TableRefusal {
   switch (refused.code) {
     case "unreadable":
       return unreadable(alias, refused.why);
@@ -106,15 +117,15 @@ function noMemory(alias: string, why: string): TableRefusal {
   };
 }
 
-function fromOutcome(item: EvidenceItem, { status, error }: CellOutcome): TableRefusal {
+function fromOutcome(table: AskedTable, { status, error }: CellOutcome): TableRefusal {
   const why = error === undefined ? status : error.message;
-  if (status === "out_of_memory") return noMemory(item.alias, why);
-  if (status === "timeout") return { code: "PYTHON_TIMEOUT", why: `${item.alias} could not be read in time: ${why}`, hints: [] };
+  if (status === "out_of_memory") return noMemory(table.alias, why);
+  if (status === "timeout") return { code: "PYTHON_TIMEOUT", why: `${table.alias} could not be read in time: ${why}`, hints: [] };
   if (status === "sandbox_lost")
-    return { code: "SANDBOX_LOST", why: `The sandbox of ${item.alias} is gone: ${why}`, hints: ["Ask again."] };
-  return notAnswered(item, why);
+    return { code: "SANDBOX_LOST", why: `The sandbox of ${table.alias} is gone: ${why}`, hints: ["Ask again."] };
+  return notAnswered(table, why);
 }
 
-function notAnswered({ alias }: EvidenceItem, why: string): TableRefusal {
+function notAnswered({ alias }: AskedTable, why: string): TableRefusal {
   return { code: "INTERNAL_ERROR", why: `${alias} could not be asked: ${why}`, hints: [] };
 }

@@ -3,7 +3,7 @@ import type { EvidenceItem } from "../../evidence/contract.ts";
 import type { Session } from "../../interpreter/open-session.ts";
 import type { Gate } from "../../sandbox/gate.ts";
 import { orAbort } from "../../waiting/or-abort.ts";
-import { askTable, type TableReply, type TableSandbox } from "./ask-table.ts";
+import { askTable, toAskedTable, type TableReply, type TableSandbox } from "./ask-table.ts";
 import { createTableSchemas, type TableSchemas } from "./create-table-schemas.ts";
 import type { TableQuestion } from "./table-code.ts";
 
@@ -56,7 +56,7 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
     const table = await obtain(item, version, signal);
     table.busy += 1;
     // Whoever gives up only stops waiting: the table is parsed once, and is there when they ask again.
-    const asked = askTable(table, item, question).finally(() => release(table));
+    const asked = askTable(table, toAskedTable(item), question).finally(() => release(table));
     asked.then((reply) => reply.ok || !reply.lost || drop(table)).catch(() => drop(table));
     return { ...(await orAbort(asked, signal)), version };
   }
@@ -123,13 +123,13 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
   ): Promise<TableReply[]> {
     refuseClosed();
     const session = openSession(signal === undefined ? {} : { signal });
-    const bound = new Set<EvidenceItem>();
+    const bound = new Set<string>();
     single.add(session);
     try {
       const replies: TableReply[] = [];
       for (const item of items) {
         const version = item.file?.version() ?? "";
-        replies.push({ ...(await orAbort(askTable({ session, bound }, item, question), signal)), version });
+        replies.push({ ...(await orAbort(askTable({ session, bound }, toAskedTable(item), question), signal)), version });
       }
       return replies;
     } finally {

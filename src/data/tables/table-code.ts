@@ -4,6 +4,7 @@ import { readTablePython } from "./read-table-python.ts";
 /** One question to a table in its sandbox. */
 export type TableQuestion =
   | { readonly ask: "schema" }
+  | { readonly ask: "csv"; readonly offset: number; readonly maxBytes: number }
   | {
       readonly ask: "page";
       readonly offset: number;

@@ -24,7 +24,7 @@ export function toCsv(bytes: Uint8Array, { format, path }: Pick<DatasetTable, "f
 
 const nothing: CsvCell = { text: "", isText: false };
 
-function toLine(cells: readonly CsvCell[]): string {
+export function toLine(cells: readonly CsvCell[]): string {
   return `${cells.map(toCell).join(",")}\n`;
 }
 

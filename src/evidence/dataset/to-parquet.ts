@@ -29,17 +29,21 @@ export async function toParquet({ datasets, hash, table: name, openSession, sign
   const kept = await datasets.readDerived(hash, file);
   if (kept !== null) return kept;
   const bytes = (await reader.readTable(name))!;
-  const made = table.format === "parquet" ? bytes : await convert({ bytes, table, openSession, ...(signal && { signal }) });
+  const made = table.format === "parquet" ? bytes : await convertToParquet({ bytes, table, openSession, ...(signal && { signal }) });
   await datasets.keepDerived(hash, file, made);
   return made;
 }
 
-type Conversion = Pick<ParquetOptions, "openSession" | "signal"> & { readonly bytes: Uint8Array; readonly table: DatasetTable };
+export type Conversion = Pick<ParquetOptions, "openSession" | "signal"> & {
+  readonly bytes: Uint8Array;
+  readonly table: Pick<DatasetTable, "name" | "format" | "path">;
+};
 
 /** Below the limit of a result, as base64. */
 const SLICE_BYTES = 6 * 1024 * 1024;
 
-async function convert({ bytes, table, openSession, signal }: Conversion): Promise<Uint8Array> {
+/** Any table that Python can read, as Parquet. */
+export async function convertToParquet({ bytes, table, openSession, signal }: Conversion): Promise<Uint8Array> {
   const signalled = signal === undefined ? {} : { signal };
   await using session = await openSession(signalled);
   session.bind("dataset_table", { format: table.format, bytes });
