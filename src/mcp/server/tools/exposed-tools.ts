@@ -1,6 +1,8 @@
 import { createEnvelope } from "../../../errors/envelope.ts";
+import { isRecord } from "../../../errors/is-record.ts";
 import { SluiceError } from "../../../errors/sluice-error.ts";
 import { callBackendTool, type BackendReply } from "../../../tools/call-backend-tool.ts";
+import type { JsonSchema } from "../../../tools/contract.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
 import type { McpParts } from "../mcp-parts.ts";
 import { toErrorReply, type ToolReply } from "../results/to-call-result.ts";
@@ -36,12 +38,24 @@ function toSluiceTool(parts: McpParts, known: CatalogTool, name: string = known.
       name,
       ...(title === undefined ? {} : { title }),
       description,
-      inputSchema: { ...inputSchema, type: "object" },
+      inputSchema: { ...withoutHeaders(inputSchema), type: "object" },
       outputSchema: outputSchemas["exposed"]!,
       annotations: Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== undefined)),
     },
     run: (call) => runExposed(parts, { name, known }, call),
   };
+}
+
+/** Which arguments ride in headers is between us and the server: a client of ours sends arguments. */
+function withoutHeaders(schema: JsonSchema): JsonSchema {
+  const { properties } = schema;
+  if (!isRecord(properties)) return schema;
+  const plain = Object.entries(properties).map(([name, property]) => {
+    if (!isRecord(property)) return [name, property];
+    const { "x-mcp-header": _header, ...rest } = property;
+    return [name, rest];
+  });
+  return { ...schema, properties: Object.fromEntries(plain) };
 }
 
 interface Exposed {
