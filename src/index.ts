@@ -29,6 +29,7 @@ export { toParquet } from "./evidence/dataset/to-parquet.ts";
 
 export { createToolCatalog, type ToolCatalog } from "./tools/create-tool-catalog.ts";
 export { createToolPolicy, type ToolPolicy } from "./tools/tool-policy.ts";
+export { callBackendTool, type BackendReply } from "./tools/call-backend-tool.ts";
 export { createLocalSource, type LocalTool } from "./tools/create-local-source.ts";
 export type { BackendTool, ToolSource } from "./tools/contract.ts";
 export { createMcpSource } from "./mcp/client/create-mcp-source.ts";

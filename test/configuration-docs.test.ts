@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configurationSchema } from "../src/config/configuration-schema.ts";
@@ -11,7 +9,6 @@ import type { LoadedConfiguration } from "../src/config/contract.ts";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
 import { listLeaves } from "../src/config/trace-origins.ts";
 import { toPathText } from "../src/errors/describe-schema-issues.ts";
-import { demoScript } from "../src/models/demo-script.ts";
 import { parseScript } from "../src/models/read-script.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -92,16 +89,5 @@ describe("docs/models.md", () => {
     const [configuration, script] = fencesOf(models, "json") as [string, string];
     expect((await load(configuration)).configuration.model).toBe("openai-compatible:llama3.3");
     expect(parseScript(script, "docs/models.md").steps).toHaveLength(3);
-  });
-
-  it("has a program that runs", async () => {
-    const file = path.join(root, `.docs-models-${process.pid}.ts`);
-    await writeFile(file, fencesOf(models, "ts")[0]!);
-    try {
-      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
-      expect(stdout).toBe(`${demoScript.synthesis?.split("\n")[0]}\n`);
-    } finally {
-      await rm(file);
-    }
   });
 });

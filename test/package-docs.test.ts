@@ -1,13 +1,15 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { entries, root, toSourceImports } from "./fixtures/entries.ts";
 
-/** Pages whose every program is followed by what it prints. */
-describe.each(["library.md", "ai-sdk-app.md", "turn.md", "isolation.md"])("docs/%s", (name) => {
+/** Their every program is followed by what it prints. */
+const pages = ["ai-sdk-app.md", "execute.md", "isolation.md", "library.md", "mcp-servers.md", "models.md", "tools.md", "turn.md"];
+
+describe.each(pages)("docs/%s", (name) => {
   const page = readFileSync(path.join(root, "docs", name), "utf8");
   const programs = [...page.matchAll(/^```ts\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```$/gm)];
 
@@ -17,7 +19,7 @@ describe.each(["library.md", "ai-sdk-app.md", "turn.md", "isolation.md"])("docs/
       const file = path.join(root, "test", `.docs-${name}-${index}-${process.pid}.ts`);
       await writeFile(file, toSourceImports(program, "test"));
       try {
-        const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 110_000 });
+        const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: root, timeout: 110_000 });
         expect(stdout).toBe(printed);
       } finally {
         await rm(file);
@@ -29,6 +31,11 @@ describe.each(["library.md", "ai-sdk-app.md", "turn.md", "isolation.md"])("docs/
   test("has no other program", () => {
     expect(programs).toHaveLength(page.split("```ts\n").length - 1);
   });
+});
+
+test("no other page has a program that nobody runs", () => {
+  const others = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md") && !pages.includes(name));
+  expect(others.filter((name) => readFileSync(path.join(root, "docs", name), "utf8").includes("```ts\n"))).toEqual([]);
 });
 
 test("docs/library.md names every entry", () => {

@@ -26,9 +26,10 @@ describe("the tarball", () => {
     expect(installed.files.filter((file) => /\.test\.|fixtures|__pycache__/.test(file))).toEqual([]);
   });
 
-  test("has every entry, with its types", () => {
+  test("has every entry with its types, and the page", () => {
     const built = [...entries.values()].map((file) => file.replace(/^src\/(.*)\.ts$/, "dist/$1"));
-    expect(built.flatMap((file) => [`${file}.js`, `${file}.d.ts`]).filter((file) => !installed.files.includes(file))).toEqual([]);
+    const wanted = [...built.flatMap((file) => [`${file}.js`, `${file}.d.ts`]), "dist/web/index.html", "dist/web/chart-app.html"];
+    expect(wanted.filter((file) => !installed.files.includes(file))).toEqual([]);
   });
 });
 
