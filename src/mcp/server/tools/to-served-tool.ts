@@ -50,6 +50,5 @@ function withFields(reply: ToolReply, fields: Readonly<Record<string, unknown>>)
 
 function withHandle(listing: Tool): Tool {
   const { properties = {} } = listing.inputSchema;
-  const session = { type: "string", description: "The session of an earlier result." };
-  return { ...listing, inputSchema: { ...listing.inputSchema, properties: { ...properties, session } } };
+  return { ...listing, inputSchema: { ...listing.inputSchema, properties: { ...properties, session: { type: "string" } } } };
 }

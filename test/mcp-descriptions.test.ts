@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { toolDescriptions } from "../src/interpreter/tool-descriptions.ts";
+import { describeExecute } from "../src/execute/description/describe-execute.ts";
+import { defaultExecuteLimits } from "../src/execute/contract.ts";
+import { generations, openHttpClient } from "./fixtures/mcp-clients.ts";
+import { openMcpEndpoint } from "./fixtures/open-mcp-endpoint.ts";
+
+const session = { identities: { choices: { a: {} } }, regions: { choices: { eu: {} } }, profiles: { choices: { p: {} } } };
+
+/** More than tokenizers of models count: every mark and every seven letters of a word are one, every three digits too. */
+function countTokens(text: string): number {
+  const pieces = text.match(/\p{L}+|\p{N}{1,3}|[^\s\p{L}\p{N}]/gu) ?? [];
+  return pieces.reduce((sum, piece) => sum + Math.ceil(piece.length / 7), 0);
+}
+
+test.each(generations)("tells a model of a client of %s all that it needs in under 1,500 tokens", async (generation) => {
+  await using opened = await openMcpEndpoint({ configuration: { session } });
+  await using client = await openHttpClient(generation, opened.url);
+  const tools = await client.tools();
+  const text = [client.instructions, ...tools.map(({ description }) => description)].join("\n");
+  expect(countTokens(text)).toBeLessThan(1500);
+  expect(Buffer.byteLength(text) / 4).toBeLessThan(1500);
+});
+
+test("tells it in the words of the librarian's prompt and of the library's tools", async () => {
+  await using opened = await openMcpEndpoint();
+  await using client = await openHttpClient("2025-11-25", opened.url);
+  expect(client.instructions).toBe(
+    `${await opened.configured.runtime.librarianPrompt()}\n\nHere: list_data shows what data there is, store_data keeps JSON or CSV under a name, execute fetches with backend tools. Aliases and variables live on; a sandbox that is not used for a while is freed, and the next answer says so.\nA failure is an error envelope: do what its hints say.`,
+  );
+  const described = Object.fromEntries((await client.tools()).map(({ name, description }) => [name, description]));
+  expect(described).toMatchObject(toolDescriptions);
+});
+
+test("publishes every tool with a title, annotations and the schemas of what goes in and comes out", async () => {
+  await using opened = await openMcpEndpoint({ configuration: { session } });
+  await using client = await openHttpClient("2026-07-28", opened.url);
+  const tools = await client.tools();
+  expect(tools.map(({ name, title, annotations }) => [name, title, annotations?.readOnlyHint, annotations?.destructiveHint])).toEqual([
+    ["code_interpreter", "Run Python on data", true, false],
+    ["python_code_edit", "Edit and rerun Python", true, false],
+    ["render_chart", "Draw a chart", true, false],
+    ["store_data", "Store data", false, false],
+    ["list_data", "List data", true, false],
+    ["read_data", "Read data", true, false],
+    ["search", "Search tools", true, false],
+    ["get_schema", "Get schemas of tools", true, false],
+    ["tags", "List tags of tools", true, false],
+    ["execute", "Execute a script with tools", undefined, false],
+    ["get_envelope_contract", "Get the contract of errors", true, false],
+    ["get_session_state", "Get session state", true, false],
+    ["set_active_identity", "Set active identity", undefined, false],
+    ["set_region", "Set region", undefined, false],
+    ["set_active_profile", "Set active profile", undefined, false],
+    ["get_active_context", "Get active context", true, false],
+  ]);
+  for (const { inputSchema, outputSchema } of tools) {
+    expect(inputSchema).toMatchObject({ type: "object", additionalProperties: false, properties: { session: { type: "string" } } });
+    expect(outputSchema).toMatchObject({ type: "object", properties: { error: { type: "object" } } });
+  }
+});
+
+test("has only get_session_state of the session's tools where there is nothing to choose, and the whole guide to execute as a resource", async () => {
+  await using opened = await openMcpEndpoint();
+  await using client = await openHttpClient("2025-11-25", opened.url);
+  const names = (await client.tools()).map(({ name }) => name);
+  expect(names.slice(-2)).toEqual(["get_envelope_contract", "get_session_state"]);
+  expect(await client.read("sluice://docs/execute")).toMatchObject({
+    contents: [
+      {
+        uri: "sluice://docs/execute",
+        mimeType: "text/plain",
+        text: describeExecute({ limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasSession: false }),
+      },
+    ],
+  });
+});
