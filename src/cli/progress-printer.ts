@@ -17,6 +17,7 @@ function plainLine({ step, state, detail, elapsedMs, bytes }: Progress): string 
 }
 
 export function formatBytes(bytes: number): string {
+  if (bytes < 1e3) return `${bytes} B`;
   return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${Math.round(bytes / 1e6)} MB`;
 }
 

@@ -13,6 +13,7 @@ export interface TurnStreams {
 export function createTurnPrinter({ progress, answer }: TurnStreams): (event: TurnEvent) => void {
   const line = (text: string): void => progress(`${toTerminal(text)}\n`);
   let isLineOpen = false;
+  let isAnswering = false;
 
   return (event) => {
     if (isLineOpen && event.type !== "cell-output") {
@@ -45,6 +46,8 @@ export function createTurnPrinter({ progress, answer }: TurnStreams): (event: Tu
         );
       }
       case "answer-delta":
+        if (!isAnswering) progress("\n");
+        isAnswering = true;
         return answer(toTerminal(event.text));
       case "approval-request": // who asks the person shows the call, too
       case "approval-end":

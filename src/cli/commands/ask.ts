@@ -57,7 +57,7 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
 
   const driver = await turns.runtime.driver(signal); // without a sandbox nothing is asked
-  if (!json) say(`sandbox: ${driver.name}\n`);
+  if (!json) say(`sandbox: ${driver.name}\n${asked === undefined ? `question: ${question}\n` : ""}`);
   turns.runtime.pool(signal).catch(() => {}); // gets warm while the model thinks; a failure is told to the cell that needs it
   const parts = turns.openConversation();
   const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
@@ -97,17 +97,31 @@ function parse(args: string[]): AskOptions {
 }
 
 /** What stands behind the answer. */
-function describeEnd({ gaps, outcome, confidence, dataset }: TurnResult, files: readonly WrittenFile[]): string {
+function describeEnd(result: TurnResult, files: readonly WrittenFile[]): string {
+  const { gaps, outcome, confidence, dataset } = result;
   return toTerminal(
     [
       "\n",
       ...files.map(({ what, file }) => `${what}: ${file}`),
-      ...(gaps.length === 0 ? [] : ["missing:", ...gaps.map(({ severity, detail }) => `  ${severity}: ${detail}`)]),
+      ...(gaps.length === 0 ? [] : ["gaps:", ...gaps.map(({ severity, detail }) => `  ${severity}: ${detail}`)]),
       `ended: ${outcome.stopReason}; confidence: ${confidence.level} (${confidence.reason})`,
+      `used: ${describeUsage(result)}`,
       ...(dataset === null ? [] : [`data: ${dataset.publicDataUrl}`]),
       "",
     ].join("\n"),
   );
+}
+
+function describeUsage({ usage, grounding }: TurnResult): string {
+  const { steps, inputTokens, outputTokens, wallMs, sandboxMs } = usage;
+  const { toolCallAttemptCount: calls, toolCallFailureCount: failures } = grounding;
+  const tokens = inputTokens + outputTokens;
+  return [
+    `${steps} ${steps === 1 ? "step" : "steps"}`,
+    `${calls} tool ${calls === 1 ? "call" : "calls"}${failures === 0 ? "" : ` (${failures} failed)`}`,
+    `${(wallMs / 1000).toFixed(1)} s${sandboxMs === 0 ? "" : `, ${(sandboxMs / 1000).toFixed(1)} s of them in the sandbox`}`,
+    ...(tokens === 0 ? [] : [`${tokens.toLocaleString("en-US")} tokens`]),
+  ].join(", ");
 }
 
 function missingQuestion(): never {

@@ -1,11 +1,12 @@
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { CallRecord } from "../ledger.ts";
 import type { Turn } from "../open-turn.ts";
+import { findCoverageEvents } from "./find-coverage-events.ts";
 import type { StepsEnd } from "../steps/run-steps.ts";
 
-/** Everything that was asked for and not delivered, the gravest first. */
+/** Everything that was asked for and not delivered, and what else has to be said of it; the gravest first. */
 export function findGaps(turn: Turn, end: StepsEnd): Gap[] {
-  const gaps = [...ofEnd(end), ...ofChart(turn, end), ...ofCoverage(turn), ...turn.serverGaps, ...turn.gaps];
+  const gaps = [...ofEnd(end), ...ofChart(turn, end), ...ofCoverage(turn), ...turn.serverGaps, ...turn.gaps, ...findCoverageEvents(turn)];
   const order = { major: 0, minor: 1, info: 2 } as const;
   return gaps.sort((a, b) => order[a.severity] - order[b.severity]);
 }

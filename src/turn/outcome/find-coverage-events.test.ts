@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { createConversation } from "../create-conversation.ts";
+import { createLedger } from "../ledger.ts";
+import { findCoverageEvents } from "./find-coverage-events.ts";
+
+function eventsOf(...results: unknown[]): string[] {
+  const conversation = createConversation();
+  const ledger = createLedger();
+  for (const result of results) {
+    const { alias } = conversation.evidence.addResult({ json: JSON.stringify(result), from: "code_interpreter" });
+    const cell = { step: 1, tool: "code_interpreter", code: "", inputAliases: [], reason: "", artifacts: [], sparse: null };
+    ledger.addCell({ ...cell, resultAlias: alias });
+  }
+  return findCoverageEvents({ ledger, conversation }).map(({ code, severity, detail }) => `${code} ${severity}: ${detail}`);
+}
+const harbour = { period: "2025-03-03T00:00:00", entity: "Harbour", kind: "first_listed", value: 35_000.004 };
+
+test("coverage events that a result keeps are one note, each said once", () => {
+  const quarry = { period: "2025-07-01", entity: "Quarry", kind: "delisted", value: null };
+  expect(eventsOf({ summary: { coverage_events: [harbour, quarry] } }, { coverage_events: [harbour] })).toEqual([
+    "coverage_events info: Who was counted changed: Harbour first listed on 2025-03-03 with 35,000; Quarry delisted on 2025-07-01.",
+  ]);
+});
+
+test("many of them are counted", () => {
+  const many = Array.from({ length: 15 }, (_, at) => ({ ...harbour, entity: `V${at}` }));
+  expect(eventsOf({ coverage_events: many })[0]).toMatch(/V11 first listed on 2025-03-03 with 35,000; and 3 more\.$/);
+});
+
+test("what only looks like them is none", () => {
+  expect(eventsOf({ coverage_events: 4 }, { coverage_events: [null, 1, { entity: "A" }] }, [1, 2], null, { coverage_events: [] })).toEqual(
+    [],
+  );
+});
