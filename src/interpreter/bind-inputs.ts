@@ -36,9 +36,18 @@ export async function bindInputs({ session, evidence, aliases, bound, signal }: 
 }
 
 /**
- * A name that was bound once stays with its value. Those that still stand for the old content are removed, so that the next use gets the new one;
- * what cells made of it stays. The mapping of inputs is not named in full: a cell that names it gets every input shipped.
+ * A name that was bound once stays with its value. The alias and local names for it are removed where they still stand for the old content, so that the
+ * next use gets the new one; variables of the cells stay. The mapping of inputs is not named in full: a cell that names it gets every input shipped.
  */
 function toReleaseCode(alias: string): string {
-  return `(lambda names: [names.pop(name) for name, value in list(names.items()) if value is names["inp" "uts"]._values.get("${alias}", names)])(globals())\nNone`;
+  return `
+def _release(names, alias):
+    given = names["inp" "uts"]
+    old = given._values.get(alias, names)
+    for name in [alias, *(local for local, meant in given._names.items() if meant == alias)]:
+        if names.get(name) is old:
+            del names[name]
+_release(globals(), "${alias}")
+del _release
+`;
 }

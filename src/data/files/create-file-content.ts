@@ -29,6 +29,16 @@ export function createFileContent({ real, kind, format, maxBytes, sha256 }: File
     }
   }
 
+  /** Of one that cannot be looked at, nothing is known yet. */
+  function lastSize(): number {
+    if (seen !== null) return seen.bytes;
+    try {
+      return look((_, stats) => Number(stats.size));
+    } catch {
+      return 0;
+    }
+  }
+
   const version = (): string => look((_, stats) => sha256 ?? toVersion(stats));
 
   /** Of the bytes that are given out: a file that grew or was written meanwhile is told by its times, and read again. */
@@ -48,7 +58,7 @@ export function createFileContent({ real, kind, format, maxBytes, sha256 }: File
     kind,
     version,
     get bytes() {
-      return (seen ?? (version(), seen))!.bytes;
+      return lastSize();
     },
     get sha256() {
       if (sha256 !== undefined) return sha256;

@@ -44,7 +44,9 @@ export async function openDataFiles({ paths, maxFileBytes = defaultLimits.inputB
     const now = new Map<string, DataFile>();
     for (const one of found) {
       const key = one.real.toString("latin1");
-      if (!now.has(key)) now.set(key, known.get(key) ?? toDataFile(one, maxFileBytes));
+      const same = now.get(key);
+      if (same === undefined) now.set(key, known.get(key) ?? toDataFile(one, maxFileBytes));
+      else left.push({ path: one.path, why: `it is the same file as ${same.path}` });
     }
     for (const [key, file] of now) known.set(key, file);
     files = [...known.values()]; // one that is gone stays an alias, and says that it is gone when it is used

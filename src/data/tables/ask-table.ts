@@ -104,7 +104,7 @@ function unreadable(alias: string, why: string): TableRefusal {
   if (/out of memory|unable to allocate|: $/i.test(why)) return noMemory(alias, why);
   return {
     code: "DATA_UNREADABLE",
-    why: `${alias} cannot be read: ${why}.`,
+    why: `${alias} cannot be read: ${why.replace(/[\s.]+$/, "")}.`,
     hints: ["Mend the file, or store what can be read of it under another name with store_data."],
   };
 }

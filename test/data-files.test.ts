@@ -1,0 +1,236 @@
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { renderChart } from "../src/charts/render-chart.ts";
+import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
+import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
+import type { InterpreterTurn } from "../src/interpreter/turn.ts";
+import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import type { EvidenceStore } from "../src/evidence/contract.ts";
+import { envelopeOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+
+const frame = `df = pd.DataFrame({"day": ["mon", "tue", None], "sold": [5, 7, 9], "price": [1.5, None, 2.25]})`;
+
+describe("files given as data", () => {
+  let bench: DataBench;
+  let turns: InterpreterTurn[] = [];
+  const artifacts = createMemoryStore();
+
+  beforeAll(() => {
+    bench = openDataBench();
+  });
+  afterEach(async () => {
+    await Promise.all(turns.map(disposeTurnSandbox));
+    turns = [];
+    rmSync(bench.folder, { recursive: true, force: true });
+    (await import("node:fs")).mkdirSync(bench.folder);
+  });
+  afterAll(() => bench[Symbol.asyncDispose]());
+
+  const write = (name: string, content: string | Uint8Array): string => {
+    const file = path.join(bench.folder, name);
+    writeFileSync(file, content);
+    return file;
+  };
+  const openTurn = (evidence: EvidenceStore): InterpreterTurn => {
+    const turn = bench.runtime.createTurn({ id: `turn-${turns.length}`, evidence, artifacts });
+    turns.push(turn);
+    return turn;
+  };
+  const run = (turn: InterpreterTurn, code: string, inputAliases: string[]): Promise<CodeInterpreterAnswer> =>
+    runCodeInterpreter(turn, {
+      code,
+      postProcessingContract: { operation: "derive_metric", reason: "It was asked for.", inputAliases, expectedArtifacts: [] },
+    });
+
+  test("of every format are the same table in Python, in read_data and in list_data", async () => {
+    write("one.csv", "day,sold,price\nmon,5,1.5\ntue,7,\n,9,2.25\n");
+    write("two.tsv", "day\tsold\tprice\nmon\t5\t1.5\ntue\t7\t\n\t9\t2.25\n");
+    write("three.json", '[{"day":"mon","sold":5,"price":1.5},{"day":"tue","sold":7,"price":null},{"day":null,"sold":9,"price":2.25}]');
+    write("four.jsonl", '{"day":"mon","sold":5,"price":1.5}\n{"day":"tue","sold":7}\n\n{"sold":9,"price":2.25}\n');
+    write("five.parquet", await makeFile(bench.runtime, `${frame}\ndf.to_parquet("made")`));
+    write(
+      "six.xlsx",
+      await makeFile(bench.runtime, `${frame}\ndf.to_excel("made.xlsx", index=False)\nimport os\nos.rename("made.xlsx", "made")`),
+    );
+    const data = await bench.open();
+    expect(data.evidence.aliases()).toEqual(["five", "four", "one", "six", "three", "two"]);
+    const listed = said(await data.listData()) as { data: { alias: string; rows: number; columns: unknown; source: string }[] };
+    const columns = [
+      { name: "day", type: "text" },
+      { name: "sold", type: "integer" },
+      { name: "price", type: "number" },
+    ];
+    expect(listed.data.map(({ alias, rows, columns: seen, source }) => ({ alias, rows, seen, source }))).toEqual(
+      data.evidence.aliases().map((alias) => ({ alias, rows: 3, seen: columns, source: "file" })),
+    );
+    for (const alias of data.evidence.aliases()) {
+      expect(said(await data.readData({ alias }))).toEqual({
+        alias,
+        columns: ["day", "sold", "price"],
+        rows: [
+          { day: "mon", sold: 5, price: 1.5 },
+          { day: "tue", sold: 7, price: null },
+          { day: null, sold: 9, price: 2.25 },
+        ],
+        offset: 0,
+        returned: 3,
+        total: 3,
+        matched: 3,
+        nextOffset: null,
+        cutCells: 0,
+        notes: [],
+      });
+    }
+    const turn = openTurn(data.evidence);
+    const code = `set_result({name: int(to_frame(inputs[name])["sold"].sum()) for name in ["one", "two", "three", "four", "five", "six"]})`;
+    const { outcome, envelope } = await run(turn, code, data.evidence.aliases());
+    expect([outcome?.resultJson, envelope]).toEqual(['{"one":21,"two":21,"three":21,"four":21,"five":21,"six":21}', null]);
+    expect(JSON.parse(data.evidence.preview("one").json)).toMatchObject({
+      alias: "one",
+      rows: 3,
+      columns: 3,
+      schema: expect.any(Array) as unknown,
+    });
+  });
+
+  test("of text are lines", async () => {
+    write("words.txt", "first line\nsecond Line\n");
+    const data = await bench.open();
+    expect(said(await data.readData({ alias: "words", search: "LINE", offset: 1 }))).toMatchObject({
+      columns: ["line", "text"],
+      rows: [{ line: 2, text: "second Line" }],
+      total: 2,
+      matched: 2,
+    });
+  });
+
+  test("that change on disk are new in the next cell and the next page, and it is said", async () => {
+    const file = write("sales.csv", "sold\n1\n2\n");
+    const data = await bench.open();
+    const turn = openTurn(data.evidence);
+    const first = await run(turn, "kept = sales\nset_result(int(sales['sold'].sum()))", ["sales"]);
+    expect([first.outcome?.resultJson, first.outcome?.diagnostics["inputsChanged"]]).toEqual(["3", undefined]);
+    expect(said(await data.readData({ alias: "sales" }))).toMatchObject({ total: 2, notes: [] });
+    writeFileSync(file, "sold\n10\n20\n30\n");
+    const second = await run(turn, "set_result([int(sales['sold'].sum()), int(kept['sold'].sum())])", ["sales"]);
+    expect(second.envelope).toBeNull();
+    expect([second.outcome?.resultJson, second.outcome?.diagnostics["inputsChanged"]]).toEqual(["[60,3]", [{ alias: "sales", bytes: 14 }]]);
+    expect(JSON.parse(toModelAnswer(second, data.evidence))).toMatchObject({
+      notes: [
+        "Changed on disk since an earlier cell used them: sales (now 14 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
+      ],
+    });
+    const third = await run(turn, "set_result(len(sales))", ["sales"]);
+    expect([third.outcome?.resultJson, third.outcome?.diagnostics["inputsChanged"]]).toEqual(["3", undefined]);
+    expect(said(await data.readData({ alias: "sales" }))).toMatchObject({
+      total: 3,
+      notes: ["The file of sales changed on disk since you last read it: earlier pages and results are of its old content."],
+    });
+    expect(said(await data.readData({ alias: "sales" }))).toMatchObject({ total: 3, notes: [] });
+  });
+
+  test("that are new in the folder are aliases from the next listing on", async () => {
+    write("sales.csv", "sold\n1\n");
+    const data = await bench.open();
+    write("class.csv", "a\n1\n");
+    write("sales.tsv", "a\n1\n");
+    write("2024 report (final).csv", "a\n1\n");
+    await data.listData();
+    expect(data.evidence.aliases()).toEqual(["sales", "data_2024_report_final", "class_data", "sales_2"]);
+  });
+
+  test("that are damaged say what is wrong, and the others are listed all the same", async () => {
+    write("damaged.csv", "a,b\n1,2\n3,4,5,6\n");
+    write("empty.csv", "");
+    write("latin.csv", Buffer.from("name\ncaf\u00e9\n", "latin1"));
+    write("open.csv", 'a,b\n1,"never closed\n2,3\n');
+    write("broken.json", '{"a": [1, 2');
+    write("fake.parquet", "PAR1 but not really");
+    write("good.csv", "a\n1\n");
+    const data = await bench.open();
+    const { data: listed } = said(await data.listData()) as { data: { alias: string; rows: number | null; problem?: string }[] };
+    const problems = Object.fromEntries(listed.map(({ alias, rows, problem }) => [alias, problem ?? rows]));
+    expect(problems).toEqual({
+      broken: "broken cannot be read: input 'broken' is not readable as json: Expecting ',' delimiter: line 1 column 12 (char 11).",
+      damaged:
+        "damaged cannot be read: input 'damaged' is not readable as csv: Error tokenizing data. C error: Expected 2 fields in line 3, saw 4.",
+      empty: "empty cannot be read: input 'empty' is not readable as csv: No columns to parse from file.",
+      fake: expect.stringContaining("fake cannot be read: input 'fake' is not readable as parquet: ") as string,
+      good: 1,
+      latin: expect.stringContaining(
+        "latin cannot be read: input 'latin' is not readable as csv: 'utf-8' codec can't decode byte 0xe9",
+      ) as string,
+      open_data:
+        "open_data cannot be read: input 'open_data' is not readable as csv: Error tokenizing data. C error: EOF inside string starting at row 1.",
+    });
+    const envelope = envelopeOf(await data.readData({ alias: "damaged" }));
+    expect(envelope).toEqual({
+      error_kind: "precondition_failed",
+      tool: "read_data",
+      summary: problems["damaged"],
+      details: [],
+      hints: ["Mend the file, or store what can be read of it under another name with store_data."],
+      examples: [],
+      error_code: "DATA_UNREADABLE",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    const { envelope: inCell } = await run(openTurn(data.evidence), "set_result(len(damaged))", ["damaged"]);
+    expect(inCell?.summary).toContain("Expected 2 fields in line 3, saw 4");
+  });
+
+  test("that were replaced by a link are refused by name in every tool", async () => {
+    const file = write("sales.csv", "sold\n1\n");
+    const data = await bench.open();
+    rmSync(file);
+    symlinkSync("/etc/passwd", file);
+    const why = `The file ${file} is not read: a symbolic link has taken its place.`;
+    expect(said(await data.readData({ alias: "sales" }))).toEqual(["DATA_FILE_REFUSED", why]);
+    const { envelope } = await run(openTurn(data.evidence), "set_result(len(sales))", ["sales"]);
+    expect([envelope?.error_code, envelope?.summary]).toEqual(["DATA_FILE_REFUSED", why]);
+    expect(said(await data.listData())).toMatchObject({ data: [{ alias: "sales", rows: null, columns: null, problem: why }] });
+  });
+
+  test("are drawn by render_chart, whatever their format, while they are small enough", async () => {
+    write("sales.csv", "day,sold\n2024-01-01,5\n2024-01-02,7\n");
+    write("many.csv", `x,y\n${"1,2\n".repeat(6000)}`);
+    const data = await bench.open();
+    const spec = { type: "line", xKey: "day", series: [{ key: "sold" }], xAxis: { type: "time" } };
+    const drawn = await renderChart({ input: { alias: "sales", spec }, evidence: data.evidence, artifacts, readRows: data.chartRows });
+    expect(drawn).toMatchObject({
+      ok: true,
+      artifact: {
+        kind: "chart",
+        data: [
+          { day: "2024-01-01", sold: 5 },
+          { day: "2024-01-02", sold: 7 },
+        ],
+      },
+    });
+    const spec2 = { type: "scatter", xKey: "x", series: [{ key: "y" }] };
+    const many = await renderChart({ input: { alias: "many", spec: spec2 }, evidence: data.evidence, artifacts, readRows: data.chartRows });
+    expect(many.ok ? null : many.envelope.summary).toBe(
+      "many cannot be drawn as it is: it has 6000 rows, a chart has at most 5000: aggregate first. The columns that are there: x, y.",
+    );
+  });
+
+  test("are shipped only when they are named, however many there are", async () => {
+    write("a.csv", "x\n1\n");
+    write("sales.csv", "sold\n1\n");
+    const data = await bench.open();
+    const { outcome } = await run(openTurn(data.evidence), "table = list(inputs)\nset_result(table)", ["sales"]);
+    expect(outcome?.resultJson).toBe('["sales"]');
+  });
+
+  test("of 20 MB and more go into a cell whole", async () => {
+    const line = "2024-01-01,north,12.5,a note of some length that fills the line up to a hundred bytes or so, yes\n";
+    const rows = Math.ceil((21 * 1024 * 1024) / line.length);
+    write("large.csv", `day,region,amount,note,end\n${line.repeat(rows)}`);
+    const data = await bench.open();
+    const { outcome, envelope } = await run(openTurn(data.evidence), "set_result([len(large), float(large['amount'].sum())])", ["large"]);
+    expect([outcome?.resultJson, envelope]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
+    expect(said(await data.readData({ alias: "large", offset: rows - 1 }))).toMatchObject({ total: rows, returned: 1, nextOffset: null });
+  });
+});

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { createRuntime, type Runtime } from "../src/create-runtime.ts";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import type { ConversationData, DataAnswer, Tables } from "../src/data/contract.ts";
+import { createConversationData } from "../src/data/create-conversation-data.ts";
+import { openDataFiles } from "../src/data/files/open-data-files.ts";
+import { createTables } from "../src/data/tables/create-tables.ts";
+import type { Envelope } from "../src/errors/envelope.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import type { EvidenceStore } from "../src/evidence/contract.ts";
+
+/** A folder for data, a runtime on the default driver, and tables over it. */
+export interface DataBench extends AsyncDisposable {
+  readonly folder: string;
+  readonly runtime: Runtime;
+  readonly tables: Tables;
+  /** A conversation over the folder, or over these paths. */
+  open(paths?: readonly string[]): Promise<ConversationData & { readonly evidence: EvidenceStore }>;
+}
+
+export function openDataBench(): DataBench {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "sluice-data-"));
+  const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
+  const tables = createTables({ openSession: runtime.openSession, gate: runtime.gate });
+  return {
+    folder,
+    runtime,
+    tables,
+    async open(paths = [folder]) {
+      const files = await openDataFiles({ paths, maxFileBytes: runtime.limits.inputBytes });
+      return createConversationData({ evidence: createEvidenceStore(), tables, files });
+    },
+    async [Symbol.asyncDispose]() {
+      await tables.close();
+      await runtime.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What an answer says; of a refusal its code and summary. */
+export function said(answer: DataAnswer): unknown {
+  return answer.ok ? JSON.parse(answer.json) : [answer.envelope.error_code, answer.envelope.summary];
+}
+
+export function envelopeOf(answer: DataAnswer): Envelope {
+  if (answer.ok) throw new Error(`it was not refused: ${answer.json}`);
+  return answer.envelope;
+}
+
+/** A file that Python makes, in a sandbox: the code leaves it as `made`. */
+export async function makeFile(runtime: Runtime, code: string): Promise<Buffer> {
+  await using session = await runtime.openSession();
+  const { status, resultJson, error } = await session.run({
+    code: `${code}\nimport base64\nset_result(base64.b64encode(open("made", "rb").read()).decode())`,
+  });
+  if (status !== "ok" || resultJson === null) throw new Error(`${status}: ${error?.message}`);
+  return Buffer.from(JSON.parse(resultJson) as string, "base64");
+}
