@@ -4,7 +4,9 @@ import { configCommand, configUsage } from "./commands/config.ts";
 import { doctorCommand, doctorUsage } from "./commands/doctor.ts";
 import { mcpCommand, mcpUsage } from "./commands/mcp.ts";
 import { prepareCommand, prepareUsage } from "./commands/prepare.ts";
+import { pruneCommand, pruneUsage } from "./commands/prune.ts";
 import { runCommand, runUsage } from "./commands/run.ts";
+import { serveCommand, serveUsage } from "./commands/serve.ts";
 import { snapshotCommand, snapshotUsage } from "./commands/snapshot.ts";
 
 const usage = `sluice: sandboxed Python for AI agents
@@ -12,6 +14,8 @@ const usage = `sluice: sandboxed Python for AI agents
   sluice run SCRIPT.py      run one cell in a sandbox (sluice run --help)
   sluice ask "QUESTION"     answer a question with tools and sandboxed Python (sluice ask --help)
   sluice mcp                serve an MCP client on standard input and output (sluice mcp --help)
+  sluice serve              the chat page, the API and MCP over HTTP (sluice serve --help)
+  sluice prune              remove conversations that are too old, or too much
   sluice config             the configuration as it takes effect, and where each value came from
   sluice doctor             which sandboxes work here, and what they were seen to enforce
   sluice snapshot           build, show or verify the Python root file system
@@ -24,6 +28,8 @@ const commands: Readonly<Record<string, { run: Command; usage: string }>> = {
   run: { run: runCommand, usage: runUsage },
   ask: { run: askCommand, usage: askUsage },
   mcp: { run: mcpCommand, usage: mcpUsage },
+  serve: { run: serveCommand, usage: serveUsage },
+  prune: { run: pruneCommand, usage: pruneUsage },
   config: { run: configCommand, usage: configUsage },
   doctor: { run: doctorCommand, usage: doctorUsage },
   snapshot: { run: snapshotCommand, usage: snapshotUsage },

@@ -17,7 +17,12 @@ export function recoverTurns({ database, turns, events, at }: RecoverOptions): s
   for (const row of running) {
     const place = { tenant: String(row["tenant"]), turnId: String(row["id"]) };
     const seen = events.read(place);
-    const result = toAbandonedResult(seen, { turnId: place.turnId, conversationId: String(row["conversation_id"]) });
+    const result = toAbandonedResult(seen, {
+      turnId: place.turnId,
+      conversationId: String(row["conversation_id"]),
+      code: "server_stopped",
+      detail: stopped,
+    });
     const missing = result.answer.slice(answerOf(seen).length);
     let { seq } = seen.at(-1) ?? { seq: 0 };
     const append = (event: TurnEvent): void => events.append(place, { seq: (seq += 1), at, event });
@@ -28,14 +33,24 @@ export function recoverTurns({ database, turns, events, at }: RecoverOptions): s
   return running.map(({ id }) => String(id));
 }
 
-const detail = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
+const stopped = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
 
-function toAbandonedResult(seen: readonly StoredEvent[], ids: { turnId: string; conversationId: string }): TurnResult {
+interface Abandoned {
+  readonly turnId: string;
+  readonly conversationId: string;
+  /** Of the gap. */
+  readonly code: string;
+  /** What happened to it, as a sentence of the answer. */
+  readonly detail: string;
+}
+
+/** The end of a turn that did not come to one by itself, from what was seen of it. */
+export function toAbandonedResult(seen: readonly StoredEvent[], { code, detail, ...ids }: Abandoned): TurnResult {
   const events = seen.map(({ event }) => event);
   const ends = events.filter((event): event is ToolEndEvent => event.type === "tool-end" && event.tool !== "final_response");
   const failed = ends.filter(({ status }) => status !== "ok");
   const said = answerOf(seen);
-  const gap: Gap = { code: "server_stopped", severity: "major", detail };
+  const gap: Gap = { code, severity: "major", detail };
   return {
     schemaVersion: 1,
     ...ids,

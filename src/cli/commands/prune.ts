@@ -1,0 +1,67 @@
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { processEnvironment } from "../../config/process-environment.ts";
+import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
+import { openHistory } from "../../history/open-history.ts";
+import { prune, type Pruned } from "../../http/retention/prune.ts";
+import { createTenantStores } from "../../http/stores/create-tenant-stores.ts";
+
+export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
+
+Removes conversations that were not used for so long (server.retention.days, 30 unless told), then the oldest of each tenant that keeps more than it may
+(server.retention.maxBytes), then files that nothing refers to. What a removed turn shares with another stays. A server may go on running meanwhile.
+--dry-run says what is too old, and removes nothing.
+`;
+
+export async function pruneCommand(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      "older-than": { type: "string" },
+      "max-bytes": { type: "string" },
+      "dry-run": { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      config: { type: "string" },
+    },
+  });
+  const environment = processEnvironment();
+  const { configuration } = await loadConfiguration({ file: values.config, workingDirectory: process.cwd(), environment });
+  const { directory } = configuration.artifacts;
+  const { retention } = configuration.server;
+  using history = openHistory({ file: path.join(directory, "history.sqlite") });
+  const pruned = await prune({
+    history,
+    storesOf: createTenantStores({ directory, history }),
+    uploads: createUploadStore({ directory: path.join(directory, "uploads") }),
+    retention: {
+      days: toNumber("--older-than", values["older-than"]) ?? retention.days,
+      maxBytes: toNumber("--max-bytes", values["max-bytes"]) ?? retention.maxBytes,
+    },
+    isDryRun: values["dry-run"],
+  });
+  process.stdout.write(values.json ? `${JSON.stringify(pruned, null, 2)}\n` : describe(pruned, directory));
+  return 0;
+}
+
+function describe(pruned: readonly Pruned[], directory: string): string {
+  if (pruned.length === 0) return `There is no conversation in ${directory}.\n`;
+  return pruned
+    .map(
+      ({ tenant, expired, overQuota, orphans, bytesBefore, bytesAfter }) =>
+        `${tenant}: ${expired} too old, ${overQuota} over the quota, ${orphans} files of nobody; ${bytesBefore} bytes before, ${bytesAfter} after\n`,
+    )
+    .join("");
+}
+
+function toNumber(flag: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const number = Number(text);
+  if (text.trim() !== "" && Number.isFinite(number) && number >= 0) return number;
+  throw new UsageError({
+    code: "WRONG_USAGE",
+    message: `${flag} must be a number, and is ${JSON.stringify(text)}.`,
+    hint: "sluice prune --help shows how it is called.",
+  });
+}

@@ -1,0 +1,99 @@
+import { isIP } from "node:net";
+import { parseArgs } from "node:util";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { processEnvironment } from "../../config/process-environment.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
+import { createLog, logLevels, type Log, type LogLevel } from "../../http/log/create-log.ts";
+import { openServer, type RunningServer } from "../../http/open-server.ts";
+
+export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]
+                    [--log-level error|warn|info|debug] [--log-format json|text]
+
+Serves the chat page, the API and MCP over HTTP. Without a configuration: a bundled sample of made-up market data, and a model that needs no key.
+A token is always needed. The browser gets in by the one-time link that is printed; programs send the token as a bearer.
+--no-auth lets in everybody who can reach the port, on this machine only: any program and any user of it can then read and run everything.
+Ends on SIGTERM or Ctrl-C: turns that run may come to an end (server.drainMs), then nothing is left behind.
+`;
+
+export async function serveCommand(args: string[], signal: AbortSignal): Promise<number> {
+  const options = parse(args);
+  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // what a provider cannot do is the plan's affair, not a person's
+  const environment = processEnvironment();
+  const loaded = await loadConfiguration({ file: options.config, workingDirectory: process.cwd(), environment });
+  const say = (text: string): void => void process.stdout.write(text);
+  say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
+  await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log: toLog(options), signal });
+  say(describe(server, options));
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await server.close();
+  return 0;
+}
+
+interface ServeOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly config: string | undefined;
+  readonly model: string | undefined;
+  readonly isOpen: boolean;
+  readonly level: LogLevel;
+  readonly format: "json" | "text";
+}
+
+function parse(args: string[]): ServeOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      host: { type: "string", default: "127.0.0.1" },
+      port: { type: "string", default: "8787" },
+      config: { type: "string" },
+      model: { type: "string" },
+      "no-auth": { type: "boolean", default: false },
+      "log-level": { type: "string", default: "info" },
+      "log-format": { type: "string", default: process.stderr.isTTY ? "text" : "json" },
+    },
+  });
+  const { host, config, model } = values;
+  const port = /^\d{1,5}$/.test(values.port) ? Number(values.port) : Number.NaN;
+  if (!(port <= 65_535)) throw wrong(`--port must be a number up to 65535, and is ${JSON.stringify(values.port)}.`);
+  const level = logLevels.find((one) => one === values["log-level"]);
+  if (level === undefined) throw wrong(`--log-level must be one of ${logLevels.join(", ")}.`);
+  const format = values["log-format"];
+  if (format !== "json" && format !== "text") throw wrong("--log-format must be json or text.");
+  const isOpen = values["no-auth"];
+  if (isOpen && !isLoopback(host)) throw wrong(`--no-auth would let in everybody who can reach ${host}; it is for 127.0.0.1 only.`);
+  return { host, port, config, model, isOpen, level, format };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function toLog({ level, format }: ServeOptions): Log {
+  return createLog({ level, format, write: (line) => void process.stderr.write(line) });
+}
+
+/** What a person needs to go on. It is not the log: the log never has a token. */
+function describe({ url, driver, model, tokens, loginLinks, snippet }: RunningServer, { isOpen }: ServeOptions): string {
+  const links = loginLinks.map(({ tenant, url: link }) => `  ${loginLinks.length > 1 ? `${tenant}: ` : ""}${link}`);
+  return [
+    `address: ${url}`,
+    `sandbox: ${driver}`,
+    `model: ${model.name ?? `none. ${model.problem}`}`,
+    ...(isOpen
+      ? ["", "--no-auth: NO TOKEN IS NEEDED. Every program and every user of this machine can read and run everything here.", `  ${url}/`]
+      : ["", "Open in a browser (works once):", ...links]),
+    ...(tokens.made === null ? [] : ["", `For programs: Authorization: Bearer ${tokens.made}`]),
+    "",
+    "For a desktop client, into its configuration:",
+    snippet,
+    "",
+    "",
+  ].join("\n");
+}
+
+function wrong(message: string): UsageError {
+  return new UsageError({ code: "WRONG_USAGE", message, hint: "sluice serve --help shows how it is called." });
+}

@@ -1,0 +1,117 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { SessionRows } from "../../history/contract.ts";
+import type { AcceptedToken, Principal } from "../contract.ts";
+import { HttpFailure } from "../http-failure.ts";
+
+export interface Authenticator {
+  readonly mode: "token" | "none";
+  readonly cookieName: string;
+  /** Who a request is from; null when it does not say, or not right. */
+  identify(headers: Headers): Principal | null;
+  /** A link that lets one browser in, once. */
+  newLoginCode(who: { tenant: string; isOperator: boolean }): { code: string; expiresAt: string };
+  /** The cookie of a new session for a code; null when the code was used, is too old, or never was. */
+  exchange(code: string): string | null;
+  /** Forgets the session of a request; the cookie that takes it away. */
+  logout(headers: Headers): string;
+}
+
+export interface AuthenticatorOptions {
+  readonly tokens: readonly AcceptedToken[];
+  readonly sessions: SessionRows;
+  /** Cookies do not tell ports apart, so the name does. */
+  readonly port: number;
+  /** Lets everybody in, as the tenant `local`. */
+  readonly isOpen?: boolean;
+  readonly now?: () => Date;
+}
+
+const CODE_LIFETIME_MS = 24 * 60 * 60_000;
+const SESSION_LIFETIME_S = 30 * 24 * 60 * 60;
+
+export function createAuthenticator({
+  tokens,
+  sessions,
+  port,
+  isOpen = false,
+  now = () => new Date(),
+}: AuthenticatorOptions): Authenticator {
+  const codes = new Map<string, { tenant: string; isOperator: boolean; expiresAt: number }>();
+  const cookieName = `sluice_session_${port}`;
+  const nobody: Principal = { tenant: "local", isOperator: true, tokenHash: null, via: "none" };
+
+  function byBearer(authorization: string): Principal | null {
+    const token = /^Bearer ([\w.~+/=-]{1,512})$/i.exec(authorization)?.[1];
+    if (token === undefined) return null;
+    const hash = hashOf(token);
+    let found: AcceptedToken | null = null;
+    // All of them are compared, each in constant time: how long it takes says nothing about which one it was.
+    for (const one of tokens) if (isSame(one.sha256, hash)) found = one;
+    return found === null ? null : { tenant: found.tenant, isOperator: found.isOperator, tokenHash: found.sha256, via: "bearer" };
+  }
+
+  function byCookie(header: string): Principal | null {
+    const value = readCookie(header, cookieName);
+    const session = value === null ? null : sessions.find(hashOf(value), now().toISOString());
+    return session === null ? null : { tenant: session.tenant, isOperator: session.isOperator, tokenHash: null, via: "cookie" };
+  }
+
+  return {
+    mode: isOpen ? "none" : "token",
+    cookieName,
+    identify(headers) {
+      if (isOpen) return nobody;
+      const authorization = headers.get("authorization");
+      if (authorization !== null) return byBearer(authorization);
+      const cookie = headers.get("cookie");
+      return cookie === null ? null : byCookie(cookie);
+    },
+    newLoginCode({ tenant, isOperator }) {
+      const code = randomBytes(32).toString("base64url");
+      const expiresAt = now().getTime() + CODE_LIFETIME_MS;
+      codes.set(hashOf(code), { tenant, isOperator, expiresAt });
+      return { code, expiresAt: new Date(expiresAt).toISOString() };
+    },
+    exchange(code) {
+      const hash = hashOf(code);
+      const given = codes.get(hash);
+      codes.delete(hash);
+      if (given === undefined || given.expiresAt <= now().getTime()) return null;
+      const value = randomBytes(32).toString("base64url");
+      const expiresAt = new Date(now().getTime() + SESSION_LIFETIME_S * 1000).toISOString();
+      sessions.removeExpired(now().toISOString());
+      sessions.add(hashOf(value), { tenant: given.tenant, isOperator: given.isOperator, expiresAt });
+      return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_LIFETIME_S}`;
+    },
+    logout(headers) {
+      const value = readCookie(headers.get("cookie") ?? "", cookieName);
+      if (value !== null) sessions.remove(hashOf(value));
+      return `${cookieName}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+    },
+  };
+}
+
+export function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function isSame(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(a, "hex"), Buffer.from(b, "hex"));
+}
+
+function readCookie(header: string, name: string): string | null {
+  for (const part of header.split(";")) {
+    const [key, value] = part.trim().split("=", 2);
+    if (key === name && value !== undefined && value !== "") return value;
+  }
+  return null;
+}
+
+export function unauthorized(): HttpFailure {
+  return new HttpFailure({
+    status: 401,
+    code: "UNAUTHORIZED",
+    message: "This needs a token, and none that is known came with the request.",
+    hint: "Programs send `Authorization: Bearer TOKEN`; a browser opens the one-time link that `sluice serve` printed.",
+  });
+}

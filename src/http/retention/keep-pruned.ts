@@ -1,0 +1,21 @@
+import type { ServerParts } from "../server-parts.ts";
+import { prune } from "./prune.ts";
+
+const EVERY_MS = 60 * 60_000;
+
+/** At once, and then every hour. What fails is tried again the next time. */
+export function keepPruned({ history, storesOf, uploads, configured, conversations, log }: ServerParts): Disposable {
+  const { retention } = configured.configuration.server;
+  const run = async (): Promise<void> => {
+    try {
+      const all = await prune({ history, storesOf, uploads, retention, onRemoved: (place) => conversations.forget(place) });
+      for (const { tenant, expired, overQuota, orphans, bytesBefore, bytesAfter } of all)
+        if (expired + overQuota + orphans > 0) log.info("pruned", { tenant, expired, overQuota, orphans, bytesBefore, bytesAfter });
+    } catch (error) {
+      log.error("prune_failed", { reason: (error as Error).message });
+    }
+  };
+  void run();
+  const timer = setInterval(() => void run(), EVERY_MS).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}

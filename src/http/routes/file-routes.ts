@@ -1,0 +1,109 @@
+import { z } from "zod";
+import type { ArtifactType } from "../../artifacts/contract.ts";
+import { openTableDownload } from "../../data/downloads/open-table-download.ts";
+import { HttpFailure } from "../http-failure.ts";
+import type { ServerParts } from "../server-parts.ts";
+import { defineRoute, type Route, type RouteRequest } from "./define-route.ts";
+import { immutable, isKnown, notModified, toDownload } from "./to-download.ts";
+
+const contentTypes: Readonly<Record<ArtifactType, string>> = { png: "image/png", json: "application/json" };
+const tableTypes = { csv: "text/csv", parquet: "application/vnd.apache.parquet" } as const;
+const download = z.object({ download: z.literal("1").optional() });
+const unchanged = { description: "The client has it." };
+
+/** What turns leave behind, under names that never mean anything else. */
+export function fileRoutes(parts: ServerParts): Route[] {
+  const artifact = (type: ArtifactType): Route =>
+    defineRoute({
+      method: "get",
+      path: `/artifacts/{contentHash}.${type}`,
+      operationId: type === "png" ? "getImage" : "getChart",
+      summary: type === "png" ? "A picture." : "A chart, as its spec and its rows.",
+      tag: "files",
+      query: download,
+      answers: { 200: { description: "The artifact.", contentType: contentTypes[type] }, 304: unchanged },
+      async handle({ request, parameters, query, principal: { tenant } }) {
+        const contentHash = parameters["contentHash"]!;
+        const etag = `"${contentHash}"`;
+        const bytes = await parts.storesOf(tenant).artifacts.get(contentHash, type);
+        if (bytes === null) throw noFile();
+        if (isKnown(request, etag)) return notModified(etag);
+        return new Response(bytes as Uint8Array<ArrayBuffer>, {
+          headers: {
+            "content-type": contentTypes[type],
+            "content-length": String(bytes.length),
+            "cache-control": immutable,
+            etag,
+            ...(query["download"] === undefined
+              ? {}
+              : { "content-disposition": `attachment; filename="${contentHash.slice(0, 12)}.${type}"` }),
+          },
+        });
+      },
+    });
+
+  const table = (as: "csv" | "parquet"): Route =>
+    defineRoute({
+      method: "get",
+      path: `/data/{datasetId}/tables/{alias}.${as}`,
+      operationId: as === "csv" ? "getDatasetCsv" : "getDatasetParquet",
+      summary: `A table of a dataset as ${as === "csv" ? "CSV; text that a spreadsheet would take for a formula is prefixed with '" : "Parquet"}.`,
+      tag: "files",
+      query: download,
+      answers: { 200: { description: "The table.", contentType: tableTypes[as] }, 304: unchanged },
+      async handle({ request, parameters, principal: { tenant }, signal }) {
+        const { hash, etag } = findDataset({ parameters, tenant }, `-${parameters["alias"]}-${as}`);
+        if (isKnown(request, etag)) return notModified(etag);
+        const { openSession } = parts.configured.runtime;
+        const { datasets } = parts.storesOf(tenant);
+        const found = await openTableDownload({ datasets, hash, table: parameters["alias"]!, as, openSession, signal });
+        return found === null ? failNoFile() : toDownload(found, { isAttachment: true, etag });
+      },
+    });
+
+  function findDataset(
+    { parameters, tenant }: Pick<RouteRequest, "parameters"> & { tenant: string },
+    what = "",
+  ): { hash: string; etag: string } {
+    const found = parts.history.turns.byDataset(tenant, parameters["datasetId"]!);
+    if (found === null) throw noFile();
+    return { hash: found.hash, etag: `"${found.hash}${what}"` };
+  }
+
+  return [
+    artifact("png"),
+    artifact("json"),
+    defineRoute({
+      method: "get",
+      path: "/data/{datasetId}.json",
+      operationId: "getDataset",
+      summary: "Everything that an answer rests on, in one document.",
+      tag: "files",
+      query: download,
+      answers: { 200: { description: "The dataset.", contentType: "application/json" }, 304: unchanged },
+      async handle({ request, parameters, query, principal: { tenant } }) {
+        const { hash, etag } = findDataset({ parameters, tenant });
+        if (isKnown(request, etag)) return notModified(etag);
+        const reader = await parts.storesOf(tenant).datasets.open(hash);
+        if (reader === null) throw noFile();
+        const file = {
+          fileName: `${parameters["datasetId"]}.json`,
+          contentType: "application/json",
+          bytes: reader.bytes,
+          stream: () => reader.stream(),
+        };
+        return toDownload(file, { isAttachment: query["download"] !== undefined, etag });
+      },
+    }),
+    table("csv"),
+    table("parquet"),
+  ];
+}
+
+function noFile(): HttpFailure {
+  return new HttpFailure({ status: 404, code: "FILE_NOT_FOUND", message: "There is no such file, or it was removed with its turn." });
+}
+
+function failNoFile(): never {
+  throw noFile();
+}

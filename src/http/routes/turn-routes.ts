@@ -1,0 +1,214 @@
+import { createHash, randomUUID } from "node:crypto";
+import { z } from "zod";
+import type { StoredTurn } from "../../history/contract.ts";
+import {
+  approvalAnswerSchema,
+  approvalTakenSchema,
+  turnCreationSchema,
+  turnDocumentSchema,
+  turnListSchema,
+  turnStatuses,
+  turnStopSchema,
+  type TurnCreation,
+  type TurnStatus,
+} from "../../protocol/http-turns.ts";
+import { HttpFailure } from "../http-failure.ts";
+import type { ServerParts } from "../server-parts.ts";
+import { toTurnDocument, toTurnSummary } from "../turns/to-turn-document.ts";
+import { defineRoute, json, type Route, type RouteRequest } from "./define-route.ts";
+import { eventStream, wantsEvents } from "./event-stream.ts";
+import { originOf } from "./origin-of.ts";
+
+const document = { description: "The turn.", schema: turnDocumentSchema };
+const events = { description: "Events of the turn, each with its number as id.", contentType: "text/event-stream" };
+const lastEventId = { name: "Last-Event-ID", description: "The number of the last event that was seen; what comes after it is sent." };
+const after = z.object({ after: z.coerce.number().int().nonnegative().optional() });
+
+/** Turns for programs: begin one, look at it, follow it, answer what it asks, end it, remove it. */
+export function turnRoutes(parts: ServerParts): Route[] {
+  const { history, turns } = parts;
+
+  function find({ parameters, principal }: RouteRequest): StoredTurn {
+    return history.turns.get(principal.tenant, parameters["turnId"]!) ?? missing(parameters["turnId"]!);
+  }
+
+  return [
+    defineRoute({
+      method: "post",
+      path: "/api/turns",
+      operationId: "createTurn",
+      summary: "Ask a question. It is answered whether or not anybody listens, within the time that a turn has.",
+      tag: "turns",
+      body: turnCreationSchema,
+      headers: [
+        {
+          name: "Idempotency-Key",
+          description: "A request with the same key is the same request: it gives the turn that the first one began.",
+        },
+      ],
+      answers: {
+        202: document,
+        200: { description: "The turn, ended: `wait` was asked for, or the key was seen before.", schema: turnDocumentSchema },
+      },
+      handle: async (request) => await create(parts, request),
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/turns",
+      operationId: "listTurns",
+      summary: "Turns, the latest first.",
+      tag: "turns",
+      query: z.object({
+        conversationId: z.string().optional(),
+        status: z.enum(turnStatuses).optional(),
+        limit: z.coerce.number().int().min(1).max(200).default(50),
+        before: z.string().max(300).optional(),
+      }),
+      answers: { 200: { description: "One page of turns.", schema: turnListSchema } },
+      handle({ query, principal: { tenant } }) {
+        const { limit, ...rest } = query as { limit: number; before?: string; conversationId?: string; status?: TurnStatus };
+        const { items, next } = history.turns.list({ tenant, limit, ...rest });
+        return json({ turns: items.map(toTurnSummary), next });
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/turns/{turnId}",
+      operationId: "getTurn",
+      summary: "A turn; with `Accept: text/event-stream`, its events.",
+      tag: "turns",
+      query: after,
+      headers: [lastEventId],
+      answers: { 200: document },
+      handle(request) {
+        const turn = find(request);
+        return wantsEvents(request.request)
+          ? eventStream(parts, turn, request)
+          : json(toTurnDocument(parts, turn, originOf(request.request)));
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/turns/{turnId}/events",
+      operationId: "followTurn",
+      summary: "The events of a turn from its beginning, or from after the last one that was seen, until it has ended.",
+      tag: "turns",
+      query: after,
+      headers: [lastEventId],
+      answers: { 200: events },
+      handle: (request) => eventStream(parts, find(request), request),
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/turns/{turnId}/stop",
+      operationId: "stopTurn",
+      summary: "End a turn. It still gives a result, with what there is.",
+      tag: "turns",
+      answers: { 202: { description: "It is being ended, or had ended.", schema: turnStopSchema } },
+      handle(request) {
+        const { turnId, status } = find(request);
+        turns.find(request.principal.tenant, turnId)?.stop("the client stopped the turn");
+        return json({ turnId, status }, { status: 202 });
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/turns/{turnId}/approvals/{approvalId}",
+      operationId: "answerApproval",
+      summary: "Allow or refuse a call that the turn waits with.",
+      tag: "turns",
+      body: approvalAnswerSchema,
+      answers: { 200: { description: "The answer was taken.", schema: approvalTakenSchema } },
+      handle(request) {
+        const { turnId } = find(request);
+        const approvalId = request.parameters["approvalId"]!;
+        const { approved } = request.body as { approved: boolean };
+        const isTaken = turns.find(request.principal.tenant, turnId)?.approvals.answer(approvalId, approved) ?? false;
+        if (!isTaken) throw notAsked(parts, { tenant: request.principal.tenant, turnId, approvalId });
+        return json({ approvalId, answer: approved ? "approved" : "refused" });
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/turns/{turnId}",
+      operationId: "deleteTurn",
+      summary: "Remove a turn that has ended, with everything that only it uses.",
+      tag: "turns",
+      answers: { 204: { description: "It is gone." } },
+      handle(request) {
+        const { turnId, conversationId } = find(request);
+        const { tenant } = request.principal;
+        if (turns.find(tenant, turnId) !== null)
+          throw new HttpFailure({ status: 409, code: "TURN_RUNNING", message: "The turn still runs.", hint: "Stop it first." });
+        history.references.deleteTurn(tenant, turnId, (files) => parts.storesOf(tenant).remove(files));
+        parts.conversations.forget({ tenant, id: conversationId });
+        return new Response(null, { status: 204 });
+      },
+    }),
+  ];
+}
+
+async function create(parts: ServerParts, { body, request, principal, signal }: RouteRequest): Promise<Response> {
+  const { history, turns } = parts;
+  const { question, conversationId, wait = false } = body as TurnCreation;
+  const { tenant, tokenHash } = principal;
+  const key = request.headers.get("idempotency-key");
+  const requestHash = createHash("sha256")
+    .update(JSON.stringify([question, conversationId ?? null]))
+    .digest("hex");
+  const earlier = key === null ? null : history.turns.byIdempotencyKey(tenant, key);
+  if (earlier !== null) {
+    if (earlier.requestHash !== requestHash) throw otherRequest();
+    const turn = history.turns.get(tenant, earlier.turnId)!;
+    return json(toTurnDocument(parts, turn, originOf(request)), { status: turn.status === "running" ? 202 : 200 });
+  }
+  const turn = await turns.start({
+    tenant,
+    tokenHash,
+    conversationId: conversationId ?? randomUUID(),
+    question,
+    isAttended: wait,
+    signal,
+    ...(key === null ? {} : { idempotency: { key: checkKey(key), requestHash } }),
+  });
+  if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
+  const stored = history.turns.get(tenant, turn.turnId)!;
+  return json(toTurnDocument(parts, stored, originOf(request)), {
+    status: wait ? 200 : 202,
+    headers: { location: `/api/turns/${turn.turnId}` },
+  });
+}
+
+function checkKey(key: string): string {
+  if (key.length <= 200) return key;
+  throw new HttpFailure({ status: 400, code: "REQUEST_INVALID", message: "The Idempotency-Key is longer than 200 characters." });
+}
+
+function otherRequest(): HttpFailure {
+  return new HttpFailure({
+    status: 422,
+    code: "IDEMPOTENCY_KEY_REUSED",
+    message: "This Idempotency-Key came with another request before.",
+    hint: "Use a new key for a new question.",
+  });
+}
+
+function missing(turnId: string): never {
+  throw new HttpFailure({ status: 404, code: "TURN_NOT_FOUND", message: `There is no turn ${turnId}.` });
+}
+
+function notAsked(
+  { history }: ServerParts,
+  { tenant, turnId, approvalId }: { tenant: string; turnId: string; approvalId: string },
+): HttpFailure {
+  const wasAsked = history.events
+    .read({ tenant, turnId })
+    .some(({ event }) => event.type === "approval-request" && event.approvalId === approvalId);
+  return wasAsked
+    ? new HttpFailure({
+        status: 409,
+        code: "APPROVAL_OVER",
+        message: "Nobody waits for this answer any more: it was given, or the turn is over.",
+      })
+    : new HttpFailure({ status: 404, code: "APPROVAL_NOT_FOUND", message: `The turn has not asked ${approvalId}.` });
+}

@@ -1,0 +1,59 @@
+import { readdirSync, rmSync, statSync } from "node:fs";
+import path from "node:path";
+import type { Files } from "../../history/contract.ts";
+
+interface Places {
+  readonly artifacts: string;
+  readonly datasets: string;
+  readonly evidence: string;
+}
+
+/** As the stores lay them out: `ab/abcd….png`; a dataset has its index and its Parquet tables beside it. All at once, inside of the history's transaction. */
+export function removeFiles(places: Places, { artifacts, datasets, evidence }: Files): void {
+  for (const { contentHash, type } of artifacts) remove(path.join(places.artifacts, contentHash.slice(0, 2), `${contentHash}.${type}`));
+  for (const hash of evidence) remove(path.join(places.evidence, hash.slice(0, 2), hash));
+  for (const hash of datasets) {
+    const directory = path.join(places.datasets, hash.slice(0, 2));
+    for (const name of namesIn(directory)) if (name.startsWith(`${hash}.`)) remove(path.join(directory, name));
+  }
+}
+
+/** What a server that was killed, or a client that is gone for long, left. */
+export function listOldFiles(places: Places, { olderThanMs, inUse }: { olderThanMs: number; inUse: Files }): Files {
+  const used = new Set([
+    ...inUse.artifacts.map(({ contentHash, type }) => `${contentHash}.${type}`),
+    ...inUse.datasets.map((hash) => `${hash}.json`),
+    ...inUse.evidence,
+  ]);
+  const old = (place: string): string[] => oldNamesIn(place, olderThanMs).filter((name) => !used.has(name));
+  return {
+    artifacts: old(places.artifacts).flatMap((name) => {
+      const [, contentHash, type] = /^([0-9a-f]{64})\.(png|json)$/.exec(name) ?? [];
+      return contentHash === undefined || type === undefined ? [] : [{ contentHash, type }];
+    }),
+    datasets: old(places.datasets).flatMap((name) => /^([0-9a-f]{64})\.json$/.exec(name)?.[1] ?? []),
+    evidence: old(places.evidence).filter((name) => /^[0-9a-f]{64}$/.test(name)),
+    uploads: [],
+  };
+}
+
+function oldNamesIn(place: string, olderThanMs: number): string[] {
+  return namesIn(place).flatMap((directory) =>
+    namesIn(path.join(place, directory)).filter((name) => {
+      const found = statSync(path.join(place, directory, name), { throwIfNoEntry: false });
+      return found !== undefined && Date.now() - found.mtimeMs > olderThanMs;
+    }),
+  );
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function remove(file: string): void {
+  rmSync(file, { force: true });
+}

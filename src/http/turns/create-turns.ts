@@ -1,0 +1,209 @@
+import { randomUUID } from "node:crypto";
+import type { Configured } from "../../configured/open-configured.ts";
+import type { History } from "../../history/contract.ts";
+import { toAbandonedResult } from "../../history/recover-turns.ts";
+import type { TurnEvent } from "../../protocol/turn-events.ts";
+import type { TurnResult } from "../../protocol/turn-result.ts";
+import { runTurn } from "../../turn/run-turn.ts";
+import { removeRemoteImages } from "../../turn/synthesis/remove-remote-images.ts";
+import type { Conversations, LiveConversation } from "../conversations/create-conversations.ts";
+import { HttpFailure } from "../http-failure.ts";
+import type { Log } from "../log/create-log.ts";
+import type { TenantStores } from "../stores/create-tenant-stores.ts";
+import { createLiveTurn, type LiveTurn, type TurnFeed } from "./create-live-turn.ts";
+import type { TurnGate } from "./create-turn-gate.ts";
+import { showLinkAddresses } from "./show-link-addresses.ts";
+
+type Model = Awaited<ReturnType<Configured["openModel"]>>;
+
+export interface TurnStart {
+  readonly tenant: string;
+  readonly tokenHash: string | null;
+  readonly conversationId: string;
+  readonly question: string;
+  /** Turns that this one is asked instead of. */
+  readonly supersedes?: readonly string[] | undefined;
+  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined;
+  /** Whether it is ended when nobody listens. */
+  readonly isAttended: boolean;
+  /** Of the request, while it waits in line. */
+  readonly signal: AbortSignal;
+}
+
+/** The turns of all conversations: each is begun here, and ends here whatever happens. */
+export interface Turns {
+  /** Resolves when it has begun. Rejects with 409 when the conversation has one already, 429 when too many run, 503 when the server is stopping. */
+  start(turn: TurnStart): Promise<LiveTurn>;
+  find(tenant: string, turnId: string): LiveTurn | null;
+  ofConversation(tenant: string, conversationId: string): LiveTurn | null;
+  /** No new ones; those that run may go on for so long, and are then ended. */
+  drain(ms: number): Promise<void>;
+}
+
+export interface TurnsOptions {
+  readonly configured: Configured;
+  readonly model: () => Promise<Model>;
+  readonly history: History;
+  readonly conversations: Conversations;
+  readonly storesOf: (tenant: string) => TenantStores;
+  readonly gate: TurnGate;
+  readonly unattendedMs: number;
+  readonly log: Log;
+  readonly onEvent: (event: TurnEvent) => void;
+}
+
+export function createTurns(options: TurnsOptions): Turns {
+  const { history, conversations, gate, log, unattendedMs } = options;
+  const live = new Map<string, TurnFeed>();
+  const keyOf = (tenant: string, turnId: string): string => JSON.stringify([tenant, turnId]);
+  let isDraining = false;
+
+  async function start(turn: TurnStart): Promise<LiveTurn> {
+    if (isDraining) throw stopping();
+    const model = await options.model();
+    const { tenant, conversationId, supersedes = [] } = turn;
+    const running = ofConversation(tenant, conversationId);
+    if (running !== null) throw alreadyRuns(running.turnId);
+    if (supersedes.length > 0) conversations.forget({ tenant, id: conversationId });
+    const begun = Promise.withResolvers<LiveTurn>();
+    void conversations
+      .use({ tenant, id: conversationId }, async (conversation) => {
+        if (conversation.turn !== null) throw alreadyRuns(typeof conversation.turn === "string" ? null : conversation.turn.turnId);
+        conversation.turn = "starting";
+        try {
+          const leave = await gate.enter(tenant, turn.signal);
+          try {
+            if (isDraining) throw stopping();
+            await run(turn, { conversation, model, onBegin: begun.resolve });
+          } finally {
+            leave();
+          }
+        } finally {
+          conversation.turn = null;
+        }
+      })
+      .catch(begun.reject);
+    return await begun.promise;
+  }
+
+  /** Until its very end: what it gave is written down before anybody hears that it is over. */
+  async function run(
+    turn: TurnStart,
+    { conversation, model, onBegin }: { conversation: LiveConversation; model: Model; onBegin: (turn: LiveTurn) => void },
+  ): Promise<void> {
+    const { tenant, conversationId, question, supersedes, idempotency } = turn;
+    const turnId = randomUUID();
+    const at = new Date().toISOString();
+    history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at });
+    history.turns.begin({ tenant, turnId, conversationId, question, at, supersedes, idempotency });
+    const feed = openFeed(turn, turnId);
+    conversation.turn = feed;
+    onBegin(feed);
+    const result = await answer(turn, { feed, conversation, model });
+    await conversations.save(conversation, turnId);
+    conversation.turn = null;
+    feed.push({ type: "turn-end", result });
+    live.delete(keyOf(tenant, turnId));
+    feed.end();
+  }
+
+  function openFeed({ tenant, conversationId, isAttended }: TurnStart, turnId: string): TurnFeed {
+    const feed = createLiveTurn({
+      tenant,
+      turnId,
+      conversationId,
+      unattendedMs: isAttended ? unattendedMs : null,
+      keep: (stored) => {
+        options.onEvent(stored.event);
+        try {
+          history.events.append({ tenant, turnId }, stored);
+          if (stored.event.type === "turn-end") history.turns.end({ tenant, turnId, result: stored.event.result, at: stored.at });
+        } catch (error) {
+          log.error("event_not_kept", { turn: turnId, type: stored.event.type, reason: (error as Error).message });
+        }
+      },
+    });
+    live.set(keyOf(tenant, turnId), feed);
+    return feed;
+  }
+
+  async function answer(
+    { tenant, tokenHash, question }: TurnStart,
+    { feed, conversation, model }: { feed: TurnFeed; conversation: LiveConversation; model: Model },
+  ): Promise<TurnResult> {
+    const { turnId, conversationId } = feed;
+    const stores = options.storesOf(tenant);
+    const artifacts = stores.artifactsFor(turnId);
+    const own = new Set<string>();
+    const clean = (text: string): string => showLinkAddresses(removeRemoteImages(text, own));
+    const onEvent = (event: TurnEvent): void => {
+      if (event.type === "artifact") own.add(event.artifact.url);
+      if (event.type === "answer-delta") feed.push({ ...event, text: clean(event.text) });
+      else if (event.type !== "turn-end") feed.push(event);
+    };
+    const place = { conversation: conversation.conversation, tenant, tokenHash, artifacts, datasets: stores.datasets };
+    try {
+      const result = await runTurn(options.configured.runtime, {
+        ...options.configured.openConversation(place),
+        question,
+        model,
+        turnId,
+        approve: feed.approvals.approve,
+        onEvent,
+        signal: feed.signal,
+      });
+      return { ...result, answer: clean(result.answer) };
+    } catch (error) {
+      log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
+      const detail = "The turn could not be carried out: the server failed. Its log says how.";
+      return toAbandonedResult(history.events.read({ tenant, turnId }), { turnId, conversationId, code: "turn_failed", detail });
+    }
+  }
+
+  function ofConversation(tenant: string, conversationId: string): LiveTurn | null {
+    for (const turn of live.values()) if (turn.tenant === tenant && turn.conversationId === conversationId) return turn;
+    return null;
+  }
+
+  return {
+    start,
+    find: (tenant, turnId) => live.get(keyOf(tenant, turnId)) ?? null,
+    ofConversation,
+    async drain(ms) {
+      isDraining = true;
+      const all = Promise.all([...live.values()].map(({ over }) => over));
+      const timer = setTimeout(() => {
+        for (const turn of live.values()) turn.stop("the server is stopping");
+      }, ms);
+      await all;
+      clearTimeout(timer);
+    },
+  };
+}
+
+const TITLE_CHARACTERS = 80;
+
+function toTitle(question: string): string {
+  const line = question.replaceAll(/\s+/g, " ").trim();
+  return line.length <= TITLE_CHARACTERS ? line : `${line.slice(0, TITLE_CHARACTERS - 1).toWellFormed()}…`;
+}
+
+function alreadyRuns(turnId: string | null): HttpFailure {
+  return new HttpFailure({
+    status: 409,
+    code: "TURN_RUNNING",
+    message: "A turn of this conversation runs already, and they run one after the other.",
+    hint: "Wait for it, or stop it.",
+    ...(turnId === null ? {} : { details: { turnId } }),
+  });
+}
+
+function stopping(): HttpFailure {
+  return new HttpFailure({
+    status: 503,
+    code: "SERVER_STOPPING",
+    message: "The server is stopping and begins nothing new.",
+    hint: "Try again when it is back.",
+    retryAfterSeconds: 10,
+  });
+}
