@@ -7,7 +7,8 @@ export function ChartApp() {
   const host = useHost();
   if (host.state === "waiting") return <p className="chart-app-note">{texts.app.waiting}</p>;
   if (host.state === "failed") return <p className="chart-app-note">{host.reason}</p>;
-  if (host.charts.length === 0) return <p className="chart-app-note">{texts.app.nothing}</p>;
+  // The same app is shown for calls that draw nothing: it takes no room then.
+  if (host.charts.length === 0) return null;
   return (
     <div className="chart-app">
       {host.charts.map((found, index) =>

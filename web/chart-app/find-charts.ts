@@ -5,7 +5,7 @@ export type FoundChart =
   | { readonly kind: "chart"; readonly chart: Pick<ChartArtifact, "spec" | "data" | "title"> }
   | { readonly kind: "broken"; readonly reasons: readonly string[] };
 
-/** The charts of a tool's structured content: the content itself, its `artifact` or its `artifacts`. Nothing in it is believed before it was checked. */
+/** The charts of a tool's structured content: the content itself, or what it has as `charts`, `artifacts`, `artifact`. Nothing in it is believed before it was checked. */
 export function findCharts(content: unknown): FoundChart[] {
   return candidatesOf(content).map((candidate) => {
     const issues = checkChart(candidate["spec"], candidate["data"]);
@@ -20,8 +20,8 @@ type Candidate = Record<string, unknown>;
 function candidatesOf(content: unknown): Candidate[] {
   if (!isRecord(content)) return [];
   if (content["kind"] === "chart") return [content];
-  const artifacts = Array.isArray(content["artifacts"]) ? content["artifacts"] : [];
-  return [content["artifact"], content["chart"], ...artifacts].filter(
+  const lists = ["charts", "artifacts"].flatMap((name): unknown[] => (Array.isArray(content[name]) ? content[name] : []));
+  return [content["artifact"], content["chart"], ...lists].filter(
     (one): one is Candidate => isRecord(one) && (one["kind"] === "chart" || ("spec" in one && "data" in one)),
   );
 }

@@ -1,0 +1,93 @@
+import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
+import type { Latency, Operations } from "../../src/protocol/http-operations.ts";
+import { texts } from "../texts.ts";
+
+export interface OpsChart {
+  readonly title: string;
+  readonly spec: ChartSpec;
+  readonly data: ChartRow[];
+}
+
+/** The last minutes, as lines. */
+export function toTimelines(history: readonly Operations[]): OpsChart[] {
+  const xAxis = { type: "time" } as const;
+  return [
+    {
+      title: texts.ops.sandboxes,
+      spec: {
+        type: "line",
+        xKey: "at",
+        xAxis,
+        series: [
+          { key: "alive", label: texts.ops.alive },
+          { key: "warm", label: texts.ops.warm },
+          { key: "waiting", label: texts.ops.waiting },
+        ],
+      },
+      data: history.map(({ at, sandboxes, pool }) => ({ at, alive: sandboxes.alive, warm: pool.warm, waiting: sandboxes.waiting })),
+    },
+    {
+      title: texts.ops.turns,
+      spec: {
+        type: "line",
+        xKey: "at",
+        xAxis,
+        series: [
+          { key: "running", label: texts.ops.running },
+          { key: "queued", label: texts.ops.queued },
+        ],
+      },
+      data: history.map(({ at, turns }) => ({ at, running: turns.running, queued: turns.queued })),
+    },
+    {
+      title: texts.ops.memory,
+      spec: {
+        type: "area",
+        xKey: "at",
+        xAxis,
+        yAxis: { label: "MB" },
+        series: [
+          { key: "rss", label: "RSS" },
+          { key: "heap", label: "heap" },
+        ],
+      },
+      data: history.map(({ at, memory }) => ({ at, rss: memory.rssBytes / 1e6, heap: memory.heapBytes / 1e6 })),
+    },
+  ];
+}
+
+/** What was counted since the start, as bars. */
+export function toCounts({ starts, cells, failures }: Operations): OpsChart[] {
+  return [
+    bars(
+      texts.ops.starts,
+      Object.entries(starts).map(([kind, count]) => [texts.ops.startKinds[kind as keyof typeof starts], count]),
+    ),
+    bars(texts.ops.cells, Object.entries(cells.byStatus)),
+    bars(
+      texts.ops.failures,
+      failures.map(({ cause, count }) => [cause, count]),
+    ),
+  ].filter(({ data }) => data.length > 0);
+}
+
+function bars(title: string, entries: [string, number][]): OpsChart {
+  return {
+    title,
+    spec: { type: "bar", xKey: "name", series: [{ key: "count", label: title }] },
+    data: entries.map(([name, count]) => ({ name, count })),
+  };
+}
+
+/** Cumulative buckets as what falls into each. */
+export function toDistribution(title: string, { buckets }: Latency): OpsChart {
+  const data = buckets.map(({ le, count }, index) => ({
+    name: le === null ? `> ${toMs(buckets[index - 1]?.le ?? 0)}` : `≤ ${toMs(le)}`,
+    count: count - (buckets[index - 1]?.count ?? 0),
+  }));
+  return { title, spec: { type: "bar", xKey: "name", series: [{ key: "count", label: texts.ops.count }] }, data };
+}
+
+function toMs(ms: number): string {
+  return ms >= 1000 ? `${ms / 1000} s` : `${ms} ms`;
+}

@@ -1,0 +1,75 @@
+import { memo, useMemo } from "react";
+import Markdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { texts } from "../../texts.ts";
+import { ArtifactInline } from "./artifact-inline.tsx";
+import { artifactName } from "./artifact-path.ts";
+import { findMentions, placeArtifacts } from "./place-artifacts.ts";
+
+interface AnswerProps {
+  readonly text: string;
+  readonly artifacts: readonly ArtifactEnvelope[];
+  onOpen(artifact: ArtifactEnvelope): void;
+}
+
+/**
+ * The answer as Markdown, with its pictures where it speaks of them and the others behind it. Nothing in it is believed: HTML stays text, pictures are
+ * only those of the artifact store, and a link is one only to the web.
+ */
+export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerProps) {
+  const names = artifacts.map((artifact) => {
+    const { word, number } = artifactName(artifact, artifacts);
+    return `${word} ${number}`;
+  });
+  const mentions = findMentions(text, names);
+  const named = new Set(mentions.map(({ index }) => index));
+  const components = useMemo(() => toComponents(artifacts, onOpen), [artifacts, onOpen]);
+  return (
+    <div className="answer">
+      <Markdown
+        remarkPlugins={[remarkGfm]}
+        rehypePlugins={[[placeArtifacts, mentions]]}
+        components={components}
+        urlTransform={(url) => url}
+      >
+        {text}
+      </Markdown>
+      {artifacts.map((artifact, index) =>
+        named.has(index) ? null : <ArtifactInline key={artifact.contentHash} artifact={artifact} all={artifacts} onOpen={onOpen} />,
+      )}
+    </div>
+  );
+});
+
+function toComponents(artifacts: readonly ArtifactEnvelope[], onOpen: (artifact: ArtifactEnvelope) => void): Components {
+  return {
+    a: ({ href = "", children }) =>
+      isWebAddress(href) ? (
+        <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+          {children}
+        </a>
+      ) : (
+        <span>{children}</span>
+      ),
+    img: ({ alt = "" }) => <span className="soft">{texts.turn.remoteImage(alt)}</span>,
+    table: ({ children }) => (
+      <div className="answer-table" role="region" aria-label={texts.chart.showTable} tabIndex={0}>
+        <table>{children}</table>
+      </div>
+    ),
+    pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+    "artifact-place": ({ index }: { index?: unknown }) => {
+      const artifact = artifacts[Number(index)];
+      return artifact ? <ArtifactInline artifact={artifact} all={artifacts} onOpen={onOpen} /> : null;
+    },
+  } as Components;
+}
+
+function isWebAddress(href: string): boolean {
+  try {
+    return ["https:", "http:", "mailto:"].includes(new URL(href).protocol);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,33 @@
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { ChartView } from "../../charts/chart-view.tsx";
+import { texts } from "../../texts.ts";
+import { artifactName } from "./artifact-path.ts";
+import { Picture } from "./picture.tsx";
+
+interface ArtifactInlineProps {
+  readonly artifact: ArtifactEnvelope;
+  readonly all: readonly ArtifactEnvelope[];
+  onOpen(artifact: ArtifactEnvelope): void;
+}
+
+/** A figure or a chart where the answer speaks of it. */
+export function ArtifactInline({ artifact, all, onOpen }: ArtifactInlineProps) {
+  const { word, number } = artifactName(artifact, all);
+  const name = word === "Figure" ? texts.turn.figure(number) : texts.turn.chart(number);
+  return (
+    <div className="artifact" data-artifact={artifact.contentHash}>
+      <p className="artifact-head">
+        <span className="badge">{name}</span>
+        {artifact.kind === "image" && <span className="chart-title">{artifact.title ?? ""}</span>}
+        <button type="button" className="quiet small" onClick={() => onOpen(artifact)} aria-label={texts.turn.openArtifact(name)}>
+          {texts.turn.openPanel}
+        </button>
+      </p>
+      {artifact.kind === "image" ? (
+        <Picture artifact={artifact} />
+      ) : (
+        <ChartView spec={artifact.spec} data={artifact.data} title={artifact.title} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import type { Gap, TurnResult } from "../../../src/protocol/turn-result.ts";
+import { texts } from "../../texts.ts";
+
+interface NoticesProps {
+  readonly gaps: readonly Gap[];
+  readonly result: TurnResult | null;
+}
+
+/** What is missing, in sight: gaps, low coverage, coverage events, and why an answer should be doubted. */
+export function Notices({ gaps, result }: NoticesProps) {
+  const isDoubtful = result !== null && result.confidence.level !== "high";
+  if (gaps.length === 0 && !isDoubtful) return null;
+  return (
+    <section className="notices" aria-label={texts.turn.notices}>
+      {isDoubtful && (
+        <p className={`notice notice-${result.confidence.level === "low" ? "major" : "minor"}`}>
+          <strong>{texts.turn.confidence[result.confidence.level]}.</strong> {result.confidence.reason}
+        </p>
+      )}
+      {gaps.map(({ code, severity, detail }) => (
+        <p key={`${code} ${detail}`} className={`notice notice-${severity}`} data-gap={code}>
+          <strong>{texts.turn.gapTitles[code] ?? texts.turn.severities[severity]}.</strong> {detail}
+        </p>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,22 @@
+import { useState } from "react";
+import type { ImageArtifact } from "../../../src/protocol/artifact.ts";
+import { texts } from "../../texts.ts";
+import { artifactPath } from "./artifact-path.ts";
+
+/** A picture of the artifact store, and of nowhere else. */
+export function Picture({ artifact }: { artifact: ImageArtifact }) {
+  const [isGone, setIsGone] = useState(false);
+  const path = artifactPath(artifact);
+  if (isGone) return <p className="notice">{texts.turn.pictureGone}</p>;
+  return (
+    <img
+      src={path}
+      alt={artifact.alt}
+      width={artifact.width}
+      height={artifact.height}
+      loading="lazy"
+      decoding="async"
+      onError={() => setIsGone(true)}
+    />
+  );
+}

@@ -1,0 +1,36 @@
+import type { TurnResult } from "../../../src/protocol/turn-result.ts";
+import { texts } from "../../texts.ts";
+import { formatBytes, formatDuration } from "../format.ts";
+import { CopyButton } from "../turn/copy-button.tsx";
+
+interface TurnFootProps {
+  readonly answer: string;
+  readonly result: TurnResult | null;
+  readonly canRetry: boolean;
+  onRetry(): void;
+}
+
+/** How it ended, what it cost, and what can be done next. */
+export function TurnFoot({ answer, result, canRetry, onRetry }: TurnFootProps) {
+  return (
+    <footer className="turn-foot">
+      {answer !== "" && <CopyButton text={answer} label={texts.turn.copyAnswer} />}
+      {canRetry && (
+        <button type="button" className="quiet small" onClick={onRetry}>
+          {texts.turn.retry}
+        </button>
+      )}
+      {result && (
+        <span className="soft">
+          {texts.turn.stops[result.outcome.stopReason]} · {formatDuration(result.usage.wallMs)} ·{" "}
+          {texts.turn.usage(result.usage.inputTokens, result.usage.outputTokens)}
+        </span>
+      )}
+      {result?.dataset && /^ds_[\w-]+$/.test(result.dataset.datasetId) && (
+        <a className="soft" href={`/data/${result.dataset.datasetId}.json?download=1`} download>
+          {texts.turn.data} ({formatBytes(result.dataset.bytes)})
+        </a>
+      )}
+    </footer>
+  );
+}

@@ -1,0 +1,24 @@
+import type { Alias } from "../../../src/protocol/http-tables.ts";
+import { texts } from "../../texts.ts";
+
+interface AliasChipsProps {
+  readonly aliases: readonly Alias[];
+  onOpen(alias: string): void;
+}
+
+/** The data of a conversation, by the names that Python has for it. */
+export function AliasChips({ aliases, onOpen }: AliasChipsProps) {
+  if (aliases.length === 0) return null;
+  return (
+    <ul className="chips" aria-label={texts.conversation.data}>
+      {aliases.map(({ alias, rows, tool }) => (
+        <li key={alias}>
+          <button type="button" className="chip" title={tool} onClick={() => onOpen(alias)}>
+            <code>{alias}</code>
+            {rows !== null && <span className="soft">{texts.conversation.rows(rows)}</span>}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,131 @@
+import { useChat, type Chat } from "@ai-sdk/react";
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { ServerInfo } from "../../../src/protocol/http-operations.ts";
+import type { Alias } from "../../../src/protocol/http-tables.ts";
+import { texts } from "../../texts.ts";
+import { ApiError } from "../api/api-error.ts";
+import { server } from "../api/server.ts";
+import type { PanelTarget } from "../panel/panel-target.ts";
+import type { ChatMessage } from "../turn/chat-message.ts";
+import { textOf } from "../turn/chat-message.ts";
+import { TurnBlock } from "../turn/turn-block.tsx";
+import { AliasChips } from "./alias-chips.tsx";
+import { Composer } from "./composer.tsx";
+import { nameQuestions } from "./create-chat.ts";
+import { FailureNotice } from "./failure-notice.tsx";
+import { Question } from "./question.tsx";
+import { UploadList } from "./upload-list.tsx";
+import { useDrop } from "./use-drop.ts";
+import { useFollow } from "./use-follow.ts";
+import { useUploads } from "./use-uploads.ts";
+import { Welcome } from "./welcome.tsx";
+
+interface ConversationProps {
+  readonly chat: Chat<ChatMessage>;
+  readonly info: ServerInfo;
+  readonly aliases: readonly Alias[];
+  onAsked(): void;
+  onEnded(): void;
+  onUploaded(): void;
+  onOpen(target: PanelTarget): void;
+}
+
+/** The turns of one conversation, and where the next question is asked. */
+export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded, onOpen }: ConversationProps) {
+  const { messages, sendMessage, regenerate, resumeStream, setMessages, clearError, status, error } = useChat<ChatMessage>({
+    chat,
+    resume: true,
+    throttle: 60,
+  });
+  const [isStopping, setIsStopping] = useState(false);
+  const isRunning = status === "submitted" || status === "streaming";
+  const { uploads, add, dismiss } = useUploads(chat.id, onUploaded);
+  const isOver = useDrop(add);
+  const list = useRef<HTMLDivElement>(null);
+  const { isBehind, jump } = useFollow(list, messages);
+  const last = messages.at(-1);
+  const isEmpty = messages.length === 0;
+
+  useEffect(() => {
+    if (isRunning || isEmpty) return;
+    setIsStopping(false);
+    setMessages(nameQuestions);
+    onEnded();
+  }, [isRunning, isEmpty, setMessages, onEnded]);
+
+  const ask = useCallback(
+    (text: string, messageId?: string) => {
+      void sendMessage({ text, ...(messageId === undefined ? {} : { messageId }) });
+      onAsked();
+    },
+    [sendMessage, onAsked],
+  );
+  const stop = (): void => {
+    const turnId = last?.role === "assistant" ? last.metadata?.turnId : undefined;
+    if (turnId === undefined) return;
+    setIsStopping(true);
+    server.stop(turnId).catch(() => setIsStopping(false));
+  };
+  const retry = useCallback((messageId: string) => void regenerate({ messageId }), [regenerate]);
+  const open = useCallback<Parameters<typeof TurnBlock>[0]["onOpen"]>(
+    (turnId, artifact, all) => onOpen({ kind: "artifact", turnId, artifact, all }),
+    [onOpen],
+  );
+  const again = (): void => {
+    clearError();
+    if (error instanceof ApiError) void regenerate();
+    else void resumeStream();
+  };
+
+  return (
+    <div className={isOver ? "conversation is-over" : "conversation"}>
+      <div className="conversation-list" ref={list} role="log" aria-label={texts.conversation.title} aria-busy={isRunning} tabIndex={0}>
+        {messages.length === 0 && !isRunning && <Welcome info={info} onAsk={ask} />}
+        {messages.map((message) =>
+          message.role === "user" ? (
+            <Question key={message.id} text={textOf(message)} canEdit={!isRunning} onEdit={(text) => ask(text, message.id)} />
+          ) : (
+            <TurnBlock
+              key={message.id}
+              message={message}
+              isStreaming={isRunning && message === last}
+              canRetry={!isRunning && message === last}
+              onOpen={open}
+              onRetry={retry}
+            />
+          ),
+        )}
+        {status === "submitted" && last?.role === "user" && (
+          <p className="timeline-line" role="status">
+            <span className="mark mark-running" aria-hidden /> {texts.turn.thinking}
+          </p>
+        )}
+        {error && <FailureNotice error={error} onAgain={again} onDismiss={clearError} />}
+        {info.model === null && (
+          <p className="notice notice-major">
+            <strong>{texts.conversation.noModel}.</strong> {info.modelProblem}
+          </p>
+        )}
+      </div>
+      {isBehind && (
+        <button type="button" className="jump" onClick={jump}>
+          ↓ {texts.conversation.jump}
+        </button>
+      )}
+      <div className="conversation-foot">
+        <UploadList uploads={uploads} onDismiss={dismiss} />
+        <AliasChips aliases={aliases} onOpen={(alias) => onOpen({ kind: "data", alias })} />
+        <Composer
+          isRunning={isRunning}
+          isStopping={isStopping}
+          isDisabled={info.model === null}
+          maxCharacters={info.limits.questionCharacters}
+          onAsk={ask}
+          onStop={stop}
+          onFiles={add}
+        />
+      </div>
+      {isOver && <div className="drop">{texts.conversation.drop}</div>}
+    </div>
+  );
+}

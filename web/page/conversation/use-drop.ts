@@ -1,0 +1,32 @@
+import { useEffect, useState } from "react";
+
+/** Files dropped anywhere on the page. Says whether some are over it. */
+export function useDrop(onFiles: (files: readonly File[]) => void): boolean {
+  const [isOver, setIsOver] = useState(false);
+  useEffect(() => {
+    const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+    const over = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setIsOver(true);
+    };
+    const leave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) setIsOver(false);
+    };
+    const drop = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setIsOver(false);
+      onFiles([...(event.dataTransfer?.files ?? [])]);
+    };
+    addEventListener("dragover", over);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  }, [onFiles]);
+  return isOver;
+}

@@ -1,0 +1,32 @@
+import type { ServerInfo } from "../../../src/protocol/http-operations.ts";
+import { texts } from "../../texts.ts";
+
+/** What can be asked here, before anything was. */
+export function Welcome({ info, onAsk }: { info: ServerInfo; onAsk(question: string): void }) {
+  const names = info.servers.map(({ name }) => name).join(", ");
+  return (
+    <section className="welcome">
+      <h2>{texts.conversation.welcome}</h2>
+      <p className="soft">{texts.conversation.welcomeMore}</p>
+      {info.samples.length > 0 && info.model !== null && (
+        <>
+          <h3>{texts.conversation.samples}</h3>
+          <ul className="samples">
+            {info.samples.map(({ title, question }) => (
+              <li key={question}>
+                <button type="button" onClick={() => onAsk(question)}>
+                  <strong>{title}</strong>
+                  <span>{question}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <p className="soft">
+        {names !== "" && texts.conversation.connected(names)}{" "}
+        {info.driver === null ? texts.shell.noDriver : texts.shell.driver(info.driver)}.
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,25 @@
+import { useCallback, useEffect, useState, type DependencyList } from "react";
+
+export type Loaded<Value> =
+  | { readonly state: "loading" }
+  | { readonly state: "failed"; readonly error: unknown }
+  | { readonly state: "ready"; readonly value: Value; readonly isStale: boolean };
+
+/** Something from the server, again whenever what it depends on changes; until the news are there, the old stays in sight. */
+export function useLoaded<Value>(load: (signal: AbortSignal) => Promise<Value>, dependencies: DependencyList): [Loaded<Value>, () => void] {
+  const [loaded, setLoaded] = useState<Loaded<Value>>({ state: "loading" });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const gone = new AbortController();
+    setLoaded((before) => (before.state === "ready" ? { ...before, isStale: true } : { state: "loading" }));
+    load(gone.signal).then(
+      (value) => setLoaded({ state: "ready", value, isStale: false }),
+      (error: unknown) => {
+        if (!gone.signal.aborted) setLoaded({ state: "failed", error });
+      },
+    );
+    return () => gone.abort();
+    // The caller says what its question depends on.
+  }, [...dependencies, round]);
+  return [loaded, useCallback(() => setRound((count) => count + 1), [])];
+}

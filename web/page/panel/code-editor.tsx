@@ -1,0 +1,46 @@
+import { useRef } from "react";
+import { texts } from "../../texts.ts";
+import { highlightPython, toLines } from "../turn/highlight-python.ts";
+
+interface CodeEditorProps {
+  readonly code: string;
+  readonly isDisabled: boolean;
+  onChange(code: string): void;
+  onRun(): void;
+}
+
+/** A text area over its own coloured copy. Tab leaves it, as everywhere; Ctrl and Enter runs. */
+export function CodeEditor({ code, isDisabled, onChange, onRun }: CodeEditorProps) {
+  const copy = useRef<HTMLPreElement>(null);
+  const lines = toLines(highlightPython(code));
+  return (
+    <div className="editor">
+      <pre ref={copy} aria-hidden>
+        {lines.map((line, index) => (
+          <code key={index} className="code-line" data-line={index + 1}>
+            {line.map(({ kind, text }, place) => (
+              <span key={place} className={kind === "plain" ? undefined : `code-${kind}`}>
+                {text}
+              </span>
+            ))}
+            {"\n"}
+          </code>
+        ))}
+      </pre>
+      <textarea
+        aria-label={texts.panel.editor}
+        value={code}
+        rows={Math.min(26, lines.length + 1)}
+        spellCheck={false}
+        autoCapitalize="off"
+        wrap="off"
+        disabled={isDisabled}
+        onChange={(event) => onChange(event.target.value)}
+        onScroll={(event) => copy.current?.scrollTo(event.currentTarget.scrollLeft, event.currentTarget.scrollTop)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onRun();
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+import { useState } from "react";
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { CellDocument, CellRun } from "../../../src/protocol/http-cells.ts";
+import type { TurnDocument } from "../../../src/protocol/http-turns.ts";
+import { texts } from "../../texts.ts";
+import { server } from "../api/server.ts";
+import { FailureNotice } from "../conversation/failure-notice.tsx";
+import { CellComparison } from "./cell-comparison.tsx";
+import { CodeEditor } from "./code-editor.tsx";
+
+interface CodeTabProps {
+  readonly turn: TurnDocument | null;
+  readonly cell: CellDocument | null;
+  readonly error: unknown;
+  readonly artifact: ArtifactEnvelope;
+  readonly all: readonly ArtifactEnvelope[];
+  onChanged(): void;
+}
+
+/** The code that drew it; a chart that was drawn from data without code shows the cells whose results it may have been drawn from. */
+export function CodeTab({ turn, cell, error, artifact, all, onChanged }: CodeTabProps) {
+  const [chosen, setChosen] = useState<number | null>(null);
+  if (error !== null) return <FailureNotice error={error} />;
+  if (turn === null) return <p role="status">{texts.conversation.loading}</p>;
+  const shown = cell ?? turn.cells.find((one) => one.cell === (chosen ?? turn.cells.at(-1)?.cell)) ?? null;
+  return (
+    <>
+      {!cell && <p className="soft">{turn.cells.length === 0 ? texts.panel.noCode : texts.panel.drawnBy}</p>}
+      {!cell && turn.cells.length > 1 && (
+        <label className="row">
+          <select value={shown?.cell} onChange={(event) => setChosen(Number(event.target.value))} aria-label={texts.panel.tabs.code}>
+            {turn.cells.map((one) => (
+              <option key={one.cell} value={one.cell}>
+                {texts.panel.cellOf(one.cell)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {shown && (
+        <CellForm
+          key={shown.cell}
+          turn={turn}
+          cell={shown}
+          before={cell ? [artifact] : all.filter(({ contentHash }) => shown.artifacts.includes(contentHash))}
+          onChanged={onChanged}
+        />
+      )}
+    </>
+  );
+}
+
+interface CellFormProps {
+  readonly turn: TurnDocument;
+  readonly cell: CellDocument;
+  readonly before: readonly ArtifactEnvelope[];
+  onChanged(): void;
+}
+
+function CellForm({ turn, cell, before, onChanged }: CellFormProps) {
+  const [code, setCode] = useState(cell.code);
+  const [run, setRun] = useState<CellRun | null>(cell.runs.at(-1) ?? null);
+  const [isRunning, setIsRunning] = useState(false);
+  const [problem, setProblem] = useState<unknown>(null);
+  const start = async (): Promise<void> => {
+    setIsRunning(true);
+    setProblem(null);
+    try {
+      setRun(await server.runCell(turn.turnId, cell.cell, code));
+      onChanged();
+    } catch (error) {
+      setProblem(error);
+    } finally {
+      setIsRunning(false);
+    }
+  };
+  return (
+    <>
+      <p className="soft">
+        {texts.panel.cellOf(cell.cell)}. {cell.reason}
+      </p>
+      <CodeEditor code={code} isDisabled={isRunning} onChange={setCode} onRun={() => void start()} />
+      <p className="row">
+        <button type="button" className="primary" disabled={isRunning || turn.status === "running"} onClick={() => void start()}>
+          {isRunning ? texts.panel.running : texts.panel.run}
+        </button>
+        <button type="button" className="quiet" disabled={isRunning || code === cell.code} onClick={() => setCode(cell.code)}>
+          {texts.panel.reset}
+        </button>
+        <span className="soft">{texts.panel.runHint}</span>
+      </p>
+      {problem !== null && <FailureNotice error={problem} />}
+      {run && <CellComparison run={run} before={before} />}
+    </>
+  );
+}

@@ -1,0 +1,108 @@
+import { useState, type RefObject } from "react";
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { texts } from "../../texts.ts";
+import { artifactPath } from "../answer/artifact-path.ts";
+import { describeFailure } from "../api/api-error.ts";
+import { send } from "../api/request.ts";
+import { server } from "../api/server.ts";
+import { toParquet } from "../parquet/to-parquet.ts";
+import { toNumberTables, type NumberTable } from "./figure-rows.ts";
+import { fileName, saveFile } from "./save-file.ts";
+import { toCsv } from "./to-csv.ts";
+import { toPng, toSvg } from "./to-svg.ts";
+
+interface DownloadsProps {
+  readonly artifact: ArtifactEnvelope;
+  /** Where the chart is drawn. */
+  readonly drawing: RefObject<HTMLElement | null>;
+  readonly resultAlias: string | null;
+  readonly conversationId: string;
+}
+
+type Kind = "PNG" | "SVG" | "CSV" | "Parquet" | "JSON";
+
+/** The picture and the numbers behind it, as files. */
+export function Downloads({ artifact, drawing, resultAlias, conversationId }: DownloadsProps) {
+  const [problem, setProblem] = useState<string | null>(null);
+  const table = toOneTable(artifact);
+  const kinds: Kind[] = [
+    "PNG",
+    ...(artifact.kind === "chart" ? (["SVG"] as const) : []),
+    ...(table ? (["CSV", "Parquet"] as const) : []),
+    "JSON",
+  ];
+  const title = artifact.title ?? (artifact.kind === "image" ? "figure" : "chart");
+  const make = async (kind: Kind): Promise<void> => {
+    setProblem(null);
+    try {
+      saveFile(fileName(title, kind.toLowerCase()), await toFile(kind, artifact, table, drawing.current));
+    } catch (error) {
+      setProblem(describeFailure(error).message);
+    }
+  };
+  return (
+    <div className="downloads" role="group" aria-label={texts.panel.download}>
+      <span className="soft">{texts.panel.download}</span>
+      {kinds.map((kind) => (
+        <button key={kind} type="button" aria-label={texts.panel.downloadAs(kind)} onClick={() => void make(kind)}>
+          {kind}
+        </button>
+      ))}
+      {resultAlias !== null && (
+        <span className="soft">
+          {texts.panel.result} <code>{resultAlias}</code>:{" "}
+          <a href={server.tableUrl(conversationId, resultAlias, "json")} download>
+            JSON
+          </a>
+        </span>
+      )}
+      {problem !== null && (
+        <p role="alert">
+          {texts.panel.downloadFailed}: {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable | null, drawing: HTMLElement | null): Promise<Blob> {
+  if (kind === "PNG" && artifact.kind === "image") return (await send(artifactPath(artifact))).blob();
+  if (kind === "PNG" || kind === "SVG") {
+    const svg = drawing?.querySelector<SVGSVGElement>(".chart-plot svg");
+    if (!svg) throw new Error(texts.panel.nothingDrawn);
+    const drawn = toSvg(svg, artifact.title ?? "");
+    return kind === "SVG" ? new Blob([drawn.svg], { type: "image/svg+xml" }) : toPng(drawn);
+  }
+  if (kind === "JSON") {
+    const content =
+      artifact.kind === "chart"
+        ? { title: artifact.title, spec: artifact.spec, data: artifact.data }
+        : { title: artifact.title, alt: artifact.alt, figure: artifact.figure };
+    return new Blob([`${JSON.stringify(content, null, 1)}\n`], { type: "application/json" });
+  }
+  if (!table) throw new Error(texts.panel.noNumbers);
+  if (kind === "CSV") return new Blob([toCsv(table)], { type: "text/csv" });
+  return toParquet(table.columns.map(({ key, label }) => ({ name: label, values: table.rows.map((row) => row[key] ?? null) })));
+}
+
+/** The tables of a figure under each other, with a column that says of what series a row is. */
+function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
+  const tables = toNumberTables(artifact);
+  const [first] = tables;
+  if (!first) return null;
+  if (tables.length === 1) return { ...first, columns: withoutTwins(first.columns) };
+  const columns = new Map<string, string>([["series", "series"]]);
+  for (const table of tables) for (const { key } of table.columns) columns.set(key, key);
+  return {
+    title: artifact.title ?? "",
+    columns: [...columns].map(([key, label]) => ({ key, label })),
+    rows: tables.flatMap(({ title, rows }) => rows.map((row) => ({ series: title, ...row }))),
+  };
+}
+
+/** No two columns of a file have one name. */
+function withoutTwins(columns: NumberTable["columns"]): NumberTable["columns"] {
+  return columns.map(({ key, label }, index) =>
+    columns.findIndex((other) => other.label === label) === index ? { key, label } : { key, label: `${label} (${key})` },
+  );
+}

@@ -1,0 +1,15 @@
+import type { NumberTable } from "./figure-rows.ts";
+
+/** RFC 4180. A text that a spreadsheet would take for a formula gets a quote before it; numbers never do. */
+export function toCsv({ columns, rows }: Pick<NumberTable, "columns" | "rows">): string {
+  const head = columns.map(({ label }) => toField(label)).join(",");
+  const body = rows.map((row) => columns.map(({ key }) => toField(row[key] ?? null)).join(","));
+  return `${[head, ...body].join("\r\n")}\r\n`;
+}
+
+function toField(cell: string | number | null): string {
+  if (cell === null) return "";
+  if (typeof cell === "number") return String(cell);
+  const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

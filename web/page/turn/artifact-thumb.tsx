@@ -1,0 +1,21 @@
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { ChartView } from "../../charts/chart-view.tsx";
+import { texts } from "../../texts.ts";
+import { Picture } from "../answer/picture.tsx";
+
+/** A picture in the timeline, the moment that it exists. */
+export function ArtifactThumb({ artifact, onOpen }: { artifact: ArtifactEnvelope; onOpen(artifact: ArtifactEnvelope): void }) {
+  const name = artifact.title ?? (artifact.kind === "image" ? artifact.alt : texts.chart.untitled);
+  return (
+    <div className="thumb">
+      {artifact.kind === "image" ? (
+        <Picture artifact={artifact} />
+      ) : (
+        <ChartView spec={artifact.spec} data={artifact.data} title={artifact.title} height={200} />
+      )}
+      <button type="button" className="quiet small" onClick={() => onOpen(artifact)} aria-label={texts.turn.openArtifact(name)}>
+        {texts.turn.openPanel}
+      </button>
+    </div>
+  );
+}

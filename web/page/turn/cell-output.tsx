@@ -1,0 +1,46 @@
+import { memo, useEffect, useRef } from "react";
+import { texts } from "../../texts.ts";
+import { formatBytes } from "../format.ts";
+import type { OutputPiece } from "./turn-view.ts";
+
+const most = 40_000;
+
+/** What a cell prints, as it comes; it follows the end unless someone scrolled away. */
+export const CellOutput = memo(function CellOutput({ pieces }: { pieces: readonly OutputPiece[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const { shown, omitted } = lastOf(pieces);
+  const size = pieces.reduce((sum, { text }) => sum + text.length, 0);
+  useEffect(() => {
+    const node = box.current;
+    if (node && node.scrollHeight - node.scrollTop - node.clientHeight < 80) node.scrollTop = node.scrollHeight;
+  }, [size]);
+  return (
+    <div className="output" ref={box} role="log" aria-label={texts.turn.output} tabIndex={0}>
+      {omitted > 0 && <p className="soft">{texts.turn.cutOutput(formatBytes(omitted))}</p>}
+      <pre>
+        {shown.map(({ stream, text }, index) => (
+          <span key={index} className={stream === "stderr" ? "output-stderr" : undefined}>
+            {text}
+          </span>
+        ))}
+      </pre>
+    </div>
+  );
+});
+
+/** Neighbours of one stream are one piece, and of very much only the end is drawn. */
+function lastOf(pieces: readonly OutputPiece[]): { shown: OutputPiece[]; omitted: number } {
+  const shown: { stream: OutputPiece["stream"]; text: string }[] = [];
+  let room = most;
+  let omitted = 0;
+  for (const { stream, text } of pieces.toReversed()) {
+    const kept = room > 0 ? text.slice(-room) : "";
+    omitted += text.length - kept.length;
+    room -= kept.length;
+    if (kept === "") continue;
+    const first = shown[0];
+    if (first?.stream === stream) first.text = kept + first.text;
+    else shown.unshift({ stream, text: kept });
+  }
+  return { shown, omitted };
+}

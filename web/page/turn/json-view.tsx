@@ -1,0 +1,11 @@
+import { memo, useMemo } from "react";
+
+/** Any value as indented JSON; text, never markup. */
+export const JsonView = memo(function JsonView({ value, label }: { value: unknown; label: string }) {
+  const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
+  return (
+    <pre className="json" role="region" aria-label={label} tabIndex={0}>
+      {text}
+    </pre>
+  );
+});

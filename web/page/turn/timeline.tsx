@@ -1,0 +1,82 @@
+import { useState } from "react";
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { texts } from "../../texts.ts";
+import { formatDuration } from "../format.ts";
+import { ArtifactThumb } from "./artifact-thumb.tsx";
+import { CallCard } from "./call-card.tsx";
+import { PlanLine } from "./plan-line.tsx";
+import type { TurnView } from "./turn-view.ts";
+import { useElapsed } from "./use-elapsed.ts";
+
+interface TimelineProps {
+  readonly turn: TurnView;
+  onOpen(artifact: ArtifactEnvelope): void;
+}
+
+/** What a turn does while it does it; one line when it is over. */
+export function Timeline({ turn, onOpen }: TimelineProps) {
+  const [chosen, setChosen] = useState<boolean | null>(null);
+  const isOpen = chosen ?? turn.isRunning;
+  return (
+    <details
+      className="timeline"
+      open={isOpen}
+      onToggle={(event) => event.currentTarget.open !== isOpen && setChosen(event.currentTarget.open)}
+    >
+      <summary>
+        <TimelineSummary turn={turn} />
+      </summary>
+      {isOpen && (
+        <ol className="calls">
+          {turn.plan && <PlanLine plan={turn.plan} />}
+          {turn.calls.map((call) => (
+            <CallWithPictures key={call.callId} turn={turn} callId={call.callId} onOpen={onOpen} />
+          ))}
+        </ol>
+      )}
+    </details>
+  );
+}
+
+function CallWithPictures({ turn, callId, onOpen }: TimelineProps & { callId: string }) {
+  const call = turn.calls.find((one) => one.callId === callId);
+  if (!call) return null;
+  const pictures = turn.isRunning ? turn.artifacts.filter(({ contentHash }) => call.artifacts.includes(contentHash)) : [];
+  return (
+    <>
+      <CallCard call={call} turnId={turn.turnId} isRunning={turn.isRunning} />
+      {pictures.map((artifact) => (
+        <li key={artifact.contentHash}>
+          <ArtifactThumb artifact={artifact} onOpen={onOpen} />
+        </li>
+      ))}
+    </>
+  );
+}
+
+function TimelineSummary({ turn }: { turn: TurnView }) {
+  const elapsed = useElapsed(turn.startedAt, turn.isRunning);
+  if (turn.isRunning) {
+    const isWaiting = turn.calls.every(({ end }) => end !== undefined) && turn.answer === "";
+    return (
+      <span className="timeline-line">
+        <span className="mark mark-running" aria-hidden />
+        <span role="status">{isWaiting ? texts.turn.thinking : texts.turn.working}</span>
+        {turn.step && <span className="soft">{texts.turn.step(turn.step.step, turn.step.of)}</span>}
+        <span className="call-time">{formatDuration(elapsed)}</span>
+      </span>
+    );
+  }
+  const failed = turn.calls.filter(({ end }) => end?.status === "error").length;
+  const [steps, wall] = [turn.result?.usage.steps ?? turn.step?.step ?? 0, turn.result?.usage.wallMs ?? 0];
+  return (
+    <span className="timeline-line">
+      <span className="mark mark-ok" aria-hidden />
+      <span>{texts.turn.showTimeline}</span>
+      <span className="soft">
+        {texts.turn.done(steps, turn.calls.length, formatDuration(wall))}
+        {failed > 0 && `, ${texts.turn.failedCalls(failed)}`}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,35 @@
+import { memo } from "react";
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { texts } from "../../texts.ts";
+import { Answer } from "../answer/answer.tsx";
+import { Notices } from "../answer/notices.tsx";
+import { TurnFoot } from "../answer/turn-foot.tsx";
+import type { ChatMessage } from "./chat-message.ts";
+import { Timeline } from "./timeline.tsx";
+import { toTurnView } from "./to-turn-view.ts";
+
+interface TurnBlockProps {
+  readonly message: ChatMessage;
+  readonly isStreaming: boolean;
+  readonly canRetry: boolean;
+  onOpen(turnId: string, artifact: ArtifactEnvelope, all: readonly ArtifactEnvelope[]): void;
+  onRetry(messageId: string): void;
+}
+
+/** One turn: what it did, what it found, what is missing. */
+export const TurnBlock = memo(function TurnBlock({ message, isStreaming, canRetry, onOpen, onRetry }: TurnBlockProps) {
+  const turn = toTurnView(message, isStreaming);
+  const open = (artifact: ArtifactEnvelope): void => onOpen(turn.turnId, artifact, turn.artifacts);
+  const isOver = !turn.isRunning;
+  return (
+    <article className="turn" data-turn={turn.turnId} data-status={turn.isRunning ? "running" : "ended"}>
+      <Timeline turn={turn} onOpen={open} />
+      {(isOver || turn.answer !== "") && <Answer text={turn.answer} artifacts={isOver ? turn.artifacts : none} onOpen={open} />}
+      {isOver && turn.answer === "" && <p className="soft">{texts.turn.noAnswer}</p>}
+      <Notices gaps={turn.gaps} result={turn.result} />
+      {isOver && <TurnFoot answer={turn.answer} result={turn.result} canRetry={canRetry} onRetry={() => onRetry(message.id)} />}
+    </article>
+  );
+});
+
+const none: readonly ArtifactEnvelope[] = [];

@@ -1,0 +1,44 @@
+import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ChatData } from "../../../src/protocol/http-chat.ts";
+import type { TurnPlan } from "../../../src/protocol/turn-plan.ts";
+import type { Gap, TurnResult } from "../../../src/protocol/turn-result.ts";
+
+export interface OutputPiece {
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+}
+
+export interface CallView {
+  readonly callId: string;
+  readonly tool: string;
+  readonly step: number;
+  readonly startedAt: string;
+  server?: string | undefined;
+  intent?: string | undefined;
+  /** The call whose script made this one. */
+  within?: string | undefined;
+  arguments?: unknown;
+  argumentsOmittedBytes?: number | undefined;
+  cell?: ChatData["cell-start"];
+  output: OutputPiece[];
+  progress?: ChatData["tool-progress"];
+  approval?: ChatData["approval-request"] & { answer?: "approved" | "refused" | "abandoned" };
+  end?: ChatData["tool-end"];
+  artifacts: string[];
+}
+
+/** A turn as it is shown: made of the parts of its message, the same whether it runs or is long over. */
+export interface TurnView {
+  readonly turnId: string;
+  readonly conversationId: string;
+  readonly isRunning: boolean;
+  readonly startedAt: string | null;
+  readonly plan: TurnPlan | null;
+  readonly step: ChatData["step-start"] | null;
+  readonly calls: readonly CallView[];
+  /** Those that count, in their order. */
+  readonly artifacts: readonly ArtifactEnvelope[];
+  readonly answer: string;
+  readonly gaps: readonly Gap[];
+  readonly result: TurnResult | null;
+}
