@@ -54,17 +54,20 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
     refuseClosed();
     const version = item.file?.version() ?? "";
     const table = await obtain(item, version, signal);
-    table.busy += 1;
     // Whoever gives up only stops waiting: the table is parsed once, and is there when they ask again.
     const asked = askTable(table, toAskedTable(item), question).finally(() => release(table));
     asked.then((reply) => reply.ok || !reply.lost || drop(table)).catch(() => drop(table));
     return { ...(await orAbort(asked, signal)), version };
   }
 
+  /** It counts as busy from here on, so that nobody gives it up before it is asked. */
   async function obtain(item: EvidenceItem, version: string, signal?: AbortSignal): Promise<OpenTable> {
     for (;;) {
       const found = open.get(item);
-      if (found?.version === version) return found;
+      if (found?.version === version) {
+        found.busy += 1;
+        return found;
+      }
       if (found !== undefined) drop(found);
       if (open.size < most) break;
       const idlest = [...open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt)[0];
@@ -72,7 +75,7 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
       else await orAbort(freed.promise, signal);
       refuseClosed();
     }
-    const table: OpenTable = { item, version, session: openSession(), bound: new Set(), busy: 0, usedAt: Date.now() };
+    const table: OpenTable = { item, version, session: openSession(), bound: new Set(), busy: 1, usedAt: Date.now() };
     table.session.catch(() => drop(table));
     open.set(item, table);
     watch ??= setInterval(look, LOOK_EVERY_MS).unref();

@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SluiceError } from "../../errors/sluice-error.ts";
+import { createUploadStore } from "./create-upload-store.ts";
+
+async function* pieces(...texts: (string | Buffer)[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+describe("uploads", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(path.join(os.tmpdir(), "sluice-uploads-"));
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  const filesLeft = (): string[] =>
+    readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap((one) => (one.isFile() ? [one.name] : []));
+  const refusal = async (promise: Promise<unknown>): Promise<unknown> =>
+    await promise.catch((error: unknown) => (error instanceof SluiceError ? [error.code, error.message] : error));
+
+  test("are kept once by what they hold, apart for each tenant, and can be opened again", async () => {
+    const store = createUploadStore({ directory });
+    const sha256 = createHash("sha256").update("a,b\n1,2\n").digest("hex");
+    const { content, ...first } = await store.put({
+      tenant: "t1",
+      fileName: "C:\\fakepath\\Sales 2024.CSV",
+      content: pieces("a,b\n", "1,2\n"),
+    });
+    expect(first).toEqual({ tenant: "t1", sha256, bytes: 8, fileName: "Sales 2024.CSV", format: "csv" });
+    expect([Buffer.from(content.read()).toString(), content.version(), content.sha256, content.bytes]).toEqual([
+      "a,b\n1,2\n",
+      sha256,
+      sha256,
+      8,
+    ]);
+    await store.put({ tenant: "t1", fileName: "../../etc/again.csv", content: pieces("a,b\n1,2\n") });
+    await store.put({ tenant: "../t1", fileName: "x.csv", content: pieces("a,b\n1,2\n") });
+    expect(filesLeft()).toEqual([sha256, sha256]);
+    expect([await store.list("t1"), await store.list("nobody")]).toEqual([[sha256], []]);
+    const reopened = createUploadStore({ directory });
+    expect(Buffer.from((await reopened.open(first))!.content.read()).toString()).toBe("a,b\n1,2\n");
+    await reopened.remove(first);
+    expect([await reopened.open(first), await reopened.open({ ...first, sha256: "../../x" }), filesLeft()]).toEqual([null, null, [sha256]]);
+  });
+
+  test("that are too large, of another kind, or not what they are called leave nothing", async () => {
+    const store = createUploadStore({ directory, maxBytes: 10 });
+    const put = (fileName: string, ...content: (string | Buffer)[]): Promise<unknown> =>
+      refusal(store.put({ tenant: "t", fileName, content: pieces(...content) }));
+    expect(await put("big.csv", "12345678", "9abc")).toEqual([
+      "UPLOAD_TOO_LARGE",
+      'The file "big.csv" has more than 10 bytes, which is the most that is taken.',
+    ]);
+    expect(await put("run.exe", "x")).toEqual(["UPLOAD_TYPE_UNKNOWN", 'The file "run.exe" is none that can be taken as data.']);
+    expect(await put("new\nline.sh", "x")).toEqual([
+      "UPLOAD_TYPE_UNKNOWN",
+      String.raw`The file "new\\u{a}line.sh" is none that can be taken as data.`,
+    ]);
+    expect(await put("none.csv")).toEqual(["UPLOAD_NOT_AS_NAMED", 'The file "none.csv" was not taken: it is empty.']);
+    expect(await put("fake.parquet", "PAR1", "abc")).toEqual([
+      "UPLOAD_NOT_AS_NAMED",
+      'The file "fake.parquet" was not taken: it is no whole Parquet file: the marks at its beginning and end are missing.',
+    ]);
+    expect(await put("fake.xlsx", "abc")).toEqual([
+      "UPLOAD_NOT_AS_NAMED",
+      'The file "fake.xlsx" was not taken: it is no Excel workbook (.xlsx).',
+    ]);
+    expect(await put("wide.csv", Buffer.from("a,b", "utf16le"))).toEqual([
+      "UPLOAD_NOT_AS_NAMED",
+      'The file "wide.csv" was not taken: it is no text in UTF-8: it has zero bytes, as binary files and UTF-16 have.',
+    ]);
+    expect(filesLeft()).toEqual([]);
+  });
+
+  test("whose sender goes away leave nothing", async () => {
+    const store = createUploadStore({ directory });
+    const gone = new AbortController();
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("a\n");
+      gone.abort(new Error("gone"));
+      yield Buffer.from("1\n");
+    }
+    await expect(store.put({ tenant: "t", fileName: "x.csv", content: broken(), signal: gone.signal })).rejects.toThrow("gone");
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("a\n");
+      throw new Error("connection reset");
+    }
+    await expect(store.put({ tenant: "t", fileName: "x.csv", content: failing() })).rejects.toThrow("connection reset");
+    expect(filesLeft()).toEqual([]);
+  });
+
+  test("that cannot be kept say so", async () => {
+    const taken = path.join(directory, "a-file");
+    writeFileSync(taken, "");
+    const store = createUploadStore({ directory: taken });
+    expect(await refusal(store.put({ tenant: "t", fileName: "x.csv", content: pieces("a\n") }))).toEqual([
+      "STORAGE_UNAVAILABLE",
+      expect.stringContaining(`The upload cannot be kept in ${taken}: ENOTDIR`) as string,
+    ]);
+  });
+});

@@ -1,0 +1,384 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { ConversationData } from "../src/data/contract.ts";
+import { dataTools } from "../src/data/data-tools.ts";
+import { createTables } from "../src/data/tables/create-tables.ts";
+import { envelopeOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+
+interface Page {
+  columns: string[];
+  rows: unknown[];
+  offset: number;
+  returned: number;
+  total: number;
+  matched: number;
+  nextOffset: number | null;
+  notes: string[];
+}
+
+const MILLION = 1_000_000;
+
+describe("tables that are asked", () => {
+  let bench: DataBench;
+
+  beforeAll(() => {
+    bench = openDataBench();
+  });
+  afterEach(() => {
+    rmSync(bench.folder, { recursive: true, force: true });
+    mkdirSync(bench.folder);
+  });
+  afterAll(() => bench[Symbol.asyncDispose]());
+
+  const write = (name: string, content: string | Uint8Array): void => writeFileSync(path.join(bench.folder, name), content);
+  const ask = async (data: ConversationData, call: Record<string, unknown>): Promise<Page> => said(await data.page(call)) as Page;
+  const rowsOf = async (data: ConversationData, call: Record<string, unknown>): Promise<unknown> => (await ask(data, call)).rows;
+
+  test("of a million rows are described, paged, filtered, searched and sorted without leaving their sandbox", async () => {
+    const lines = ["id,region,amount,note"];
+    for (let id = 0; id < MILLION; id += 1)
+      lines.push(`${id},${["north", "south", "east", ""][id % 4]},${(id * 7919) % 1000}.5,note ${id % 9973}`);
+    write("orders.csv", `${lines.join("\n")}\n`);
+    const data = await bench.open();
+    const schema = said(await data.schema("orders")) as { rows: number; columns: Record<string, unknown>[] };
+    expect([schema.rows, schema.columns]).toEqual([
+      MILLION,
+      [
+        {
+          name: "id",
+          dtype: "int64",
+          type: "integer",
+          nulls: 0,
+          nullShare: 0,
+          distinct: MILLION,
+          min: 0,
+          max: 999_999,
+          mean: 499_999.5,
+          examples: [0, 1, 2],
+        },
+        {
+          name: "region",
+          dtype: "str",
+          type: "text",
+          nulls: 250_000,
+          nullShare: 0.25,
+          distinct: 3,
+          min: "east",
+          max: "south",
+          examples: ["north", "south", "east"],
+        },
+        {
+          name: "amount",
+          dtype: "float64",
+          type: "number",
+          nulls: 0,
+          nullShare: 0,
+          distinct: 1000,
+          min: 0.5,
+          max: 999.5,
+          mean: 500,
+          examples: [0.5, 919.5, 838.5],
+        },
+        {
+          name: "note",
+          dtype: "str",
+          type: "text",
+          nulls: 0,
+          nullShare: 0,
+          distinct: 9973,
+          min: "note 0",
+          max: "",
+          examples: ["note 0", "note 1", "note 2"],
+        },
+      ].map((column) => (column.name === "note" ? { ...column, max: expect.stringMatching(/^note 99/) as string } : column)),
+    ]);
+    expect(await ask(data, { alias: "orders", offset: 999_999, limit: 5 })).toMatchObject({
+      rows: [[999_999, null, 81.5, "note 2699"]],
+      total: MILLION,
+      matched: MILLION,
+      nextOffset: null,
+    });
+    expect(
+      await ask(data, {
+        alias: "orders",
+        limit: 2,
+        filter: [
+          { column: "region", op: "eq", value: "east" },
+          { column: "amount", op: "ge", value: 998 },
+        ],
+      }),
+    ).toMatchObject({ matched: 1000, total: MILLION, returned: 2, nextOffset: 2 });
+    expect(await ask(data, { alias: "orders", search: "NOTE 9972", columns: ["id"], limit: 1000 })).toMatchObject({
+      matched: 100,
+      nextOffset: null,
+    });
+    const sorted = await ask(data, {
+      alias: "orders",
+      sort: [{ column: "amount", descending: true }, { column: "id" }],
+      limit: 2,
+      offset: 1000,
+      columns: ["amount", "id"],
+    });
+    expect(sorted.rows).toEqual([
+      [998.5, 642],
+      [998.5, 1642],
+    ]);
+    expect((await data.readData({ alias: "orders", offset: 2 * MILLION })).ok).toBe(true);
+    expect(process.memoryUsage().heapUsed).toBeLessThan(1024 ** 3);
+  }, 300_000);
+
+  test("are every alias: outputs of tools with their rows below keys, maps, lists, scalars, results and stored data", async () => {
+    const data = await bench.open();
+    const { evidence } = data;
+    evidence.add({ tool: "get_rows", output: `{"status":"ok","data":{"items":[{"id":12345678901234567890,"x":1.5},{"id":null,"x":2}]}}` });
+    evidence.add({ tool: "get_map", output: Object.fromEntries(["a", "b", "c", "d"].map((key, at) => [key, { at, n: { deep: [at] } }])) });
+    evidence.add({ tool: "get_list", output: ["x", 1, null, { a: 1 }] });
+    evidence.add({ tool: "get_one", output: 7 });
+    evidence.addResult({ json: '[{"total":3}]', from: "code_interpreter" });
+    await data.storeData({ name: "given", csv: "a,b\n1,x\n" });
+    expect((await data.readData({ alias: "get_rows_1" })) as unknown).toMatchObject({
+      json: expect.stringContaining('"rows":[{"id":12345678901234567890,"x":1.5},{"id":null,"x":2.0}]') as string,
+    });
+    expect(await rowsOf(data, { alias: "get_map_1" })).toEqual([
+      ["a", 0, { deep: [0] }],
+      ["b", 1, { deep: [1] }],
+      ["c", 2, { deep: [2] }],
+      ["d", 3, { deep: [3] }],
+    ]);
+    expect(await rowsOf(data, { alias: "get_list_1" })).toEqual([["x"], [1], [null], [{ a: 1 }]]);
+    expect(await rowsOf(data, { alias: "get_one_1" })).toEqual([[7]]);
+    expect(await rowsOf(data, { alias: "result_1" })).toEqual([[3]]);
+    expect(await rowsOf(data, { alias: "given" })).toEqual([[1, "x"]]);
+    expect(said(await data.listData())).toEqual({
+      data: [
+        {
+          alias: "get_rows_1",
+          source: "tool",
+          name: "get_rows",
+          format: "json",
+          bytes: 88,
+          rows: 2,
+          columns: [{ name: "id" }, { name: "x" }],
+        },
+        {
+          alias: "get_map_1",
+          source: "tool",
+          name: "get_map",
+          format: "json",
+          bytes: 121,
+          rows: null,
+          columns: ["a", "b", "c", "d"].map((name) => ({ name })),
+        },
+        { alias: "get_list_1", source: "tool", name: "get_list", format: "json", bytes: 20, rows: 4, columns: [{ name: "a" }] },
+        { alias: "get_one_1", source: "tool", name: "get_one", format: "json", bytes: 1, rows: null, columns: [] },
+        { alias: "result_1", source: "result", name: "code_interpreter", format: "json", bytes: 13, rows: 1, columns: [{ name: "total" }] },
+        { alias: "given", source: "data", name: "given", format: "csv", bytes: 8, rows: 1, columns: [{ name: "a" }, { name: "b" }] },
+      ],
+      notes: [],
+    });
+  });
+
+  test("are filtered by every op, with nulls that match isNull only", async () => {
+    const made = `df = pd.DataFrame({"n": [1, 2, None], "t": ["Ann", "bob", None], "b": [True, False, True],
+      "d": pd.to_datetime(["2024-01-01", "2024-06-01", None]), "z": pd.to_datetime(["2024-01-01T00:00Z", None, "2024-03-01T12:00Z"])})
+df.to_parquet("made")`;
+    write("all.parquet", await makeFile(bench.runtime, made));
+    const data = await bench.open();
+    const matched = async (column: string, op: string, value?: unknown): Promise<unknown> =>
+      ((await rowsOf(data, { alias: "all_data", columns: ["n"], filter: [{ column, op, value }] })) as unknown[][]).map(([n]) => n);
+    expect({
+      eq: await matched("n", "eq", 1),
+      eqText: await matched("n", "eq", "1"),
+      ne: await matched("n", "ne", 1),
+      lt: await matched("n", "lt", 2),
+      le: await matched("n", "le", 2),
+      gt: await matched("n", "gt", 1.5),
+      ge: await matched("n", "ge", 2),
+      in: await matched("t", "in", ["Ann", "eve"]),
+      contains: await matched("t", "contains", "B"),
+      startsWith: await matched("t", "startsWith", "a"),
+      isNull: await matched("t", "isNull"),
+      notNull: await matched("t", "notNull"),
+      boolean: await matched("b", "eq", false),
+      day: await matched("d", "ge", "2024-02-01"),
+      zone: await matched("z", "lt", "2024-01-01T03:00+02:00"),
+      text: await matched("d", "contains", "2024-06"),
+    }).toEqual({
+      eq: [1],
+      eqText: [1],
+      ne: [2],
+      lt: [1],
+      le: [1, 2],
+      gt: [2],
+      ge: [2],
+      in: [1],
+      contains: [2],
+      startsWith: [1],
+      isNull: [null],
+      notNull: [1, 2],
+      boolean: [2],
+      day: [2],
+      zone: [1],
+      text: [2],
+    });
+    expect(await rowsOf(data, { alias: "all_data", columns: ["d", "z", "b"], sort: [{ column: "d", descending: true }] })).toEqual([
+      ["2024-06-01T00:00:00", null, false],
+      ["2024-01-01T00:00:00", "2024-01-01T00:00:00+00:00", true],
+      [null, "2024-03-01T12:00:00+00:00", true],
+    ]);
+  });
+
+  test("refuse a question in words that help to mend it, and go on", async () => {
+    write("sales.csv", "region,amount\nnorth,1\n");
+    const data = await bench.open();
+    expect(said(await data.readData({ alias: "sale" }))).toEqual([
+      "ALIAS_UNKNOWN",
+      'There is no data named "sale". Did you mean sales? There are: sales.',
+    ]);
+    expect(said(await data.readData({ alias: "sales", columns: ["Amount"] }))).toEqual([
+      "COLUMN_UNKNOWN",
+      'sales has no column "Amount". Did you mean "amount"? There are: region, amount.',
+    ]);
+    expect(said(await data.readData({ alias: "sales", sort: [{ column: "x'; import os #" }] }))).toEqual([
+      "COLUMN_UNKNOWN",
+      'sales has no column "x\'; import os #". There are: region, amount.',
+    ]);
+    expect(said(await data.readData({ alias: "sales", filter: [{ column: "amount", op: "gt", value: "much" }] }))).toEqual([
+      "FILTER_VALUE_INVALID",
+      'The column amount of sales holds values of type integer; "much" cannot be compared with them.',
+    ]);
+    expect(envelopeOf(await data.readData({ alias: "sales", limit: 501, filter: [{ column: "amount", op: "near" }] }))).toEqual({
+      error_kind: "mcp_input_validation",
+      tool: "read_data",
+      summary: "Nothing was done: limit must be at most 500, not 501.",
+      details: [
+        { path: "limit", issue: "must be at most 500, not 501.", received_type: "number" },
+        {
+          path: "filter[0].op",
+          issue: 'must be eq, ne, lt, le, gt, ge, in, contains, startsWith, isNull or notNull, not the text "near".',
+          received_type: "string",
+        },
+      ],
+      hints: [],
+      examples: [
+        {
+          alias: "sales",
+          limit: 20,
+          filter: [{ column: "region", op: "eq", value: "north" }],
+          sort: [{ column: "amount", descending: true }],
+        },
+      ],
+      error_code: "SCHEMA_VALIDATION_FAILED",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    expect(await rowsOf(data, { alias: "sales", search: "\u{1f600} \\ \" ' \n" })).toEqual([]);
+    expect(await rowsOf(data, { alias: "sales" })).toEqual([["north", 1]]);
+  });
+
+  test("answer within their budget, and say what is cut", async () => {
+    write("wide.jsonl", `${JSON.stringify({ id: 1, text: "\u00e9".repeat(9000) })}\n`.repeat(100));
+    const data = await bench.open();
+    const answer = await data.readData({ alias: "wide", limit: 100 });
+    const page = said(answer) as Page;
+    expect(page).toMatchObject({
+      total: 100,
+      returned: 31,
+      nextOffset: 31,
+      notes: [
+        "31 of the 100 rows asked for fit 32768 bytes: go on at nextOffset, or ask for fewer columns.",
+        "32 cell(s) are longer than 500 characters and cut here; Python has them whole.",
+      ].map((note) => (note.startsWith("32") ? (expect.stringContaining("cell(s) are longer than 500 characters") as string) : note)),
+    });
+    expect(page.rows[0]).toEqual({ id: 1, text: `${"\u00e9".repeat(500)}… [+8500 characters]` });
+  });
+
+  test("wait in a sandbox of their own and give it up, when it is not asked or when others wait for one", async () => {
+    let open = 0;
+    const gate = { places: 8, waiting: 0 };
+    await using tables = createTables({
+      openSession: async (options) => {
+        const session = await bench.runtime.openSession(options);
+        open += 1;
+        return { ...session, close: async () => ((open -= 1), await session.close()) };
+      },
+      gate,
+      maxOpen: 1,
+      idleMs: 60_000,
+    });
+    const data = await bench.open();
+    const items = ["one", "two"].map((name) => data.evidence.addData({ name, format: "csv", bytes: Buffer.from("a\n1\n") }));
+    const question = { ask: "schema" } as const;
+    const [first, second] = await Promise.all(items.map((item) => tables.ask(item, question)));
+    expect([first!.ok, second!.ok]).toEqual([true, true]);
+    await expect.poll(() => open).toBe(1);
+    gate.waiting = 1;
+    await expect.poll(() => open).toBe(0);
+    gate.waiting = 0;
+    expect((await tables.ask(items[0]!, question)).ok).toBe(true);
+    const aborted = AbortSignal.abort(new Error("gone"));
+    await expect(tables.ask(items[0]!, question, { signal: aborted })).rejects.toThrow("gone");
+    expect((await tables.ask(items[0]!, question)).ok).toBe(true);
+  });
+
+  test("are stored under the name that was asked for, or it is said why not", async () => {
+    const data = await bench.open();
+    expect(said(await data.storeData({ name: "sales", data: [{ a: 1, b: "x" }] }))).toEqual({
+      alias: "sales",
+      format: "json",
+      bytes: 17,
+      rows: 1,
+      columns: ["a", "b"],
+      notes: ["Python has it as sales: name it in inputAliases."],
+    });
+    expect(envelopeOf(await data.storeData({ name: "sales", data: [] }))).toEqual({
+      error_kind: "mcp_input_validation",
+      tool: "store_data",
+      summary: "There is data named sales already, and it stays as it is. Nothing was stored.",
+      details: [{ path: "name", issue: "is taken", received_type: "string" }],
+      hints: ["The name sales_2 is free."],
+      examples: [],
+      error_code: "DATA_NAME_TAKEN",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    for (const name of ["my sales", "class", "print", "pd", "1st", "__x__", "größe", "../x"]) {
+      expect(said(await data.storeData({ name, data: [] }))).toEqual([
+        "DATA_NAME_INVALID",
+        expect.stringContaining("Nothing was stored.") as string,
+      ]);
+    }
+    expect(said(await data.storeData({ name: "text", data: '[{"a": 1}]' }))).toMatchObject({
+      rows: 1,
+      notes: ["Python has it as text: name it in inputAliases.", "data was JSON as text; the value it says was stored."],
+    });
+    expect(said(await data.storeData({ name: "large", data: [2 ** 60] }))).toMatchObject({
+      notes: [
+        "Python has it as large: name it in inputAliases.",
+        "1 integer(s) past 2^53 may have been rounded on their way here: give them as text, or as csv.",
+      ],
+    });
+    expect(said(await data.storeData({ name: "ragged", csv: "a,b\n1,2\n1,2,3\n" }))).toEqual([
+      "DATA_INVALID",
+      "Nothing was stored: row 2 after the header has 3 cells, the header has 2: quote cells that have commas in them.",
+    ]);
+    expect(said(await data.storeData({ name: "none", csv: "" }))).toEqual(["DATA_INVALID", "Nothing was stored: it has no header line."]);
+    expect(said(await data.storeData({ name: "both", csv: "a\n", data: [] }))).toEqual([
+      "SCHEMA_VALIDATION_FAILED",
+      "Nothing was done: give data or csv, not both.",
+    ]);
+  });
+
+  test("are tools whose descriptions are short, and which never throw for what a caller sends", async () => {
+    const data = await bench.open();
+    expect(dataTools.map(({ name, description }) => [name, description.length <= 200])).toEqual([
+      ["store_data", true],
+      ["list_data", true],
+      ["read_data", true],
+    ]);
+    for (const { call } of dataTools)
+      for (const input of [null, undefined, 7, "x", [], { alias: {} }, { aliases: ["nothing"] }, { name: 1 }])
+        expect(typeof (await call(data, input)).ok).toBe("boolean");
+  });
+});
