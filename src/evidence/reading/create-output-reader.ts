@@ -1,3 +1,4 @@
+import { totalmem } from "node:os";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { CellResult, NamedData, ToolOutput } from "../contract.ts";
 import { isObject } from "../mcp-result.ts";
@@ -39,14 +40,14 @@ export type MessageRead =
 export interface OutputReaderOptions {
   /** How long the thread is kept for the next one. 10 s unless told. */
   readonly idleMs?: number;
-  /** What the thread may use; the runtime's own limit unless told. */
+  /** What the thread may use: half of the memory, and not more than 8 GB, unless told. */
   readonly heapMegabytes?: number;
 }
 
 /** What goes to the thread at once: copying it is nothing that anybody would notice. */
 const PIECE_BYTES = 1024 * 1024;
 
-export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputReaderOptions = {}): OutputReader {
+export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap() }: OutputReaderOptions = {}): OutputReader {
   const thread = createReadingThread({ idleMs, heapMegabytes });
 
   async function readParts(request: Parameters<typeof thread.ask>[1], transfer?: readonly ArrayBuffer[]): Promise<ReadOutput> {
@@ -105,6 +106,11 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputRea
     openMessage,
     close: () => thread.close(),
   };
+}
+
+function usualHeap(): number {
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  return Math.floor(Math.min(8192, memory / 2 / 1024 ** 2));
 }
 
 /** In the words of a transport, which says what it did because of it. */

@@ -56,7 +56,7 @@ function read(cut: CutMessage, callIds: CallIds): ReadMessage {
   const { id, result } = message as { id: MessageId; result: unknown };
   if (!(callIds === "any" || callIds.includes(id)) || !isObject(result) || !isComplete(result)) return { kind: "other", value: whole(cut) };
   const parts = readMcpResult(result, structuredJson);
-  if (structuredJson !== undefined && parts[0].isStrictJson !== true) throw new SyntaxError("structuredContent is no JSON");
+  if (structuredJson !== undefined && parts[0].body !== structuredJson) throw new SyntaxError("structuredContent is no JSON");
   return { kind: "answer", id, result: toSmallResult(result, structuredJson), parts: parts.map(toReadPart) };
 }
 

@@ -1,9 +1,11 @@
 /** The program of the thread that reads large outputs: it parses, hashes and digests what would hold up everybody on the host's own thread. */
+import { getHeapStatistics } from "node:v8";
 import { parentPort } from "node:worker_threads";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { readData } from "../read-data.ts";
 import { readText } from "../read-text.ts";
 import { readToolOutput } from "../read-tool-output.ts";
+import { estimateHeapBytes } from "./estimate-heap.ts";
 import { readMessage } from "./read-message.ts";
 import type { ThreadAnswer, ThreadMessage, ThreadRequest, ThreadResult } from "./reading-requests.ts";
 import { toReadPart } from "./to-read-part.ts";
@@ -38,15 +40,24 @@ function read(id: number, request: ThreadRequest): ThreadResult {
     case "message": {
       const bytes = Buffer.concat(pieces.get(id) ?? []);
       pieces.delete(id);
+      refuseTooMuch(bytes);
       return { kind: "message", message: readMessage(bytes, request.callIds) };
     }
     case "output":
+      refuseTooMuch(request.output);
       return { kind: "parts", parts: readToolOutput({ tool: "", ...request.output }).map(toReadPart) };
     case "text":
+      refuseTooMuch(request.text);
       return { kind: "parts", parts: [toReadPart(readText(request.text))] };
     case "data":
+      refuseTooMuch(request.data.format === "json" ? request.data.bytes : null);
       return { kind: "parts", parts: [toReadPart(readData(request.data))] };
   }
+}
+
+function refuseTooMuch(text: unknown): void {
+  const allowed = getHeapStatistics().heap_size_limit * 0.85;
+  if (estimateHeapBytes(text) > allowed) throw new RangeError("it takes more memory than there is");
 }
 
 /** Bytes are handed over, not copied. */

@@ -16,7 +16,7 @@ export interface ReadingThread {
 
 export interface ReadingThreadOptions {
   readonly idleMs: number;
-  readonly heapMegabytes?: number | undefined;
+  readonly heapMegabytes: number;
 }
 
 export function createReadingThread({ idleMs, heapMegabytes }: ReadingThreadOptions): ReadingThread {
@@ -77,10 +77,9 @@ interface Thread {
   ask(id: number, request: ThreadRequest, transfer: readonly ArrayBuffer[]): Promise<ThreadResult>;
 }
 
-function startThread(heapMegabytes: number | undefined, onEnd: () => void): Thread {
+function startThread(heapMegabytes: number, onEnd: () => void): Thread {
   const program = join(import.meta.dirname, `read-output-process${extname(import.meta.filename)}`);
-  const resourceLimits = { stackSizeMb: 4, ...(heapMegabytes === undefined ? {} : { maxOldGenerationSizeMb: heapMegabytes }) };
-  const worker = new Worker(program, { env: {}, resourceLimits });
+  const worker = new Worker(program, { env: {}, resourceLimits: { stackSizeMb: 4, maxOldGenerationSizeMb: heapMegabytes } });
   const waiting = new Map<number, PromiseWithResolvers<ThreadResult>>();
   let failure: Error | null = null;
   let isOver = false;
@@ -111,7 +110,7 @@ function startThread(heapMegabytes: number | undefined, onEnd: () => void): Thre
 
 function reasonOf(failure: Error | null): string {
   if (failure === null) return "the thread that reads it was ended";
-  return "code" in failure && failure.code === "ERR_WORKER_OUT_OF_MEMORY" ? "it takes more memory than there is" : failure.message;
+  return failure.message;
 }
 
 function unreadable(reason: string): SluiceError {

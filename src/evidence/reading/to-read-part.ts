@@ -3,9 +3,10 @@ import type { OutputPart, ReadPart } from "../output-part.ts";
 import { digest } from "../preview/digest.ts";
 
 /** All that takes long about a part: its bytes, their hash, and what previews are made of. */
-export function toReadPart({ value, bytes: _, ...part }: OutputPart): ReadPart {
-  const made = digest({ format: part.format, body: part.body, value });
-  const body = toOwnBytes(part.body);
+export function toReadPart(read: OutputPart): ReadPart {
+  const { value: _value, bytes: _bytes, ...part } = read;
+  const made = digest(read);
+  const body = toOwnBytes(read.body);
   return { ...part, body, sha256: createHash("sha256").update(body).digest("hex"), digest: made };
 }
 

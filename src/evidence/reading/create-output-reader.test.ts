@@ -1,0 +1,135 @@
+import { afterAll, describe, expect, it } from "vitest";
+import type { ToolOutput } from "../contract.ts";
+import { createEvidenceStore } from "../create-evidence-store.ts";
+import { createOutputReader, type LargeMessage } from "./create-output-reader.ts";
+import { ReadOutput } from "./read-output.ts";
+
+const reader = createOutputReader();
+afterAll(() => reader.close());
+
+const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, city: id % 2 === 0 ? "Zürich" : "Basel", price: id / 7 }));
+const json = JSON.stringify(rows).replace('"id":7,', '"id":12345678901234567890,');
+const text = (sent: string) => ({ type: "text", text: sent });
+
+const outputs: Record<string, Omit<ToolOutput, "tool">> = {
+  "JSON text": { output: json },
+  words: { output: `${"words and more of them, né\n".repeat(30_000)}` },
+  "a result with JSON text": { output: { content: [text(json)] } },
+  "a result with structured content and its text": {
+    output: { content: [text(JSON.stringify({ rows }, null, 1))], structuredContent: { rows } },
+    structuredJson: JSON.stringify({ rows }),
+  },
+  "structured content with words beside it": { output: { content: [text("two words")], structuredContent: 1 }, structuredJson: json },
+  "an image and a table": {
+    output: {
+      content: [
+        { type: "image", data: Buffer.alloc(600_000, 7).toString("base64"), mimeType: "image/png" },
+        { type: "resource", resource: { uri: "x:y", text: "a,b\n1,2\n", mimeType: "text/csv" } },
+      ],
+    },
+  },
+};
+
+describe("a large output that is read in a thread", () => {
+  it.each(Object.keys(outputs))("is kept as it would be when it is read at once: %s", async (name) => {
+    const output = { tool: "server__get", arguments: { a: 1 }, ...outputs[name]! };
+    const options = { conversationId: "c", now: () => new Date(0), reader };
+    const [atOnce, inThread] = [createEvidenceStore(options), createEvidenceStore(options)];
+    expect((await reader.readOutput(output)).read).toBeInstanceOf(ReadOutput);
+    const { alias } = atOnce.add(output);
+    expect((await inThread.keep(output)).alias).toBe(alias);
+    expect(inThread.aliases()).toEqual(atOnce.aliases());
+    for (const one of atOnce.aliases()) {
+      const [a, b] = [atOnce.get(one)!, inThread.get(one)!];
+      expect({ ...b, read: null }).toEqual({ ...a, read: null });
+      expect(Buffer.compare(a.read(), b.read())).toBe(0);
+      expect(inThread.preview(one)).toEqual(atOnce.preview(one));
+    }
+  });
+
+  it("is read at once when it is small", async () => {
+    const output = { tool: "t", output: { content: [text("[1]")] } };
+    expect(await reader.readOutput(output)).toBe(output);
+    expect(await reader.readResult({ json: "[1]" })).toBeNull();
+    expect(await reader.readData({ name: "d", format: "json", bytes: Buffer.from("[1]") })).toBeNull();
+  });
+
+  it("may be the result of a cell, or data", async () => {
+    const store = createEvidenceStore({ reader });
+    const result = await store.keepResult({ json, from: "code_interpreter" });
+    const bytes = Buffer.from(json);
+    const data = await store.keepData({ name: "prices", format: "json", bytes });
+    expect([result, data].map(({ alias, bytes: size, shape }) => [alias, size, shape.rows])).toEqual([
+      ["result_1", bytes.length, 20_000],
+      ["prices", bytes.length, 20_000],
+    ]);
+    expect(bytes.length).toBeGreaterThan(0); // still the caller's
+  });
+
+  it("is refused when there is not enough memory for it, and the next one is read", { timeout: 120_000 }, async () => {
+    const small = createOutputReader({ heapMegabytes: 64 });
+    const store = createEvidenceStore({ reader: small });
+    const values = `[${"[1],".repeat(4_000_000)}1]`;
+    await expect(store.keep({ tool: "t", output: values })).rejects.toMatchObject({
+      code: "OUTPUT_UNREADABLE",
+      message: "The output could not be read: it takes more memory than there is.",
+      hint: "Ask the tool for less at a time.",
+    });
+    expect((await store.keep({ tool: "t", output: json })).shape.rows).toBe(20_000);
+    await small.close();
+  });
+});
+
+describe("a large message", () => {
+  const open = (sent: string): LargeMessage => {
+    const message = reader.openMessage();
+    const bytes = Buffer.from(sent);
+    for (let at = 0; at < bytes.length; at += 100_001) message.push(bytes.subarray(at, at + 100_001));
+    return message;
+  };
+  const answer = (id: number, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+
+  it("that answers a call is its parts, and what is left beside them", async () => {
+    const message = open(answer(5, `{"content":[],"structuredContent":${json},"_meta":{"a":1}}`));
+    const read = await message.read([4, 5]);
+    expect({ ...read, read: null }).toEqual({ kind: "answer", id: 5, result: { _meta: { a: 1 }, content: [] }, read: null });
+    const item = createEvidenceStore().add({ tool: "t", output: {}, read: (read as { read: ReadOutput }).read });
+    expect(Buffer.from(item.read()).toString()).toBe(json);
+  });
+
+  it("that says isError keeps its words", async () => {
+    const structured = '{"error_kind":"upstream_http"}';
+    const read = await open(
+      answer(5, `{"isError":true,"content":[{"type":"text","text":"${"no ".repeat(200_000)}"}],"structuredContent":${structured}}`),
+    ).read("any");
+    const { result } = read as { result: Record<string, unknown> };
+    expect(result).toEqual({
+      isError: true,
+      content: [text("no ".repeat(200_000).slice(0, 262_144))],
+      structuredContent: { error_kind: "upstream_http" },
+    });
+  });
+
+  it.each([
+    ["another request's answer", answer(6, `{"tools":${json}}`)],
+    ["a request", `{"jsonrpc":"2.0","id":5,"method":"m","params":${json}}`],
+    ["an answer that asks for something", answer(5, `{"resultType":"input_required","structuredContent":1,"x":${json}}`)],
+    ["several messages", `[${answer(5, json)},{}]`],
+  ])("is handed on whole when it is %s", async (_, sent) => {
+    expect(await open(sent).read([5])).toEqual({ kind: "other", value: JSON.parse(sent) as unknown });
+  });
+
+  it("is told from what is none", async () => {
+    const broken = answer(5, `{"structuredContent":${json.slice(0, -1)},]}`);
+    expect(await open(broken).read([5])).toEqual({ kind: "garbage", text: broken.slice(0, 200) });
+    expect(await open(`${json}}`).read([5])).toEqual({ kind: "garbage", text: json.slice(0, 200) });
+  });
+
+  it("may have 8 MB when it is no answer to a call", async () => {
+    const sent = answer(6, `"${"x".repeat(9_000_000)}"`);
+    await expect(open(sent).read([5])).rejects.toMatchObject({
+      code: "OUTPUT_UNREADABLE",
+      message: `a message of ${sent.length} bytes could not be read: it is no answer to a call of a tool, and others may have 8388608 bytes`,
+    });
+  });
+});

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import { defaultExecuteLimits } from "../src/execute/contract.ts";
+import { createInvokeTool } from "../src/execute/invoke-tool.ts";
+import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
+import { runExecute, type ExecuteAnswer } from "../src/execute/run-execute.ts";
+import { fixtureEntry, openHttpFixture, openSource, type TestSource } from "../src/mcp/client/fixtures/open-fixture.ts";
+import type { EvidenceItem, EvidenceStore } from "../src/evidence/contract.ts";
+import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
+import { createToolPolicy } from "../src/tools/tool-policy.ts";
+import { watchTurns } from "./fixtures/watch-turns.ts";
+
+/** Of the processor's time in one turn. Reading 50 MB takes many times as much. */
+const MOST_MS = 250;
+const memoryBytes = 1_500_000_000;
+const limits = { ...defaultExecuteLimits, memoryBytes, executionMs: 120_000 };
+
+describe("a tool's answer of 50 MB", { timeout: 240_000 }, () => {
+  let engine: MontyEngine;
+  beforeAll(async () => {
+    engine = createMontyEngine({ poolSize: 1, memoryBytes });
+    await engine.warm();
+  });
+  afterAll(() => engine.close());
+
+  async function fetchRows(source: TestSource, as: string, megabytes = 50): Promise<{ answer: ExecuteAnswer; evidence: EvidenceStore }> {
+    await using catalog = createToolCatalog({ sources: [source.source] });
+    await catalog.list();
+    const evidence = createEvidenceStore();
+    const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
+    const code = `return len(await call_tool("rows", {"megabytes": ${megabytes}, "as": "${as}"}))`;
+    const answer = await runExecute({ code, engines: { monty: engine }, limits, evidence, invoke });
+    return { answer, evidence };
+  }
+
+  it.each([
+    ["over stdio, structured", "structured", "stdio"],
+    ["over stdio, as words", "words", "stdio"],
+    ["over HTTP, as JSON text", "text", "http"],
+    ["over HTTP as events, as JSON text", "text", "sse"],
+  ])("holds up nobody on its way to a script, its evidence and its preview: %s", async (_, as, way) => {
+    await using http = way === "stdio" ? null : await openHttpFixture("sdk-server", "--http", "0", ...(way === "sse" ? ["--sse"] : []));
+    await using source = openSource({ server: http === null ? fixtureEntry("sdk-server") : { url: http.url } });
+    await source.source.tools();
+    const turns = watchTurns();
+    const { answer, evidence } = await fetchRows(source, as);
+    const [{ alias } = { alias: "" }] = answer.aliases;
+    const preview = evidence.preview(alias);
+    const { sha256, bytes } = evidence.get(alias)!;
+    const most = turns.stop();
+
+    expect(answer.error).toBeUndefined();
+    expect(Number(answer.resultJson)).toBe(
+      { structured: 1, text: rowsOf(evidence.get(alias)!), words: charactersOf(evidence.get(alias)!) }[as],
+    );
+    expect(bytes).toBeGreaterThan(50_000_000);
+    expect([sha256.length, preview.bytes <= 4096]).toEqual([64, true]);
+    expect(most).toBeLessThan(MOST_MS);
+  });
+
+  it("is a failure with its words when the tool says that it is an error, and holds up nobody", async () => {
+    await using source = openSource({ server: fixtureEntry("sdk-server") });
+    await source.source.tools();
+    const turns = watchTurns();
+    const { answer, evidence } = await fetchRows(source, "error");
+    expect(turns.stop()).toBeLessThan(MOST_MS);
+    expect([answer.status, evidence.aliases(), answer.error?.summary?.toString().slice(0, 46)]).toEqual([
+      "error",
+      [],
+      'RuntimeError: ToolError: words [{"id":0,"city"',
+    ]);
+  });
+});
+
+function rowsOf({ shape, format }: EvidenceItem): number {
+  return format === "json" ? (shape.rows ?? -1) : -1;
+}
+
+function charactersOf({ shape }: EvidenceItem): number {
+  return shape.characters ?? -1;
+}
