@@ -28,6 +28,17 @@ test("the AI SDK app fetches, computes, mends its own mistake, draws and answers
   ]);
 }, 120_000);
 
+test("an MCP client computes over files that it was given and data that it stored", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [example("mcp-client.ts")], { timeout: 110_000 });
+  expect(stdout.split("\n")).toEqual([
+    expect.stringMatching(/^code_interpreter python_code_edit render_chart store_data list_data read_data /),
+    expect.stringMatching(/^list_data: \{"data":\[\{"alias":"orders","source":"file",/),
+    'code_interpreter: [{"item":"cake","value":2.5},{"item":"coffee","value":2},{"item":"tea","value":-8}]',
+    expect.stringMatching(/^image\/png \d+ kB$/),
+    "",
+  ]);
+}, 120_000);
+
 test("code mode pages through a real backend, catches its failures, and Python counts what the tools sent", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("code-mode.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([

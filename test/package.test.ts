@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entries, root, toPackageImports } from "./fixtures/entries.ts";
@@ -35,14 +35,16 @@ describe("the tarball", () => {
 
 describe("a project that has nothing but the package", { timeout: 300_000 }, () => {
   test("compiles programs against its types, strictly", async () => {
-    const programs = ["library.ts", "ai-sdk-app.ts"];
+    const programs = ["library.ts", "ai-sdk-app.ts", "mcp-client.ts"];
     for (const name of [...programs, "scripted-model.ts"]) {
       const text = await readFile(path.join(root, "examples", name), "utf8");
-      await writeFile(path.join(installed.project, name), toPackageImports(text, "examples"));
+      const moved = toPackageImports(text, "examples").replace('"../bin/sluice"', '"../node_modules/.bin/sluice"');
+      await writeFile(path.join(installed.project, name), moved);
     }
     const options = { strict: true, noUncheckedIndexedAccess: true, module: "nodenext", target: "esnext", types: ["node"] };
     const compilerOptions = { ...options, rewriteRelativeImportExtensions: true, outDir: "out" };
     await writeFile(path.join(installed.project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: programs }));
+    await cp(path.join(root, "examples/data"), path.join(installed.project, "out/data"), { recursive: true });
     await mkdir(path.join(installed.project, "node_modules/@types"));
     for (const name of ["@types/node", "undici-types"])
       await symlink(path.join(root, "node_modules", name), path.join(installed.project, "node_modules", name));
@@ -70,6 +72,13 @@ describe("a project that has nothing but the package", { timeout: 300_000 }, () 
     expect(stdout.split("\n").at(-2)).toBe("The mean price of A over 300 days is 102.99.");
   });
 
+  test("serves an MCP client", async () => {
+    const { stdout } = await installed.run(process.execPath, ["out/mcp-client.js"]);
+    expect(stdout).toContain(
+      'code_interpreter: [{"item":"cake","value":2.5},{"item":"coffee","value":2},{"item":"tea","value":-8}]\nimage/png ',
+    );
+  });
+
   test("has a command that finds a sandbox", async () => {
     const { stdout } = await installed.run("npx", ["--no-install", "sluice", "doctor", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ default: expect.any(String) as string });
@@ -82,8 +91,10 @@ describe("a project that has nothing but the package", { timeout: 300_000 }, () 
 
   test("has a command that answers over the bundled sample, with scripts and cells", async () => {
     const { stdout } = await installed.run("npx", ["--no-install", "sluice", "ask", "--model", "demo", "--json"]);
-    const { outcome, gaps, artifacts } = JSON.parse(stdout) as Record<string, unknown>;
-    expect({ outcome, gaps }).toEqual({ outcome: { stopReason: "complete_answer" }, gaps: [] });
-    expect(artifacts).toHaveLength(2);
+    const { outcome, artifacts } = JSON.parse(stdout) as { outcome: unknown; artifacts: { kind: string }[] };
+    expect({ outcome, kinds: artifacts.map(({ kind }) => kind) }).toEqual({
+      outcome: { stopReason: "complete_answer" },
+      kinds: ["image", "chart"],
+    });
   });
 });

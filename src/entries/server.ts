@@ -1,0 +1,11 @@
+/** `sluice/server`: for programs that serve others. Parts from a configuration, and the MCP server over them. */
+export { loadConfiguration, type LoadOptions } from "../config/load-configuration.ts";
+export type { Configuration, LoadedConfiguration } from "../config/contract.ts";
+export { openConfigured, type Configured, type ConfiguredOptions } from "../configured/open-configured.ts";
+export { openDataFiles, type DataFilesOptions } from "../data/files/open-data-files.ts";
+export { createTables, type Tables, type TablesOptions } from "../data/tables/create-tables.ts";
+export type { DataFiles } from "../data/contract.ts";
+export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../mcp/server/create-mcp-endpoint.ts";
+export { serveMcpStdio, type McpStdioOptions } from "../mcp/server/serve-mcp-stdio.ts";
+export type { McpParts } from "../mcp/server/mcp-parts.ts";
+export type { ServedTool, Surface } from "../mcp/server/contract.ts";
