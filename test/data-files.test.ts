@@ -137,8 +137,17 @@ describe("files given as data", () => {
     write("class.csv", "a\n1\n");
     write("sales.tsv", "a\n1\n");
     write("2024 report (final).csv", "a\n1\n");
-    await data.listData();
-    expect(data.evidence.aliases()).toEqual(["sales", "data_2024_report_final", "class_data", "sales_2"]);
+    write("price\u202Egnp.\nx.csv", "a\n1\n");
+    write('"; drop.csv', "a\n1\n");
+    const answer = said(await data.listData()) as { data: { alias: string; name: string; rows: number }[] };
+    expect(answer.data.map(({ alias, name, rows }) => [alias, name, rows])).toEqual([
+      ["sales", "sales", 1],
+      ["drop", '"; drop', 1],
+      ["data_2024_report_final", "2024 report (final)", 1],
+      ["class_data", "class", 1],
+      ["price_gnp_x", "price gnp. x", 1],
+      ["sales_2", "sales", 1],
+    ]);
   });
 
   test("that are damaged say what is wrong, and the others are listed all the same", async () => {

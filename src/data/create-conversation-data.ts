@@ -1,6 +1,6 @@
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import type { ChartRowsAnswer, ChartRowsOptions, ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./contract.ts";
-import { stemOf, toPrintable } from "./data-formats.ts";
+import { stemOf, toPlainName } from "./data-formats.ts";
 import { failed, refusedTable, unknownAlias } from "./data-envelopes.ts";
 import { listData } from "./list-data.ts";
 import { readData } from "./read-data.ts";
@@ -28,7 +28,7 @@ export function createConversationData({ evidence, tables, files }: Conversation
     for (const file of files?.files() ?? []) {
       if (taken.has(file)) continue;
       taken.add(file);
-      evidence.addFile({ name: file.stem, format: file.format, content: file.content });
+      evidence.addFile({ name: toPlainName(file.stem), format: file.format, content: file.content });
     }
   }
 
@@ -92,6 +92,6 @@ export function createConversationData({ evidence, tables, files }: Conversation
     page: (input, { signal } = {}) => readData(input, { evidence, tables, reader: "program", isChanged, signal }),
     schema,
     chartRows,
-    addUpload: ({ fileName, format, content }) => evidence.addFile({ name: toPrintable(stemOf(fileName)), format, content }),
+    addUpload: ({ fileName, format, content }) => evidence.addFile({ name: toPlainName(stemOf(fileName)), format, content }),
   };
 }

@@ -25,3 +25,9 @@ export function toPrintable(name: string): string {
   const plain = name.replaceAll(/[\p{C}\u2028\u2029]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
   return plain.length <= 300 ? plain : `${plain.slice(0, 200)}…${plain.slice(-99)}`.toWellFormed();
 }
+
+/** A name without what cannot be seen: control characters, line ends, marks that turn the direction of writing. */
+export function toPlainName(name: string): string {
+  const plain = name.replaceAll(/[\p{C}\u2028\u2029]+/gu, " ").trim();
+  return plain.length <= 200 ? plain : `${plain.slice(0, 150)}…${plain.slice(-49)}`.toWellFormed();
+}

@@ -5,7 +5,7 @@ import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceFormat } from "../../evidence/contract.ts";
 import { defaultLimits } from "../../sandbox/limits.ts";
 import type { NewUpload, OpenedUpload, StoredUpload, UploadStore } from "../contract.ts";
-import { formatOf, toPrintable } from "../data-formats.ts";
+import { formatOf, toPlainName } from "../data-formats.ts";
 import { createFileContent } from "../files/create-file-content.ts";
 import { createContentCheck } from "./create-content-check.ts";
 
@@ -59,7 +59,7 @@ export function createUploadStore({ directory, maxBytes = defaultLimits.inputByt
 
 /** The last part of what the sender calls it; both kinds of separators count. */
 function toFileName(fileName: string): string {
-  return toPrintable(fileName.toWellFormed().split(/[/\\]/).at(-1) ?? "");
+  return toPlainName(fileName.toWellFormed().split(/[/\\]/).at(-1) ?? "");
 }
 
 const accepted = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"];
