@@ -1,0 +1,187 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { openDataFiles } from "../src/data/files/open-data-files.ts";
+import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
+import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
+
+const HANG_MS = 240_000;
+const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
+type Server = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** A client of the previous version that is only lines of JSON, so that everything on standard output is seen. */
+function startServer(): { server: Server; send(message: object): void; line(): Promise<Record<string, unknown>>; rest(): string } {
+  const server = spawn(sluice, ["mcp"], { stdio: ["pipe", "pipe", "pipe"] });
+  let text = "";
+  server.stdout.on("data", (bytes: Buffer) => (text += bytes.toString()));
+  return {
+    server,
+    send: (message) => void server.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`),
+    async line() {
+      while (!text.includes("\n")) await once(server.stdout, "data");
+      const end = text.indexOf("\n");
+      const line = text.slice(0, end);
+      text = text.slice(end + 1);
+      return JSON.parse(line) as Record<string, unknown>;
+    },
+    rest: () => text,
+  };
+}
+
+const initialize = {
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+};
+
+/** Processes that this one started, and theirs. */
+function descendants(pid: number): number[] {
+  const parents = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+        return [[Number(name), Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1])] as const];
+      } catch {
+        return [];
+      }
+    });
+  const own = parents.filter(([, parent]) => parent === pid).map(([child]) => child);
+  return own.flatMap((child) => [child, ...descendants(child)]);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(50);
+}
+
+describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
+  const endings: readonly (readonly [string, (server: Server) => unknown])[] = [
+    ["when its client closes standard input", (server) => server.stdin.end()],
+    ["at SIGTERM", (server) => server.kill("SIGTERM")],
+  ];
+
+  test.each(endings)("in the middle of a cell, %s: it ends the cell, leaves no process and exits with 0", async (_how, end) => {
+    const { server, send, line, rest } = startServer();
+    send(initialize);
+    expect(await line()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25", serverInfo: { name: "sluice" } } });
+    send({ method: "notifications/initialized" });
+    send({ id: 2, method: "tools/call", params: { name: "store_data", arguments: { name: "rows", data: [1] } } });
+    expect(await line()).toMatchObject({ id: 2 });
+    const args = cell("print('begun', flush=True)\nwhile True: pass", ["rows"]);
+    send({ id: 3, method: "tools/call", params: { name: "code_interpreter", arguments: args, _meta: { progressToken: 7 } } });
+    let heard: unknown = null;
+    while (heard !== "begun") heard = ((await line())["params"] as { message?: string }).message;
+    const started = descendants(server.pid!);
+    expect(started.length).toBeGreaterThan(0);
+    const exited = once(server, "exit");
+    end(server);
+    expect(await exited).toEqual([0, null]);
+    await until(() => started.every((pid) => !isAlive(pid)));
+    expect(
+      rest()
+        .split("\n")
+        .filter((one) => one !== "" && !one.startsWith('{"jsonrpc":"2.0"') && !one.includes('"jsonrpc":"2.0"')),
+    ).toEqual([]);
+  });
+
+  test("refuses wrong usage with 2 and prints nothing on standard output", async () => {
+    const server = spawn(sluice, ["mcp", "data.csv"], { stdio: ["pipe", "pipe", "pipe"] });
+    const [out, err] = await Promise.all([server.stdout.toArray(), server.stderr.toArray(), once(server, "exit")]);
+    expect([server.exitCode, out.join(""), err.join("")]).toEqual([
+      2,
+      "",
+      'sluice: "data.csv" is no option; files and folders are given with --data PATH.\n  sluice mcp --help shows how it is called.\n',
+    ]);
+  });
+});
+
+describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS }, () => {
+  async function open(lifetimes: object): Promise<TestEndpoint> {
+    return await openMcpEndpoint({ parts: { lifetimes } });
+  }
+
+  const taken = ({ configured }: TestEndpoint): number => configured.runtime.gate.taken;
+
+  test.each(generations)("a sandbox that is not used goes, and the next answer to a client of %s says so", async (generation) => {
+    await using opened = await open({ sandboxIdleMs: 300 });
+    await using client = await openHttpClient(generation, opened.url);
+    const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
+    const handle = session === undefined ? {} : { session };
+    await client.call("code_interpreter", { ...cell("kept = 1\nset_result(kept)", ["rows"]), ...handle });
+    await until(() => taken(opened) === 0);
+    const after = textOf(await client.call("code_interpreter", { ...cell("set_result(kept)", ["rows"]), ...handle }));
+    expect(after).toMatchObject({
+      status: "python_error",
+      sandbox_note: "The sandbox was not used for 0.3 s and was freed: variables and files of earlier cells are gone, aliases are there.",
+    });
+    const edited = textOf(await client.call("python_code_edit", { edits: [{ oldText: "kept", newText: "len(rows)" }], ...handle }));
+    expect(edited).toMatchObject({ status: "ok", result: 2 });
+  });
+
+  test("a call without a handle has a sandbox of its own and leaves none behind", async () => {
+    const files = await openDataFiles({ paths: [path.join(import.meta.dirname, "../corpus")], maxFileBytes: 1e6 });
+    await using opened = await openMcpEndpoint({ parts: { files } });
+    await using client = await openHttpClient("2026-07-28", opened.url);
+    const alias = "bars";
+    const first = textOf(await client.call("code_interpreter", cell("kept = 1\nset_result(kept)", [alias])));
+    expect(first).toMatchObject({ status: "ok", result: 1, state_scope: "request" });
+    expect(taken(opened)).toBe(0);
+    const second = textOf(await client.call("code_interpreter", cell("set_result(kept)", [alias])));
+    expect(second).toMatchObject({ status: "python_error", state_scope: "request" });
+    expect(second["session"]).not.toBe(first["session"]);
+    expect(taken(opened)).toBe(0);
+  });
+
+  test.each(generations)("a session of a client of %s that is not used goes with its data", async (generation) => {
+    await using opened = await open({ sessionIdleMs: 300 });
+    await using client = await openHttpClient(generation, opened.url);
+    const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
+    expect(opened.endpoint.sessions).toBe(1);
+    await until(() => opened.endpoint.sessions === 0);
+    if (session === undefined) await expect(client.call("list_data")).rejects.toThrow("Session not found");
+    else expect(textOf(await client.call("list_data", { session }))).toMatchObject({ error: { error_code: "SESSION_UNKNOWN" } });
+  });
+
+  test("the longest unused session makes room when there are too many", async () => {
+    await using opened = await open({ maxSessions: 2 });
+    await using client = await openHttpClient("2026-07-28", opened.url);
+    const handles: unknown[] = [];
+    for (const name of ["one", "two", "three"]) handles.push(textOf(await client.call("store_data", { name, data: [1] }))["session"]);
+    expect(opened.endpoint.sessions).toBe(2);
+    expect(textOf(await client.call("list_data", { session: handles[0] }))).toMatchObject({ error: { error_code: "SESSION_UNKNOWN" } });
+    expect(textOf(await client.call("list_data", { session: handles[2] }))).toMatchObject({ data: [{ alias: "three" }] });
+  });
+
+  test.each(generations)("a client of %s that vanishes in the middle of a cell frees its sandbox", async (generation) => {
+    // A client of 2026 has no connection that could be seen to close: its handle is not used any more, and that is all.
+    await using opened = await open(generation === "2026-07-28" ? { sandboxIdleMs: 500 } : { vanishedMs: 100 });
+    const client = await openHttpClient(generation, opened.url);
+    const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
+    const handle = session === undefined ? {} : { session };
+    const begun = Promise.withResolvers<void>();
+    const running = client.call(
+      "code_interpreter",
+      { ...cell("print('begun', flush=True)\nwhile True: pass", ["rows"]), ...handle },
+      {
+        onprogress: ({ message }) => void (message === "begun" && begun.resolve()),
+      },
+    );
+    running.catch(() => {});
+    await begun.promise;
+    expect(taken(opened)).toBe(1);
+    await client.close();
+    await until(() => taken(opened) === 0);
+  });
+});
