@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import { createRuntime } from "../src/create-runtime.ts";
+import { parseProbe } from "../src/protocol/probe.ts";
+import type { TurnEvent } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { LocalTool } from "../src/tools/create-local-source.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
+import { killSandbox, listSandboxLeavings } from "./fixtures/host-processes.ts";
 import { openLoopbackModel, type Reply } from "./fixtures/loopback-model.ts";
 import { call, final, getPrices, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
 
@@ -13,9 +17,10 @@ import { call, final, getPrices, scriptedModel, testTurn, type TestTurn, type Te
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
 afterAll(() => runtime.close());
 
-/** After a turn there is no sandbox, and no place is taken. */
-function expectNothingLeft(): void {
+/** After a turn no place is taken, no process of a sandbox runs, and no directory of one is left. */
+async function expectNothingLeft(): Promise<void> {
   expect(runtime.gate.taken).toBe(0);
+  await expect.poll(listSandboxLeavings, { timeout: 30_000, interval: 50 }).toEqual({ processes: [], leases: [] });
 }
 
 const contract = (expectedArtifacts: string[] = []): object => ({
@@ -41,7 +46,7 @@ async function over(
   const result = await runTurn(runtime, turn.request);
   expect(turnResultSchema.parse(result)).toEqual(result);
   expect(turn.events.at(-1)?.type).toBe("turn-end");
-  expectNothingLeft();
+  await expectNothingLeft();
   return { ...turn, result, gone: loopback.gone() };
 }
 
@@ -142,7 +147,7 @@ describe("a turn that is aborted", () => {
     });
     const started = performance.now();
     const result = await runTurn(runtime, turn.request);
-    expectNothingLeft();
+    await expectNothingLeft();
     return { result, tookMs: performance.now() - started };
   };
 
@@ -190,6 +195,47 @@ describe("a turn that is aborted", () => {
 });
 
 describe("calls at the end", () => {
+  /** Publishing a figure takes as long as its store does, and a store has no signal that it could heed. */
+  const drawnWith = async (put: () => Promise<void>): Promise<{ result: TurnResult; events: TurnEvent[] }> => {
+    const abort = new AbortController();
+    const store = createMemoryStore();
+    const artifacts = {
+      ...store,
+      put: async (artifact: Parameters<typeof store.put>[0]) => {
+        abort.abort(new Error("the user left"));
+        await put();
+        return await store.put(artifact);
+      },
+    };
+    const steps = [fetchPrices, { calls: [cell(draw, ["image"])] }];
+    const model = scriptedModel({ plan: { chartIntent: "explicit" }, steps });
+    const turn = testTurn({ artifacts, model, signal: abort.signal });
+    const result = await runTurn(runtime, turn.request);
+    await expectNothingLeft();
+    return { result, events: turn.events };
+  };
+
+  test("that end within 5 s are awaited, and what they gave counts", async () => {
+    const { result } = await drawnWith(() => sleep(500));
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(result.trace[1]!.calls.map(({ tool, status, artifacts }) => [tool, status, artifacts.length])).toEqual([
+      ["code_interpreter", "ok", 1],
+    ]);
+    expect(result.gaps.map(({ code }) => code)).toEqual(["aborted"]);
+  });
+
+  test("that do not heed their signal are left after 5 s, and the turn ends without them", { timeout: 60_000 }, async () => {
+    const { promise: never } = Promise.withResolvers<void>();
+    const { result, events } = await drawnWith(() => never);
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(result.trace[1]!.calls).toEqual([
+      { tool: "code_interpreter", intent: "A number is asked for.", durationMs: 0, status: "aborted", artifacts: [] },
+    ]);
+    expect(result.grounding.failures).toEqual([{ tool: "code_interpreter", reason: "it was still running when the turn ended" }]);
+    expect(result.gaps.map(({ code }) => code)).toEqual(["aborted", "chart_not_rendered"]);
+    expect(events.at(-1)?.type).toBe("turn-end");
+  });
+
   test("are not made when the model's answer breaks off behind them, and that is said", async () => {
     const turn = testTurn({ model: scriptedModel({ steps: [{ ...fetchPrices, isCut: true }] }) });
     const result = await runTurn(runtime, turn.request);
@@ -240,7 +286,7 @@ describe("whoever throws", () => {
     });
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("complete_answer");
-    expectNothingLeft();
+    await expectNothingLeft();
   });
 
   test("as the catalog, the store of datasets or the store of artifacts ends in a truthful result", async () => {
@@ -255,18 +301,28 @@ describe("whoever throws", () => {
     expect(result.dataset).toBeNull();
     expect(result.gaps.map(({ code }) => code)).toEqual(["chart_not_rendered", "dataset_not_kept"]);
     expect(result.gaps[0]!.detail).toBe("The chart that was asked for could not be rendered: code_interpreter failed: disk full.");
-    expectNothingLeft();
+    await expectNothingLeft();
   });
 
-  test("as a sandbox that is killed is an answer to the model, and the next cell has another", async () => {
-    const kill = "import os\nos.kill(os.getpid(), 9)";
+  test("as a sandbox that is killed from outside is an answer to the model, and the next cell has another", async () => {
+    let sandboxId = "";
+    const steps = [
+      fetchPrices,
+      { calls: [cell("kept = 1\nset_result(kept)")] },
+      { calls: [cell("print('begun', flush=True)\nwhile True: pass")] },
+      { calls: [cell("set_result(2)")] },
+      final("Done."),
+    ];
     const turn = testTurn({
-      model: scriptedModel({ steps: [fetchPrices, { calls: [cell(kill)] }, { calls: [cell("set_result(2)")] }, final("Done.")] }),
+      model: scriptedModel({ steps }),
+      onProbe: (line) => void (sandboxId = String(parseProbe(line)?.fields["sandboxId"] ?? sandboxId)),
+      onEvent: ({ type }) => void (type === "cell-output" && killSandbox(sandboxId)),
     });
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("complete_answer");
-    expect(result.trace.map(({ calls }) => calls[0]!.status)).toEqual(["ok", "error", "ok", "ok"]);
-    expectNothingLeft();
+    expect(result.trace.map(({ calls }) => calls[0]!.status)).toEqual(["ok", "ok", "error", "ok", "ok"]);
+    expect(result.grounding.failures[0]!.reason).toMatch(/The sandbox is gone/);
+    await expectNothingLeft();
   });
 });
 
@@ -281,7 +337,7 @@ describe("variables", () => {
     const result = await run("set_result([result_1, len(get_prices_1), 'kept' in globals()])", []);
     expect(result.grounding.failures).toEqual([]);
     expect(new TextDecoder().decode(conversation.evidence.get("result_2")!.read())).toBe("[5,300,false]");
-    expectNothingLeft();
+    await expectNothingLeft();
   });
 });
 
@@ -304,7 +360,7 @@ describe("a sparse figure", () => {
   const run = async (steps: Parameters<typeof scriptedModel>[0]["steps"]) => {
     const turn = testTurn({ model: scriptedModel({ plan: { chartIntent: "explicit" }, steps }), question: "Plot A." });
     const result = await runTurn(runtime, turn.request);
-    expectNothingLeft();
+    await expectNothingLeft();
     return { ...turn, result };
   };
 

@@ -3,11 +3,13 @@ import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
+import { parseProbe } from "../src/protocol/probe.ts";
 import { turnResultSchema, type StopReason, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { ToolSource } from "../src/tools/contract.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
+import { killSandbox, listBelongings, listSandboxLeavings } from "./fixtures/host-processes.ts";
 import { call, final, scriptedModel, testTurn, type Said, type Script } from "./turn-fixtures.ts";
 
 const server = path.join(import.meta.dirname, "fixtures/faulty-server.ts");
@@ -22,10 +24,11 @@ const catalogs = {
   frail: createToolCatalog({ sources: [sources.frail], maxConcurrentCalls: 50 }),
 };
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0, maxSandboxes: 3, queueDeadlineMs: 300_000 });
-afterAll(async () => {
+async function closeAll(): Promise<void> {
   await Promise.all(Object.values(sources).map((source) => source[Symbol.asyncDispose]()));
   await runtime.close();
-});
+}
+afterAll(closeAll);
 
 interface Fault {
   readonly script: Script;
@@ -35,7 +38,12 @@ interface Fault {
   readonly gaps: readonly string[];
   /** How each call ended. */
   readonly calls: readonly string[];
+  /** Ends the sandbox from outside as soon as its cell says something. */
+  readonly killsSandbox?: boolean;
 }
+
+/** Ends are awaited, not timed. */
+const hangBound = { timeout: 30_000, interval: 100 };
 
 const fetchPrices = call("get_prices", { symbol: "A" });
 const explicit = { chartIntent: "explicit" };
@@ -92,6 +100,13 @@ const faults: Readonly<Record<string, Fault>> = {
     gaps: [],
     calls: ["ok", "ok", "ok"],
   },
+  "a sandbox that is killed": {
+    script: { plan: explicit, steps: [fetchPrices, cell("print('begun', flush=True)\nwhile True: pass", ["image"]), final("Sorry.")] },
+    stopReason: "complete_answer",
+    gaps: ["chart_not_rendered"],
+    calls: ["ok", "error", "ok"],
+    killsSandbox: true,
+  },
   "a cell that is killed": {
     script: { plan: explicit, steps: [fetchPrices, cell("import os\nos.kill(os.getpid(), 9)", ["image"]), final("Sorry.")] },
     stopReason: "complete_answer",
@@ -114,15 +129,22 @@ const faults: Readonly<Record<string, Fault>> = {
 
 describe("fifty turns at once, with faults", () => {
   test("end in fifty truthful results, and nothing is left", { timeout: 300_000 }, async () => {
-    const names = Array.from({ length: 50 }, (_, at) => Object.keys(faults)[at % 10]!);
+    const before = await listBelongings();
+    const kinds = Object.keys(faults);
+    const names = Array.from({ length: 50 }, (_, at) => kinds[at % kinds.length]!);
+    const killed: number[] = [];
     const results = await Promise.all(
       names.map(async (name, at): Promise<[string, TurnResult]> => {
-        const { script, catalog = "well" } = faults[name]!;
+        const { script, catalog = "well", killsSandbox = false } = faults[name]!;
+        let sandboxId = "";
         const turn = testTurn({
           model: scriptedModel(script),
           catalog: catalogs[catalog],
           policy: createToolPolicy({ allow: ["frail__*"] }),
           turnId: `turn-${at}`,
+          onProbe: (line) => void (sandboxId = String(parseProbe(line)?.fields["sandboxId"] ?? sandboxId)),
+          onEvent: ({ type }) =>
+            void (type === "cell-output" && killsSandbox && killSandbox(sandboxId).then((count) => killed.push(count))),
           ...(name === "a tool that is slow" ? { toolTimeoutMs: 1_000 } : {}),
         });
         return [name, await runTurn(runtime, turn.request)];
@@ -139,7 +161,16 @@ describe("fifty turns at once, with faults", () => {
       expect(result.dataset).not.toBeNull();
     }
     expect([runtime.gate.taken, runtime.gate.waiting]).toEqual([0, 0]);
-    const large = results.filter(([name]) => name === "30 MB of results");
-    expect(large.map(([, { dataset }]) => dataset!.bytes > 25_000_000)).toEqual(Array(5).fill(true));
+    const of = (kind: string): TurnResult[] => results.flatMap(([name, result]) => (name === kind ? [result] : []));
+    expect(of("30 MB of results").filter(({ dataset }) => dataset!.bytes < 25_000_000)).toEqual([]);
+    expect(killed).toHaveLength(of("a sandbox that is killed").length);
+    for (const count of killed) expect(count).toBeGreaterThan(0);
+    for (const { gaps } of of("a sandbox that is killed"))
+      expect(gaps[0]!.detail).toMatch(
+        /^The chart that was asked for could not be rendered: code_interpreter failed: .*The sandbox is gone/,
+      );
+    await expect.poll(listSandboxLeavings, hangBound).toEqual({ processes: [], leases: [] });
+    await closeAll();
+    await expect.poll(listBelongings, hangBound).toEqual(before);
   });
 });
