@@ -31,11 +31,13 @@ export function ChartPlot({ plot, visible, title, height }: ChartPlotProps) {
   const [host, setHost] = useState<HTMLDivElement | null>(null);
   const width = useWidth(box);
   const last = plot.rows.length - 1;
-  const [range, setRange] = useState<Range>({ start: 0, end: last });
-  const inView = range.end > last ? { start: 0, end: last } : range;
+  // Null is everything, also when rows are added.
+  const [range, setRange] = useState<Range | null>(null);
+  const { start, end } = range && range.end <= last ? range : { start: 0, end: last };
+  const inView = useMemo(() => ({ start, end }), [start, end]);
 
   const stacked = useMemo(() => stack(plot, visible), [plot, visible]);
-  const frame = useMemo(() => toFrame(plot, stacked, inView, width), [plot, stacked, inView.start, inView.end, width]);
+  const frame = useMemo(() => toFrame(plot, stacked, inView, width), [plot, stacked, inView, width]);
   const { left, right, x, domain } = frame;
   const hasBrush = plot.spec.brush === true && !plot.heat && last > 1;
   const named = plot.spec.xAxis?.label === undefined ? 0 : 18;
@@ -121,7 +123,9 @@ export function ChartPlot({ plot, visible, title, height }: ChartPlotProps) {
               endIndex={inView.end}
               ariaLabel={texts.chart.range}
               className="chart-brush"
-              onChange={({ startIndex, endIndex }) => setRange({ start: startIndex ?? 0, end: endIndex ?? last })}
+              onChange={({ startIndex = 0, endIndex = last }) =>
+                setRange(startIndex === 0 && endIndex === last ? null : { start: startIndex, end: endIndex })
+              }
             />
           )}
         </ComposedChart>

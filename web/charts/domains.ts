@@ -29,14 +29,17 @@ export function yTicks(plot: Plot, stacked: readonly Stacked[], side: Side, { st
   for (const { axis, value } of plot.spec.referenceLines ?? []) {
     if (axis === (side === "left" ? "y" : "yRight") && typeof value === "number") span.add(value);
   }
-  return niceTicks(span.min, span.max);
+  // Nobody has half a count.
+  return niceTicks(span.min, span.max, { smallest: span.isWhole ? 1 : 0 });
 }
 
 class Span {
   min = Infinity;
   max = -Infinity;
+  isWhole = true;
 
   add(value: number): void {
+    this.isWhole &&= Number.isInteger(value);
     this.min = Math.min(this.min, value);
     this.max = Math.max(this.max, value);
   }

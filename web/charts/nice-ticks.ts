@@ -1,8 +1,8 @@
 /** Round numbers that hold `min` and `max` between them, about `count` of them. */
-export function niceTicks(min: number, max: number, count = 5): number[] {
+export function niceTicks(min: number, max: number, { count = 5, smallest = 0 }: { count?: number; smallest?: number } = {}): number[] {
   if (!Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
-  if (min === max) return min === 0 ? [0, 1] : niceTicks(Math.min(min, 0), Math.max(max, 0), count);
-  const step = niceStep((max - min) / count);
+  if (min === max) return min === 0 ? [0, 1] : niceTicks(Math.min(min, 0), Math.max(max, 0), { count, smallest });
+  const step = Math.max(smallest, niceStep((max - min) / count));
   const [first, last] = [Math.floor(min / step + 1e-9), Math.ceil(max / step - 1e-9)];
   return Array.from({ length: last - first + 1 }, (_none, index) => clean((first + index) * step));
 }
@@ -10,7 +10,7 @@ export function niceTicks(min: number, max: number, count = 5): number[] {
 /** Round numbers inside `min` and `max`: about `count`, and at least three. */
 export function innerTicks(min: number, max: number, count = 6): number[] {
   if (min === max) return [min];
-  const inside = niceTicks(min, max, count).filter((tick) => tick >= min && tick <= max);
+  const inside = niceTicks(min, max, { count }).filter((tick) => tick >= min && tick <= max);
   return inside.length >= 3 || count > 12 ? inside : innerTicks(min, max, count + 1);
 }
 

@@ -48,7 +48,7 @@ export default function OpsPage({ go }: { go(path: string): void }) {
             <Tile
               label={texts.ops.sandboxes}
               value={`${now.sandboxes.alive} / ${now.sandboxes.places}`}
-              more={`${texts.ops.alive}, ${now.sandboxes.waiting} ${texts.ops.waiting}`}
+              more={`${texts.ops.alive.toLowerCase()}, ${now.sandboxes.waiting} ${texts.ops.waiting.toLowerCase()}`}
             />
             <Tile label={texts.ops.warm} value={`${now.pool.warm} / ${now.pool.size}`} />
             <Tile
@@ -56,7 +56,7 @@ export default function OpsPage({ go }: { go(path: string): void }) {
               value={formatCount(now.turns.total)}
               more={`${now.turns.running} ${texts.ops.running}, ${now.turns.queued} ${texts.ops.queued}`}
             />
-            <Tile label={texts.ops.cells} value={formatCount(now.cells.total)} />
+            <Tile label={texts.ops.cellCount} value={formatCount(now.cells.total)} />
             <Tile
               label={texts.ops.artifacts}
               value={formatCount(now.artifacts.reduce((sum, { count }) => sum + count, 0))}

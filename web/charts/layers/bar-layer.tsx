@@ -1,7 +1,7 @@
 import { colourOf } from "../palette.ts";
 import type { Plot } from "../plot.ts";
 import type { Stacked } from "../stack.ts";
-import { round, useScales } from "./scales.ts";
+import { round, useScales, type Scales } from "./scales.ts";
 
 interface BarLayerProps {
   readonly plot: Plot;
@@ -15,7 +15,7 @@ interface BarLayerProps {
 export function BarLayer({ plot, stacked: { series, from, to }, slot, slots }: BarLayerProps) {
   const scales = useScales(series.side);
   if (!scales) return null;
-  const { left, width } = barBox(plot, slot, slots);
+  const { left, width } = barBox(plot, scales, slot, slots);
   const bars = to.map((value, index) => {
     if (value === null) return "";
     const at = plot.x.values[index] ?? 0;
@@ -27,9 +27,12 @@ export function BarLayer({ plot, stacked: { series, from, to }, slot, slots }: B
   return <path d={bars.join("")} style={{ fill: colourOf(series.colour) }} />;
 }
 
-/** Where a bar begins, seen from its place on x, and how wide it is; in units of x. */
-export function barBox({ type, x }: Plot, slot: number, slots: number): { left: number; width: number } {
+const widest = 96;
+
+/** Where a bar begins, seen from its place on x, and how wide it is; in units of x. A few bars in a wide chart do not become walls. */
+export function barBox({ type, x }: Plot, scales: Scales, slot: number, slots: number): { left: number; width: number } {
   if (type === "histogram") return { left: (x.kind === "category" ? -x.step / 2 : 0) + (slot * x.step) / slots, width: x.step / slots };
-  const width = (x.step * 0.78) / slots;
-  return { left: -x.step * 0.39 + slot * width, width };
+  const pixels = Math.abs(scales.x(x.step) - scales.x(0));
+  const width = (x.step * Math.min(0.78, (widest * slots) / pixels)) / slots;
+  return { left: width * (slot - slots / 2), width };
 }

@@ -13,7 +13,7 @@ interface ErrorLayerProps {
 export function ErrorLayer({ plot, stacked: { series, to }, slot, slots }: ErrorLayerProps) {
   const scales = useScales(series.side);
   if (!scales || !series.errors) return null;
-  const box = barBox(plot, slot, slots);
+  const box = barBox(plot, scales, slot, slots);
   const shift = series.mark === "bar" ? box.left + box.width / 2 : 0;
   const marks = to.map((value, index) => {
     const error = series.errors?.[index];

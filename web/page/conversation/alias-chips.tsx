@@ -8,10 +8,11 @@ interface AliasChipsProps {
 
 /** The data of a conversation, by the names that Python has for it. */
 export function AliasChips({ aliases, onOpen }: AliasChipsProps) {
-  if (aliases.length === 0) return null;
+  const tables = aliases.filter(({ hasTable }) => hasTable);
+  if (tables.length === 0) return null;
   return (
     <ul className="chips" aria-label={texts.conversation.data}>
-      {aliases.map(({ alias, rows, tool }) => (
+      {tables.map(({ alias, rows, tool }) => (
         <li key={alias}>
           <button type="button" className="chip" title={tool} onClick={() => onOpen(alias)}>
             <code>{alias}</code>

@@ -42,7 +42,7 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
   const { uploads, add, dismiss } = useUploads(chat.id, onUploaded);
   const isOver = useDrop(add);
   const list = useRef<HTMLDivElement>(null);
-  const { isBehind, jump } = useFollow(list, messages);
+  const { isBehind, jump } = useFollow(list, messages, isRunning);
   const last = messages.at(-1);
   const isEmpty = messages.length === 0;
 
@@ -107,7 +107,7 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
           </p>
         )}
       </div>
-      {isBehind && (
+      {isBehind && isRunning && (
         <button type="button" className="jump" onClick={jump}>
           ↓ {texts.conversation.jump}
         </button>

@@ -1,7 +1,10 @@
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
 
-/** Keeps the end in sight while things are added, unless the reader has scrolled away from it. */
-export function useFollow(list: RefObject<HTMLElement | null>, news: unknown): { isBehind: boolean; jump(): void } {
+/**
+ * Keeps the end in sight while a turn adds to it, unless the reader has scrolled away from it. When the turn is over, its question comes to the top, so
+ * that the answer is read from its beginning.
+ */
+export function useFollow(list: RefObject<HTMLElement | null>, news: unknown, isRunning: boolean): { isBehind: boolean; jump(): void } {
   const isAtEnd = useRef(true);
   const [isBehind, setIsBehind] = useState(false);
   useEffect(() => {
@@ -18,6 +21,16 @@ export function useFollow(list: RefObject<HTMLElement | null>, news: unknown): {
     const node = list.current;
     if (node && isAtEnd.current) node.scrollTop = node.scrollHeight;
   }, [list, news]);
+  const wasRunning = useRef(false);
+  useEffect(() => {
+    const node = list.current;
+    const hasEnded = wasRunning.current && !isRunning;
+    wasRunning.current = isRunning;
+    if (!node || !hasEnded || !isAtEnd.current) return;
+    const question = [...node.querySelectorAll<HTMLElement>(".question")].at(-1);
+    isAtEnd.current = false;
+    if (question) node.scrollTop = question.offsetTop - node.offsetTop - 14;
+  }, [list, isRunning]);
   const jump = useCallback(() => list.current?.scrollTo({ top: list.current.scrollHeight }), [list]);
   return { isBehind, jump };
 }
