@@ -6,14 +6,19 @@ export function showLinkAddresses(text: string): string {
   return text
     .replaceAll(inlineLink, (whole, words: string, address: string) => {
       if (isOwn(address)) return whole;
-      return words.trim() === address ? `<${address}>` : `${words} (<${address}>)`;
+      return words.trim() === address ? shown(address) : `${words} (${shown(address)})`;
     })
-    .replaceAll(definition, (_whole, before: string, name: string, address: string) => `${before}${name}: <${address}>`);
+    .replaceAll(definition, (_whole, before: string, name: string, address: string) => `${before}${name}: ${shown(address)}`);
 }
 
-const inlineLink = /(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(\s*<?([^\s)<>]+)>?(?:\s+(?:"[^"]*"|'[^']*'|\([^)]*\)))?\s*\)/g;
+const inlineLink = /(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(\s*<?((?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+(?:"[^"]*"|'[^']*'|\([^)]*\)))?\s*\)/g;
 /** `[name]: address` renders as nothing, and makes a link of every `[name]`. */
 const definition = /^( {0,3})\[([^\]]+)\]:\s*<?([^\s>]+)>?.*$/gm;
+
+/** Only what leads to a page is a link still. */
+function shown(address: string): string {
+  return /^(?:https?:\/\/|mailto:)/i.test(address) ? `<${address}>` : `\`${address.replaceAll("`", "")}\``;
+}
 
 function isOwn(address: string): boolean {
   return /^\/(?:artifacts|data)\/[\w./-]+$/.test(address) || address.startsWith("#");

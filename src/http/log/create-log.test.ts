@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { createLog } from "./create-log.ts";
+
+const now = (): Date => new Date("2026-01-02T03:04:05.000Z");
+
+function lines(format: "json" | "text", level: "info" | "debug" = "info"): { log: ReturnType<typeof createLog>; written: string[] } {
+  const written: string[] = [];
+  return { written, log: createLog({ level, format, now, write: (line) => written.push(line) }) };
+}
+
+test("writes one JSON object a line, of the levels that were asked for", () => {
+  const { log, written } = lines("json");
+  log.info("listening", { port: 1, host: undefined });
+  log.debug("request", {});
+  expect(written).toEqual(['{"time":"2026-01-02T03:04:05.000Z","level":"info","event":"listening","port":1}\n']);
+});
+
+test("writes a line that a person reads, in which no value can begin another or command a terminal", () => {
+  const { log, written } = lines("text");
+  log.warn("odd", { reason: "a\n\u001b[31mred\u009b", path: "/api/x" });
+  expect(written).toEqual(['03:04:05 warn  odd reason="a\\n\\u001b[31mred\\u009b" path=/api/x\n']);
+});
+
+test("takes credentials out of every value", () => {
+  const { log, written } = lines("json");
+  log.error("failed", { reason: "sent Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123 to it" });
+  expect(written[0]).not.toContain("abcdefghij");
+});

@@ -1,0 +1,200 @@
+import { createHash } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openTestServer, plainScript, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const tokens = { ann: "token-of-ann-token-of-ann-token-of-ann", bob: "token-of-bob-token-of-bob-token-of-bob" };
+
+describe("who is let in", () => {
+  let open: TestServer;
+  beforeAll(async () => {
+    open = await openTestServer({ script: shortScript });
+  });
+  afterAll(() => open[Symbol.asyncDispose]());
+
+  /** `fetch` does not let anybody choose Host. */
+  async function raw(
+    headers: Record<string, string>,
+    { path = "/api/info", method = "GET" } = {},
+  ): Promise<{ status: number; body: string }> {
+    return await new Promise((resolve, reject) => {
+      const sent = httpRequest({ host: "127.0.0.1", port: open.server.port, path, method, headers }, (response) => {
+        let body = "";
+        response.on("data", (piece: Buffer) => (body += piece.toString()));
+        response.on("end", () => resolve({ status: response.statusCode!, body }));
+      });
+      sent.on("error", reject).end();
+    });
+  }
+  const bearer = (): string => `Bearer ${open.server.tokens.made}`;
+  const codeOf = ({ status, body }: { status: number; body: string }): unknown[] => [
+    status,
+    (JSON.parse(body) as { error?: { code: string } }).error?.code ?? null,
+  ];
+
+  test("answers nobody without a token but /healthz, and says what to do", async () => {
+    expect(await open.request("/healthz", { token: null }).then((response) => response.status)).toBe(200);
+    for (const path of ["/api/info", "/readyz", "/metrics", "/api/turns", "/api/openapi.json", "/artifacts/x.png", "/mcp"])
+      expect([path, (await open.request(path, { token: null })).status]).toEqual([path, 401]);
+    for (const token of ["wrong", `${open.server.tokens.made}x`, ""])
+      expect((await open.request("/api/info", { headers: { authorization: `Bearer ${token}` } })).status).toBe(401);
+    const refused = await open.request("/api/info", { token: null });
+    expect(refused.headers.get("www-authenticate")).toBe('Bearer realm="sluice"');
+    expect(await refused.json()).toEqual({
+      error: {
+        code: "UNAUTHORIZED",
+        message: "This needs a token, and none that is known came with the request.",
+        hint: "Programs send `Authorization: Bearer TOKEN`; a browser opens the one-time link that `sluice serve` printed.",
+      },
+    });
+  });
+
+  test("exchanges a printed link once for a cookie that scripts cannot read, and leaves the address bar at once", async () => {
+    const [link] = open.server.loginLinks;
+    const login = await open.request(link!.url, { token: null });
+    expect([login.status, login.headers.get("location"), login.headers.get("referrer-policy")]).toEqual([303, "/", "no-referrer"]);
+    const cookie = login.headers.get("set-cookie")!;
+    expect(cookie).toMatch(
+      new RegExp(`^sluice_session_${open.server.port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000$`),
+    );
+    const headers = { cookie: cookie.split(";")[0]! };
+    expect((await open.request("/api/info", { headers })).status).toBe(200);
+
+    const again = await open.request(link!.url, { token: null });
+    expect([again.status, again.headers.get("set-cookie")]).toEqual([403, null]);
+    expect(await again.text()).toContain("A link works once, within a day.");
+
+    await open.restart();
+    expect(
+      (await open.request("/api/info", { headers: { cookie: headers.cookie.replace(/_\d+=/, `_${open.server.port}=`) } })).status,
+    ).toBe(200);
+    const renamed = { cookie: headers.cookie.replace(/_\d+=/, `_${open.server.port}=`) };
+    const out = await open.request("/api/logout", { method: "POST", headers: { ...renamed, origin: open.url } });
+    expect([out.status, out.headers.get("set-cookie")]).toEqual([
+      204,
+      `sluice_session_${open.server.port}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`,
+    ]);
+    expect((await open.request("/api/info", { headers: renamed })).status).toBe(401);
+  });
+
+  test("makes a new link for who has the token", async () => {
+    const { status, body } = await open.call<{ url: string }>("POST", "/api/login-links");
+    expect(status).toBe(201);
+    expect((await open.request(body.url, { token: null })).status).toBe(303);
+  });
+
+  test("refuses a host that it does not go by: a name that was bent to point here", async () => {
+    const { port } = open.server;
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
+      expect((await raw({ host, authorization: bearer() })).status).toBe(200);
+    for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1.evil.example"])
+      expect([host, ...codeOf(await raw({ host, authorization: bearer() }))]).toEqual([host, 421, "HOST_NOT_ALLOWED"]);
+    for (const host of ["localhost@evil.example", "evil.example/127.0.0.1"])
+      expect((await raw({ host, authorization: bearer() })).status).toBe(400);
+    expect(codeOf(await raw({ host: "evil.example" }, { path: "/login?code=x" }))).toEqual([421, "HOST_NOT_ALLOWED"]);
+  });
+
+  test("refuses requests that other pages send, and those with a cookie that do not say which page they are from", async () => {
+    const host = `127.0.0.1:${open.server.port}`;
+    for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
+      expect([origin, ...codeOf(await raw({ host, origin, authorization: bearer() }))]).toEqual([origin, 403, "ORIGIN_NOT_ALLOWED"]);
+    const link = await open.call<{ url: string }>("POST", "/api/login-links");
+    const cookie = (await open.request(link.body.url, { token: null })).headers.get("set-cookie")!.split(";")[0]!;
+    const post = { path: "/api/login-links", method: "POST" };
+    expect(codeOf(await raw({ host, cookie }, post))).toEqual([403, "ORIGIN_MISSING"]);
+    expect((await raw({ host, cookie, origin: `http://${host}` }, post)).status).toBe(201);
+  });
+
+  test("takes JSON only where JSON is meant, and no more of it than it may be", async () => {
+    const send = async (type: string, body: string): Promise<unknown[]> => {
+      const response = await open.request("/api/turns", { method: "POST", headers: { "content-type": type }, body });
+      return [response.status, ((await response.json()) as { error: { code: string } }).error.code];
+    };
+    expect(await send("text/plain", '{"question":"x"}')).toEqual([415, "CONTENT_TYPE_WRONG"]);
+    expect(await send("application/json", "{")).toEqual([400, "REQUEST_INVALID"]);
+    expect(await send("application/json", JSON.stringify({ question: "x".repeat(1024 * 1024) }))).toEqual([413, "BODY_TOO_LARGE"]);
+  });
+
+  test("shows a browser that is not let in how to get in, under a policy without scripts", async () => {
+    const page = await open.request("/", { token: null });
+    expect([page.status, page.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
+    expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src/);
+    expect(await page.text()).toContain("Open the one-time link that <code>sluice serve</code> printed");
+  });
+
+  test("has no token, cookie, code or body in its log", async () => {
+    const code = new URL(open.server.loginLinks[0]!.url).searchParams.get("code")!;
+    await open.request(`/login?code=${code}`, { token: null });
+    await open.call("POST", "/api/turns", { question: "Something private.", wait: true });
+    const log = open.log.join("");
+    for (const secret of [code, open.server.tokens.made!, "sluice_session_", "Something private"]) expect(log).not.toContain(secret);
+    expect(log).toContain('"event":"request","method":"GET","path":"/login","status":303');
+  });
+});
+
+describe("tenants", () => {
+  let open: TestServer;
+  beforeAll(async () => {
+    const auth = {
+      tokens: Object.entries(tokens).map(([tenant, token]) => ({ tenant, sha256: sha256(token), operator: tenant === "ann" })),
+    };
+    open = await openTestServer({ script: plainScript, configuration: { auth }, token: tokens.ann });
+  });
+  afterAll(() => open[Symbol.asyncDispose]());
+
+  test("never see each other's conversations, turns, artifacts, data or numbers", async () => {
+    const { body } = await open.call<{ turnId: string; result: { artifacts: { url: string }[]; dataset: { publicDataUrl: string } } }>(
+      "POST",
+      "/api/turns",
+      {
+        question: "What is the mean?",
+        conversationId: "shared-id",
+        wait: true,
+      },
+    );
+    const image = body.result.artifacts[0]!.url;
+    const paths = [
+      `/api/turns/${body.turnId}`,
+      `/api/turns/${body.turnId}/events`,
+      "/api/conversations/shared-id",
+      "/api/conversations/shared-id/aliases",
+      "/api/conversations/shared-id/aliases/get_prices_1/rows",
+      "/api/conversations/shared-id/tables/get_prices_1.csv",
+      image,
+      body.result.dataset.publicDataUrl,
+      body.result.dataset.publicDataUrl.replace(".json", "/tables/get_prices_1.csv"),
+    ];
+    for (const path of paths) expect([path, (await open.request(path)).status]).toEqual([path, 200]);
+    for (const path of paths) expect([path, (await open.request(path, { token: tokens.bob })).status]).toEqual([path, 404]);
+    const lists = ["/api/turns", "/api/conversations", "/api/conversations?q=mean"];
+    for (const path of lists) {
+      const listed = (await (await open.request(path, { token: tokens.bob })).json()) as Record<string, unknown[]>;
+      expect([path, Object.values(listed)[0]]).toEqual([path, []]);
+    }
+    const json = { "content-type": "application/json" };
+    const stop = await open.request(`/api/turns/${body.turnId}/stop`, { method: "POST", token: tokens.bob, headers: json });
+    const remove = await open.request(`/api/turns/${body.turnId}`, { method: "DELETE", token: tokens.bob });
+    const cell = { method: "POST", token: tokens.bob, headers: json, body: JSON.stringify({ turnId: body.turnId, cell: 1, code: "1" }) };
+    expect([stop.status, remove.status, (await open.request("/api/cells", cell)).status]).toEqual([404, 404, 404]);
+  });
+
+  test("may use the same id of a conversation for conversations of their own", async () => {
+    const ask = { question: "Mine?", conversationId: "shared-id", wait: true };
+    const headers = { "content-type": "application/json" };
+    const mine = await open.request("/api/turns", { method: "POST", token: tokens.bob, headers, body: JSON.stringify(ask) });
+    expect(mine.status).toBe(200);
+    const { messages } = (await (await open.request("/api/conversations/shared-id", { token: tokens.bob })).json()) as {
+      messages: unknown[];
+    };
+    expect(messages).toHaveLength(2);
+  });
+
+  test("are told apart from operators, and the links are one for each", async () => {
+    expect((await open.request("/api/ops")).status).toBe(200);
+    const refused = await open.request("/api/ops", { token: tokens.bob });
+    expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([403, "OPERATORS_ONLY"]);
+    expect(open.server.loginLinks.map(({ tenant }) => tenant)).toEqual(["ann", "bob"]);
+    expect(open.server.tokens.made).toBeNull();
+  });
+});
