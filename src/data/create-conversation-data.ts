@@ -1,4 +1,4 @@
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/contract.ts";
 import type { ChartRowsAnswer, ChartRowsOptions, ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./contract.ts";
 import { stemOf, toPlainName } from "./data-formats.ts";
 import { failed, refusedTable, unknownAlias } from "./data-envelopes.ts";
@@ -28,8 +28,18 @@ export function createConversationData({ evidence, tables, files }: Conversation
     for (const file of files?.files() ?? []) {
       if (taken.has(file)) continue;
       taken.add(file);
-      evidence.addFile({ name: toPlainName(file.stem), format: file.format, content: file.content });
+      addFile({ name: toPlainName(file.stem), format: file.format, content: file.content });
     }
+  }
+
+  function addFile(file: NamedFile): EvidenceItem {
+    const item = evidence.addFile(file);
+    try {
+      tables.schemas.known(item); // what another conversation has found in it is there for previews
+    } catch {
+      // it cannot be looked at now; who uses it is told
+    }
+    return item;
   }
 
   async function refresh(): Promise<void> {
@@ -92,6 +102,6 @@ export function createConversationData({ evidence, tables, files }: Conversation
     page: (input, { signal } = {}) => readData(input, { evidence, tables, reader: "program", isChanged, signal }),
     schema,
     chartRows,
-    addUpload: ({ fileName, format, content }) => evidence.addFile({ name: toPlainName(stemOf(fileName)), format, content }),
+    addUpload: ({ fileName, format, content }) => addFile({ name: toPlainName(stemOf(fileName)), format, content }),
   };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ReadChartRows } from "../charts/render-chart.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 
@@ -8,6 +9,8 @@ export interface Conversation {
   readonly evidence: EvidenceStore;
   /** Oldest first. */
   readonly exchanges: readonly Exchange[];
+  /** How `render_chart` reads rows that take Python to read: files, CSV, Parquet, Excel. Without it only JSON is drawn. */
+  readonly readChartRows?: ReadChartRows | undefined;
   add(exchange: Exchange): void;
 }
 
@@ -22,15 +25,17 @@ export interface ConversationOptions {
   readonly tenant?: string | undefined;
   readonly evidence?: EvidenceStore | undefined;
   readonly exchanges?: readonly Exchange[] | undefined;
+  readonly readChartRows?: ReadChartRows | undefined;
 }
 
-export function createConversation({ id, tenant, evidence, exchanges = [] }: ConversationOptions = {}): Conversation {
+export function createConversation({ id, tenant, evidence, exchanges = [], readChartRows }: ConversationOptions = {}): Conversation {
   const conversationId = id ?? evidence?.conversationId ?? randomUUID();
   const said = [...exchanges];
   return {
     id: conversationId,
     evidence: evidence ?? createEvidenceStore({ conversationId, ...(tenant === undefined ? {} : { tenant }) }),
     exchanges: said,
+    readChartRows,
     add: (exchange) => void said.push(exchange),
   };
 }

@@ -21,12 +21,12 @@ interface AskTables {
 }
 
 export function createTableSchemas(tables: AskTables): TableSchemas {
-  const kept = new WeakMap<object, SchemaReply>();
-  const keyOf = (item: EvidenceItem): object => item.file ?? item;
+  const kept = new Map<string, SchemaReply>();
 
   function known(item: EvidenceItem): SchemaReply | null {
-    const found = kept.get(keyOf(item));
-    return found !== undefined && found.version === (item.file?.version() ?? "") ? found : null;
+    const found = kept.get(toKey(item, versionOf(item)));
+    if (found !== undefined) teach(item, found);
+    return found ?? null;
   }
 
   async function describe(items: readonly EvidenceItem[], { signal }: { signal?: AbortSignal | undefined } = {}): Promise<SchemaReply[]> {
@@ -44,12 +44,32 @@ export function createTableSchemas(tables: AskTables): TableSchemas {
 
   function keep(item: EvidenceItem, reply: TableReply): SchemaReply {
     const made = toSchemaReply(item, reply);
-    if (made.ok || made.refusal.code === "DATA_UNREADABLE") kept.set(keyOf(item), made);
-    if (made.ok) item.file?.learn(toFindings(made.schema, { version: made.version, format: item.format }));
+    if (made.ok || made.refusal.code === "DATA_UNREADABLE") {
+      kept.set(toKey(item, made.version), made);
+      for (const oldest of [...kept.keys()].slice(0, kept.size - KEPT_SCHEMAS)) kept.delete(oldest);
+    }
+    teach(item, made);
     return made;
   }
 
+  /** Previews of a file say what is known of it. */
+  function teach({ file, format }: EvidenceItem, reply: SchemaReply): void {
+    if (reply.ok) file?.learn(toFindings(reply.schema, { version: reply.version, format }));
+  }
+
   return { known, describe };
+}
+
+const KEPT_SCHEMAS = 1000;
+
+/** Changes whenever the bytes do. Looks at the file, or hashes what is kept, once. */
+export function versionOf(item: EvidenceItem): string {
+  return item.file === undefined ? item.sha256 : item.file.version();
+}
+
+/** One table for all who hold the same bytes under the same name, within a tenant: a conversation that is opened again finds it. */
+export function toKey({ tenant, alias }: EvidenceItem, version: string): string {
+  return JSON.stringify([tenant, alias, version]);
 }
 
 function toSchemaReply(item: EvidenceItem, reply: TableReply): SchemaReply {

@@ -4,7 +4,7 @@ import type { Session } from "../../interpreter/open-session.ts";
 import type { Gate } from "../../sandbox/gate.ts";
 import { orAbort } from "../../waiting/or-abort.ts";
 import { askTable, toAskedTable, type TableReply, type TableSandbox } from "./ask-table.ts";
-import { createTableSchemas, type TableSchemas } from "./create-table-schemas.ts";
+import { createTableSchemas, toKey, versionOf, type TableSchemas } from "./create-table-schemas.ts";
 import type { TableQuestion } from "./table-code.ts";
 
 /** Tables that can be asked, each in a sandbox of its own that has it parsed and waits a while for the next question. */
@@ -28,8 +28,7 @@ export interface TablesOptions {
 }
 
 interface OpenTable extends TableSandbox {
-  readonly item: EvidenceItem;
-  readonly version: string;
+  readonly key: string;
   /** Questions that are asked or wait. */
   busy: number;
   usedAt: number;
@@ -39,7 +38,7 @@ const LOOK_EVERY_MS = 250;
 
 export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: TablesOptions): Tables {
   const most = maxOpen ?? Math.max(1, Math.floor((gate?.places ?? 4) / 4));
-  const open = new Map<EvidenceItem, OpenTable>();
+  const open = new Map<string, OpenTable>();
   const single = new Set<Promise<Session>>();
   const closing = new Set<Promise<void>>();
   let watch: NodeJS.Timeout | undefined;
@@ -52,8 +51,8 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
     { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<TableReply> {
     refuseClosed();
-    const version = item.file?.version() ?? "";
-    const table = await obtain(item, version, signal);
+    const version = versionOf(item);
+    const table = await obtain(toKey(item, version), signal);
     // Whoever gives up only stops waiting: the table is parsed once, and is there when they ask again.
     const asked = askTable(table, toAskedTable(item), question).finally(() => release(table));
     asked.then((reply) => reply.ok || !reply.lost || drop(table)).catch(() => drop(table));
@@ -61,23 +60,22 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
   }
 
   /** It counts as busy from here on, so that nobody gives it up before it is asked. */
-  async function obtain(item: EvidenceItem, version: string, signal?: AbortSignal): Promise<OpenTable> {
+  async function obtain(key: string, signal?: AbortSignal): Promise<OpenTable> {
     for (;;) {
-      const found = open.get(item);
-      if (found?.version === version) {
+      const found = open.get(key);
+      if (found !== undefined) {
         found.busy += 1;
         return found;
       }
-      if (found !== undefined) drop(found);
       if (open.size < most) break;
       const idlest = [...open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt)[0];
       if (idlest !== undefined) drop(idlest);
       else await orAbort(freed.promise, signal);
       refuseClosed();
     }
-    const table: OpenTable = { item, version, session: openSession(), bound: new Set(), busy: 1, usedAt: Date.now() };
+    const table: OpenTable = { key, session: openSession(), bound: new Set(), busy: 1, usedAt: Date.now() };
     table.session.catch(() => drop(table));
-    open.set(item, table);
+    open.set(key, table);
     watch ??= setInterval(look, LOOK_EVERY_MS).unref();
     return table;
   }
@@ -94,8 +92,8 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
   }
 
   function drop(table: OpenTable): void {
-    if (open.get(table.item) !== table) return;
-    open.delete(table.item);
+    if (open.get(table.key) !== table) return;
+    open.delete(table.key);
     free();
     closeLater(table.session);
   }
@@ -131,7 +129,7 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
     try {
       const replies: TableReply[] = [];
       for (const item of items) {
-        const version = item.file?.version() ?? "";
+        const version = versionOf(item);
         replies.push({ ...(await orAbort(askTable({ session, bound }, toAskedTable(item), question), signal)), version });
       }
       return replies;
