@@ -30,12 +30,12 @@ export async function run(): Promise<BenchRow[]> {
 }
 
 async function measureTrivial(engine: MontyEngine): Promise<BenchRow> {
-  const times = await repeat(150, () => time(engine, scripts.trivial));
+  const times = await repeat(150, () => timeWhole(engine, scripts.trivial));
   return toBenchRow({ name: "execute: trivial script in a warm child", value: median(times), unit: "ms", target: 1 });
 }
 
 async function measureSequential(engine: MontyEngine): Promise<BenchRow> {
-  const times = await repeat(7, () => time(engine, scripts.sequential));
+  const times = await repeat(9, () => timeWhole(engine, scripts.sequential));
   return toBenchRow({ name: "execute: 1,000 calls one after another", value: median(times), unit: "ms", target: 350 });
 }
 
@@ -43,8 +43,8 @@ async function measureGathered(engine: MontyEngine): Promise<BenchRow> {
   const one: number[] = [];
   const gathered: number[] = [];
   for (let round = 0; round < 9; round += 1) {
-    one.push(await time(engine, scripts.one));
-    gathered.push(await time(engine, scripts.gathered));
+    one.push(await timeWhole(engine, scripts.one));
+    gathered.push(await timeWhole(engine, scripts.gathered));
   }
   const baseline = { name: "one call of the same tool", value: median(one) };
   return toBenchRow({ name: "execute: 100 gathered calls of 20 ms", value: median(gathered), unit: "ms", baseline, target: 2.5 });

@@ -14,10 +14,10 @@ import type {
 import { toFileSource } from "./file-source.ts";
 import { measureText } from "./measure-text.ts";
 import { createMemoryBytes } from "./memory-bytes.ts";
-import { nameGivenAlias, namePartAlias, nameToolAlias } from "./name-alias.ts";
+import { createToolAliases, nameGivenAlias, namePartAlias } from "./name-alias.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
 import { buildPreview, type PreviewSource } from "./preview/build-preview.ts";
-import { digest, type Digest } from "./preview/digest.ts";
+import { createDigestReader } from "./preview/create-digest-reader.ts";
 import { previewStep } from "./preview/preview-step.ts";
 import { readData } from "./read-data.ts";
 import { createOutputReader, type OutputReader } from "./reading/create-output-reader.ts";
@@ -56,6 +56,7 @@ export function createEvidenceStore({
   const sources = new Map<string, PreviewSource>();
   let totalBytes = 0;
   const isTaken = (alias: string): boolean => items.has(alias);
+  const nameOutput = createToolAliases(isTaken);
   for (const source of restored.map((one) => toRestoredSource(one, tenant))) {
     totalBytes += source.item.bytes;
     items.set(source.item.alias, source.item);
@@ -91,8 +92,7 @@ export function createEvidenceStore({
   }
 
   function toSource({ part, bytes, alias, aliases, at, facts }: NewItem): PreviewSource {
-    let made = isRead(part) ? part.digest : isReadLater(bytes, facts) ? undefined : digest(part);
-    const read = (): Digest => (made ??= digest(part));
+    const read = createDigestReader(part, bytes, () => kept.get(alias));
     const isMain = alias === aliases[0];
     let hash = isRead(part) ? part.sha256 : undefined;
     const item: EvidenceItem = {
@@ -125,7 +125,7 @@ export function createEvidenceStore({
   }
 
   function add(output: ToolOutput): EvidenceItem {
-    const alias = nameToolAlias(output.tool, isTaken);
+    const alias = nameOutput(output.tool);
     const isError = isErrorResult(output.output);
     const facts = { source: "tool", tool: output.tool, arguments: copy(output.arguments), ...(isError ? { isError } : {}) } as const;
     return put(alias, output.read instanceof ReadOutput ? output.read.parts : readToolOutput(output), facts);
@@ -133,7 +133,7 @@ export function createEvidenceStore({
 
   function addResult({ json, from, arguments: given }: CellResult, read: ReadOutput | null = null): EvidenceItem {
     const facts = { source: "result", tool: from, arguments: copy(given) } as const;
-    return put(nameToolAlias("result", isTaken), read?.parts ?? [readText(json)], facts);
+    return put(nameOutput("result"), read?.parts ?? [readText(json)], facts);
   }
 
   function addData(data: NamedData, read: ReadOutput | null = null): EvidenceItem {
@@ -185,11 +185,6 @@ export function createEvidenceStore({
     const known = [...items.keys()].filter((alias) => asked.has(alias));
     return [...known, ...[...asked].filter((alias) => !items.has(alias))];
   }
-}
-
-/** A small result of a cell is mostly read whole: what its previews are made of waits until one is asked for, and the cell's caller does not. */
-function isReadLater(bytes: number, { source }: ItemFacts): boolean {
-  return source === "result" && bytes <= 65_536;
 }
 
 type Part = OutputPart | ReadPart;

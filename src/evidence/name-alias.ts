@@ -4,8 +4,26 @@ const MAX_STEM_CHARACTERS = 48;
 
 /** `get_price` → `get_price_1`, then `get_price_2`. The server of a `server__tool` name is left out: the item says the tool's full name. */
 export function nameToolAlias(tool: string, isTaken: (alias: string) => boolean): string {
-  const stem = toStem(withoutServer(tool), "output");
-  return numbered(stem, 1, isTaken);
+  return numbered(toToolStem(tool), 1, isTaken);
+}
+
+/** `nameToolAlias` for a conversation, in which no alias is ever given back: it remembers where it was. */
+export function createToolAliases(isTaken: (alias: string) => boolean): (tool: string) => string {
+  const stems = new Map<string, string>();
+  const last = new Map<string, number>();
+  return (tool) => {
+    const stem = stems.get(tool) ?? toToolStem(tool);
+    stems.set(tool, stem);
+    const given = last.get(stem) ?? 0;
+    const next = isTaken(`${stem}_${given}`) ? given + 1 : Math.max(given, 1); // what was given may not have been used
+    const alias = isFree(`${stem}_${next}`, isTaken) ? `${stem}_${next}` : nameToolAlias(tool, isTaken);
+    last.set(stem, Number(alias.slice(stem.length + 1)));
+    return alias;
+  };
+}
+
+function toToolStem(tool: string): string {
+  return toStem(withoutServer(tool), "output");
 }
 
 /** A name that somebody chose: itself where Python and the conversation allow it, else the nearest that they do. */

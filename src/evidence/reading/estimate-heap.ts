@@ -14,6 +14,9 @@ const FIELD_BYTES = 80;
 const VALUE_BYTES = 32;
 const TEXT_COPIES = 8;
 
+/** More than this it cannot be, a character: for most texts that is enough to know, and they need not be looked at. */
+export const MOST_BYTES_PER_CHARACTER: number = TEXT_COPIES + FIELD_BYTES;
+
 /** What is in strings counts as well: it may be JSON that is parsed after them. */
 function weigh(length: number, codeAt: (at: number) => number): number {
   let bytes = length * TEXT_COPIES;
