@@ -39,6 +39,19 @@ test("an MCP client computes over files that it was given and data that it store
   ]);
 }, 120_000);
 
+test("a program asks the server, follows the turn, and takes the figure, the chart and a table", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [example("http-client.ts")], { timeout: 110_000 });
+  const lines = stdout.split("\n");
+  expect(lines.slice(0, 4).sort()).toEqual(["code_interpreter ok", "get_prices ok", "get_reserves ok", "render_chart ok"]);
+  expect(lines.slice(4)).toEqual([
+    expect.stringMatching(/^Total reserves of the venues fell by 106,201 BTC /),
+    "image 200 image/png",
+    "chart 200 application/json",
+    "date,open,high,low,close,volume",
+    "",
+  ]);
+}, 120_000);
+
 test("code mode pages through a real backend, catches its failures, and Python counts what the tools sent", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("code-mode.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([

@@ -35,7 +35,7 @@ describe("the tarball", () => {
 
 describe("a project that has nothing but the package", { timeout: 300_000 }, () => {
   test("compiles programs against its types, strictly", async () => {
-    const programs = ["library.ts", "ai-sdk-app.ts", "mcp-client.ts"];
+    const programs = ["library.ts", "ai-sdk-app.ts", "mcp-client.ts", "http-client.ts"];
     for (const name of [...programs, "scripted-model.ts"]) {
       const text = await readFile(path.join(root, "examples", name), "utf8");
       const moved = toPackageImports(text, "examples").replace('"../bin/sluice"', '"../node_modules/.bin/sluice"');
@@ -77,6 +77,16 @@ describe("a project that has nothing but the package", { timeout: 300_000 }, () 
     expect(stdout).toContain(
       'code_interpreter: [{"item":"cake","value":2.5},{"item":"coffee","value":2},{"item":"tea","value":-8}]\nimage/png ',
     );
+  });
+
+  test("serves a program over HTTP", async () => {
+    const { stdout } = await installed.run(process.execPath, ["out/http-client.js"]);
+    expect(stdout.split("\n").slice(-4)).toEqual([
+      "image 200 image/png",
+      "chart 200 application/json",
+      "date,open,high,low,close,volume",
+      "",
+    ]);
   });
 
   test("has a command that finds a sandbox", async () => {

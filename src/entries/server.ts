@@ -1,4 +1,4 @@
-/** `sluice/server`: for programs that serve others. Parts from a configuration, and the MCP server over them. */
+/** `sluice/server`: for programs that serve others. Parts from a configuration, the MCP server over them, and all of `sluice serve`. */
 export { loadConfiguration, type LoadOptions } from "../config/load-configuration.ts";
 export type { Configuration, LoadedConfiguration } from "../config/contract.ts";
 export { openConfigured, type Configured, type ConfiguredOptions } from "../configured/open-configured.ts";
@@ -9,3 +9,5 @@ export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOp
 export { serveMcpStdio, type McpStdioOptions } from "../mcp/server/serve-mcp-stdio.ts";
 export type { McpParts } from "../mcp/server/mcp-parts.ts";
 export type { ServedTool, Surface } from "../mcp/server/contract.ts";
+export { openServer, type RunningServer, type ServerOptions } from "../http/open-server.ts";
+export { createLog, type Log } from "../http/log/create-log.ts";
