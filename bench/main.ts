@@ -6,6 +6,7 @@ import { toBenchTable } from "./to-bench-table.ts";
 const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]> }>>> = {
   execute: () => import("./execute.ts"),
   interpreter: () => import("./interpreter.ts"),
+  mcp: () => import("./mcp.ts"),
   python: () => import("./python.ts"),
   sandbox: () => import("./sandbox.ts"),
   turn: () => import("./turn.ts"),

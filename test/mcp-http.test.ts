@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
@@ -7,7 +10,8 @@ const HANG_MS = 180_000;
 describe("the MCP endpoint over HTTP", () => {
   let opened: TestEndpoint;
   beforeAll(async () => {
-    opened = await openMcpEndpoint();
+    // A cell that is not cancelled would go on for longer than the test waits.
+    opened = await openMcpEndpoint({ configuration: { limits: { sandbox: { cellTimeoutMs: 900_000 } } } });
   });
   afterAll(() => opened[Symbol.asyncDispose]());
 
@@ -99,4 +103,76 @@ describe("the MCP endpoint over HTTP", () => {
     const without = await post(list, { "x-tenant": "one" });
     expect(without.status).toBe(400);
   });
+
+  test.each(generations)("ends a cell in the middle when a client of %s cancels its call", { timeout: HANG_MS }, async (generation) => {
+    await using client = await openHttpClient(generation, opened.url);
+    const { session } = textOf(await client.call("store_data", { name: "rows", data: [1] }));
+    const handle = session === undefined ? {} : { session };
+    const stop = new AbortController();
+    const code = "print('in the middle', flush=True)\nwhile True: pass";
+    const running = client.call(
+      "code_interpreter",
+      { ...cell(code, ["rows"]), ...handle },
+      {
+        signal: stop.signal,
+        onprogress: ({ message }) => message === "in the middle" && stop.abort(new Error("enough")),
+      },
+    );
+    await expect(running).rejects.toThrow("enough");
+    // Cells of a session run one after the other: this one has its turn because the other is over, long before its time is.
+    const after = await client.call("code_interpreter", { ...cell("set_result('next')", ["rows"]), ...handle });
+    expect(textOf(after)).toMatchObject({ status: "ok", result: "next" });
+  });
+
+  test.each(generations)("shows data and pictures of a client of %s to nobody else", { timeout: HANG_MS }, async (generation) => {
+    await using one = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
+    await using other = await openHttpClient(generation, opened.url, { "x-tenant": "other" });
+    const { session } = textOf<{ session?: string }>(
+      await one.call("store_data", { name: "rows", data: Array.from({ length: 2000 }, (_, n) => ({ n })) }),
+    );
+    const handle = session === undefined ? {} : { session };
+    const code = `plt.plot([1, 2])\nplt.title('${generation}')\nsave_figure('A short line that rises')\nset_result(rows)`;
+    const { content } = await one.call("code_interpreter", { ...cell(code, ["rows"], ["image"]), ...handle });
+    const picture = content.find((block) => block.type === "image")?._meta?.["url"] as string;
+    const data = content.find((block) => block.type === "resource_link")?.uri ?? "";
+    expect(data).toBe(session === undefined ? "sluice://data/result_1" : `sluice://sessions/${session}/data/result_1`);
+    for (const uri of [picture, data]) {
+      expect((await one.read(uri)).contents).toHaveLength(1);
+      await expect(other.read(uri)).rejects.toThrow(uri);
+    }
+  });
+
+  test.each(generations)(
+    "gives clients of %s the program that draws charts, and names it on the tools that make them",
+    { timeout: HANG_MS },
+    async (generation) => {
+      const directory = mkdtempSync(path.join(tmpdir(), "sluice-chart-app-"));
+      const chartAppFile = path.join(directory, "chart-app.html");
+      writeFileSync(chartAppFile, "<!doctype html><title>Chart</title>");
+      try {
+        await using own = await openMcpEndpoint({ parts: { chartAppFile } });
+        await using client = await openHttpClient(generation, own.url);
+        const tools = await client.tools();
+        const named = tools.filter(
+          ({ _meta }) => (_meta?.["ui"] as { resourceUri?: string } | undefined)?.resourceUri === "ui://sluice/chart.html",
+        );
+        expect(named.map(({ name }) => name)).toEqual(["code_interpreter", "python_code_edit", "render_chart"]);
+        expect(await client.resources()).toContain("ui://sluice/chart.html");
+        expect((await client.read("ui://sluice/chart.html")).contents).toEqual([
+          {
+            uri: "ui://sluice/chart.html",
+            mimeType: "text/html;profile=mcp-app",
+            text: "<!doctype html><title>Chart</title>",
+            _meta: { ui: { csp: { connectDomains: [], resourceDomains: [] }, prefersBorder: false } },
+          },
+        ]);
+        rmSync(chartAppFile);
+        await expect(client.read("ui://sluice/chart.html")).rejects.toThrow(
+          "The program that draws charts is not built here. Run `npm run setup`. Charts are also in the structured content of each result, and as a table in its text.",
+        );
+      } finally {
+        rmSync(directory, { recursive: true });
+      }
+    },
+  );
 });
