@@ -26,11 +26,12 @@ describe("sluice ask", () => {
     return `script:${name}`;
   }
 
-  test("runs the bundled sample the whole way without a key, and shows a person what happens", () => {
+  test("runs the bundled sample the whole way without a key, and shows a person what happens", { timeout: 300_000 }, () => {
     const { status, stdout, stderr } = ask(["--model", "demo", "--out", "out"]);
     expect(status).toBe(0);
     expect(stderr).toContain("configuration: no sluice.config.json was found; using the bundled sample\n");
     expect(stderr).toMatch(/✓ market · get_reserves: 28,878 rows, 2 MB, [\d.]+ s, as get_reserves_1\n/);
+    expect(stderr).toContain("| 731 days; 4 coverage events; -14,106 BTC was the month with the largest outflow\n");
     expect(stderr).toContain("✓ figure: Total reserves and net flow\n");
     for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000 BTC, which is no inflow", "Quarry was delisted"])
       expect(stdout).toContain(words);
@@ -50,6 +51,9 @@ describe("sluice ask", () => {
       ].sort(),
     );
     const result = turnResultSchema.parse(JSON.parse(readFileSync(path.join(directory, "out/result.json"), "utf8")));
+    const events =
+      "Who was counted changed: Meridian gap start on 2024-09-10 with 93,069.15; Meridian gap end on 2024-09-24 with 92,756.88; Harbour first listed on 2025-03-03 with 35,000; Quarry delisted on 2025-07-01 with 63,680.17.";
+    expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: events }]);
     for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);
     expect(existsSync(new URL(result.dataset!.publicDataUrl))).toBe(true);
   });
@@ -71,6 +75,35 @@ describe("sluice ask", () => {
     expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
     expect(result.gaps.map(({ code }) => code)).toEqual(["bounded_repeat_guardrail", "chart_not_rendered"]);
   });
+
+  test(
+    "refuses what may change something where nobody can be asked, and says what to configure; the allow-list lets it through",
+    { timeout: 180_000 },
+    () => {
+      const server = { command: process.execPath, args: [path.resolve(import.meta.dirname, "fixtures/faulty-server.ts")] };
+      const model = script("drop.json", {
+        steps: [
+          { toolCalls: [{ tool: "die", input: {} }] },
+          { toolCalls: [{ tool: "execute", input: { code: 'return await call_tool("die", {"again": 1})' } }] },
+          { text: "Done." },
+        ],
+      });
+      const run = (tools: object): ReturnType<typeof ask> => {
+        writeFileSync(path.join(directory, "drop.config.json"), JSON.stringify({ mcpServers: { frail: server }, model, tools }));
+        return ask(["Drop it.", "--config", "drop.config.json"]);
+      };
+      const refused = run({});
+      const because =
+        'die was not called: it says that it changes something, and this call was not approved: nobody can be asked, because there is no terminal. To let it be called without asking, add "frail__die" to "tools": {"allow": []} in sluice.config.json.';
+      expect(refused.stderr.split("\n").filter((line) => line.includes("✗"))).toEqual([
+        `  ✗ frail · die: ${because}`,
+        `    ✗ frail · die: ${because}`,
+        `  ✗ execute: ${because}`,
+      ]);
+      expect(refused.status).toBe(0);
+      expect(run({ allow: ["frail__die"] }).stderr).toContain("✗ frail · die: die failed: there is no connection to the backend.");
+    },
+  );
 
   test("exits with 1 when the model fails, and says how", () => {
     const { status, stdout } = ask(["How?", "--model", "openai-compatible:m"], { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1" });

@@ -332,7 +332,7 @@ describe("chart_not_rendered", () => {
     ["a cut", { cut: "Let me" }, "model_error", "The model failed in step 1: terminated"],
     ["no time", { hang: true as const }, "bounded_time", "The 0.2 s of this turn were over before it was done."],
   ])("is a gap after %s, with it as the cause", async (_, said, stopReason, detail) => {
-    const { result } = await run({ ...explicit, steps: [said] }, { budgets: { wallMs: 200 } });
+    const { result } = await run({ ...explicit, steps: [said] }, "hang" in said ? { budgets: { wallMs: 200 } } : {});
     expect(result.outcome.stopReason).toBe(stopReason);
     expect(result.gaps).toEqual([
       { code: stopReason, severity: "major", detail },
@@ -475,7 +475,8 @@ describe("synthesis", () => {
   test("that says a number which is in nothing that was found has a note about it; those that were found have none", async () => {
     const { result } = await run({
       steps: [call("get_prices"), final("It is between 100 and 106, and was 104 on day 298.")],
-      synthesis: "On 300 days it was between 100 and 106 (6 % more), on day 298 it was 104. In all 4,711.5 were traded, 5,238.25 of it at 104.",
+      synthesis:
+        "On 300 days it was between 100 and 106 (6 % more), on day 298 it was 104. In all 4,711.5 were traded, 5,238.25 of it at 104.",
     });
     const detail = "These numbers of the answer stand in nothing that was found: 4,711.5; 5,238.25.";
     expect(result.gaps).toEqual([{ code: "number_not_in_results", severity: "info", detail }]);

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import type { DatasetStore } from "../evidence/dataset/contract.ts";
-import { toCsv } from "../evidence/dataset/to-csv.ts";
+import { openTableDownload, type TableDownloadOptions } from "../data/downloads/open-table-download.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
 
 export interface WrittenFile {
@@ -18,6 +18,9 @@ export interface WriteTurnOptions {
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   readonly directory: string;
+  /** For tables that take Python to read. */
+  readonly openSession: TableDownloadOptions["openSession"];
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Puts a turn into a directory: its pictures and charts, the data behind it as JSON and each table as CSV, and the result, whose urls are of these files. */
@@ -26,6 +29,8 @@ export async function writeTurn({
   artifacts,
   datasets,
   directory,
+  openSession,
+  signal,
 }: WriteTurnOptions): Promise<{ result: TurnResult; files: WrittenFile[] }> {
   await mkdir(directory, { recursive: true });
   const files: WrittenFile[] = [];
@@ -43,10 +48,9 @@ export async function writeTurn({
   const dataset = path.join(directory, "dataset.json");
   if (reader !== null) {
     await pipeline(reader.stream(), createWriteStream(dataset));
-    for (const table of reader.tables) {
-      const bytes = await reader.readTable(table.name);
-      const csv = bytes === null ? null : toCsv(bytes, table);
-      if (csv !== null) await writeFile(path.join(directory, `${table.name}.csv`), csv);
+    for (const { name: table } of reader.tables) {
+      const csv = await openTableDownload({ datasets, hash: reader.hash, table, as: "csv", openSession, signal });
+      if (csv !== null) await pipeline(csv.stream(), createWriteStream(path.join(directory, `${table}.csv`)));
     }
   }
   const kept = reader === null ? result.dataset : { ...result.dataset!, publicDataUrl: toUrl(dataset) };

@@ -63,7 +63,9 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
   const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
   const result = await runTurn(turns.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
-  const written = out === undefined ? { result, files: listStored(result) } : await writeTurn({ ...parts, result, directory: out });
+  const { openSession } = turns.runtime;
+  const written =
+    out === undefined ? { result, files: listStored(result) } : await writeTurn({ ...parts, result, directory: out, openSession });
   await print(json ? `${jsonToTerminal(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
   return exitStatuses[result.outcome.stopReason];
 }
