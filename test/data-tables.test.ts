@@ -229,6 +229,59 @@ df.to_parquet("made")`;
     ]);
   });
 
+  test("hold values of any kind, and columns of any name", async () => {
+    const made = `from decimal import Decimal
+import datetime
+df = pd.DataFrame({"dec": [Decimal("1.10"), None, Decimal("20")], "day": [datetime.date(2024, 1, 1), None, datetime.date(2024, 2, 1)],
+  "cat": pd.Categorical(["b", None, "a"]), "span": pd.to_timedelta([1, None, 90], unit="s"), "raw": [b"xyz", None, b""], '"rows":[]': [1, 2, 3],
+  "inf": [float("inf"), 0.5, None]})
+df.to_parquet("made")`;
+    write("kinds.parquet", await makeFile(bench.runtime, made));
+    write("odd.json", String.raw`[{"":2,"__proto__":3,"a b":"\ud83d\ude00"},{"":"x"}]`);
+    write("broken.json", String.raw`[{"\ud800":1}]`);
+    const data = await bench.open();
+    expect(said(await data.readData({ alias: "broken" }))).toEqual([
+      "DATA_UNREADABLE",
+      String.raw`broken cannot be read: no table can be made of it: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed.`,
+    ]);
+    expect(await ask(data, { alias: "kinds" })).toMatchObject({
+      columns: ["dec", "day", "cat", "span", "raw", '"rows":[]', "inf"],
+      rows: [
+        ["1.10", "2024-01-01", "b", 1, "<3 bytes>", 1, null],
+        [null, null, null, null, null, 2, 0.5],
+        ["20.00", "2024-02-01", "a", 90, "<0 bytes>", 3, null],
+      ],
+    });
+    const matched = async (column: string, op: string, value: unknown): Promise<unknown> =>
+      ((await rowsOf(data, { alias: "kinds", columns: ['"rows":[]'], filter: [{ column, op, value }] })) as unknown[][]).map(([n]) => n);
+    expect([
+      await matched("dec", "eq", 1.1),
+      await matched("dec", "gt", 5),
+      await matched("day", "ge", "2024-01-15"),
+      await matched("cat", "gt", "a"),
+      await matched("span", "eq", 90),
+      await matched("raw", "contains", "3 BYTES"),
+      await matched("inf", "gt", 1),
+    ]).toEqual([[1], [3], [3], [1], [3], [1], [1]]);
+    const sorted = async (column: string): Promise<unknown> =>
+      ((await rowsOf(data, { alias: "kinds", columns: ['"rows":[]'], sort: [{ column }] })) as unknown[][]).map(([n]) => n);
+    expect([await sorted("dec"), await sorted("day"), await sorted("cat"), await sorted("raw")]).toEqual([
+      [1, 3, 2],
+      [1, 3, 2],
+      [3, 1, 2],
+      [3, 1, 2],
+    ]);
+    expect(await ask(data, { alias: "odd" })).toMatchObject({
+      columns: ["", "__proto__", "a b"],
+      rows: [
+        [2, 3, "\u{1F600}"],
+        ["x", null, null],
+      ],
+    });
+    expect(await rowsOf(data, { alias: "odd", columns: [""], sort: [{ column: "" }], search: "x" })).toEqual([["x"]]);
+    expect(said(await data.schema("kinds"))).toMatchObject({ rows: 3, columnCount: 7 });
+  });
+
   test("refuse a question in words that help to mend it, and go on", async () => {
     write("sales.csv", "region,amount\nnorth,1\n");
     const data = await bench.open();

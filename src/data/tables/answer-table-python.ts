@@ -47,10 +47,11 @@ class _Table:
         return self.described
 
     def describe(self, name):
-        column, kind = self.frame[name], _kind(self.frame[name])
+        dtype, column = str(self.frame[name].dtype), _seconds(self.frame[name])
+        kind = _kind(column)
         there = column.dropna()
         nulls = len(column) - len(there)
-        facts = {"name": name, "dtype": str(column.dtype), "type": kind, "nulls": nulls, "nullShare": round(nulls / len(column), 6) if len(column) else 0}
+        facts = {"name": name, "dtype": dtype, "type": kind, "nulls": nulls, "nullShare": round(nulls / len(column), 6) if len(column) else 0}
         try:
             facts["distinct"] = int(there.nunique())
         except TypeError:
@@ -90,7 +91,7 @@ class _Table:
         return self.frame[name]
 
     def hold(self, test):
-        column, op, value = self.need(test["column"]), test["op"], test.get("value")
+        column, op, value = _seconds(self.need(test["column"])), test["op"], test.get("value")
         there = column.notna().to_numpy()
         if op == "isNull": return ~there
         if op == "notNull": return there
@@ -102,16 +103,24 @@ class _Table:
                 found |= self.hold({"column": test["column"], "op": "eq", "value": one})
             return found
         other = self.alike(test["column"], column, value)
-        if _kind(column) in ("text", "other"):
-            column = _as_text(column).to_pandas() if column.dtype == object else column
+        if _kind(column) in ("text", "other") and not isinstance(column.dtype, pd.StringDtype):
+            column = _as_text(column).to_pandas()
         compare = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}[op]
-        return pd.Series(getattr(column, compare)(other)).fillna(False).to_numpy(dtype=bool) & there
+        held = np.zeros(len(column), dtype=bool)
+        held[there] = pd.Series(getattr(column[there], compare)(other)).fillna(False).to_numpy(dtype=bool)
+        return held
 
     def alike(self, name, column, value):
         kind = _kind(column)
         wrong = _Refusal("value", column=name, type=kind, value=str(value)[:200])
         if kind in ("integer", "number"):
             if isinstance(value, bool): raise wrong
+            if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
+                from decimal import Decimal, InvalidOperation
+                try:
+                    return Decimal(str(value))
+                except InvalidOperation:
+                    raise wrong from None
             if isinstance(value, (int, float)): return value
             try:
                 return int(value) if str(value).strip().lstrip("+-").isdigit() else float(value)
@@ -161,9 +170,13 @@ class _Table:
             if column.dtype == object:
                 column = _as_text(column).to_pandas() if _kind(column) in ("text", "other", "boolean") else column
             columns[number] = column.reset_index(drop=True)
-        keyed = pd.DataFrame(columns)
         rising = [not key.get("descending", False) for key in keys]
-        return rows[keyed.sort_values(list(columns), ascending=rising, kind="stable", na_position="last").index.to_numpy()]
+        def ordered(keyed):
+            return rows[keyed.sort_values(list(keyed), ascending=rising, kind="stable", na_position="last").index.to_numpy()]
+        try:
+            return ordered(pd.DataFrame(columns))
+        except TypeError:  # values that cannot be compared with each other are ordered by their texts
+            return ordered(pd.DataFrame({number: _as_text(column).to_pandas() for number, column in columns.items()}))
 
     def page(self, question):
         names = question.get("columns") or list(self.frame.columns)

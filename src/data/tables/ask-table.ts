@@ -65,7 +65,8 @@ export async function askTable(place: TableSandbox, table: AskedTable, question:
   const outcome = await session.run({ code: toCode(table, question), isQuestion: true });
   if (outcome.status !== "ok" || outcome.resultJson === null) return { ok: false, refusal: fromOutcome(table, outcome), lost: true };
   const json: unknown = JSON.parse(outcome.resultJson);
-  if (typeof json !== "string") return { ok: false, refusal: notAnswered(table, "no text came back"), lost: true };
+  if (typeof json !== "string" || !/^\{".*\}$/s.test(json))
+    return { ok: false, refusal: notAnswered(table, "what came back is no answer"), lost: true };
   if (!json.startsWith('{"refused":')) return { ok: true, json };
   const refused = refusedSchema.safeParse(JSON.parse(json));
   return {

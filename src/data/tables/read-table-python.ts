@@ -18,7 +18,12 @@ def _open_table(alias, path):
         raise
     except ValueError as error:
         return _Unreadable(str(error))
-    table = _Table(value, path)
+    try:
+        table = _Table(value, path)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return _Unreadable(f"no table can be made of it: {error}")
     inputs._values.pop(alias, None)
     return table
 
@@ -63,7 +68,7 @@ def _to_frame(value, path, notes):
 
 def _unique(names):
     taken, unique = set(), []
-    for name in map(str, names):
+    for name in (_plain(str(name)) for name in names):
         other, number = name, 1
         while other in taken:
             other, number = f"{name}.{number}", number + 1
@@ -71,8 +76,12 @@ def _unique(names):
         unique.append(other)
     return unique
 
+def _seconds(column):
+    return column.dt.total_seconds() if pd.api.types.is_timedelta64_dtype(column.dtype) else column
+
 def _kind(column):
     types = pd.api.types
+    if types.is_timedelta64_dtype(column.dtype): return "number"
     if types.is_bool_dtype(column.dtype): return "boolean"
     if types.is_integer_dtype(column.dtype): return "integer"
     if types.is_numeric_dtype(column.dtype): return "number"
@@ -81,7 +90,7 @@ def _kind(column):
     if column.dtype == object:
         inferred = pd.api.types.infer_dtype(column, skipna=True)
         known = {"string": "text", "boolean": "boolean", "integer": "integer", "floating": "number", "mixed-integer-float": "number",
-                 "datetime": "time", "date": "time", "datetime64": "time"}
+                 "datetime": "time", "date": "time", "datetime64": "time", "decimal": "number"}
         return known.get(inferred, "other")
     return "other"
 

@@ -24,7 +24,7 @@ export interface TableSchema {
 const count = z.int().nonnegative();
 
 /** What a sandbox says of a table: checked, because it comes out of one. */
-export const tableSchemaSchema: z.ZodType<TableSchema> = z.object({
+export const tableSchemaSchema: z.ZodType<TableSchema> = z.strictObject({
   rows: count,
   columnCount: count,
   columns: z
@@ -57,7 +57,7 @@ export interface PageFacts {
   readonly cutCells: number;
 }
 
-export const pageFactsSchema: z.ZodType<PageFacts> = z.object({
+export const pageFactsSchema: z.ZodType<PageFacts> = z.strictObject({
   columns: z.array(z.string()),
   rows: z.array(z.unknown()),
   offset: count,
