@@ -27,6 +27,12 @@ export type { DatasetReader, DatasetStore } from "./evidence/dataset/contract.ts
 export { toCsv } from "./evidence/dataset/to-csv.ts";
 export { toParquet } from "./evidence/dataset/to-parquet.ts";
 
+export { openDataFiles, type DataFilesOptions } from "./data/files/open-data-files.ts";
+export { createTables, type Tables, type TablesOptions } from "./data/tables/create-tables.ts";
+export { createConversationData } from "./data/create-conversation-data.ts";
+export { dataTools, type DataTool } from "./data/data-tools.ts";
+export type { ConversationData, DataAnswer, DataFiles } from "./data/contract.ts";
+
 export { createToolCatalog, type ToolCatalog } from "./tools/create-tool-catalog.ts";
 export { createToolPolicy, type ToolPolicy } from "./tools/tool-policy.ts";
 export { callBackendTool, type BackendReply } from "./tools/call-backend-tool.ts";

@@ -2,9 +2,6 @@
 export { loadConfiguration, type LoadOptions } from "../config/load-configuration.ts";
 export type { Configuration, LoadedConfiguration } from "../config/contract.ts";
 export { openConfigured, type Configured, type ConfiguredOptions } from "../configured/open-configured.ts";
-export { openDataFiles, type DataFilesOptions } from "../data/files/open-data-files.ts";
-export { createTables, type Tables, type TablesOptions } from "../data/tables/create-tables.ts";
-export type { DataFiles } from "../data/contract.ts";
 export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../mcp/server/create-mcp-endpoint.ts";
 export { serveMcpStdio, type McpStdioOptions } from "../mcp/server/serve-mcp-stdio.ts";
 export type { McpParts } from "../mcp/server/mcp-parts.ts";
