@@ -1,4 +1,4 @@
-import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
@@ -24,7 +24,7 @@ describe("files given as data", () => {
     await Promise.all(turns.map(disposeTurnSandbox));
     turns = [];
     rmSync(bench.folder, { recursive: true, force: true });
-    (await import("node:fs")).mkdirSync(bench.folder);
+    mkdirSync(bench.folder);
   });
   afterAll(() => bench[Symbol.asyncDispose]());
 
@@ -232,6 +232,27 @@ describe("files given as data", () => {
     const { outcome } = await run(openTurn(data.evidence), "table = list(inputs)\nset_result(table)", ["sales"]);
     expect(outcome?.resultJson).toBe('["sales"]');
   });
+
+  test("of 200 MB work with the limits as they are, and larger ones are refused with the numbers before a byte is read", async () => {
+    const line = Buffer.from("2024-01-01,north,product 17,12.5,a note of some length\n".repeat(20_000));
+    const file = path.join(bench.folder, "huge.csv");
+    writeFileSync(file, "day,region,product,amount,note\n");
+    const rows = Math.ceil(200_000_000 / line.length) * 20_000;
+    for (let row = 0; row < rows; row += 20_000) appendFileSync(file, line);
+    write("past.csv", "a\n1\n");
+    truncateSync(path.join(bench.folder, "past.csv"), 256 * 1024 * 1024 + 1);
+    const data = await bench.open();
+    const { outcome, envelope } = await run(openTurn(data.evidence), "set_result([len(huge), float(huge['amount'].sum())])", ["huge"]);
+    expect([outcome?.resultJson, envelope]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
+    expect(outcome!.usage.peakMemoryBytes).toBeLessThan(bench.runtime.limits.memoryBytes);
+    const refused = {
+      error_code: "INPUT_TOO_LARGE",
+      summary: "Inputs have 268435457 bytes with past, 268435456 are allowed.",
+      hints: ["Bind less, or raise the limit inputBytes."],
+    };
+    expect((await run(openTurn(data.evidence), "set_result(len(past))", ["past"])).envelope).toMatchObject(refused);
+    expect(envelopeOf(await data.readData({ alias: "past" }))).toMatchObject(refused);
+  }, 300_000);
 
   test("of 20 MB and more go into a cell whole", async () => {
     const line = "2024-01-01,north,12.5,a note of some length that fills the line up to a hundred bytes or so, yes\n";
