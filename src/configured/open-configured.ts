@@ -48,7 +48,6 @@ export interface ConversationPlace {
   readonly tokenHash?: string | null | undefined;
   readonly artifacts?: ArtifactStore | undefined;
   readonly datasets?: DatasetStore | undefined;
-  readonly readRows?: TurnRequest["readRows"];
 }
 
 export interface ConfiguredOptions {
@@ -92,7 +91,6 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
         policy,
         artifacts: place.artifacts ?? artifacts,
         datasets: place.datasets ?? datasets,
-        readRows: place.readRows,
         session: sessions?.open({ tenant, sessionId: conversation.id, tokenHash }),
         codeMode: { engine: execute.engine, limits: limits.execute },
         budgets,

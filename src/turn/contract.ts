@@ -1,6 +1,5 @@
 import type { LanguageModel } from "ai";
 import type { ArtifactStore } from "../artifacts/contract.ts";
-import type { ReadChartRows } from "../charts/render-chart.ts";
 import type { DatasetStore } from "../evidence/dataset/contract.ts";
 import type { CodeModeOptions, CodeModeTool } from "../execute/create-code-mode.ts";
 import type { SessionContext } from "../execute/session/contract.ts";
@@ -34,8 +33,6 @@ export interface TurnRequest {
   readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean | Approval>) | undefined;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
-  /** How `render_chart` reads files and tables that are not parsed on the host. Without it, it draws JSON only. */
-  readonly readRows?: ReadChartRows | undefined;
   readonly session?: SessionContext | undefined;
   readonly codeMode?: Pick<CodeModeOptions, "engine" | "limits"> | undefined;
   readonly budgets?: Partial<TurnBudgets> | undefined;

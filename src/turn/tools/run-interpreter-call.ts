@@ -33,8 +33,8 @@ function cellOptions({ clock, emit, ledger }: Turn, { callId, tool }: Pick<CellS
 
 export async function callRenderChart(turn: Turn, { callId, input }: CellCall): Promise<string> {
   return await runCall(turn, { callId, tool: "render_chart", input }, async () => {
-    const { artifacts, readRows } = turn.request;
-    const answer = await renderChart({ input, evidence: turn.conversation.evidence, artifacts, readRows });
+    const { evidence, readChartRows: readRows } = turn.conversation;
+    const answer = await renderChart({ input, evidence, artifacts: turn.request.artifacts, readRows });
     if (!answer.ok) return failedBy(answer.envelope);
     const { kind, url, contentHash, spec, data, title } = answer.artifact;
     turn.ledger.addChart(answer.artifact);
