@@ -6,6 +6,7 @@ import type { Dataset, DatasetIndex, DatasetIndexEntry } from "./contract.ts";
 export type DocumentSink = (bytes: Uint8Array) => Promise<void>;
 
 const CHUNK_BYTES = 1 << 20;
+const LARGE_FILE_BYTES = 16 << 20;
 
 /** Writes the document to a sink as it is made, so that it is never in memory as a whole. Gives its hash, and where things are in it. */
 export async function writeDocument(dataset: Dataset, sink: DocumentSink): Promise<{ hash: string; index: DatasetIndex }> {
@@ -31,7 +32,7 @@ export async function writeDocument(dataset: Dataset, sink: DocumentSink): Promi
     const { encoding, body } = encode(item);
     const started = offset;
     const own = createHash("sha256");
-    await write(body, encoding === "json" ? own : undefined);
+    for (const piece of body) await write(piece, encoding === "json" ? own : undefined);
     entries.push({ name: item.alias, format: item.format, shape: pick(item), encoding, offset: started, length: offset - started });
     const sha256 = encoding === "json" ? own.digest("hex") : item.sha256;
     await text(`,"encoding":${JSON.stringify(encoding)},"sha256":"${sha256}"}`);
@@ -74,13 +75,34 @@ function pick({ shape: { kind, rows, path } }: EvidenceItem): DatasetIndexEntry[
   return { kind, rows, path };
 }
 
-/** JSON that is not quite JSON (NaN, a byte order mark, a file that only says so) stands there as text. */
-function encode(item: EvidenceItem): { encoding: DatasetIndexEntry["encoding"]; body: Uint8Array } {
+/** JSON that is not quite JSON (NaN, a byte order mark, a file that only says so) stands there as text. Text is made a piece at a time: a file may be large. */
+function encode(item: EvidenceItem): { encoding: DatasetIndexEntry["encoding"]; body: Iterable<Uint8Array> } {
   const bytes = item.read();
-  if (item.format === "json" && (!mayBeLenient(item, bytes) || isJson(bytes))) return { encoding: "json", body: bytes };
-  if (item.format === "bytes" || item.format === "parquet" || item.format === "xlsx")
-    return { encoding: "base64", body: Buffer.from(`"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64")}"`) };
-  return { encoding: "text", body: Buffer.from(JSON.stringify(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes))) };
+  const isLargeFile = item.file !== undefined && bytes.length > LARGE_FILE_BYTES; // what is in it is not known, and parsing it takes too much
+  if (item.format === "json" && !isLargeFile && (!mayBeLenient(item, bytes) || isJson(bytes))) return { encoding: "json", body: [bytes] };
+  const isBinary = item.format === "bytes" || item.format === "parquet" || item.format === "xlsx";
+  return isBinary ? { encoding: "base64", body: inQuotes(toBase64(bytes)) } : { encoding: "text", body: inQuotes(toText(bytes)) };
+}
+
+function* inQuotes(pieces: Iterable<string>): Generator<Uint8Array> {
+  yield Buffer.from('"');
+  for (const piece of pieces) yield Buffer.from(piece);
+  yield Buffer.from('"');
+}
+
+/** Cut between groups of three bytes, which base64 writes without a remainder. */
+function* toBase64(bytes: Uint8Array): Generator<string> {
+  const step = CHUNK_BYTES - (CHUNK_BYTES % 3);
+  for (let at = 0; at < bytes.length; at += step)
+    yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(step, bytes.length - at)).toString("base64");
+}
+
+function* toText(bytes: Uint8Array): Generator<string> {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const write = (text: string): string => JSON.stringify(text).slice(1, -1);
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
+    yield write(decoder.decode(bytes.subarray(at, at + CHUNK_BYTES), { stream: true }));
+  yield write(decoder.decode());
 }
 
 /** Parsing is not needed where nothing could be wrong: evidence was read as JSON when it came. */
