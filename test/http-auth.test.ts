@@ -6,7 +6,7 @@ import { openTestServer, plainScript, shortScript, type TestServer } from "./fix
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const tokens = { ann: "token-of-ann-token-of-ann-token-of-ann", bob: "token-of-bob-token-of-bob-token-of-bob" };
 
-describe("who is let in", () => {
+describe("who is let in", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     open = await openTestServer({ script: shortScript });
@@ -133,7 +133,7 @@ describe("who is let in", () => {
   });
 });
 
-describe("tenants", () => {
+describe("tenants", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     const auth = {

@@ -5,7 +5,7 @@ import { conversationSchema, type ConversationDocument } from "../src/protocol/h
 import { endlessScript, openTestServer, plainScript, type TestServer } from "./fixtures/open-test-server.ts";
 
 /** `POST /api/chat` as `useChat` of any app speaks it: the AI SDK's own transport, over loopback, on the default driver. */
-describe("chat", () => {
+describe("chat", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     open = await openTestServer({ unattendedMs: 60_000 });

@@ -14,7 +14,7 @@ import {
 } from "./fixtures/open-test-server.ts";
 
 /** Turns as programs use them. */
-describe("turns", () => {
+describe("turns", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     open = await openTestServer();

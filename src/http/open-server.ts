@@ -8,7 +8,7 @@ import { createTables } from "../data/tables/create-tables.ts";
 import { createUploadStore } from "../data/uploads/create-upload-store.ts";
 import { openHistory } from "../history/open-history.ts";
 import { createMcpEndpoint } from "../mcp/server/create-mcp-endpoint.ts";
-import { serverInfo } from "../mcp/server/create-mcp-server.ts";
+import { packageVersion } from "../package-version.ts";
 import { acceptedTokens, type TokenSource } from "./auth/accepted-tokens.ts";
 import { createAuthenticator } from "./auth/create-authenticator.ts";
 import { createConversations } from "./conversations/create-conversations.ts";
@@ -150,7 +150,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     metrics,
     log,
     mcp,
-    version: serverInfo.version,
+    version: packageVersion,
     startedAt: new Date().toISOString(),
     url,
     samples: samplesFor({ model: model.name, isBundledSample: sample !== undefined }),

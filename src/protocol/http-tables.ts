@@ -15,6 +15,8 @@ export interface Alias {
   turnId: string | null;
   /** Whether it has rows that can be paged through. */
   hasTable: boolean;
+  /** Why it cannot be read, as far as that was tried. */
+  problem?: string | undefined;
 }
 
 export const aliasSchema: z.ZodType<Alias> = z.strictObject({
@@ -28,6 +30,7 @@ export const aliasSchema: z.ZodType<Alias> = z.strictObject({
   at: httpTimeSchema,
   turnId: z.string().nullable(),
   hasTable: z.boolean(),
+  problem: z.string().optional(),
 });
 
 export const aliasListSchema: z.ZodType<{ aliases: Alias[] }> = z.strictObject({ aliases: z.array(aliasSchema) });

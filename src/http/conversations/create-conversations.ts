@@ -130,7 +130,7 @@ async function open(
   return {
     tenant,
     id,
-    conversation: createConversation({ id, tenant, evidence, exchanges }),
+    conversation: createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows }),
     data,
     kept,
     openedWith: evidence.aliases().length,

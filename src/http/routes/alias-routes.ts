@@ -148,10 +148,9 @@ async function upload(parts: ServerParts, { request, parameters, query, principa
     history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes });
     history.conversations.touch(tenant, id, at);
     live.kept.add(alias);
-    return json(
-      toAliases(live, history).find((one) => one.alias === alias),
-      { status: 201 },
-    );
+    const read = await live.data.schema(alias, { signal }); // rows and columns are known from now on; so is what is wrong with it
+    const taken = toAliases(live, history).find((one) => one.alias === alias);
+    return json({ ...taken, ...(read.ok ? {} : { problem: read.envelope.summary }) }, { status: 201 });
   });
 }
 

@@ -18,7 +18,7 @@ export interface DownloadOptions {
 export function toDownload(download: Download, { isAttachment, etag }: DownloadOptions): Response {
   const { fileName, contentType, bytes } = download;
   const headers = new Headers({
-    "content-type": contentType.startsWith("text/") ? `${contentType}; charset=utf-8` : contentType,
+    "content-type": contentType,
     "cache-control": etag === undefined ? "no-store" : immutable,
     ...(etag === undefined ? {} : { etag }),
     ...(bytes === null ? {} : { "content-length": String(bytes) }),
