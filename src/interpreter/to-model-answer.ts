@@ -6,8 +6,13 @@ import { describeFigure } from "./describe-figure.ts";
 
 const budget = { resultBytes: 4096, stdoutCharacters: 4096, stderrCharacters: 1024 } as const;
 
+export interface AnswerPlace {
+  /** Whether a next cell finds the same sandbox. */
+  readonly keepsSandbox?: boolean;
+}
+
 /** What a model reads of a call: valid JSON text within its budget. What is cut is said, and where the whole of it is. */
-export function toModelAnswer(answer: CodeInterpreterAnswer, evidence: EvidenceStore): string {
+export function toModelAnswer(answer: CodeInterpreterAnswer, evidence: EvidenceStore, { keepsSandbox = true }: AnswerPlace = {}): string {
   const { outcome, envelope, repair } = answer;
   const document: Record<string, unknown> = { status: outcome?.status ?? "refused" };
   if (envelope !== null) document["error"] = envelope;
@@ -19,7 +24,7 @@ export function toModelAnswer(answer: CodeInterpreterAnswer, evidence: EvidenceS
     if (answer.artifacts.length > 0) document["artifacts"] = answer.artifacts.map(toBrief);
     const notes = describeDiagnostics(outcome.diagnostics);
     if (notes.length > 0) document["notes"] = notes;
-    document["survives"] = survives(answer);
+    document["survives"] = keepsSandbox ? survives(answer) : "Of this cell only what it handed over: its sandbox is gone.";
   }
   return JSON.stringify(document);
 }

@@ -2,6 +2,7 @@ import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, Server, type C
 import { createEnvelope } from "../../errors/envelope.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
+import { packageVersion } from "../../package-version.ts";
 import type { CallContext, ServedTool, Surface } from "./contract.ts";
 import { openProgress } from "./open-progress.ts";
 import { toErrorResult } from "./results/to-call-result.ts";
@@ -9,7 +10,7 @@ import { toErrorResult } from "./results/to-call-result.ts";
 export const serverInfo: { readonly name: string; readonly title: string; readonly version: string } = {
   name: "sluice",
   title: "Sluice",
-  version: "0.1.0",
+  version: packageVersion,
 };
 
 /** The protocol over a surface, for one connection or one request. Which version is spoken is the transport's affair. */

@@ -17,7 +17,7 @@ export interface McpParts extends Pick<Configured, "configuration" | "runtime" |
   readonly lifetimes?: Partial<SessionLifetimes> | undefined;
 }
 
-/** How long what nobody uses is kept. */
+/** How long, and how much of it, what nobody uses is kept. */
 export interface SessionLifetimes {
   /** Without a call, the sandbox goes: variables and files of its cells with it. Aliases stay. */
   readonly sandboxIdleMs: number;
@@ -25,7 +25,12 @@ export interface SessionLifetimes {
   readonly sessionIdleMs: number;
   /** A client over HTTP whose streams are all closed, and that does not come back, gives up its sandbox. */
   readonly vanishedMs: number;
+  /** Of one tenant. Past it the longest unused goes. */
   readonly maxSessions: number;
+  /** What all sessions of one tenant may keep. Past it the longest unused goes. */
+  readonly maxBytes: number;
+  /** What one session may keep. */
+  readonly sessionBytes: number;
 }
 
 export const defaultLifetimes: SessionLifetimes = {
@@ -33,4 +38,6 @@ export const defaultLifetimes: SessionLifetimes = {
   sessionIdleMs: 60 * 60_000,
   vanishedMs: 30_000,
   maxSessions: 1_000,
+  maxBytes: 1024 ** 3,
+  sessionBytes: 512 * 1024 ** 2,
 };

@@ -38,21 +38,27 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
   const published = new Map<string, TenantArtifacts>();
 
   function open(wanted: NewSession): McpSession {
-    makeRoom();
     const { tenant } = wanted;
+    makeRoom(tenant, 1);
     const id = randomBytes(18).toString("base64url");
-    const session = openMcpSession(parts, { id, tenant, artifacts: artifactsOf(tenant).store });
+    const session = openMcpSession(parts, { id, tenant, artifacts: artifactsOf(tenant).store, maxBytes: lifetimes.sessionBytes });
     const entry: Entry = { ...wanted, session, uses: 0, timers: [] };
     entries.set(id, entry);
     rest(entry);
     return session;
   }
 
-  /** A client that never comes back must not keep others out; one that is at work stays. */
-  function makeRoom(): void {
-    for (const entry of entries.values()) {
-      if (entries.size < lifetimes.maxSessions) return;
-      if (entry.uses === 0 && entry.isPermanent !== true) expire(entry);
+  /** A client that never comes back must not keep its tenant's others out. One that is at work stays, and so do those of other tenants. */
+  function makeRoom(tenant: string, added: number): void {
+    const own = [...entries.values()].filter((entry) => entry.tenant === tenant);
+    let count = own.length + added;
+    let bytes = own.reduce((sum, { session }) => sum + session.evidence.totalBytes, 0);
+    for (const entry of own) {
+      if (count <= lifetimes.maxSessions && bytes <= lifetimes.maxBytes) return;
+      if (entry.uses > 0 || entry.isPermanent === true) continue;
+      count -= 1;
+      bytes -= entry.session.evidence.totalBytes;
+      expire(entry);
     }
   }
 
@@ -72,6 +78,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     return () => {
       if (isOver) return;
       isOver = true;
+      if (entries.has(session.id)) makeRoom(session.tenant, 0);
       entry.uses -= 1;
       if (entry.uses > 0 || !entries.has(session.id)) return;
       entries.delete(session.id);

@@ -30,11 +30,12 @@ export interface McpSessionOptions {
   readonly id: string;
   readonly tenant: string;
   readonly artifacts: ArtifactStore;
+  readonly maxBytes: number;
 }
 
-export function openMcpSession(parts: McpParts, { id, tenant, artifacts }: McpSessionOptions): McpSession {
+export function openMcpSession(parts: McpParts, { id, tenant, artifacts, maxBytes }: McpSessionOptions): McpSession {
   const { previewBytes, stepBytes } = parts.configuration.budgets;
-  const evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes } });
+  const evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes, totalBytes: maxBytes } });
   const data = createConversationData({ evidence, tables: parts.tables, files: parts.files });
   const listeners: Progress[] = [];
   let notes: string[] = [];

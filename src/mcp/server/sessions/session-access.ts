@@ -20,6 +20,8 @@ export interface EnteredSession {
   readonly session: McpSession;
   /** Identity, region and profile as this call sees them. */
   readonly state: SessionContext;
+  /** Whether the sandbox is there for the next call. */
+  readonly keepsSandbox: boolean;
   /** What the answer has to say about the session beside its own words. */
   readonly fields: Readonly<Record<string, unknown>>;
   leave(): Promise<void>;
@@ -42,7 +44,7 @@ export function accessByConnection({ registry, states, tenant, tokenHash }: Acce
     enter() {
       const leave = registry.use(session);
       const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
-      return { ok: true, entered: { session, state, fields: {}, leave: async () => leave() } };
+      return { ok: true, entered: { session, state, keepsSandbox: true, fields: {}, leave: async () => leave() } };
     },
   };
 }
@@ -54,7 +56,10 @@ export function accessByHandle({ registry, states, tenant, tokenHash }: AccessOp
   function enterAgain(session: McpSession): Entry {
     const leave = registry.use(session);
     const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
-    return { ok: true, entered: { session, state, fields: { session: session.id, state_scope: "session" }, leave: async () => leave() } };
+    return {
+      ok: true,
+      entered: { session, state, keepsSandbox: true, fields: { session: session.id, state_scope: "session" }, leave: async () => leave() },
+    };
   }
 
   function enterNew(): Entry {
@@ -67,6 +72,7 @@ export function accessByHandle({ registry, states, tenant, tokenHash }: AccessOp
       entered: {
         session,
         state: states.openRequest(),
+        keepsSandbox: false,
         fields: { session: session.id, state_scope: "request", session_note },
         async leave() {
           await session.freeSandbox("");

@@ -52,10 +52,11 @@ async function runCell(call: SluiceCall, work: typeof runCodeInterpreter): Promi
 }
 
 function toReply(answer: CodeInterpreterAnswer, call: SluiceCall): ToolReply {
-  const { evidence } = call.entered.session;
+  const { keepsSandbox, session } = call.entered;
+  const { evidence } = session;
   const { resultAlias, artifacts, envelope } = answer;
   return {
-    json: toModelAnswer(answer, evidence),
+    json: toModelAnswer(answer, evidence, { keepsSandbox }),
     isError: envelope !== null,
     images: imagesOf(answer),
     charts: artifacts.filter((artifact) => artifact.kind === "chart"),

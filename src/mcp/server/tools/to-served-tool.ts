@@ -7,10 +7,11 @@ import type { SluiceTool } from "./sluice-tool.ts";
 
 /** A tool as one client sees it. Where there is no connection to tell a session by, its schema has room for the handle. */
 export function toServedTool(tool: SluiceTool, access: SessionAccess): ServedTool {
+  const argument = handleArgument(tool.listing);
   return {
-    listing: access.isByHandle ? withHandle(tool.listing) : tool.listing,
+    listing: access.isByHandle ? withHandle(tool.listing, argument) : tool.listing,
     async call(given, context) {
-      const { session: handle, ...rest } = given;
+      const { [argument]: handle, ...rest } = given;
       const entry = access.enter({ tool: tool.listing.name, handle: access.isByHandle ? handle : undefined });
       if (!entry.ok) return toCallResult(toErrorReply(entry.envelope));
       try {
@@ -48,7 +49,12 @@ function withFields(reply: ToolReply, fields: Readonly<Record<string, unknown>>)
   return { ...reply, json: `${JSON.stringify(fields).slice(0, -1)}${rest === "}" ? "" : ","}${rest}` };
 }
 
-function withHandle(listing: Tool): Tool {
+/** A tool of another server may have a `session` of its own. */
+function handleArgument({ inputSchema: { properties = {} } }: Tool): string {
+  return Object.hasOwn(properties, "session") ? "sluice_session" : "session";
+}
+
+function withHandle(listing: Tool, argument: string): Tool {
   const { properties = {} } = listing.inputSchema;
-  return { ...listing, inputSchema: { ...listing.inputSchema, properties: { ...properties, session: { type: "string" } } } };
+  return { ...listing, inputSchema: { ...listing.inputSchema, properties: { ...properties, [argument]: { type: "string" } } } };
 }
