@@ -7,6 +7,7 @@ const levels: Readonly<Record<string, number>> = {
   errors: 0,
   protocol: 0,
   waiting: 0,
+  "package-version.ts": 0,
   sandbox: 1,
   snapshot: 1,
   artifacts: 1,

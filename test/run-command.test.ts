@@ -166,6 +166,23 @@ describe("sluice run", () => {
   });
 });
 
+describe("sluice", () => {
+  test("says its version, which is the package's", () => {
+    const { version } = JSON.parse(readFileSync(path.join(import.meta.dirname, "../package.json"), "utf8")) as { version: string };
+    const { status, stdout } = spawnSync(sluice, ["--version"], { encoding: "utf8" });
+    expect([status, stdout]).toEqual([0, `${version}\n`]);
+  });
+
+  test.each([
+    [["fly"], 'sluice: there is no command "fly".'],
+    [["doctor", "--fly"], "sluice: Unknown option '--fly'"],
+    [[], "sluice: sandboxed Python for AI agents"],
+  ])("exits 2 with the way to call it (%s)", (args, said) => {
+    const { status, stdout, stderr } = spawnSync(sluice, args, { encoding: "utf8" });
+    expect([status, stdout, stderr.startsWith(said), /sluice (doctor|run SCRIPT)/.test(stderr)]).toEqual([2, "", true, true]);
+  });
+});
+
 describe("sluice doctor", () => {
   test("names a usable default, what was seen enforced, and the snapshot", () => {
     const { status, stdout } = spawnSync(sluice, ["doctor", "--json"], { encoding: "utf8" });

@@ -1,13 +1,5 @@
 import { NoSandboxError, SluiceError, UsageError } from "../errors/sluice-error.ts";
-import { askCommand, askUsage } from "./commands/ask.ts";
-import { configCommand, configUsage } from "./commands/config.ts";
-import { doctorCommand, doctorUsage } from "./commands/doctor.ts";
-import { mcpCommand, mcpUsage } from "./commands/mcp.ts";
-import { prepareCommand, prepareUsage } from "./commands/prepare.ts";
-import { pruneCommand, pruneUsage } from "./commands/prune.ts";
-import { runCommand, runUsage } from "./commands/run.ts";
-import { serveCommand, serveUsage } from "./commands/serve.ts";
-import { snapshotCommand, snapshotUsage } from "./commands/snapshot.ts";
+import { packageVersion } from "../package-version.ts";
 
 const usage = `sluice: sandboxed Python for AI agents
 
@@ -20,20 +12,25 @@ const usage = `sluice: sandboxed Python for AI agents
   sluice doctor             which sandboxes work here, and what they were seen to enforce
   sluice snapshot           build, show or verify the Python root file system
   sluice prepare            bring what sandboxes need: gVisor, the snapshot, the memory image
+  sluice --version
 `;
 
-type Command = (args: string[], signal: AbortSignal) => Promise<number>;
+interface Command {
+  readonly run: (args: string[], signal: AbortSignal) => Promise<number>;
+  readonly usage: string;
+}
 
-const commands: Readonly<Record<string, { run: Command; usage: string }>> = {
-  run: { run: runCommand, usage: runUsage },
-  ask: { run: askCommand, usage: askUsage },
-  mcp: { run: mcpCommand, usage: mcpUsage },
-  serve: { run: serveCommand, usage: serveUsage },
-  prune: { run: pruneCommand, usage: pruneUsage },
-  config: { run: configCommand, usage: configUsage },
-  doctor: { run: doctorCommand, usage: doctorUsage },
-  snapshot: { run: snapshotCommand, usage: snapshotUsage },
-  prepare: { run: prepareCommand, usage: prepareUsage },
+/** Loaded when it is called: to run a cell, neither the server nor the AI SDK is needed. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  run: async () => await import("./commands/run.ts").then(({ runCommand: run, runUsage: usage }) => ({ run, usage })),
+  ask: async () => await import("./commands/ask.ts").then(({ askCommand: run, askUsage: usage }) => ({ run, usage })),
+  mcp: async () => await import("./commands/mcp.ts").then(({ mcpCommand: run, mcpUsage: usage }) => ({ run, usage })),
+  serve: async () => await import("./commands/serve.ts").then(({ serveCommand: run, serveUsage: usage }) => ({ run, usage })),
+  prune: async () => await import("./commands/prune.ts").then(({ pruneCommand: run, pruneUsage: usage }) => ({ run, usage })),
+  config: async () => await import("./commands/config.ts").then(({ configCommand: run, configUsage: usage }) => ({ run, usage })),
+  doctor: async () => await import("./commands/doctor.ts").then(({ doctorCommand: run, doctorUsage: usage }) => ({ run, usage })),
+  snapshot: async () => await import("./commands/snapshot.ts").then(({ snapshotCommand: run, snapshotUsage: usage }) => ({ run, usage })),
+  prepare: async () => await import("./commands/prepare.ts").then(({ prepareCommand: run, prepareUsage: usage }) => ({ run, usage })),
 };
 
 /** Exit status: 0 ok, 1 a failed cell or check, 2 wrong usage, 3 no sandbox, 130 interrupted, 141 nobody reads the output any more. */
@@ -42,11 +39,16 @@ async function main([name, ...args]: string[]): Promise<number> {
     (name === undefined ? process.stderr : process.stdout).write(usage);
     return name === undefined ? 2 : 0;
   }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
+  if (name === "--version") {
+    process.stdout.write(`${packageVersion}\n`);
+    return 0;
+  }
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (load === undefined) {
     process.stderr.write(`sluice: there is no command ${JSON.stringify(name)}.\n\n${usage}`);
     return 2;
   }
+  const command = await load();
   if (args.includes("--help") || args.includes("-h")) {
     process.stdout.write(command.usage);
     return 0;
@@ -60,7 +62,7 @@ async function main([name, ...args]: string[]): Promise<number> {
     return await command.run(args, stop.signal);
   } catch (error) {
     // What was interrupted may have an error of its own to tell.
-    return explain(stop.signal.aborted ? stop.signal.reason : error, name);
+    return explain(stop.signal.aborted ? stop.signal.reason : error, { name, usage: command.usage });
   }
 }
 
@@ -71,16 +73,16 @@ class Interrupted extends Error {
 }
 
 /** The one printer of errors. */
-function explain(error: unknown, command: string): number {
+function explain(error: unknown, { name, usage }: { name: string; usage: string }): number {
   if (error instanceof Interrupted) {
-    const what = command === "run" ? "the cell was ended and nothing is left behind" : "nothing half-made is left behind";
+    const what = name === "run" ? "the cell was ended and nothing is left behind" : "nothing half-made is left behind";
     process.stderr.write(`sluice: interrupted; ${what}.\n`);
     return 130;
   }
   if (!(error instanceof SluiceError)) {
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return 141;
     if (isParseArgsError(error)) {
-      process.stderr.write(`sluice: ${error.message}\n\n${commands[command]?.usage ?? ""}`);
+      process.stderr.write(`sluice: ${error.message}\n\n${usage}`);
       return 2;
     }
     process.stderr.write(`sluice: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);

@@ -1,5 +1,6 @@
 import { Client, type StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { OutputReader } from "../../evidence/reading/create-output-reader.ts";
+import { packageVersion } from "../../package-version.ts";
 import { createCallContexts, type CallContexts } from "./call-context.ts";
 import { createChildEnvironment } from "./child-environment.ts";
 import { Connection } from "./connection.ts";
@@ -24,7 +25,7 @@ export interface ConnectionOptions {
 }
 
 /** How we introduce ourselves to servers. */
-export const clientInfo: { readonly name: string; readonly version: string } = { name: "sluice", version: "0.1.0" };
+export const clientInfo: { readonly name: string; readonly version: string } = { name: "sluice", version: packageVersion };
 
 /** Rejects with an McpCallError whose message says in plain words why there is no connection. Nothing is left of an attempt that failed. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
