@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import { toEvidenceRecord } from "../src/evidence/evidence-record.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import type { TurnEvent } from "../src/protocol/turn-events.ts";
@@ -275,6 +277,43 @@ describe("whoever throws", () => {
       },
     });
     expect((await runTurn(runtime, turn.request)).outcome.stopReason).toBe("complete_answer");
+  });
+
+  test("as a listener that rejects, a sink that rejects or a conversation that cannot remember is not heard either", async () => {
+    const rejects = (): Promise<never> => Promise.reject(new Error("later"));
+    const kept = createConversation();
+    const turn = testTurn({
+      model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }),
+      onProbe: rejects as unknown as () => void,
+      conversation: {
+        ...kept,
+        add: () => {
+          throw new Error("disk full");
+        },
+      },
+    });
+    const result = await runTurn(runtime, { ...turn.request, onEvent: rejects as unknown as () => void });
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    await expectNothingLeft();
+  });
+
+  test("as earlier evidence that cannot be read any more costs nobody but who needs it", async () => {
+    const before = createEvidenceStore();
+    before.addResult({ json: '{"total":4711}', from: "code_interpreter" });
+    const lost = (): never => {
+      throw new Error("ENOENT");
+    };
+    const evidence = createEvidenceStore({ restored: [{ record: toEvidenceRecord(before.get("result_1")!), read: lost }] });
+    const needs = { code: "set_result(result_1)", postProcessingContract: { ...contract(), inputAliases: ["result_1"] } };
+    const turn = testTurn({
+      conversation: createConversation({ evidence }),
+      model: scriptedModel({ steps: [{ calls: [{ tool: "code_interpreter", input: needs }] }, final("It was 4,711.")] }),
+    });
+    const result = await runTurn(runtime, turn.request);
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.grounding.failures).toEqual([{ tool: "code_interpreter", reason: "ENOENT" }]);
+    expect(result.gaps.map(({ code }) => code)).toEqual(["dataset_not_kept", "number_not_in_results"]);
+    await expectNothingLeft();
   });
 
   test("as a probe's sink costs at most its call", async () => {

@@ -7,7 +7,7 @@ import type { Gap } from "../protocol/turn-result.ts";
 import { withBudgets, type TurnBudgets } from "./budgets.ts";
 import { createCallGuard, type CallGuard } from "./call-guard.ts";
 import type { TurnRequest, TurnRuntime } from "./contract.ts";
-import { createConversation, type Conversation } from "./create-conversation.ts";
+import { createConversation, type Conversation, type Exchange } from "./create-conversation.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createObservations, type Observations } from "./observations.ts";
 import { planByRules } from "./plan/plan-by-rules.ts";
@@ -37,6 +37,8 @@ export interface Turn extends AsyncDisposable {
   /** How often the model was made to mend a sparse figure. */
   forcedEdits: number;
   emit(event: TurnEvent): void;
+  /** What was said goes to the conversation, for later turns. */
+  remember(exchange: Exchange): void;
   /** Awaits running tools as long as they may take, and ends the sandbox. Idempotent. */
   settle(): Promise<void>;
 }
@@ -47,12 +49,12 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
   const budgets = withBudgets(request.budgets);
   const clock = createTurnClock(budgets, request.signal);
   const running = createRunningTools();
-  const emit = createEmit(request.onEvent);
+  const emit = heard<TurnEvent>(request.onEvent);
   const interpreter = runtime.createTurn({
     id,
     evidence: conversation.evidence,
     artifacts: request.artifacts,
-    ...(request.onProbe && { onProbe: request.onProbe }),
+    ...(request.onProbe && { onProbe: heard(request.onProbe) }),
   });
   const settle = async (): Promise<void> => {
     await running.settle(budgets.settleMs);
@@ -77,6 +79,7 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
     plan: planByRules(request.question, "nothing was planned yet"),
     forcedEdits: 0,
     emit,
+    remember: heard((exchange: Exchange) => conversation.add(exchange)),
     settle,
     async [Symbol.asyncDispose]() {
       clock[Symbol.dispose]();
@@ -85,13 +88,13 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
   };
 }
 
-/** Who listens cannot end a turn. */
-function createEmit(onEvent: TurnRequest["onEvent"]): (event: TurnEvent) => void {
-  return (event) => {
+/** Who listens cannot end a turn, whether it throws or rejects: that is a listener's own failure. */
+function heard<Told>(listen: ((told: Told) => unknown) | undefined): (told: Told) => void {
+  return (told) => {
     try {
-      onEvent?.(event);
+      Promise.resolve(listen?.(told)).catch(() => {});
     } catch {
-      // a listener's own failure
+      // as above
     }
   };
 }

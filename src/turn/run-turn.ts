@@ -23,7 +23,7 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const dataset = await keepDataset(turn, outcome);
   const { answer, stopReason, gaps } = await synthesize(turn, buildBestEffortTerminalOutcome(turn, end));
   const result = toTurnResult(turn, { answer, stopReason, gaps, dataset });
-  turn.conversation.add({ turnId: turn.id, question: request.question, answer });
+  turn.remember({ turnId: turn.id, question: request.question, answer });
   turn.emit({ type: "turn-end", result });
   return result;
 }

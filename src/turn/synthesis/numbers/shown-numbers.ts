@@ -1,3 +1,4 @@
+import type { EvidenceItem } from "../../../evidence/contract.ts";
 import type { ArtifactEnvelope } from "../../../protocol/artifact.ts";
 import type { Gap } from "../../../protocol/turn-result.ts";
 import type { Turn } from "../../open-turn.ts";
@@ -33,7 +34,16 @@ function* readResults({ conversation: { evidence } }: Turn): Generator<string> {
     const item = evidence.get(alias)!;
     if (item.source !== "result" || item.bytes > left) continue;
     left -= item.bytes;
-    yield new TextDecoder().decode(item.read());
+    yield readText(item);
+  }
+}
+
+/** What an earlier process kept may be gone by now; its numbers are unknown then. */
+function readText(item: EvidenceItem): string {
+  try {
+    return new TextDecoder().decode(item.read());
+  } catch {
+    return "";
   }
 }
 
