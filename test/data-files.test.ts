@@ -95,6 +95,26 @@ describe("files given as data", () => {
     });
   });
 
+  test("of Excel are their first sheet, and the others are named", async () => {
+    const code = `import os
+with pd.ExcelWriter("m.xlsx") as book:
+    pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="First", index=False)
+    pd.DataFrame({"b": [2]}).to_excel(book, sheet_name="Second one", index=False)
+os.rename("m.xlsx", "made")`;
+    write("book.xlsx", await makeFile(bench.runtime, code));
+    const data = await bench.open();
+    expect(said(await data.listData())).toMatchObject({
+      data: [
+        {
+          alias: "book",
+          rows: 1,
+          columns: [{ name: "a" }],
+          notes: ["of 2 sheets only the first, 'First', is read; not read: 'Second one'"],
+        },
+      ],
+    });
+  });
+
   test("of text are lines", async () => {
     write("words.txt", "first line\nsecond Line\n");
     const data = await bench.open();

@@ -18,8 +18,8 @@ def _csv_column(column):
     return [write(cell) for cell in _plain(column.tolist())]
 
 class _Table:
-    def __init__(self, value, path):
-        self.notes, self.orders, self.described = [], {}, None
+    def __init__(self, value, path, notes):
+        self.notes, self.orders, self.described = notes, {}, None
         self.refusal = None
         try:
             self.frame = _to_frame(value, path, self.notes)

@@ -11,7 +11,18 @@ class _Refusal(Exception):
     def __init__(self, code, **facts):
         self.facts = {"code": code, **facts}
 
+def _other_sheets(alias):
+    kind, raw = inputs._raw.get(alias, ("", b""))
+    if kind != "xlsx": return []
+    import io, openpyxl
+    names = openpyxl.load_workbook(io.BytesIO(raw), read_only=True).sheetnames
+    return [f"of {len(names)} sheets only the first, {names[0]!r}, is read; not read: {', '.join(map(repr, names[1:20]))}"] if len(names) > 1 else []
+
 def _open_table(alias, path):
+    try:
+        notes = _other_sheets(alias)
+    except Exception:
+        notes = []  # whatever is wrong with it is said below
     try:
         value = inputs[alias]
     except MemoryError:
@@ -19,7 +30,7 @@ def _open_table(alias, path):
     except ValueError as error:
         return _Unreadable(str(error))
     try:
-        table = _Table(value, path)
+        table = _Table(value, path, notes)
     except MemoryError:
         raise
     except Exception as error:
