@@ -16,6 +16,8 @@ export { validateCodeInterpreterContract } from "./interpreter/contract/validate
 export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn-sandbox.ts";
 
 export { createEvidenceStore } from "./evidence/create-evidence-store.ts";
+export { evidenceRecordSchema, toEvidenceRecord, type EvidenceRecord } from "./evidence/evidence-record.ts";
+export type { RestoredItem } from "./evidence/restored-source.ts";
 export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/contract.ts";
 export { createFileStore } from "./artifacts/create-file-store.ts";
 export { createMemoryStore } from "./artifacts/create-memory-store.ts";
