@@ -6,6 +6,9 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from "p
 const root = path.join(import.meta.dirname, "..", "..");
 const program = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((file) => existsSync(file));
 
+/** Something that is about to be so; a busy machine takes its time. */
+export const soon: { timeout: number } = { timeout: 30_000 };
+
 /** Debian's Chromium, with the page built. */
 export async function openBrowser(): Promise<Browser> {
   if (!program) throw new Error("The tests of the page need Debian's Chromium. `npm run setup -- --dev` installs it.");

@@ -1,7 +1,7 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openBrowser, openPage } from "./browser.ts";
+import { openBrowser, openPage, soon } from "./browser.ts";
 import { showInHost } from "./chart-host.ts";
 import { shareOfDifference } from "./compare-pictures.ts";
 import { largeCharts, sampleCharts, type SampleChart } from "./sample-charts.ts";
@@ -51,7 +51,7 @@ describe("the chart app in an MCP host", () => {
       .poll(() => app.locator(".chart-tooltip").allInnerTexts())
       .toEqual(["2024-01-01\nPrice\t$44 ± $1.5\nVolume\t9,000\nFair value\t$40\nOur trades\t$43"]);
     await page.mouse.move(box.x + (box.width * 24.5) / 40, box.y + 60);
-    await expect.poll(() => app.locator(".chart-tooltip strong").innerText()).toBe("2024-01-25");
+    await expect.poll(() => app.locator(".chart-tooltip strong").innerText(), soon).toBe("2024-01-25");
     expect(await app.locator(".chart-tooltip tr").first().innerText()).toBe("Price\tno value");
   });
 
@@ -60,29 +60,31 @@ describe("the chart app in an MCP host", () => {
     const plot = app.locator(".chart-plot");
     await plot.focus();
     await page.keyboard.press("End");
-    await expect.poll(() => app.getByRole("status").innerText()).toBe("2025 Q2\nReported\t$1,170 ± $35\nEstimate\t$1,175");
+    await expect.poll(() => app.getByRole("status").innerText(), soon).toBe("2025 Q2\nReported\t$1,170 ± $35\nEstimate\t$1,175");
     await page.keyboard.press("ArrowLeft");
-    await expect.poll(() => app.getByRole("status").innerText()).toBe("2025 Q1\nReported\t$1,100 ± $35\nEstimate\t$1,100");
+    await expect.poll(() => app.getByRole("status").innerText(), soon).toBe("2025 Q1\nReported\t$1,100 ± $35\nEstimate\t$1,100");
     expect(await app.getByRole("status").getAttribute("aria-live")).toBe("polite");
     expect(await plot.getAttribute("aria-label")).toBe(
       "Bar chart: Revenue by quarter. 6 rows of Reported, Estimate. Arrow keys read the values one by one; the table has them all.",
     );
     await page.keyboard.press("Escape");
-    await expect.poll(() => app.getByRole("status").count()).toBe(0);
+    await expect.poll(() => app.getByRole("status").count(), soon).toBe(0);
   });
 
   it("hides and shows a series by its legend, and rescales", async () => {
     await showInHost(page, toContent(named("line")));
     const marks = app.locator(".chart-marks > g");
-    await expect.poll(() => marks.count()).toBe(2);
+    await expect.poll(() => marks.count(), soon).toBe(2);
     await app.getByRole("button", { name: "Meridian" }).click();
-    await expect.poll(() => marks.count()).toBe(1);
+    await expect.poll(() => marks.count(), soon).toBe(1);
     expect(await app.getByRole("button", { name: "Meridian" }).getAttribute("aria-pressed")).toBe("false");
     expect(await app.locator(".recharts-yAxis-tick-labels text").last().textContent()).toBe("60K");
     await app.getByRole("button", { name: "Harbour" }).click();
-    await expect.poll(() => app.locator(".chart-note").innerText()).toBe("Every series is hidden. Press one in the legend to show it.");
+    await expect
+      .poll(() => app.locator(".chart-note").innerText(), soon)
+      .toBe("Every series is hidden. Press one in the legend to show it.");
     await app.getByRole("button", { name: "Meridian" }).click();
-    await expect.poll(() => marks.count()).toBe(1);
+    await expect.poll(() => marks.count(), soon).toBe(1);
   });
 
   it("zooms with the brush, by keyboard too", async () => {
@@ -91,7 +93,9 @@ describe("the chart app in an MCP host", () => {
     const before = await last.textContent();
     await first.focus();
     for (let times = 0; times < 45; times += 1) await page.keyboard.press("ArrowRight");
-    await expect.poll(async () => (await app.locator(".recharts-xAxis-tick-labels text").first().textContent()) !== "8 Jan").toBe(true);
+    await expect
+      .poll(async () => (await app.locator(".recharts-xAxis-tick-labels text").first().textContent()) !== "8 Jan", soon)
+      .toBe(true);
     expect(await last.textContent()).not.toBe(before);
   });
 
@@ -115,7 +119,8 @@ describe("the chart app in an MCP host", () => {
       if (!box) throw new Error("nothing was drawn");
       await page.mouse.move(box.x + 1, box.y + box.height / 2);
       await page.mouse.move(box.x + box.width - 1, box.y + box.height / 3, { steps: 60 });
-      if (chart.spec.type !== "scatter") await expect.poll(() => app.locator(".chart-tooltip strong").innerText()).toMatch(/^n: 4,99\d$/);
+      if (chart.spec.type !== "scatter")
+        await expect.poll(() => app.locator(".chart-tooltip strong").innerText(), soon).toMatch(/^n: 4,99\d$/);
     }
     expect(page.faults).toEqual([]);
   });

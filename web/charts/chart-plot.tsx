@@ -123,7 +123,7 @@ export function ChartPlot({ plot, visible, title, height }: ChartPlotProps) {
               endIndex={inView.end}
               ariaLabel={texts.chart.range}
               className="chart-brush"
-              onChange={({ startIndex = 0, endIndex = last }) =>
+              onChange={({ startIndex, endIndex }) =>
                 setRange(startIndex === 0 && endIndex === last ? null : { start: startIndex, end: endIndex })
               }
             />

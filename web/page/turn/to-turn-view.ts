@@ -15,7 +15,8 @@ export function toTurnView(message: ChatMessage, isStreaming: boolean): TurnView
     startedAt: message.metadata?.createdAt ?? start?.at ?? null,
     plan: seen.plan,
     step: seen.step,
-    calls: [...seen.calls.values()],
+    // The answer itself is no step of its making.
+    calls: [...seen.calls.values()].filter(({ tool }) => tool !== "final_response"),
     artifacts: result?.artifacts ?? [...seen.artifacts.values()],
     answer: textOf(message),
     gaps: result?.gaps ?? seen.gaps,

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { loadConfiguration } from "../../src/config/load-configuration.ts";
+import { createLog } from "../../src/http/log/create-log.ts";
+import { openServer, type RunningServer } from "../../src/http/open-server.ts";
+import type { ModelScript } from "../../src/models/contract.ts";
+import { notesServer } from "../fixtures/open-test-server.ts";
+import { openPage } from "./browser.ts";
+
+export interface PageServer extends AsyncDisposable {
+  readonly url: string;
+  /** Stops it and starts another on the same port and data; with another script when one is given. */
+  restart(script?: ModelScript): Promise<void>;
+  /** A page that came in by a one-time link. */
+  visit(browser: Browser, options?: BrowserContextOptions): Promise<Page & { readonly faults: string[] }>;
+  call<Body = Record<string, unknown>>(method: string, pathname: string, body?: unknown): Promise<Body>;
+}
+
+/** A real server with the real page on the default driver: the bundled sample, or a script over a small MCP server. */
+export async function openPageServer(first?: ModelScript): Promise<PageServer> {
+  const directory = mkdtempSync(path.join(tmpdir(), "sluice-page-"));
+  const environment = { ...process.env, SLUICE_DATA: path.join(directory, "data"), SLUICE_MODEL: "" };
+  let current = first;
+  let server: RunningServer = await open(0);
+
+  async function open(port: number): Promise<RunningServer> {
+    const file = path.join(directory, "sluice.config.json");
+    if (current) {
+      writeFileSync(path.join(directory, "script.json"), JSON.stringify(current));
+      const notes = { command: process.execPath, args: [notesServer] };
+      writeFileSync(file, JSON.stringify({ mcpServers: { notes }, model: "script:script.json" }));
+    }
+    const loaded = await loadConfiguration({ file: current ? file : null, workingDirectory: directory, environment });
+    const log = createLog({ level: "error", format: "json", write: (line) => void process.stderr.write(line) });
+    return openServer({ loaded, environment, host: "127.0.0.1", port, workingDirectory: directory, log });
+  }
+
+  async function call<Body>(method: string, pathname: string, body?: unknown): Promise<Body> {
+    const response = await fetch(new URL(pathname, server.url), {
+      method,
+      headers: { authorization: `Bearer ${server.tokens.made}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as Body;
+  }
+
+  return {
+    get url() {
+      return server.url;
+    },
+    async restart(script = current) {
+      const { port } = server;
+      await server.close();
+      current = script;
+      server = await open(port);
+    },
+    async visit(browser, options) {
+      const { url } = await call<{ url: string }>("POST", "/api/login-links");
+      const page = await openPage(browser, options);
+      await page.goto(url);
+      await page.locator(".composer").waitFor();
+      return page;
+    },
+    call,
+    async [Symbol.asyncDispose]() {
+      await server.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}

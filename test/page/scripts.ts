@@ -1,0 +1,97 @@
+import type { ModelScript } from "../../src/models/contract.ts";
+import { sampleCharts } from "./sample-charts.ts";
+
+const contract = {
+  operation: "derive_metric",
+  reason: "The prices are asked for.",
+  inputAliases: ["get_prices_1"],
+  expectedArtifacts: [] as string[],
+};
+
+function cell(code: string, expectedArtifacts: string[] = []): ModelScript["steps"][number] {
+  return { toolCalls: [{ tool: "code_interpreter", input: { code, postProcessingContract: { ...contract, expectedArtifacts } } }] };
+}
+
+function answer(text: string): ModelScript["steps"][number] {
+  return { toolCalls: [{ tool: "final_response", input: { answer: text, claims: [] } }] };
+}
+
+const fetching: ModelScript["steps"][number] = { toolCalls: [{ tool: "get_prices", input: { symbol: "A" } }] };
+
+/** Draws, then goes on until it is stopped. */
+export const endlessScript: ModelScript = {
+  plan: { chartIntent: "explicit", measures: ["mean price"], population: "all days" },
+  steps: [
+    fetching,
+    cell(
+      'frame = to_frame(get_prices_1)\nplt.plot(frame["day"], frame["price"])\nsave_figure("A line of daily prices over three hundred days", title="Prices")\nset_result({"mean": frame["price"].mean()})\n',
+      ["image"],
+    ),
+    cell("# goes on and on\nprint('begun', flush=True)\nwhile True: pass\n"),
+  ],
+};
+
+/** A chart of every type, drawn in Python from what the samples hold. */
+export const galleryScript: ModelScript = {
+  plan: { chartIntent: "explicit", measures: [], population: "samples" },
+  steps: [
+    fetching,
+    cell(
+      `import json\ncharts = json.loads(${JSON.stringify(JSON.stringify(sampleCharts.map(({ title, spec, data }) => ({ title, spec, data }))))})\nfor chart in charts:\n    render_chart(chart["spec"], chart["data"], title=chart["title"])\nset_result({"charts": len(charts)})\n`,
+      ["chart"],
+    ),
+    answer("Every type of chart."),
+  ],
+  synthesis: "Every type of chart.",
+};
+
+export const evil = '<img src=x onerror="window.owned=1">';
+
+/** Markup, script addresses and remote pictures wherever a model, a tool or a cell can put them. */
+export const hostileScript: ModelScript = {
+  plan: { chartIntent: "explicit", measures: [evil], population: "<script>window.owned=2</script>" },
+  steps: [
+    fetching,
+    cell(
+      [
+        `evil = ${JSON.stringify(evil)}`,
+        "print(evil)",
+        "print('<script>window.owned=3</script>')",
+        'plt.plot([1, 2, 3], [1, 4, 9], label="x")',
+        'plt.title("plain")',
+        'save_figure("A line with " + evil + " in its words", title=evil)',
+        'render_chart({"type": "bar", "xKey": evil, "series": [{"key": "n", "label": evil}], "legend": True, "xAxis": {"label": evil}}, [{evil: evil, "n": 1}, {evil: "javascript:window.owned=4", "n": 2}], title=evil)',
+        "set_result([{evil: evil}])",
+      ].join("\n"),
+      ["image", "chart"],
+    ),
+    answer("x"),
+  ],
+  synthesis: [
+    `An answer with ${evil} and <script>window.owned=5</script>.`,
+    "",
+    "[a link](javascript:window.owned=6) and [another](data:text/html,<script>window.owned=7</script>) and [a good one](https://example.org/page).",
+    "",
+    "![a remote picture](https://evil.example/pixel.png) ![inline](data:image/svg+xml,<svg/onload=alert(1)>)",
+    "",
+    "Figure 1 and Chart 1.",
+  ].join("\n"),
+};
+
+/** A chart is asked for, and what should draw it fails. */
+export const failedChartScript: ModelScript = {
+  plan: { chartIntent: "explicit", measures: ["mean price"], population: "all days" },
+  steps: [
+    fetching,
+    cell("plt.plot([1, 2\n", ["image"]),
+    cell("raise ValueError('no such column: prize')\n", ["image"]),
+    answer("The mean price is 103."),
+  ],
+  synthesis: "The mean price is 103.",
+};
+
+/** Calls something that deletes. */
+export const approvalScript: ModelScript = {
+  steps: [{ toolCalls: [{ tool: "delete_note", input: { symbol: "N-17" } }] }, answer("Done as you said.")],
+  synthesis: "Done as you said.",
+};
