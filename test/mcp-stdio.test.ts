@@ -108,7 +108,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     const result = await client.call("code_interpreter", cell(code, ["prices"]), { onprogress: (one) => heard.push(one) });
     expect(textOf(result)).toMatchObject({ status: "ok", result: 3 });
     expect(heard[0]).toMatchObject({ message: "started" });
-    expect(heard.map(({ message }) => message)).toContain("step 3");
+    expect(heard.filter(({ message }) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
     const values = heard.map(({ progress }) => progress);
     expect(values).toEqual([...new Set(values)].sort((a, b) => a - b));
   });

@@ -15,7 +15,16 @@ export interface McpParts extends Pick<Configured, "configuration" | "runtime" |
   /** The program that draws charts in hosts that can show it. That of the package unless told. */
   readonly chartAppFile?: string | undefined;
   readonly lifetimes?: Partial<SessionLifetimes> | undefined;
+  /** Does the work when the time has come; gives what calls it off. A timer that keeps no process alive unless told. */
+  readonly after?: Schedule | undefined;
 }
+
+export type Schedule = (ms: number, work: () => void) => () => void;
+
+export const afterTimeout: Schedule = (ms, work) => {
+  const timer = setTimeout(work, ms).unref();
+  return () => clearTimeout(timer);
+};
 
 /** How long, and how much of it, what nobody uses is kept. */
 export interface SessionLifetimes {

@@ -31,7 +31,8 @@ interface ConnectedClient {
   /** Of the latest request: its token may be another than the first one's. */
   caller: McpCaller;
   streams: number;
-  vanished: NodeJS.Timeout | null;
+  /** Calls off what happens to a client that does not come back. */
+  isBack: () => void;
 }
 
 export function createConnectedClients({ registry, maxBodyBytes, onError, openServer }: ConnectedClientsOptions): ConnectedClients {
@@ -45,7 +46,7 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
       maxRequestBodySize: maxBodyBytes,
     });
     const server = await openServer(session, () => client.caller);
-    const client: ConnectedClient = { session, transport, server, caller, streams: 0, vanished: null };
+    const client: ConnectedClient = { session, transport, server, caller, streams: 0, isBack: () => {} };
     clients.set(session.id, client);
     await server.connect(transport);
     return client;
@@ -55,7 +56,7 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
     const client = clients.get(id);
     if (client === undefined) return;
     clients.delete(id);
-    if (client.vanished !== null) clearTimeout(client.vanished);
+    client.isBack();
     await client.server.close().catch(onError);
     await registry.end(client.session);
   }
@@ -66,8 +67,7 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
   }
 
   async function serve(client: ConnectedClient, request: Request, ids: readonly (string | number)[]): Promise<Response> {
-    if (client.vanished !== null) clearTimeout(client.vanished);
-    client.vanished = null;
+    client.isBack();
     const leave = registry.use(client.session);
     const response = await client.transport.handleRequest(request);
     if (response.body === null || !isStream(response)) {
@@ -92,7 +92,7 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
     if (client.streams > 0) return;
     const { vanishedMs } = registry.lifetimes;
     const why = `The client was gone for ${words(vanishedMs)} and its sandbox was freed: variables and files of earlier cells are gone, aliases are there.`;
-    client.vanished = setTimeout(() => void client.session.freeSandbox(why), vanishedMs).unref();
+    client.isBack = registry.after(vanishedMs, () => void client.session.freeSandbox(why));
   }
 
   return {

@@ -13,8 +13,9 @@ const INLINE_BYTES = 750_000;
 export function toImageContent(images: readonly PublishedImage[]): ContentBlock[] {
   let room = INLINE_BYTES;
   return images.map(({ artifact, bytes }): ContentBlock => {
+    if (bytes.length > room) return toLink(artifact, bytes.length);
     room -= bytes.length;
-    return room >= 0 ? toInline(artifact, bytes) : toLink(artifact, bytes.length);
+    return toInline(artifact, bytes);
   });
 }
 

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { addressArtifacts, type TenantArtifacts } from "../resources/address-artifacts.ts";
-import { defaultLifetimes, type McpParts, type SessionLifetimes } from "../mcp-parts.ts";
+import { afterTimeout, defaultLifetimes, type McpParts, type Schedule, type SessionLifetimes } from "../mcp-parts.ts";
 import { openMcpSession, type McpSession } from "./open-mcp-session.ts";
 
 /** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
 export interface SessionRegistry extends AsyncDisposable {
   readonly lifetimes: SessionLifetimes;
+  readonly after: Schedule;
   open(options: NewSession): McpSession;
   /** Null also for another tenant's. */
   find(key: { readonly tenant: string; readonly id: string }): McpSession | null;
@@ -28,10 +29,11 @@ export interface NewSession {
 interface Entry extends NewSession {
   readonly session: McpSession;
   uses: number;
-  timers: NodeJS.Timeout[];
+  callOff: (() => void)[];
 }
 
 export function createSessionRegistry(parts: McpParts): SessionRegistry {
+  const { after = afterTimeout } = parts;
   const lifetimes = { ...defaultLifetimes, ...parts.lifetimes };
   /** The longest unused first, because a used one is put at the end. */
   const entries = new Map<string, Entry>();
@@ -42,7 +44,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     makeRoom(tenant, 1);
     const id = randomBytes(18).toString("base64url");
     const session = openMcpSession(parts, { id, tenant, artifacts: artifactsOf(tenant).store, maxBytes: lifetimes.sessionBytes });
-    const entry: Entry = { ...wanted, session, uses: 0, timers: [] };
+    const entry: Entry = { ...wanted, session, uses: 0, callOff: [] };
     entries.set(id, entry);
     rest(entry);
     return session;
@@ -65,8 +67,8 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
   function rest(entry: Entry): void {
     const { sandboxIdleMs, sessionIdleMs } = lifetimes;
     const why = `The sandbox was not used for ${words(sandboxIdleMs)} and was freed: variables and files of earlier cells are gone, aliases are there.`;
-    entry.timers = [setTimeout(() => void entry.session.freeSandbox(why), sandboxIdleMs).unref()];
-    if (entry.isPermanent !== true) entry.timers.push(setTimeout(() => expire(entry), sessionIdleMs).unref());
+    entry.callOff = [after(sandboxIdleMs, () => void entry.session.freeSandbox(why))];
+    if (entry.isPermanent !== true) entry.callOff.push(after(sessionIdleMs, () => expire(entry)));
   }
 
   function use(session: McpSession): () => void {
@@ -111,6 +113,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
 
   return {
     lifetimes,
+    after,
     open,
     find({ tenant, id }) {
       const entry = entries.get(id);
@@ -129,8 +132,8 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
 }
 
 function stopTimers(entry: Entry): void {
-  for (const timer of entry.timers) clearTimeout(timer);
-  entry.timers = [];
+  for (const callOff of entry.callOff) callOff();
+  entry.callOff = [];
 }
 
 export function words(ms: number): string {

@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import type { SessionAccess } from "../sessions/session-access.ts";
+import type { SluiceTool } from "./sluice-tool.ts";
+import { toServedTool } from "./to-served-tool.ts";
+
+const access = { isByHandle: true, own: null } as SessionAccess;
+
+function propertiesOf(properties: NonNullable<SluiceTool["listing"]["inputSchema"]["properties"]>): object | undefined {
+  const tool: SluiceTool = {
+    listing: { name: "t", inputSchema: { type: "object", properties } },
+    run: () => Promise.reject(new Error("not called")),
+  };
+  return toServedTool(tool, access).listing.inputSchema.properties;
+}
+
+it("leaves a tool's own session alone and takes the handle under another name", () => {
+  expect(propertiesOf({ text: {} })).toEqual({ text: {}, session: { type: "string" } });
+  expect(propertiesOf({ session: { type: "integer" } })).toEqual({ session: { type: "integer" }, sluice_session: { type: "string" } });
+});
