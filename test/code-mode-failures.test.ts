@@ -219,6 +219,18 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
     }
   });
 
+  it("in words, of one of several calls that a gather awaited, has the line of that call, or those that it can have been", async () => {
+    const start = `import asyncio\n${setContext}`;
+    const [health, campaign] = ["call_tool('get_account_health')", "call_tool('get_campaign', {'campaign_id': 'eu-acme-c001'})"];
+    const told = async (code: string) => (await face.execute(code)).error?.["summary"];
+    expect(await told(`${start}await asyncio.gather(\n    ${campaign},\n    ${health},\n    ${campaign},\n)`)).toBe(
+      "RuntimeError: ToolError: account health is not available today (line 7)",
+    );
+    expect(await told(`${start}name = 'get_account_health'\nawait asyncio.gather(\n    ${health},\n    call_tool(name),\n)`)).toBe(
+      "RuntimeError: ToolError: account health is not available today (line 7 or 8)",
+    );
+  });
+
   it("with a time to wait is tried once more, and then told", async () => {
     const { result } = await face.execute(caught('call_tool("get_bid_recommendations", {"campaign_id": "eu-acme-c002"})', setContext));
     expect(result).toMatchObject({ error_kind: "rate_limited", error_code: "ADS_API_HTTP_429", _meta: { retry_after_seconds: 1 } });

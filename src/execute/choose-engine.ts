@@ -1,7 +1,7 @@
 import type { EngineName } from "./contract.ts";
 import { isComputeModule, montyModules } from "./modules.ts";
 import { findImports } from "./syntax/find-imports.ts";
-import { findDecorators } from "./syntax/find-silently-wrong.ts";
+import { findDecorators } from "./syntax/wrong-constructs.ts";
 import type { PythonToken } from "./syntax/tokenize-python.ts";
 
 export type EngineSetting = "auto" | EngineName;

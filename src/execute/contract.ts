@@ -74,6 +74,8 @@ export type EngineEnd =
       readonly type: string;
       readonly message: string;
       readonly line?: number | undefined;
+      /** Where it is not known which one it was. */
+      readonly possibleLines?: readonly number[] | undefined;
       readonly column?: number | undefined;
       readonly sourceLine?: string | undefined;
       readonly traceback?: string | undefined;

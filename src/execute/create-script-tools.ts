@@ -9,6 +9,7 @@ import type { ToolAnswer } from "../tools/contract.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
 import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
 import { scanJson } from "./scan-json.ts";
+import type { FailedCall } from "./syntax/find-call-line.ts";
 import { toPythonJson } from "./to-python-json.ts";
 import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
 
@@ -24,8 +25,8 @@ export interface ScriptTools {
   readonly aliases: readonly KeptAlias[];
   /** What was said of calls, as sentences. */
   readonly warnings: ReadonlySet<string>;
-  /** Failures that are no envelope, by their text: the tool that failed so. */
-  readonly plainFailures: ReadonlyMap<string, string>;
+  /** Failures that are no envelope, by their text: the calls that failed so. */
+  readonly plainFailures: ReadonlyMap<string, readonly FailedCall[]>;
 }
 
 export interface ScriptToolsOptions {
@@ -46,7 +47,7 @@ const MAX_WARNINGS = 10;
 export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
-  const plainFailures = new Map<string, string>();
+  const plainFailures = new Map<string, FailedCall[]>();
   let calls = 0;
 
   async function callTool({ name, paramsJson, signal }: Parameters<CallTool>[0]): Promise<ToolReply> {
@@ -79,7 +80,7 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     const end: ScriptCallEnd = { status: attempts === 0 ? "refused" : "error", failure };
     if (failure.kind === "envelope") return { reply: refuse(failure.envelope), end };
     const message = `${failure.type}: ${failure.message}`;
-    plainFailures.set(message, name);
+    plainFailures.set(message, [...(plainFailures.get(message) ?? []), { tool: name, params: args }]);
     return { reply: { ok: false, message }, end };
   }
 

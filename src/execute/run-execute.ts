@@ -7,8 +7,8 @@ import { defaultExecuteLimits, type Engine, type EngineEnd, type EngineName, typ
 import { createScriptTools, type KeptAlias } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
 import type { ScriptWatch } from "./script-watch.ts";
-import { findCallLine } from "./syntax/find-call-line.ts";
-import { findDecorators, findSilentlyWrong } from "./syntax/find-silently-wrong.ts";
+import { findCallLines } from "./syntax/find-call-line.ts";
+import { findSilentlyWrong } from "./syntax/find-silently-wrong.ts";
 import { readScript } from "./syntax/read-script.ts";
 import type { PythonToken } from "./syntax/tokenize-python.ts";
 import { toExecuteEnvelope } from "./to-execute-envelope.ts";
@@ -79,18 +79,20 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
     return {
       ...kept,
       prints: outcome.prints,
-      warnings: [...kept.warnings, ...tools.warnings, ...warningsOf(outcome), ...(engine === "monty" ? warningsOfText(tokens) : [])],
+      warnings: [...kept.warnings, ...tools.warnings, ...warningsOf(outcome), ...(engine === "monty" ? findSilentlyWrong(tokens) : [])],
       engine,
       ...(reason === undefined ? {} : { engineReason: reason }),
       ...(outcome.end.kind === "value" ? {} : { error: toExecuteEnvelope(withLine(outcome.end), engine) }),
     };
   }
 
-  /** Monty does not say on which line a call stands that a `gather` awaited; the text often does. */
+  /** Monty does not say on which line a call stands that a `gather` awaited; the text does, or leaves a few to choose from. */
   function withLine<End extends EngineEnd>(end: End): End {
-    const tool = end.kind === "exception" && end.line === undefined ? tools.plainFailures.get(end.message) : undefined;
-    const line = tool === undefined ? null : findCallLine(tokens, tool);
-    return line === null ? end : { ...end, line, sourceLine: options.code.split("\n")[line - 1] };
+    const calls = end.kind === "exception" && end.line === undefined ? tools.plainFailures.get(end.message) : undefined;
+    const [line, ...others] = calls === undefined ? [] : findCallLines(tokens, calls);
+    if (line === undefined) return end;
+    if (others.length > 0) return { ...end, possibleLines: [line, ...others] };
+    return { ...end, line, sourceLine: options.code.split("\n")[line - 1] };
   }
 
   function timing({ executionMs }: EngineOutcome): Pick<ExecuteAnswer, "timing"> {
@@ -180,13 +182,6 @@ function warningsOf({ unawaited, printsOmittedBytes, warnings = [] }: EngineOutc
       : []),
     ...warnings,
   ];
-}
-
-function warningsOfText(tokens: readonly PythonToken[]): string[] {
-  const decorators = findDecorators(tokens).map(
-    (line) => `Line ${line} has a decorator: Monty does not apply it. Wrap the function by hand.`,
-  );
-  return [...findSilentlyWrong(tokens), ...decorators].slice(0, 10);
 }
 
 function round(milliseconds: number): number {

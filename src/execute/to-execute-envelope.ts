@@ -54,10 +54,20 @@ function ofException(end: ExceptionEnd): Envelope {
   return createEnvelope({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: end.line === undefined ? said : `${said} (line ${end.line})`,
+    summary: `${said}${placeOf(end)}`,
     details: [toDetail(end, end.sourceLine?.trim() || said)],
     hints: adviseOnException(end),
   });
+}
+
+const SHOWN_LINES = 10;
+
+function placeOf({ line, possibleLines = [] }: ExceptionEnd): string {
+  if (line !== undefined) return ` (line ${line})`;
+  if (possibleLines.length === 0) return "";
+  const shown = possibleLines.slice(0, SHOWN_LINES);
+  const rest = possibleLines.length - shown.length;
+  return rest > 0 ? ` (line ${shown.join(", ")}, or one of ${rest} more)` : ` (line ${shown.slice(0, -1).join(", ")} or ${shown.at(-1)})`;
 }
 
 function ofSyntax(end: Extract<EngineEnd, { kind: "syntax" }>, engine: EngineName): Envelope {

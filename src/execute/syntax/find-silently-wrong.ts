@@ -1,45 +1,78 @@
 import { readBrackets, type Brackets } from "./read-brackets.ts";
-import type { PythonToken } from "./tokenize-python.ts";
+import { isAccess, isOperand, isStatementStart, type PythonToken } from "./tokenize-python.ts";
+import { wrongConstructs, type ReadTokens, type WrongConstruct } from "./wrong-constructs.ts";
 
-/**
- * What Monty takes and gets wrong without a word, as far as it can be seen in the text: an order between lists or sets, which is always False there.
- * Only what is surely a list or a set counts, so that numbers never give an alarm. Every step is one pass: the text is not ours.
- */
+/** What Monty takes and gets wrong without a word, as far as it can be seen in the text: one sentence for each kind, with its lines. */
 export function findSilentlyWrong(tokens: readonly PythonToken[]): string[] {
   const brackets = readBrackets(tokens);
+  const compared = findComparedCollections(tokens, brackets);
+  const found = findConstructs({ tokens, brackets });
+  const others = wrongConstructs.map((construct) => sentence(found.get(construct) ?? new Set(), construct.say));
+  const order = sentence(
+    compared,
+    (place, s) =>
+      `${place} compare${s} lists or sets with < or >: in Monty that is always False. Compare tuples (tuple(x) < tuple(y)), or use a.issubset(b).`,
+  );
+  return [...order, ...others.flat()];
+}
+
+function findConstructs(script: ReadTokens): ReadonlyMap<WrongConstruct, ReadonlySet<number>> {
+  const byToken = Map.groupBy(
+    wrongConstructs.flatMap((construct) => construct.tokens.map((text) => ({ text, construct }))),
+    ({ text }) => text,
+  );
+  const found = new Map<WrongConstruct, Set<number>>();
+  for (const [index, { text, line }] of script.tokens.entries()) {
+    for (const { construct } of byToken.get(text) ?? []) {
+      if (construct.isAt(script, index)) found.set(construct, (found.get(construct) ?? new Set()).add(line));
+    }
+  }
+  return found;
+}
+
+function sentence(lines: ReadonlySet<number>, say: (place: string, s: string) => string): string[] {
+  if (lines.size === 0) return [];
+  const shown = [...lines].slice(0, SHOWN_LINES);
+  const more = lines.size - shown.length;
+  const place = `${lines.size === 1 ? "Line" : "Lines"} ${shown.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  return [say(place, lines.size === 1 ? "s" : "")];
+}
+
+const SHOWN_LINES = 10;
+
+/** An order between lists or sets. Only what is surely one counts, so that numbers never give an alarm. Every step is one pass: the text is not ours. */
+function findComparedCollections(tokens: readonly PythonToken[], brackets: Brackets): ReadonlySet<number> {
   const names = findCollectionNames(tokens, brackets);
   const lines = new Set<number>();
   for (const [index, { text, line }] of tokens.entries()) {
     if (text !== "<" && text !== ">" && text !== "<=" && text !== ">=") continue;
     if (isCollectionBefore(index) || isCollectionAfter(index)) lines.add(line);
   }
-  return [...lines].map(
-    (line) =>
-      `Line ${line} compares lists or sets with < or >: in Monty that is always False. Compare tuples (tuple(x) < tuple(y)), or use a.issubset(b).`,
-  );
+  return lines;
 
   function isCollectionAfter(operator: number): boolean {
     const first = tokens[operator + 1];
     if (first === undefined) return false;
     if (first.kind === "name") return names.has(first.text) && !isAccess(tokens[operator + 2]);
-    return brackets.isCollection(operator + 1) && !isAccess(tokens[brackets.partner(operator + 1) + 1]);
+    return holdsCollection(operator + 1) && !isAccess(tokens[brackets.partner(operator + 1) + 1]);
   }
 
   function isCollectionBefore(operator: number): boolean {
     const last = tokens[operator - 1];
     if (last === undefined) return false;
     if (last.kind === "name") return names.has(last.text) && tokens[operator - 2]?.text !== ".";
-    if (last.text !== "]" && last.text !== "}") return false;
+    if (last.text !== "]" && last.text !== "}" && last.text !== ")") return false;
     const begin = brackets.partner(operator - 1);
-    return brackets.isCollection(begin) && !isOperand(tokens[begin - 1]);
+    return holdsCollection(begin) && !isOperand(tokens[begin - 1]);
   }
-}
 
-/** Lines with a decorator: Monty reads it and does not apply it. */
-export function findDecorators(tokens: readonly PythonToken[]): number[] {
-  return tokens
-    .filter(({ text, depth }, index) => text === "@" && depth === 0 && isStatementStart(tokens[index - 1]))
-    .map(({ line }) => line);
+  /** A list or a set, or a tuple with one of them as its first or second item. */
+  function holdsCollection(open: number): boolean {
+    if (brackets.isCollection(open)) return true;
+    if (tokens[open]?.text !== "(") return false;
+    if (brackets.isCollection(open + 1)) return tokens[brackets.partner(open + 1) + 1]?.text === ",";
+    return tokens[open + 2]?.text === "," && brackets.isCollection(open + 3);
+  }
 }
 
 /** Names to which nothing but lists and sets is ever bound. */
@@ -75,21 +108,3 @@ function isCollectionValue(tokens: readonly PythonToken[], at: number, brackets:
   const next = tokens[brackets.partner(isCall ? at + 1 : at) + 1];
   return next === undefined || next.kind === "newline" || next.text === ";";
 }
-
-function isStatementStart(before: PythonToken | undefined): boolean {
-  return before === undefined || ["newline", "indent", "dedent"].includes(before.kind) || before.text === ";" || before.text === ":";
-}
-
-/** What follows makes another value of it: an item, an attribute, a call. */
-function isAccess(after: PythonToken | undefined): boolean {
-  return after?.text === "[" || after?.text === "." || after?.text === "(";
-}
-
-/** Whether a bracket after this token belongs to it: `xs[0]` and not `return [0]`. */
-function isOperand(before: PythonToken | undefined): boolean {
-  if (before === undefined) return false;
-  if (before.kind === "string" || before.text === ")" || before.text === "]" || before.text === "}") return true;
-  return before.kind === "name" && !keywords.has(before.text);
-}
-
-const keywords = new Set(["return", "and", "or", "not", "in", "is", "if", "else", "elif", "while", "assert", "await", "lambda", "yield"]);

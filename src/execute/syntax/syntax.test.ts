@@ -1,8 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { claims } from "../description/claims.ts";
 import { findImports } from "./find-imports.ts";
-import { findDecorators, findSilentlyWrong } from "./find-silently-wrong.ts";
+import { findSilentlyWrong } from "./find-silently-wrong.ts";
 import { tokenizePython } from "./tokenize-python.ts";
+import { findDecorators } from "./wrong-constructs.ts";
 
 describe("imports of a script", () => {
   it.each<[code: string, imports: string[]]>([
@@ -45,6 +47,31 @@ describe("what is silently wrong", () => {
     "s = set()\ns <= t",
     "[i for i in x] < y",
     "x = [\n  1,\n]\ny < x",
+    "(1, [2]) < (1, [3])",
+    "x >= ([1], 2)",
+    "frozenset(a) == {1, 2}",
+    "{1} != frozenset([1])",
+    "set(a) == frozenset(b)",
+    "round(x, 2)",
+    "print(round(f(a, b) / 3, n))",
+    "sum([0.1] * 10)",
+    "x % 1.5",
+    "-7.5 % 2",
+    "float(x) % 360",
+    "x %= 0.5",
+    "int(1e20)",
+    "9007199254740993 == 9007199254740992.0",
+    "x = 1\n2.0 < 18014398509481984",
+    "str(1e16)",
+    "str(-1e-5)",
+    "str(float('nan'))",
+    "any(f(x) for x in xs)",
+    "all(not row.get(k) for k in ks)",
+    "m = map(f, xs)",
+    "g = (x for x in xs)",
+    "pairs = zip(a, b); list(pairs)",
+    "if hasattr(x, 'get'): pass",
+    "@cache\ndef f(): pass",
   ])("%j gives a warning", (code) => {
     expect(findSilentlyWrong(tokenizePython(code))).toHaveLength(1);
   });
@@ -78,12 +105,61 @@ describe("what is silently wrong", () => {
     "x: int = 3\nx < 4",
     "d = {k: [1] for k in y}\nd['a'][0] < 3",
     "sorted(x, key=lambda r: r['n'] < 3)",
+    "(a, b) < (c, d)",
+    "([1][0], 2) < x",
+    "frozenset(a) == frozenset(b)",
+    "frozenset(a) == b",
+    "frozenset(a) == {1: 2}",
+    "round(x)",
+    "round(f(a, b))",
+    "round(x, )",
+    "o.round(x, 2)",
+    "def round(a, b): pass",
+    "sum(xs)",
+    "sum(x for x in xs)",
+    "x % 2",
+    "-7 % 3",
+    "'%s' % 1.5",
+    "x % 2 == 0.5",
+    "int(x)",
+    "int(1e5)",
+    "x == 9007199254740993",
+    "0x1fffffffffffff < 1",
+    "str(1.5)",
+    "str(x)",
+    "any(x > 2 for x in xs)",
+    "any(len(x) > 2 for x in xs)",
+    "any([f(x) for x in xs])",
+    "for a, b in zip(x, y): pass",
+    "m = list(map(f, xs))",
+    "m = map(f, xs)[0]",
+    "t = (1, 2)",
+    "f(key=map(f, xs))",
+    "m = a @ b",
   ])("%j gives none", (code) => {
     expect(findSilentlyWrong(tokenizePython(code))).toEqual([]);
   });
 
   it("is told with its line", () => {
     expect(findSilentlyWrong(tokenizePython("a = 1\n\nprint([1] < [2])"))).toEqual([warning(3)]);
+  });
+
+  it("is told once for each kind, with all its lines", () => {
+    const code = "a = round(x, 1)\nb = round(y, 2)\nc = [1] < [2]\n@d\ndef f(): pass";
+    expect(findSilentlyWrong(tokenizePython(code))).toEqual([
+      warning(3),
+      "Lines 1, 2 round with round(x, n): Monty rounds ties by the decimal text, so that round(2.675, 2) is 2.68 where CPython says 2.67. Round for display only.",
+      "Line 4 has a decorator: Monty does not apply it. Wrap the function by hand.",
+    ]);
+    const many = Array.from({ length: 14 }, () => "hasattr(x, 'y')").join("\n");
+    expect(findSilentlyWrong(tokenizePython(many))).toEqual([
+      "Lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 4 more ask with hasattr: in Monty it is False for the methods of built-in values. Know the shape of your data instead.",
+    ]);
+  });
+
+  it("has a sentence for every claim that a script can show", () => {
+    const scripts = claims.filter(({ topic }) => topic === "wrong").map(({ checks }) => checks.map(({ code }) => code));
+    expect(scripts.filter((codes) => codes.every((code) => findSilentlyWrong(tokenizePython(code)).length === 0))).toEqual([]);
   });
 
   it("are decorators too", () => {

@@ -182,3 +182,22 @@ function hasPartner(code: string, at: number, quote: string): boolean {
   const end = near.indexOf(quote);
   return end >= 0 && (lineEnd < 0 || end < lineEnd) && near.indexOf("}") >= 0;
 }
+
+/** Whether a statement begins after this token. */
+export function isStatementStart(before: PythonToken | undefined): boolean {
+  return before === undefined || ["newline", "indent", "dedent"].includes(before.kind) || before.text === ";" || before.text === ":";
+}
+
+/** What follows makes another value of it: an item, an attribute, a call. */
+export function isAccess(after: PythonToken | undefined): boolean {
+  return after?.text === "[" || after?.text === "." || after?.text === "(";
+}
+
+/** Whether a bracket after this token belongs to it: `xs[0]` and not `return [0]`. */
+export function isOperand(before: PythonToken | undefined): boolean {
+  if (before === undefined) return false;
+  if (before.kind === "string" || before.text === ")" || before.text === "]" || before.text === "}") return true;
+  return before.kind === "name" && !keywords.has(before.text);
+}
+
+const keywords = new Set(["return", "and", "or", "not", "in", "is", "if", "else", "elif", "while", "assert", "await", "lambda", "yield"]);
