@@ -149,6 +149,19 @@ os.rename("m.xlsx", "made")`;
       notes: ["The file of sales changed on disk since you last read it: earlier pages and results are of its old content."],
     });
     expect(said(await data.readData({ alias: "sales" }))).toMatchObject({ total: 3, notes: [] });
+    writeFileSync(file, "sold\n1\n");
+    const listed = async (): Promise<unknown> => (said(await data.listData()) as { data: unknown[] }).data[0];
+    const entry = {
+      alias: "sales",
+      source: "file",
+      name: "sales",
+      format: "csv",
+      bytes: 7,
+      rows: 1,
+      columns: [{ name: "sold", type: "integer" }],
+    };
+    expect(await listed()).toEqual({ ...entry, changed: true });
+    expect(await listed()).toEqual(entry);
   });
 
   test("that are new in the folder are aliases from the next listing on", async () => {

@@ -123,7 +123,7 @@ describe("sluice run", () => {
     [["none.py"], "there is no such file"],
     [["-", "--input", "x"], "is not ALIAS=FILE"],
     [["-", "--input", "1x=rows.json"], "an alias is a Python name"],
-    [["-", "--input", "x=rows.xml"], "known are .json, .csv, .tsv, .parquet, .txt"],
+    [["-", "--input", "x=rows.xml"], "known are .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt"],
     [["-", "--expect", "video"], "neither image nor chart"],
     [["-", "--driver", "docker"], "is none of"],
     [["-", "--timeout-s=-1"], "positive number"],

@@ -32,7 +32,9 @@ describe("the files of a run", () => {
   test("an input is known by the end of its name, whatever else is in it", async () => {
     const name = await file("we ird=$(touch x);\n'\".CSV", "a\n1\n");
     expect(await readInput("a", name, signal)).toEqual({ format: "csv", bytes: Buffer.from("a\n1\n") });
-    await expect(readInput("a", "data.xml", signal)).rejects.toThrow("--input a=data.xml: known are .json, .csv, .tsv, .parquet, .txt.");
+    await expect(readInput("a", "data.xml", signal)).rejects.toThrow(
+      "--input a=data.xml: known are .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt.",
+    );
   });
 
   test("what cannot be read says why", async () => {

@@ -1,17 +1,9 @@
 import { readFile } from "node:fs/promises";
-import path from "node:path";
 import { addAbortSignal } from "node:stream";
+import { dataFormats, formatOf } from "../data/data-formats.ts";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { InputFormat, SessionInput } from "../interpreter/session-inputs.ts";
+import type { SessionInput } from "../interpreter/session-inputs.ts";
 import { wrong } from "./parse-run-arguments.ts";
-
-const formats: Readonly<Record<string, InputFormat>> = {
-  ".json": "json",
-  ".csv": "csv",
-  ".tsv": "tsv",
-  ".parquet": "parquet",
-  ".txt": "text",
-};
 
 /** The code of a cell from a file, or from standard input for `-`. Python reads files as UTF-8, with or without a byte order mark; so does this. */
 export async function readScript(script: string, signal: AbortSignal): Promise<string> {
@@ -25,8 +17,8 @@ export async function readScript(script: string, signal: AbortSignal): Promise<s
 }
 
 export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<SessionInput> {
-  const format = formats[path.extname(file).toLowerCase()];
-  if (format === undefined) throw wrong(`--input ${alias}=${file}: known are ${Object.keys(formats).join(", ")}.`);
+  const format = formatOf(file);
+  if (format === null) throw wrong(`--input ${alias}=${file}: known are ${[...dataFormats.keys()].join(", ")}.`);
   return { format, bytes: await readNamed(file, `The input ${alias}`, signal) };
 }
 

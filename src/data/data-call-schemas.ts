@@ -11,14 +11,14 @@ export interface ListDataCall {
   aliases?: string[] | undefined;
 }
 
-export interface FilterTest {
+interface FilterTest {
   column: string;
   op: FilterOp;
   value?: unknown;
 }
 
-export const filterOps = ["eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "startsWith", "isNull", "notNull"] as const;
-export type FilterOp = (typeof filterOps)[number];
+const filterOps = ["eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "startsWith", "isNull", "notNull"] as const;
+type FilterOp = (typeof filterOps)[number];
 
 export interface ReadDataCall {
   alias: string;

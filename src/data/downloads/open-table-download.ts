@@ -8,7 +8,7 @@ import type { TableDownload } from "../contract.ts";
 import { askTable } from "../tables/ask-table.ts";
 import { canStreamCsv, streamCsv } from "./stream-csv.ts";
 
-export type DownloadFormat = "csv" | "parquet";
+type DownloadFormat = "csv" | "parquet";
 
 interface Making {
   readonly as: DownloadFormat;

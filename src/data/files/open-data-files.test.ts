@@ -28,6 +28,7 @@ describe("files that are given as data", () => {
     writeFileSync(file, text);
     return file;
   };
+  const makePipe = (file: string): unknown => execFileSync("/bin/sh", ["-c", 'mkfifo "$1"', "sh", file]);
   const failure = (use: () => unknown): unknown => {
     try {
       return use();
@@ -57,7 +58,7 @@ describe("files that are given as data", () => {
     symlinkSync("real.csv", path.join(given, "twin.csv"));
     symlinkSync("nothing.csv", path.join(given, "dangling.csv"));
     symlinkSync("/etc/passwd", path.join(given, "passwd.txt"));
-    execFileSync("mkfifo", [path.join(given, "pipe.csv")]);
+    makePipe(path.join(given, "pipe.csv"));
     const files = await openDataFiles({ paths: [given] });
     expect(files.files().map(({ stem }) => stem)).toEqual(["real"]);
     expect(files.leftOut().map(({ path: shown, why }) => [path.basename(shown), why])).toEqual([
@@ -89,7 +90,7 @@ describe("files that are given as data", () => {
       "The file ROOT/given/below/costs.csv is not read: a folder above it was replaced by a symbolic link.",
     ]);
     rmSync(file);
-    execFileSync("mkfifo", [file]);
+    makePipe(file);
     expect(failure(() => sales!.content.read())).toEqual([
       "DATA_FILE_REFUSED",
       "The file ROOT/given/sales.csv is not read: it is no regular file any more.",

@@ -14,7 +14,7 @@ export interface DataFilesOptions {
   readonly bounds?: Partial<WalkBounds>;
 }
 
-export const defaultWalkBounds: WalkBounds = { maxFiles: 200, maxDepth: 8, maxEntries: 20_000 };
+const defaultWalkBounds: WalkBounds = { maxFiles: 200, maxDepth: 8, maxEntries: 20_000 };
 
 interface Root {
   readonly given: string;
