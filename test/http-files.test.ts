@@ -99,7 +99,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
       sort: JSON.stringify([{ column: "day", descending: true }]),
       columns: JSON.stringify(["day", "price"]),
     });
-    const page = await open.call("GET", `${base}/rows?${query}`, undefined, tableRowsSchema);
+    const page = await open.call("GET", `${base}/rows?${query.toString()}`, undefined, tableRowsSchema);
     expect(page.body).toMatchObject({
       columns: ["day", "price"],
       rows: [

@@ -1,0 +1,199 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { TurnResult } from "../protocol/turn-result.ts";
+import type { Files, History } from "./contract.ts";
+import { openHistory } from "./open-history.ts";
+
+const at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+const hash = (digit: string): string => digit.repeat(64);
+
+describe("the history", () => {
+  let directory: string;
+  let file: string;
+  let history: History;
+  beforeEach(() => {
+    directory = mkdtempSync(path.join(tmpdir(), "sluice-history-"));
+    file = path.join(directory, "deep", "history.sqlite");
+    history = openHistory({ file });
+  });
+  afterEach(() => {
+    history.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  function result(turnId: string, conversationId: string, dataset: string | null = null): TurnResult {
+    return {
+      schemaVersion: 1,
+      turnId,
+      conversationId,
+      answer: `The answer of ${turnId}.`,
+      artifacts: [],
+      gaps: [],
+      outcome: { stopReason: "complete_answer" },
+      confidence: { level: "high", reason: "All is well." },
+      grounding: { toolCallAttemptCount: 0, toolCallSuccessCount: 0, toolCallFailureCount: 0, failures: [] },
+      dataset: dataset === null ? null : { datasetId: `ds_${dataset.slice(0, 24)}`, hash: dataset, bytes: 10, publicDataUrl: "/data/x" },
+      usage: { steps: 1, inputTokens: 0, outputTokens: 0, wallMs: 1, sandboxMs: 0 },
+      trace: [],
+    };
+  }
+  function addTurn(tenant: string, turnId: string, { conversationId = "c", minute = 0, dataset = null as string | null } = {}): void {
+    history.conversations.ensure({ tenant, id: conversationId, title: `About ${turnId}`, at: at(minute) });
+    history.turns.begin({ tenant, turnId, conversationId, question: `What of ${turnId}?`, at: at(minute) });
+    history.turns.end({ tenant, turnId, result: result(turnId, conversationId, dataset), at: at(minute) });
+  }
+  const keep = (): { removed: Files[]; remove: (files: Files) => void } => {
+    const removed: Files[] = [];
+    return { removed, remove: (files) => void removed.push(files) };
+  };
+
+  test("is a file that only its owner reads, and is there again when it is opened again", () => {
+    addTurn("a", "t1");
+    history.events.append({ tenant: "a", turnId: "t1" }, { seq: 1, at: at(0), event: { type: "answer-delta", text: "ä\u2028" } });
+    history.close();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    history = openHistory({ file });
+    expect(history.turns.get("a", "t1")).toEqual({
+      tenant: "a",
+      turnId: "t1",
+      conversationId: "c",
+      question: "What of t1?",
+      status: "ended",
+      createdAt: at(0),
+      endedAt: at(0),
+      stopReason: "complete_answer",
+      supersededBy: null,
+      result: result("t1", "c"),
+    });
+    expect(history.events.read({ tenant: "a", turnId: "t1" })).toEqual([
+      { seq: 1, at: at(0), event: { type: "answer-delta", text: "ä\u2028" } },
+    ]);
+  });
+
+  test("refuses a file that a newer version wrote, by its number, and leaves it as it is", () => {
+    history.close();
+    const database = new DatabaseSync(file);
+    database.exec("PRAGMA user_version = 7");
+    database.close();
+    expect(() => openHistory({ file })).toThrow(`The history ${file} has schemaVersion 7; this version of Sluice knows up to 1.`);
+    const again = new DatabaseSync(file);
+    expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
+    again.close();
+  });
+
+  test("finds nothing of another tenant", () => {
+    addTurn("a", "t1", { dataset: hash("1") });
+    expect(history.turns.get("b", "t1")).toBeNull();
+    expect(history.conversations.get("b", "c")).toBeNull();
+    expect(history.turns.byDataset("b", `ds_${"1".repeat(24)}`)).toBeNull();
+    expect(history.conversations.list({ tenant: "b", limit: 10, search: "answer" }).items).toEqual([]);
+    expect(history.references.deleteTurn("b", "t1", keep().remove)).toBe(false);
+    expect(history.turns.byDataset("a", `ds_${"1".repeat(24)}`)).toEqual({ hash: hash("1") });
+  });
+
+  test("lists conversations page by page, the last used first, and finds words whatever signs they have", () => {
+    for (const [index, id] of ["c1", "c2", "c3"].entries()) addTurn("a", `t${index + 1}`, { conversationId: id, minute: index });
+    const first = history.conversations.list({ tenant: "a", limit: 2 });
+    expect(first.items.map(({ id, turns }) => [id, turns])).toEqual([
+      ["c3", 1],
+      ["c2", 1],
+    ]);
+    const second = history.conversations.list({ tenant: "a", limit: 2, before: first.next! });
+    expect([second.items.map(({ id }) => id), second.next]).toEqual([["c1"], null]);
+    expect(
+      history.conversations.list({ tenant: "a", limit: 9, search: "ANSWER OF T2" }).items.map(({ id, snippet }) => [id, snippet]),
+    ).toEqual([["c2", "The answer of t2."]]);
+    expect(history.conversations.list({ tenant: "a", limit: 9, search: "100%_" }).items).toEqual([]);
+  });
+
+  test("removes a turn with what only it uses, and keeps what others use", () => {
+    addTurn("a", "t1", { dataset: hash("1") });
+    addTurn("a", "t2", { minute: 1, dataset: hash("2") });
+    addTurn("b", "t3");
+    const artifact = (tenant: string, turnId: string, digit: string): void =>
+      history.references.addArtifact({ tenant, turnId, contentHash: hash(digit), type: "png", bytes: 5 });
+    artifact("a", "t1", "a");
+    artifact("a", "t1", "b");
+    artifact("a", "t2", "b");
+    artifact("b", "t3", "a");
+    const evidence = (alias: string, turnId: string, digit: string): void =>
+      history.evidence.add({ tenant: "a", conversationId: "c" }, { alias, turnId, record: "{}", sha256: hash(digit), bytes: 7 });
+    evidence("only_first", "t1", "c");
+    evidence("named_later", "t1", "d");
+    evidence("of_second", "t2", "e");
+    history.events.append(
+      { tenant: "a", turnId: "t2" },
+      { seq: 1, at: at(1), event: { type: "tool-start", step: 1, callId: "x", tool: "render_chart", arguments: { alias: "named_later" } } },
+    );
+    expect(history.references.usedBytes("a")).toBe(20 + 10 + 21);
+    const { removed, remove } = keep();
+    expect(history.references.deleteTurn("a", "t1", remove)).toBe(true);
+    expect(removed).toEqual([
+      { artifacts: [{ contentHash: hash("a"), type: "png" }], datasets: [hash("1")], evidence: [hash("c")], uploads: [] },
+    ]);
+    expect(history.evidence.list("a", "c").map(({ alias, turnId }) => [alias, turnId])).toEqual([
+      ["named_later", null],
+      ["of_second", "t2"],
+    ]);
+    expect(history.references.inUse("b").artifacts).toEqual([{ contentHash: hash("a"), type: "png" }]);
+  });
+
+  test("removes nothing when the files cannot be removed", () => {
+    addTurn("a", "t1");
+    expect(() =>
+      history.references.deleteConversation("a", "c", () => {
+        throw new Error("the disk says no");
+      }),
+    ).toThrow("the disk says no");
+    expect(history.turns.get("a", "t1")).not.toBeNull();
+  });
+
+  test("ends turns that ran when the server died, with what was seen of them", () => {
+    history.conversations.ensure({ tenant: "a", id: "c", title: "x", at: at(0) });
+    history.turns.begin({ tenant: "a", turnId: "t1", conversationId: "c", question: "Go?", at: at(0) });
+    const place = { tenant: "a", turnId: "t1" };
+    history.events.append(place, { seq: 1, at: at(0), event: { type: "step-start", step: 1, of: 2 } });
+    const end = {
+      type: "tool-end",
+      step: 1,
+      callId: "x",
+      tool: "get_prices",
+      status: "error",
+      durationMs: 5,
+      reason: "it was down",
+    } as const;
+    history.events.append(place, { seq: 2, at: at(1), event: end });
+    history.events.append(place, { seq: 3, at: at(1), event: { type: "answer-delta", text: "So far." } });
+    expect(history.recover(at(9))).toEqual(["t1"]);
+    const detail = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
+    const turn = history.turns.get("a", "t1")!;
+    expect(turn).toMatchObject({ status: "ended", endedAt: at(9), stopReason: "aborted" });
+    expect(turn.result).toEqual({
+      schemaVersion: 1,
+      turnId: "t1",
+      conversationId: "c",
+      answer: `So far.\n\n${detail}`,
+      artifacts: [],
+      gaps: [{ code: "server_stopped", severity: "major", detail }],
+      outcome: { stopReason: "aborted" },
+      confidence: { level: "low", reason: detail },
+      grounding: {
+        toolCallAttemptCount: 1,
+        toolCallSuccessCount: 0,
+        toolCallFailureCount: 1,
+        failures: [{ tool: "get_prices", reason: "it was down" }],
+      },
+      dataset: null,
+      usage: { steps: 1, inputTokens: 0, outputTokens: 0, wallMs: 60_000, sandboxMs: 0 },
+      trace: [{ step: 1, calls: [{ tool: "get_prices", durationMs: 5, status: "error", artifacts: [] }] }],
+    });
+    expect(history.events.read({ ...place, after: 3 }).map(({ seq, event }) => [seq, event.type])).toEqual([
+      [4, "answer-delta"],
+      [5, "turn-end"],
+    ]);
+    expect(history.recover(at(10))).toEqual([]);
+  });
+});

@@ -1,0 +1,142 @@
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { openServer } from "../src/http/open-server.ts";
+import type { TurnDocument } from "../src/protocol/http-turns.ts";
+import { endlessScript, openTestServer, plainScript, readEvents, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
+
+/** What a client cannot do to the others. */
+describe("limits of the server", { timeout: 240_000 }, () => {
+  let open: TestServer;
+  afterEach(() => open[Symbol.asyncDispose]());
+
+  const chat = (id: string): object => ({ id, messages: [{ role: "user", parts: [{ type: "text", text: "Go." }] }] });
+  const post = (path: string, body: unknown, signal?: AbortSignal): Promise<Response> =>
+    open.request(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      ...(signal && { signal }),
+    });
+
+  /** A request by hand, whose answer nobody reads. */
+  async function unread(method: string, path: string, { body = "", headers = {} as Record<string, string> } = {}): Promise<Socket> {
+    const socket = connect(open.server.port, "127.0.0.1");
+    socket.on("error", () => {});
+    const all = {
+      host: `127.0.0.1:${open.server.port}`,
+      authorization: `Bearer ${open.server.tokens.made}`,
+      "content-length": String(body.length),
+      ...headers,
+    };
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\n${Object.entries(all)
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join("")}\r\n${body}`,
+    );
+    socket.pause();
+    return socket;
+  }
+  async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const statusOf = async (turnId: string): Promise<TurnDocument> => (await open.call<TurnDocument>("GET", `/api/turns/${turnId}`)).body;
+
+  test("answers 429 with when to come back once as many turns run and wait as may", async () => {
+    open = await openTestServer({
+      script: endlessScript,
+      configuration: { server: { maxTurnsPerClient: 1, maxQueuedPerClient: 1, queueDeadlineMs: 60_000 } },
+    });
+    const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
+    const waiting = post("/api/turns", { question: "Two." });
+    await until(() => open.server.parts.gate.queued === 1);
+    const refused = await post("/api/turns", { question: "Three." });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "15"]);
+    expect(await refused.json()).toEqual({
+      error: {
+        code: "TOO_MANY_TURNS",
+        message: "As many turns run as may, and the line is full.",
+        hint: "Try again later. server.maxTurns, maxTurnsPerClient and maxQueuedPerClient of the configuration say how many may.",
+      },
+    });
+    expect((await post("/api/chat", chat("c"))).status).toBe(429);
+    await post(`/api/turns/${first.turnId}/stop`, {});
+    const second = (await (await waiting).json()) as TurnDocument;
+    expect(second.question).toBe("Two.");
+    await post(`/api/turns/${second.turnId}/stop`, {});
+    await until(async () => (await statusOf(second.turnId)).status === "ended");
+    expect(open.server.parts.gate.running).toBe(0);
+  });
+
+  test("lets a turn wait in line no longer than its client does", async () => {
+    open = await openTestServer({ script: endlessScript, configuration: { server: { maxTurns: 1 } } });
+    const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
+    const gone = new AbortController();
+    const waiting = post("/api/chat", chat("c"), gone.signal).catch(() => null);
+    await until(() => open.server.parts.gate.queued === 1);
+    gone.abort();
+    await waiting;
+    await until(() => open.server.parts.gate.queued === 0);
+    await post(`/api/turns/${first.turnId}/stop`, {});
+    await until(async () => (await statusOf(first.turnId)).status === "ended");
+    expect((await open.call<{ conversations: unknown[] }>("GET", "/api/conversations")).body.conversations).toHaveLength(1);
+  });
+
+  test("ends a turn whose client vanished, and frees its sandbox", async () => {
+    open = await openTestServer({ script: endlessScript, unattendedMs: 200, configuration: { sandbox: { poolSize: 0 } } });
+    const gone = new AbortController();
+    const response = await post("/api/chat", chat("vanished"), gone.signal);
+    let turnId = "";
+    for await (const { data } of readEvents(response)) {
+      if (data["type"] === "start") turnId = String(data["messageId"]);
+      if (data["type"] === "data-cell-output") break;
+    }
+    gone.abort();
+    await until(async () => (await statusOf(turnId)).status === "ended");
+    expect((await statusOf(turnId)).stopReason).toBe("aborted");
+    await until(() => open.server.configured.runtime.gate.taken === 0);
+  });
+
+  test("cuts off a client that does not read what it asked for, and one that does not send what it began", async () => {
+    open = await openTestServer({ slowClients: { bytesPerSecond: 1024, windowMs: 300 } });
+    const data = "x".repeat(64);
+    const rows = `a\n${`${data}\n`.repeat(400_000)}`; // more than the buffers of two sockets hold
+    const taken = await open.request("/api/conversations/slow/files?name=big.csv", { method: "POST", body: rows });
+    expect(taken.status).toBe(201);
+    const reader = await unread("GET", "/api/conversations/slow/tables/big.csv");
+    const sender = await unread("POST", "/api/turns", {
+      headers: { "content-type": "application/json", "content-length": "500" },
+      body: "",
+    });
+    await until(() => open.server.parts.metrics.slowClients.values()[""] === 2);
+    for (const socket of [reader, sender]) socket.destroy();
+    expect(open.log.filter((line) => line.includes("slow_client_cut"))).toHaveLength(2);
+    expect((await open.request("/healthz")).status).toBe(200);
+  });
+
+  test("lets a listener that reads, but to whom little happens, be", async () => {
+    open = await openTestServer({ script: endlessScript, unattendedMs: 500, slowClients: { bytesPerSecond: 1024, windowMs: 100 } });
+    const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
+    const events = readEvents(await open.request(`/api/turns/${turn.turnId}/events`));
+    for await (const { type } of events) if (type === "cell-output") break;
+    const again = readEvents(await open.request(`/api/turns/${turn.turnId}/events`));
+    const idle = setTimeout(() => void post(`/api/turns/${turn.turnId}/stop`, {}), 1500); // fifteen windows in which nothing happens
+    let last = "";
+    for await (const { type } of again) last = type;
+    clearTimeout(idle);
+    expect([last, open.server.parts.metrics.slowClients.values()]).toEqual(["turn-end", {}]);
+  });
+
+  test("lets running turns come to an end when it is closed, begins nothing new, and refuses a second server on its data", async () => {
+    open = await openTestServer({ script: shortScript });
+    const loaded = { configuration: open.server.configured.configuration, path: "x", origins: {} };
+    const { log } = open.server.parts;
+    await expect(openServer({ loaded, environment: process.env, host: "127.0.0.1", port: 0, log })).rejects.toThrow(
+      `Another server keeps its data in ${loaded.configuration.artifacts.directory}.`,
+    );
+    const patient = { script: plainScript, configuration: { server: { drainMs: 120_000 } } };
+    await open.restart(patient);
+    const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
+    await open.restart(patient); // closes it while the turn runs
+    expect(await statusOf(turn.turnId)).toMatchObject({ status: "ended", stopReason: "complete_answer" });
+  });
+});

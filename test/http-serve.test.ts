@@ -1,0 +1,189 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { TurnDocument } from "../src/protocol/http-turns.ts";
+import { endlessScript, notesServer, readEvents } from "./fixtures/open-test-server.ts";
+
+const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
+
+/** `sluice serve` as a user starts it, and as a system ends it. */
+describe("sluice serve", { timeout: 240_000 }, () => {
+  let directory: string;
+  let child: ChildProcess | null = null;
+  beforeEach(() => {
+    directory = mkdtempSync(path.join(tmpdir(), "ss-"));
+  });
+  afterEach(() => {
+    if (child?.exitCode === null) child.kill("SIGKILL");
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const environment = (): NodeJS.ProcessEnv => ({
+    ...process.env,
+    SLUICE_DATA: path.join(directory, "data"),
+    SLUICE_MODEL: "",
+    TMPDIR: directory,
+  });
+
+  interface Served {
+    readonly url: string;
+    readonly token: string;
+    readonly stdout: () => string;
+    readonly stderr: () => string;
+    end(signal: NodeJS.Signals): Promise<number | null>;
+    request(pathname: string, body?: unknown): Promise<Response>;
+  }
+
+  async function serve(args: string[] = []): Promise<Served> {
+    const started = spawn(sluice, ["serve", "--port", "0", ...args], { cwd: directory, env: environment(), detached: true });
+    child = started;
+    let [stdout, stderr] = ["", ""];
+    started.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
+    await new Promise<void>((resolve, reject) => {
+      started.stdout.on("data", (text: Buffer) => {
+        stdout += text.toString();
+        if (/^}\n\n$/m.test(stdout)) resolve();
+      });
+      started.once("exit", () => reject(new Error(`it ended: ${stderr}`)));
+    });
+    const url = /^address: (.*)$/m.exec(stdout)![1]!;
+    const token = /Bearer ([\w-]{43})$/m.exec(stdout)?.[1] ?? "";
+    return {
+      url,
+      token,
+      stdout: () => stdout,
+      stderr: () => stderr,
+      async end(signal) {
+        const ended = new Promise<number | null>((resolve) => started.once("exit", (status) => resolve(status)));
+        started.kill(signal);
+        return await ended;
+      },
+      request: (pathname, body) =>
+        fetch(`${url}${pathname}`, {
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+        }),
+    };
+  }
+
+  /** Processes that carry the directory in their command, and what is left in the run directory. */
+  function leavings(): { processes: string[]; files: string[] } {
+    const processes = readdirSync("/proc").filter((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, "utf8").includes(directory);
+      } catch {
+        return false;
+      }
+    });
+    const run = path.join(directory, `sluice-${process.getuid!()}`);
+    return { processes, files: readdirSync(run) };
+  }
+
+  /** The reaper, whose work it is to see the server die, takes a moment longer than that. */
+  async function untilNothingIsLeft(): Promise<void> {
+    await expect.poll(leavings, { timeout: 60_000 }).toEqual({ processes: [], files: [] });
+  }
+
+  async function beginEndless(server: Served): Promise<string> {
+    const turn = (await (await server.request("/api/turns", { question: "Go." })).json()) as TurnDocument;
+    for await (const { type } of readEvents(await server.request(`/api/turns/${turn.turnId}/events`))) if (type === "cell-output") break;
+    return turn.turnId;
+  }
+  function configure(server: object = {}): void {
+    writeFileSync(path.join(directory, "script.json"), JSON.stringify(endlessScript));
+    const notes = { command: process.execPath, args: [notesServer] };
+    writeFileSync(
+      path.join(directory, "sluice.config.json"),
+      JSON.stringify({ mcpServers: { notes }, model: "script:script.json", server }),
+    );
+  }
+
+  test("answers the bundled sample's question with no configuration and no key, and says how to connect", async () => {
+    const server = await serve();
+    const { driver, model, samples } = (await (await server.request("/api/info")).json()) as {
+      driver: string;
+      model: string;
+      samples: { question: string }[];
+    };
+    expect(server.stdout()).toContain(
+      `configuration: no sluice.config.json was found; using the bundled sample\naddress: ${server.url}\nsandbox: ${driver}\nmodel: demo\n`,
+    );
+    expect(server.stdout()).toContain(`Open in a browser (works once):\n  ${server.url}/login?code=`);
+    const snippet = JSON.parse(/^\{[\s\S]*^\}/m.exec(server.stdout())![0]) as unknown;
+    expect(snippet).toEqual({ mcpServers: { sluice: { url: `${server.url}/mcp`, headers: { Authorization: `Bearer ${server.token}` } } } });
+    expect([model, statSync(path.join(directory, "data/artifacts/server-token")).mode & 0o777]).toEqual(["demo", 0o600]);
+    const turn = (await (await server.request("/api/turns", { question: samples[0]!.question, wait: true })).json()) as TurnDocument;
+    expect([turn.stopReason, turn.result!.artifacts.map(({ kind }) => kind)]).toEqual(["complete_answer", ["image", "chart"]]);
+    const page = await fetch(server.url, { headers: { authorization: `Bearer ${server.token}` } });
+    expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(page.headers.get("content-security-policy")).not.toMatch(/script-src[^;]*unsafe/);
+    expect(await server.end("SIGTERM")).toBe(0);
+    await untilNothingIsLeft();
+    for (const line of server.stderr().trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ level: "info" });
+  });
+
+  test("drains on SIGTERM: what runs past its time is ended, told truly, and nothing is left behind", async () => {
+    configure({ drainMs: 300 });
+    const server = await serve();
+    const turnId = await beginEndless(server);
+    expect(await server.end("SIGTERM")).toBe(0);
+    await untilNothingIsLeft();
+    const again = await serve();
+    expect(again.token).toBe(server.token);
+    const turn = (await (await again.request(`/api/turns/${turnId}`)).json()) as TurnDocument;
+    expect([turn.status, turn.stopReason, turn.result!.gaps.map(({ code }) => code)]).toEqual(["ended", "aborted", ["aborted"]]);
+    expect(await again.end("SIGINT")).toBe(0);
+  });
+
+  test("marks a turn that ran when it was killed as ended at its next start", async () => {
+    configure();
+    const server = await serve();
+    const turnId = await beginEndless(server);
+    await server.end("SIGKILL");
+    const again = await serve();
+    const turn = (await (await again.request(`/api/turns/${turnId}`)).json()) as TurnDocument;
+    const detail = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
+    expect([turn.status, turn.stopReason, turn.result!.answer]).toEqual(["ended", "aborted", detail]);
+    expect(again.stderr()).toContain('"event":"turns_recovered","turns":1');
+    expect(await again.end("SIGTERM")).toBe(0);
+    await untilNothingIsLeft();
+  });
+
+  test("says what --no-auth is, and refuses it where others could come in", async () => {
+    configure();
+    const server = await serve(["--no-auth"]);
+    expect(server.stdout()).toContain(
+      "--no-auth: NO TOKEN IS NEEDED. Every program and every user of this machine can read and run everything here.",
+    );
+    expect((await fetch(`${server.url}/api/info`)).status).toBe(200);
+    await server.end("SIGTERM");
+    const refused = spawnSync(sluice, ["serve", "--no-auth", "--host", "0.0.0.0"], {
+      cwd: directory,
+      env: environment(),
+      encoding: "utf8",
+    });
+    expect([refused.status, refused.stdout]).toEqual([2, ""]);
+    expect(refused.stderr).toContain("--no-auth would let in everybody who can reach 0.0.0.0; it is for 127.0.0.1 only.");
+  });
+
+  test("exits with 2 for a port that is taken or none, and with 3 without a sandbox", async () => {
+    configure();
+    const taken = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => taken.once("listening", resolve));
+    const { port } = taken.address() as { port: number };
+    const run = (args: string[], env: NodeJS.ProcessEnv = {}): { status: number | null; stderr: string } =>
+      spawnSync(sluice, ["serve", ...args], { cwd: directory, env: { ...environment(), ...env }, encoding: "utf8" });
+    const busy = run(["--port", String(port)]);
+    taken.close();
+    expect(busy.status).toBe(2);
+    expect(busy.stderr).toContain(`The server cannot listen on 127.0.0.1:${port}: something else listens there.`);
+    expect(run(["--port", "http"])).toMatchObject({ status: 2 });
+    const none = run(["--port", "0"], { SLUICE_CACHE: path.join(directory, "empty") });
+    expect(none.status).toBe(3);
+    expect(none.stderr).toContain("There is no snapshot for this version of Sluice in the cache.");
+  });
+});
