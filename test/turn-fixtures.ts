@@ -15,7 +15,8 @@ export type CallOptions = Parameters<MockLanguageModelV4["doStream"]>[0];
 export type Said =
   /** `isCut`: the connection breaks after the calls. */
   | { readonly calls: readonly { readonly tool: string; readonly input: unknown }[]; readonly isCut?: boolean }
-  | { readonly text: string }
+  /** `finish`: why it ended, when not because the model was done. */
+  | { readonly text: string; readonly finish?: Finish }
   | { readonly error: Error }
   /** Says this much and then the connection breaks. */
   | { readonly cut: string }
@@ -24,7 +25,7 @@ export type Said =
 export interface Script {
   readonly plan?: object | Error;
   readonly steps: readonly Said[];
-  readonly synthesis?: string | Error | ((options: CallOptions) => string);
+  readonly synthesis?: string | Error | { readonly text: string; readonly finish: Finish } | ((options: CallOptions) => string);
 }
 
 const tokens = { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 };
@@ -43,15 +44,16 @@ export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLang
     doStream: async (options) => {
       if (phaseOf(options) === "synthesis") {
         if (synthesis instanceof Error) throw synthesis;
-        const text = typeof synthesis === "function" ? synthesis(options) : (synthesis ?? "");
-        return { stream: streamOf([...textParts(text), finish("stop")]) };
+        const said = typeof synthesis === "function" ? synthesis(options) : (synthesis ?? "");
+        const { text, finish: end = "stop" } = typeof said === "string" ? { text: said } : said;
+        return { stream: streamOf([...textParts(text), finish(end)]) };
       }
       const said = steps[Math.min(stepCalls.length, steps.length - 1)]!;
       stepCalls.push(options);
       if ("error" in said) throw said.error;
       if ("hang" in said) return { stream: new ReadableStream<StreamPart>({}) };
       if ("cut" in said) return { stream: cutStream(textParts(said.cut)) };
-      if ("text" in said) return { stream: streamOf([...textParts(said.text), finish("stop")]) };
+      if ("text" in said) return { stream: streamOf([...textParts(said.text), finish(said.finish ?? "stop")]) };
       const calls = said.calls.map(({ tool, input }): StreamPart => {
         callId += 1;
         return {
@@ -80,7 +82,9 @@ function textParts(text: string): StreamPart[] {
   ];
 }
 
-function finish(unified: "stop" | "tool-calls"): StreamPart {
+type Finish = "stop" | "tool-calls" | "length" | "content-filter";
+
+function finish(unified: Finish): StreamPart {
   return { type: "finish", finishReason: { unified, raw: unified }, usage };
 }
 

@@ -89,6 +89,15 @@ describe("a turn", () => {
     ]);
   });
 
+  test.each([
+    ["length", "The model's answer was cut off at its limit of output."],
+    ["content-filter", "The provider's content filter ended the model's answer."],
+  ] as const)("does not take text for a complete answer that ended by %s", async (finish, reason) => {
+    const { result } = await run({ steps: [{ text: "It is", finish }] });
+    expect(result.outcome.stopReason).toBe("model_error");
+    expect(result.gaps).toEqual([{ code: "model_error", severity: "major", detail: `The model failed in step 1: ${reason}` }]);
+  });
+
   test("takes plain text as the end, too", async () => {
     const { result } = await run({ steps: [{ text: "I know that: 4." }] });
     expect(result.answer).toBe("I know that: 4.");
@@ -198,6 +207,12 @@ describe("the step budget", () => {
     );
     expect(result.confidence).toEqual({ level: "low", reason: "The 3 steps of this turn were used before the model was done." });
     expect(result.trace[2]!.calls[0]!.status).toBe("refused");
+  });
+
+  test("holds with a model that writes where it should call: its text is the answer", async () => {
+    const { result } = await run({ steps: [call("get_prices"), { text: "Enough was seen." }] }, { budgets: { steps: 2 } });
+    expect(result.outcome.stopReason).toBe("bounded_step_budget");
+    expect(result.answer).toBe("Enough was seen.\n\nThe 2 steps of this turn were used before the model was done.");
   });
 
   test("is also of tokens", async () => {
@@ -518,6 +533,15 @@ describe("synthesis", () => {
     const said = "Sadly the chart that you asked for could not be rendered, since nothing was drawn before the model was done.";
     const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
     expect(result.answer).toBe(said);
+  });
+
+  test("that is cut off at the model's limit of output says so", async () => {
+    const { result } = await run({ steps: [final("The draft.")], synthesis: { text: "The answer, half of", finish: "length" } });
+    expect(result.answer).toBe(
+      "The answer, half of\n\nThe answer could not be written to its end: The model's answer was cut off at its limit of output.",
+    );
+    expect(codes(result)).toEqual(["synthesis_failed"]);
+    expect(result.confidence.level).toBe("medium");
   });
 
   test("falls back to the draft when the provider fails", async () => {

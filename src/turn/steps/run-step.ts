@@ -1,6 +1,7 @@
 import { streamText, type ModelMessage, type ToolSet } from "ai";
 import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
+import { describeFinish } from "../describe-finish.ts";
 import type { Turn } from "../open-turn.ts";
 
 export interface StepCall {
@@ -62,8 +63,12 @@ export async function runStep(turn: Turn, call: StepCall): Promise<StepEnd> {
       else if (part.type === "finish-step") {
         turn.ledger.tokens.input += part.usage.inputTokens ?? 0;
         turn.ledger.tokens.output += part.usage.outputTokens ?? 0;
-      } else if (part.type === "finish") isOver = true;
-      else if (part.type === "abort") stepsSignal.throwIfAborted();
+      } else if (part.type === "finish") {
+        isOver = true;
+        // Calls are answered each for itself, also one that was cut off: the model can make it again, shorter.
+        if (seen.toolCalls.length === 0) seen.error ??= describeFinish(part.finishReason);
+      }
+      if (part.type === "abort") stepsSignal.throwIfAborted();
     }
     if (!isOver || seen.error !== null)
       return { messages: [], ...seen, error: seen.error ?? "The model's answer ended before it was whole." };

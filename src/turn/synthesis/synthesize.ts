@@ -2,6 +2,7 @@ import { streamText } from "ai";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
+import { describeFinish } from "../describe-finish.ts";
 import type { Turn } from "../open-turn.ts";
 import type { TerminalOutcome } from "../outcome/build-best-effort-terminal-outcome.ts";
 import { overBudget } from "../steps/over-budget.ts";
@@ -75,6 +76,7 @@ async function write(turn: Turn, terminal: TerminalOutcome, { checker, say }: Wr
       else if (part.type === "finish-step") {
         turn.ledger.tokens.input += part.usage.inputTokens ?? 0;
         turn.ledger.tokens.output += part.usage.outputTokens ?? 0;
+        failure ??= describeFinish(part.finishReason);
       }
     }
     return failure;
