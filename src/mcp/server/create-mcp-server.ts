@@ -7,11 +7,7 @@ import type { CallContext, ServedTool, Surface } from "./contract.ts";
 import { openProgress } from "./open-progress.ts";
 import { toErrorResult } from "./results/to-call-result.ts";
 
-export const serverInfo: { readonly name: string; readonly title: string; readonly version: string } = {
-  name: "sluice",
-  title: "Sluice",
-  version: packageVersion,
-};
+const serverInfo = { name: "sluice", title: "Sluice", version: packageVersion };
 
 /** The protocol over a surface, for one connection or one request. Which version is spoken is the transport's affair. */
 export function createMcpServer(surface: Surface): Server {

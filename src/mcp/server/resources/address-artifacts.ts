@@ -1,6 +1,6 @@
 import type { ArtifactStore, ArtifactType } from "../../../artifacts/contract.ts";
 
-export const artifactUri = (contentHash: string): string => `sluice://artifacts/${contentHash}`;
+const artifactUri = (contentHash: string): string => `sluice://artifacts/${contentHash}`;
 
 /** A tenant's artifacts under the address that MCP clients read them by. */
 export interface TenantArtifacts {
