@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { TableDownload } from "../src/data/contract.ts";
 import { openAliasDownload, openTableDownload } from "../src/data/downloads/open-table-download.ts";
 import { createUploadStore } from "../src/data/uploads/create-upload-store.ts";
@@ -24,6 +24,9 @@ const written = [
   '"a,b"',
   '"two\nlines"',
 ];
+
+/** They open many sandboxes, which takes long on a machine that is busy. */
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 describe("downloads of tables", () => {
   let bench: DataBench;
@@ -93,6 +96,9 @@ describe("downloads of tables", () => {
     );
     expect(slices.length).toBeGreaterThan(1);
     expect(Buffer.concat(slices).toString()).toBe(`id,text\n${lines}`);
+    const records = Array.from({ length: rows }, (_, id) => ({ id, text: `text number ${id} of a length` }));
+    const json = evidence.addData({ name: "many_json", format: "json", bytes: Buffer.from(JSON.stringify({ data: records })) });
+    expect(await csvOf(json)).toBe(`id,text\n${lines}`);
   });
 
   test("of a turn's dataset are its tables, Parquet and Excel among them; Parquet is made once", async () => {
@@ -130,6 +136,12 @@ describe("downloads of tables", () => {
     await expect(csvOf(item)).rejects.toMatchObject({
       code: "CSV_NOT_MADE",
       message: expect.stringContaining("The table fake cannot be had as CSV") as string,
+    });
+    const keys = Array.from({ length: 16_385 }, (_, at) => [`k${at}`, 1]);
+    const wide = evidence.addData({ name: "wide", format: "json", bytes: Buffer.from(JSON.stringify([Object.fromEntries(keys)])) });
+    await expect(csvOf(wide)).rejects.toMatchObject({
+      code: "CSV_NOT_MADE",
+      message: "The table has 16385 columns, a CSV has at most 16384.",
     });
     const words = evidence.addData({ name: "words", format: "text", bytes: Buffer.from("x") });
     await expect(csvOf(words)).rejects.toMatchObject({ code: "NO_TABLE", message: "words is text and has no rows." });

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import { renderChart } from "../src/charts/render-chart.ts";
 import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
@@ -11,6 +11,9 @@ import type { EvidenceStore } from "../src/evidence/contract.ts";
 import { envelopeOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
 
 const frame = `df = pd.DataFrame({"day": ["mon", "tue", None], "sold": [5, 7, 9], "price": [1.5, None, 2.25]})`;
+
+/** They open many sandboxes, which takes long on a machine that is busy. */
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 describe("files given as data", () => {
   let bench: DataBench;
@@ -285,7 +288,7 @@ os.rename("m.xlsx", "made")`;
     };
     expect((await run(openTurn(data.evidence), "set_result(len(past))", ["past"])).envelope).toMatchObject(refused);
     expect(envelopeOf(await data.readData({ alias: "past" }))).toMatchObject(refused);
-  }, 300_000);
+  });
 
   test("of 20 MB and more go into a cell whole", async () => {
     const line = "2024-01-01,north,12.5,a note of some length that fills the line up to a hundred bytes or so, yes\n";

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ConversationData } from "../src/data/contract.ts";
 import { dataTools } from "../src/data/data-tools.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
@@ -18,6 +18,9 @@ interface Page {
 }
 
 const MILLION = 1_000_000;
+
+/** They open many sandboxes, which takes long on a machine that is busy. */
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 describe("tables that are asked", () => {
   let bench: DataBench;
@@ -126,7 +129,7 @@ describe("tables that are asked", () => {
     ]);
     expect((await data.readData({ alias: "orders", offset: 2 * MILLION })).ok).toBe(true);
     expect(process.memoryUsage().heapUsed).toBeLessThan(1024 ** 3);
-  }, 300_000);
+  });
 
   test("are every alias: outputs of tools with their rows below keys, maps, lists, scalars, results and stored data", async () => {
     const data = await bench.open();

@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from "node:timers/promises";
+import { SluiceError } from "../../errors/sluice-error.ts";
 import type { EvidenceFormat } from "../../evidence/contract.ts";
 import { readCsvRows } from "../../evidence/dataset/read-csv-rows.ts";
-import { readRow, readRows, type CsvCell, type CsvRow } from "../../evidence/dataset/read-rows.ts";
+import { readRows, type CsvCell } from "../../evidence/dataset/read-rows.ts";
 import { toLine } from "../../evidence/dataset/to-csv.ts";
 
 export interface CsvSource {
@@ -10,14 +11,16 @@ export interface CsvSource {
   readonly path: readonly string[];
 }
 
-/** JSON is parsed as a whole, which takes many times its size; what is larger is left to a sandbox. */
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
+/** JSON is parsed as a whole, which takes many times its size and holds up whoever shares the thread; what is larger is left to a sandbox. */
+const MAX_JSON_BYTES = 4 * 1024 * 1024;
+/** As many as a spreadsheet has. Every row has a cell for each: rows with keys of their own would never end. */
+const MAX_COLUMNS = 16_384;
 const PIECE_BYTES = 1 << 20;
 const CHUNK_CHARACTERS = 256 * 1024;
 
-/** Whether the host can write it without holding its rows: text formats, and JSON of moderate size. */
+/** Whether the host can write it as it goes: CSV of any size, and JSON that is small. */
 export function canStreamCsv(bytes: number, { format }: Pick<CsvSource, "format">): boolean {
-  return format === "csv" || format === "tsv" || format === "jsonl" || (format === "json" && bytes <= MAX_JSON_BYTES);
+  return format === "csv" || format === "tsv" || ((format === "json" || format === "jsonl") && bytes <= MAX_JSON_BYTES);
 }
 
 /**
@@ -41,12 +44,21 @@ function* toLines(bytes: Uint8Array, { format, path }: CsvSource): Generator<str
     for (const row of readCsvRows(decode(bytes), format === "csv" ? "," : "\t")) yield toLine(row.map(asText));
     return;
   }
-  const rows = (): Iterable<CsvRow> => (format === "jsonl" ? readLines(bytes) : (readRows(bytes, { format, path }) ?? []));
-  const all = format === "jsonl" ? null : rows(); // lines are read twice rather than kept
+  const rows = readRows(bytes, { format, path }) ?? [];
   const names = new Set<string>();
-  for (const row of all ?? rows()) for (const name of row.keys()) names.add(name);
+  for (const row of rows) for (const name of row.keys()) names.add(name);
+  if (names.size > MAX_COLUMNS) throw tooWide(names.size);
   yield toLine([...names].map(asText));
-  for (const row of all ?? rows()) yield toLine([...names].map((name) => row.get(name) ?? nothing));
+  for (const row of rows) yield toLine([...names].map((name) => row.get(name) ?? nothing));
+}
+
+function tooWide(seen: number): SluiceError {
+  return new SluiceError({
+    code: "CSV_NOT_MADE",
+    message: `The table has ${seen} columns, a CSV has at most ${MAX_COLUMNS}.`,
+    hint: "Take it as JSON.",
+    details: { seen, allowed: MAX_COLUMNS },
+  });
 }
 
 const nothing: CsvCell = { text: "", isText: false };
@@ -59,14 +71,4 @@ function* decode(bytes: Uint8Array): Generator<string> {
   const decoder = new TextDecoder();
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: true });
   yield decoder.decode();
-}
-
-function* readLines(bytes: Uint8Array): Generator<CsvRow> {
-  let rest = "";
-  for (const piece of decode(bytes)) {
-    const lines = (rest + piece).split("\n");
-    rest = lines.pop()!;
-    for (const line of lines) if (line.trim() !== "") yield readRow(line);
-  }
-  if (rest.trim() !== "") yield readRow(rest);
 }

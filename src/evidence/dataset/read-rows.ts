@@ -22,18 +22,13 @@ export function readRows(bytes: Uint8Array, { format, path }: Pick<DatasetTable,
   const text = new TextDecoder().decode(bytes);
   if (format === "jsonl") {
     const lines = text.split("\n").filter((line) => line.trim() !== "");
-    return lines.map(readRow);
+    return lines.map((line) => toRow(parse(line)));
   }
   if (format !== "json") return null;
   const found = path.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), parse(text));
   if (Array.isArray(found)) return found.map(toRow);
   if (isRecord(found)) return Object.entries(found).map(([key, value]) => new Map([["key", toCell(key)], ...toRow(value)]));
   return null;
-}
-
-/** One row from its JSON text. */
-export function readRow(json: string): CsvRow {
-  return toRow(parse(json));
 }
 
 function parse(text: string): unknown {
