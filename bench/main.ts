@@ -9,6 +9,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]
   mcp: () => import("./mcp.ts"),
   python: () => import("./python.ts"),
   sandbox: () => import("./sandbox.ts"),
+  serve: () => import("./serve.ts"),
   turn: () => import("./turn.ts"),
 };
 

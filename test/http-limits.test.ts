@@ -19,7 +19,11 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     });
 
   /** A request by hand, whose answer nobody reads. */
-  async function unread(method: string, path: string, { body = "", headers = {} as Record<string, string> } = {}): Promise<Socket> {
+  async function unread(
+    method: string,
+    path: string,
+    { body = "", headers = {} }: { body?: string; headers?: Record<string, string> } = {},
+  ): Promise<Socket> {
     const socket = connect(open.server.port, "127.0.0.1");
     socket.on("error", () => {});
     const all = {

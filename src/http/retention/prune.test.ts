@@ -69,7 +69,7 @@ describe("prune", () => {
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
     ]);
     expect([listed(), existsSync(old)]).toEqual([["fresh", "runs"], false]);
-    const [picture] = history.references.inUse("a").artifacts.filter(({ type }) => type === "png");
+    const picture = history.references.inUse("a").artifacts.find(({ type }) => type === "png");
     expect(Buffer.from((await storesOf("a").artifacts.get(picture!.contentHash, "png"))!).toString()).toBe("shared");
   });
 

@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface LoadOptions {
+  readonly url: string;
+  readonly token: string;
+  /** Each asks, follows the answer to its end, and asks again. */
+  readonly clients: number;
+  readonly readsPerSecond: number;
+  /** Paths of artifacts that are read all the time. */
+  readonly artifacts: readonly string[];
+  /** No new question after it is aborted. */
+  readonly until: AbortSignal;
+  /** At most so many questions in all. */
+  readonly maxTurns?: number;
+}
+
+export interface LoadResult {
+  turns: number;
+  /** Answers of 429 with a Retry-After, which were waited for. */
+  refusals: number;
+  reads: number;
+  /** Milliseconds of each read, in order. */
+  readMs: number[];
+  /** Everything that is neither an answer nor an honest refusal. */
+  failures: string[];
+}
+
+/** Chat clients and readers of artifacts at once, over real connections. */
+export async function runLoad({
+  url,
+  token,
+  clients,
+  readsPerSecond,
+  artifacts,
+  until,
+  maxTurns = Infinity,
+}: LoadOptions): Promise<LoadResult> {
+  const result: LoadResult = { turns: 0, refusals: 0, reads: 0, readMs: [], failures: [] };
+  const headers = { authorization: `Bearer ${token}` };
+  let begun = 0;
+
+  async function chat(client: number): Promise<void> {
+    for (let round = 0; !until.aborted && begun < maxTurns; round += 1) {
+      begun += 1;
+      await ask(`load-${client}-${round}`);
+    }
+  }
+
+  async function ask(id: string): Promise<void> {
+    const body = JSON.stringify({ id, messages: [{ role: "user", parts: [{ type: "text", text: `What is the mean? (${id})` }] }] });
+    for (;;) {
+      const response = await fetch(`${url}/api/chat`, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body,
+      });
+      const text = await response.text();
+      if (response.status === 429 && Number(response.headers.get("retry-after")) > 0) {
+        result.refusals += 1;
+        if (until.aborted) return;
+        await sleep(Number(response.headers.get("retry-after")) * 1000, undefined, { signal: until }).catch(() => {});
+        continue;
+      }
+      result.turns += 1;
+      if (response.status !== 200 || !text.includes('"stopReason":"complete_answer"') || !text.endsWith("data: [DONE]\n\n"))
+        result.failures.push(`${id}: ${response.status} ${text.slice(-500)}`);
+      return;
+    }
+  }
+
+  async function read(path: string): Promise<void> {
+    const startedAt = performance.now();
+    const response = await fetch(`${url}${path}`, { headers });
+    const bytes = await response.arrayBuffer();
+    result.readMs.push(performance.now() - startedAt);
+    result.reads += 1;
+    if (response.status !== 200 || bytes.byteLength === 0) result.failures.push(`${path}: ${response.status}`);
+  }
+
+  async function readAll(done: AbortSignal): Promise<void> {
+    const reading: Promise<void>[] = [];
+    for (let index = 0; !done.aborted; index += 1) {
+      reading.push(read(artifacts[index % artifacts.length]!).catch((error: unknown) => void result.failures.push(String(error))));
+      await sleep(1000 / readsPerSecond);
+    }
+    await Promise.all(reading);
+  }
+
+  const done = new AbortController();
+  const readers = artifacts.length === 0 ? Promise.resolve() : readAll(clients === 0 ? until : done.signal);
+  await Promise.all(
+    Array.from({ length: clients }, (_, client) => chat(client).catch((error: unknown) => void result.failures.push(String(error)))),
+  );
+  done.abort();
+  await readers;
+  return result;
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}

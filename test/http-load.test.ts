@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { runLoad } from "../bench/serve-load.ts";
+import { turnDocumentSchema } from "../src/protocol/http-turns.ts";
+import { openTestServer } from "./fixtures/open-test-server.ts";
+import { listSandboxLeavings } from "./fixtures/host-processes.ts";
+
+const TURNS = 24;
+
+test(
+  "twelve chat clients and readers of a picture at once: no failure but honest refusals, and nothing is left",
+  { timeout: 300_000 },
+  async () => {
+    const server = { maxTurnsPerClient: 3, maxQueuedPerClient: 6, queueDeadlineMs: 60_000 };
+    const open = await openTestServer({ configuration: { server, sandbox: { maxSandboxes: 2, poolSize: 1, queueDeadlineMs: 240_000 } } });
+    try {
+      const { body } = await open.call("POST", "/api/turns", { question: "Warm up.", wait: true }, turnDocumentSchema);
+      const artifacts = body.result!.artifacts.map(({ url }) => new URL(url).pathname);
+      let most = 0;
+      const watch = setInterval(
+        () => (most = Math.max(most, open.server.configured.runtime.gate.taken, open.server.parts.gate.running - 1)),
+        5,
+      );
+      const token = open.server.tokens.made!;
+      const options = { url: open.url, token, clients: 12, readsPerSecond: 50, artifacts, maxTurns: TURNS };
+      const result = await runLoad({ ...options, until: new AbortController().signal });
+      clearInterval(watch);
+      expect(result.failures).toEqual([]);
+      expect([result.turns, result.readMs.length]).toEqual([TURNS, result.reads]);
+      expect(result.refusals).toBeGreaterThan(0); // twelve at once, nine of which fit
+      expect(most).toBeLessThanOrEqual(2);
+      const { parts } = open.server;
+      expect([parts.gate.running, parts.gate.queued]).toEqual([0, 0]);
+      expect(parts.history.turns.list({ tenant: "local", limit: 200 }).items.map(({ stopReason }) => stopReason)).toEqual(
+        Array.from({ length: TURNS + 1 }, () => "complete_answer"),
+      );
+    } finally {
+      await open[Symbol.asyncDispose]();
+    }
+    expect(await listSandboxLeavings()).toEqual({ processes: [], leases: [] });
+  },
+);
