@@ -33,7 +33,9 @@ export { openDataFiles, type DataFilesOptions } from "./data/files/open-data-fil
 export { createTables, type Tables, type TablesOptions } from "./data/tables/create-tables.ts";
 export { createConversationData } from "./data/create-conversation-data.ts";
 export { dataTools, type DataTool } from "./data/data-tools.ts";
-export type { ConversationData, DataAnswer, DataFiles } from "./data/contract.ts";
+export { createUploadStore, type UploadStoreOptions } from "./data/uploads/create-upload-store.ts";
+export { openAliasDownload, openTableDownload, type TableDownloadOptions } from "./data/downloads/open-table-download.ts";
+export type { ConversationData, DataAnswer, DataFiles, StoredUpload, TableDownload, UploadStore } from "./data/contract.ts";
 
 export { createToolCatalog, type ToolCatalog } from "./tools/create-tool-catalog.ts";
 export { createToolPolicy, type ToolPolicy } from "./tools/tool-policy.ts";
