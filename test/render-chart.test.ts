@@ -133,33 +133,48 @@ describe("render_chart", () => {
   });
 
   test.each([
-    [null, "", "null", "Invalid input: expected object, received null"],
-    [{ alias: 7, spec: { type: "line", xKey: "day", series: [] } }, "alias", "number", "Invalid input: expected string, received number"],
+    [null, "", "null", "The call must be an object, not null."],
+    [{ alias: 7, spec: { type: "line", xKey: "day", series: [] } }, "alias", "number", "alias must be text, not 7."],
     [
-      { alias: "get_rows_1", spec: { type: "pie", xKey: "day", series: [] } },
+      { alias: "get_rows_1", spec: { type: "lines", xKey: "day", series: [] } },
       "spec.type",
       "string",
-      'Invalid option: expected one of "line"|"bar"|"area"|"scatter"|"composed"|"histogram"|"heatmap"|"candlestick"',
+      'spec.type must be line, bar, area, scatter, composed, histogram, heatmap or candlestick, not the text "lines". Did you mean line?',
     ],
     [
       { alias: "get_rows_1", spec: { type: "line", xKey: "day", series: [{}] } },
       "spec.series[0].key",
       "missing",
-      "Invalid input: expected string, received undefined",
+      "spec.series[0].key is missing: text is needed.",
+    ],
+    [
+      { alias: "get_rows_1", spec: { type: "line", xKey: "day", series: [{ key: "price" }] }, titel: "x" },
+      "titel",
+      "string",
+      "titel: there is no such key. Did you mean title?",
     ],
   ])("the malformed call %j is an envelope with the place and an example", async (input, path, receivedType, issue) => {
     expect(await refusal(input)).toEqual(
       invalid({
-        summary: `Nothing was drawn: ${path || "the call"} is not as the schema says.`,
+        summary: `Nothing was drawn. ${issue}`,
         details: [{ path, issue, received_type: receivedType }],
         hints: [],
-        examples: [
-          {
-            alias: "get_price_1",
-            spec: { type: "line", xKey: "date", series: [{ key: "price" }], xAxis: { type: "time" } },
-            title: "Price by day",
-          },
+        examples: [chartExample],
+      }),
+    );
+  });
+
+  test("a call with several faults has all of them, each with its place", async () => {
+    expect(await refusal({ spec: { type: "line", xKey: 1, series: [{ key: "price" }] }, path: [] })).toEqual(
+      invalid({
+        summary: "Nothing was drawn. 3 things are not as the schema says.",
+        details: [
+          { path: "alias", issue: "alias is missing: text is needed.", received_type: "missing" },
+          { path: "spec.xKey", issue: "spec.xKey must be text, not 1.", received_type: "number" },
+          { path: "path", issue: "path must be text, not a list.", received_type: "array" },
         ],
+        hints: [],
+        examples: [chartExample],
       }),
     );
   });
@@ -171,3 +186,9 @@ describe("render_chart", () => {
     expect(answer).toEqual({ ok: false, envelope: invalid({ ...kind, summary: "no space", hints: [] }) });
   });
 });
+
+const chartExample = {
+  alias: "get_price_1",
+  spec: { type: "line", xKey: "date", series: [{ key: "price" }], xAxis: { type: "time" } },
+  title: "Price by day",
+};

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import { below } from "../errors/argument-path.ts";
+import { describeSchemaIssues } from "../errors/describe-schema-issues.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
@@ -66,6 +67,9 @@ export async function renderChart({
       `it has ${read.total} rows, a chart has at most ${maxChartRows}: aggregate first`,
       Object.keys(read.rows[0] ?? {}),
     );
+  const known = item.shape.rows ?? 0;
+  if (read === null && path === undefined && known > maxChartRows)
+    return reshape(alias, `it has ${known} rows, a chart has at most ${maxChartRows}: aggregate first`, item.shape.columns);
   const root = read === null ? parse(item.read()) : read.rows;
   const found = readPath(root, path ?? item.shape.path);
   if (!found.ok)
@@ -153,16 +157,14 @@ const example = {
 };
 
 function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): ChartAnswer {
-  const details = issues.map(({ path, message }) => {
-    const found = readPath(input, path.map(String));
-    return { path: toText(path), issue: message, received_type: receivedType(found.ok ? found.value : undefined) };
+  const problems = describeSchemaIssues({ schema: renderChartCallSchema, value: input, issues });
+  const details = problems.map(({ path, problem }) => {
+    const found = readPath(input, path.match(/[^.[\]]+/g) ?? []);
+    const issue = `${path === "" ? "The call" : path}${problem.startsWith("there is") ? ":" : ""} ${problem}`;
+    return { path, issue, received_type: receivedType(found.ok ? found.value : undefined) };
   });
-  const summary = `Nothing was drawn: ${details[0]?.path || "the call"} is not as the schema says.`;
+  const summary = `Nothing was drawn. ${details.length === 1 ? details[0]!.issue : `${details.length} things are not as the schema says.`}`;
   return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, examples: [example] }) };
-}
-
-function toText(path: readonly PropertyKey[]): string {
-  return path.map((step, index) => (typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${String(step)}`)).join("");
 }
 
 function notKept(error: unknown): Envelope {
