@@ -102,17 +102,6 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     await expect(client.read("sluice://data/no_such_alias")).rejects.toThrow("sluice://data/no_such_alias");
   });
 
-  test("says how a cell goes on while it runs", async () => {
-    const heard: { progress: number; message?: string | undefined }[] = [];
-    const code = "import time\nfor step in range(4):\n    print('step', step, flush=True)\n    time.sleep(0.5)\nset_result(step)";
-    const result = await client.call("code_interpreter", cell(code, ["prices"]), { onprogress: (one) => heard.push(one) });
-    expect(textOf(result)).toMatchObject({ status: "ok", result: 3 });
-    expect(heard[0]).toMatchObject({ message: "started" });
-    expect(heard.filter(({ message }) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
-    const values = heard.map(({ progress }) => progress);
-    expect(values).toEqual([...new Set(values)].sort((a, b) => a - b));
-  });
-
   test("ends a cell in the middle when its call is cancelled, and goes on from the state before it", async () => {
     await client.call("code_interpreter", cell("kept = 41\nset_result(kept)", ["prices"]));
     const stop = new AbortController();
@@ -122,9 +111,20 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
       onprogress: ({ message }) => message === "in the middle" && stop.abort(new Error("enough")),
     });
     await expect(running).rejects.toThrow("enough");
-    // Cells of a session run one after the other: this one has its turn because the other is over.
+    // Cells of a session run one after the other: this one has its turn because the other is over. What came before can be run again, and is.
     const after = await client.call("code_interpreter", cell("set_result(kept + 1)", ["prices"]));
     expect(textOf(after)).toMatchObject({ status: "ok", result: 42 });
+  });
+
+  test("says how a cell goes on while it runs", async () => {
+    const heard: { progress: number; message?: string | undefined }[] = [];
+    const code = "import time\nfor step in range(4):\n    print('step', step, flush=True)\n    time.sleep(0.5)\nset_result(step)";
+    const result = await client.call("code_interpreter", cell(code, ["prices"]), { onprogress: (one) => heard.push(one) });
+    expect(textOf(result)).toMatchObject({ status: "ok", result: 3 });
+    expect(heard[0]).toMatchObject({ message: "started" });
+    expect(heard.filter(({ message }) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
+    const values = heard.map(({ progress }) => progress);
+    expect(values).toEqual([...new Set(values)].sort((a, b) => a - b));
   });
 
   test("answers a cell that fails, and the edit that mends it", async () => {
