@@ -1,12 +1,12 @@
-import { constants } from "node:os";
 import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import { SandboxLostError } from "../errors/sluice-error.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
-import { runningFrame, type DoneFrame, type EndedFrame, type RunningFrame } from "../protocol/worker-frames.ts";
-import type { Frame, Lease, SandboxLimits, Usage } from "../sandbox/contract.ts";
+import { runningFrame, type RunningFrame } from "../protocol/worker-frames.ts";
+import type { Frame, Lease, SandboxLimits } from "../sandbox/contract.ts";
+import { outOfPlace } from "../sandbox/out-of-place.ts";
 import { createStreamText, type StreamText } from "./cell-output.ts";
 import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
-import { deathOf } from "./death-of.ts";
+import { judgeCell, type CellEnd, type CellVerdict } from "./judge-cell.ts";
 
 export interface RunCellOptions {
   readonly lease: Lease;
@@ -47,8 +47,6 @@ const ABORT_GRACE_MS = 150;
 /** Slack over the output limits for the marker bytes; past it the sandbox does not cut as it must. */
 const OUTPUT_SLACK_BYTES = 64 * 1024;
 
-type End = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lost: string; byHost?: boolean } | { refused: string };
-
 export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const { lease, limits } = options;
   options.signal?.throwIfAborted();
@@ -60,7 +58,7 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   };
   const checks: Promise<CheckedArtifact>[] = [];
   const started = performance.now();
-  let end: End;
+  let end: CellEnd;
   try {
     end = await converse(options, streams, checks);
   } finally {
@@ -72,7 +70,7 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const refused = checked.find((one) => !one.ok);
   const after = await lease.usage().catch(() => before);
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
-  const verdict = await judge({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
+  const verdict = await judgeCell({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
   const leaseUsable = await decide(options, end, verdict, stop.reason);
   const aborted = stop.reason === "aborted";
   const closing = leaseUsable ? undefined : lease.close();
@@ -81,7 +79,7 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
 }
 
 /** A cell that the worker says succeeded counts only once the host has said so; else the worker, where it can, leaves nothing of it. */
-async function decide({ lease, rollback }: RunCellOptions, end: End, verdict: Verdict, stopped: Stop["reason"]): Promise<boolean> {
+async function decide({ lease, rollback }: RunCellOptions, end: CellEnd, verdict: CellVerdict, stopped: Stop["reason"]): Promise<boolean> {
   const succeeded = "frame" in end && end.frame.type === "done" && end.frame.status === "ok";
   const counts = verdict.status === "ok" && stopped !== "aborted";
   if (!succeeded) return verdict.leaseUsable;
@@ -128,7 +126,7 @@ async function converse(
   options: RunCellOptions,
   streams: Record<"stdout" | "stderr", StreamText>,
   checks: Promise<CheckedArtifact>[],
-): Promise<End> {
+): Promise<CellEnd> {
   const { lease, cell, code, rollback, names, expect, limits } = options;
   const { stdoutBytes, stderrBytes, resultBytes, artifactBytes } = limits;
   try {
@@ -172,142 +170,4 @@ function toRunningFrame(raw: Frame, cell: number): RunningFrame {
   if (!parsed.success) throw outOfPlace(`a frame of type ${JSON.stringify(raw.header.type).slice(0, 60)} that does not belong there`);
   if ("cell" in parsed.data && parsed.data.cell !== cell) throw outOfPlace(`a frame for cell ${parsed.data.cell} while cell ${cell} runs`);
   return parsed.data;
-}
-
-function outOfPlace(what: string): SandboxLostError {
-  return new SandboxLostError({
-    code: "SANDBOX_PROTOCOL",
-    message: `it sent ${what}`,
-    hint: "The sandbox was ended. Code that writes to the worker's own descriptors causes this.",
-  });
-}
-
-interface Judged {
-  end: End;
-  options: RunCellOptions;
-  stopped: Stop["reason"];
-  before: Usage;
-  after: Usage;
-  runMs: number;
-  artifacts: CellArtifact[];
-  /** Why an artifact was not taken, if one was not. */
-  refused: string | undefined;
-}
-
-type Verdict = Pick<CellRun, "status" | "resultJson" | "diagnostics" | "leaseUsable" | "exitCode"> & { error?: CellError };
-
-/** The cause, from what the host itself saw; the worker is believed only about the user's own exception. */
-async function judge(judged: Judged): Promise<Verdict> {
-  const { end, options, stopped, after, before } = judged;
-  if ("frame" in end && end.frame.type === "done") return judgeDone(end.frame, end.body, judged);
-  const scratchChanged = "frame" in end ? (end.frame.scratchChanged ?? []) : [];
-  const diagnostics = scratchChanged.length > 0 ? { scratchChanged } : {};
-  const leaseUsable = "frame" in end && options.rollback === "fork";
-  const ended = "frame" in end ? (end.frame as EndedFrame) : null;
-  const exitCode = ended?.signal !== undefined ? 128 + ended.signal : ended?.exitCode;
-  const failed = (status: CellStatus, error: CellError): Verdict => ({
-    status,
-    resultJson: null,
-    diagnostics,
-    error,
-    leaseUsable,
-    ...(exitCode === undefined ? {} : { exitCode }),
-  });
-
-  if (stopped !== null) return failed("timeout", timeoutError(judged));
-  if ("refused" in end) {
-    return failed("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${end.refused}.` });
-  }
-  const death = leaseUsable || ("lost" in end && end.byHost) ? null : await deathOf(options.lease);
-  if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return failed("out_of_memory", memoryError(judged));
-  if (ended !== null) return failed("crashed", crashError(ended));
-  const why = "lost" in end ? end.lost : "it ended";
-  return failed("sandbox_lost", {
-    type: "SandboxLost",
-    message: `The sandbox is gone: ${why}${death !== null && death.cause !== "closed" ? ` (${death.detail})` : ""}.`,
-  });
-}
-
-function judgeDone(frame: DoneFrame, body: Uint8Array, judged: Judged): Verdict {
-  const { options } = judged;
-  const left = frame.leftBehind;
-  const diagnostics = {
-    ...frame.diagnostics,
-    ...(left && (left.threads > 0 || left.processes > 0) ? { leftBehind: left } : {}),
-    ...(frame.scratchChanged?.length ? { scratchChanged: frame.scratchChanged } : {}),
-  };
-  if (frame.status !== "ok") {
-    const error = frame.error ?? { type: "Error", message: "the cell failed and did not say how" };
-    const leaseUsable = options.rollback === "fork";
-    if (frame.status !== "memory_error") return { status: frame.status, resultJson: null, diagnostics, error, leaseUsable };
-    const limit = { name: "memoryBytes", allowed: options.limits.memoryBytes, seen: judged.after.peakMemoryBytes };
-    return {
-      status: "out_of_memory",
-      resultJson: null,
-      diagnostics,
-      error: { ...error, message: memoryMessage(error.message, judged), limit },
-      leaseUsable,
-    };
-  }
-  const broken = (status: CellStatus, error: CellError): Verdict => ({ status, resultJson: null, diagnostics, error, leaseUsable: false });
-  if (body.length > options.limits.resultBytes) {
-    const limit = { name: "resultBytes", allowed: options.limits.resultBytes, seen: body.length };
-    return broken("output_limit", {
-      type: "OutputLimit",
-      message: `The result has ${body.length} bytes of JSON, ${limit.allowed} are allowed.`,
-      limit,
-    });
-  }
-  if (judged.refused !== undefined) {
-    return broken("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${judged.refused}.` });
-  }
-  const kinds = new Set(judged.artifacts.map((artifact) => artifact.kind as string));
-  if (options.expect !== null && (kinds.size !== options.expect.length || options.expect.some((kind) => !kinds.has(kind)))) {
-    const list = (names: Iterable<string>): string => [...names].sort().join(", ") || "none";
-    const message = `The call declared ${list(options.expect)} and emitted ${list(kinds)}.`;
-    return broken("contract_violation", { type: "ArtifactsNotAsDeclared", message });
-  }
-  const resultJson = body.length === 0 ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-  if (resultJson !== null && !isJson(resultJson)) {
-    return broken("contract_violation", { type: "ResultNotJson", message: "The result that the sandbox sent is not JSON." });
-  }
-  return { status: "ok", resultJson, diagnostics, leaseUsable: true };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function timeoutError({ options, runMs }: Judged): CellError {
-  const allowed = options.limits.cellTimeoutMs;
-  return {
-    type: "Timeout",
-    message: `The cell ran longer than its limit of ${allowed / 1000} s and was ended. Compute less, vectorise loops, or work on an aggregate.`,
-    limit: { name: "cellTimeoutMs", allowed, seen: Math.round(runMs) },
-  };
-}
-
-function memoryError(judged: Judged): CellError {
-  const limit = { name: "memoryBytes", allowed: judged.options.limits.memoryBytes, seen: judged.after.peakMemoryBytes };
-  return { type: "OutOfMemory", message: memoryMessage("The cell was ended because the sandbox ran out of memory", judged), limit };
-}
-
-function memoryMessage(what: string, { options, after }: Judged): string {
-  const mb = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
-  return `${what || "MemoryError"}: the limit is ${mb(options.limits.memoryBytes)}, the peak was ${mb(after.peakMemoryBytes)}.`;
-}
-
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
-
-function crashError(frame: EndedFrame): CellError {
-  const how =
-    frame.signal === undefined
-      ? `ended by itself with exit status ${frame.exitCode ?? "unknown"} (os._exit, or its channel was closed)`
-      : `died by ${signalNames.get(frame.signal) ?? "a signal"} (signal ${frame.signal})`;
-  return { type: "Crashed", message: `The process that ran the cell ${how}. Its variables are as they were before the cell.` };
 }

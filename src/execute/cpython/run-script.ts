@@ -1,5 +1,6 @@
 import { SandboxLostError } from "../../errors/sluice-error.ts";
 import type { Lease, Usage } from "../../sandbox/contract.ts";
+import { outOfPlace } from "../../sandbox/out-of-place.ts";
 import { maxParamsBytes, type EngineOutcome, type Script, type ToolReply } from "../contract.ts";
 import { createPrintText, type PrintText } from "./create-print-text.ts";
 import { createScriptClock } from "./create-script-clock.ts";
@@ -126,14 +127,6 @@ function toParamsJson(body: Uint8Array): string {
   } catch {
     throw outOfPlace("params that are no text");
   }
-}
-
-function outOfPlace(what: string): SandboxLostError {
-  return new SandboxLostError({
-    code: "SANDBOX_PROTOCOL",
-    message: `it sent ${what}`,
-    hint: "The sandbox was ended. Code that writes to the worker's own descriptors causes this.",
-  });
 }
 
 async function sendReply({ channel }: Lease, id: number, reply: ToolReply): Promise<void> {
