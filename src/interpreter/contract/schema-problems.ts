@@ -3,6 +3,7 @@ import type { EnvelopeCode } from "../../errors/envelope-table.ts";
 import { receivedType } from "../../errors/received-type.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { below, quote } from "../../errors/argument-path.ts";
+import { describeValue } from "../../errors/describe-value.ts";
 import type { Problem } from "./problem.ts";
 
 type Issue = z.core.$ZodIssue;
@@ -39,7 +40,7 @@ function toProblems(issue: Issue, input: unknown): Problem[] {
       return [
         problem(
           "SCHEMA_TYPE_MISMATCH",
-          `${name} must be ${typeName(issue.expected)}, not ${describe(value)}.`,
+          `${name} must be ${typeName(issue.expected)}, not ${describeValue(value)}.`,
           asText(value, issue.expected, name),
         ),
       ];
@@ -60,7 +61,9 @@ function toProblems(issue: Issue, input: unknown): Problem[] {
       const allowed = issue.values.map(String);
       const near = typeof value === "string" ? nearestName(value, allowed) : null;
       const meant = near === null ? "" : ` Did you mean ${quote(near)}?`;
-      return [problem("SCHEMA_ENUM_MISMATCH", `${path} must be one of ${allowed.map(quote).join(", ")}, not ${describe(value)}.${meant}`)];
+      return [
+        problem("SCHEMA_ENUM_MISMATCH", `${path} must be one of ${allowed.map(quote).join(", ")}, not ${describeValue(value)}.${meant}`),
+      ];
     }
     case "too_small":
       return [problem("SCHEMA_MIN_LENGTH", `${path} must not be empty.`)];
@@ -86,13 +89,6 @@ function valueAt(value: unknown, key: PropertyKey): unknown {
 function typeName(expected: string): string {
   if (expected === "object" || expected === "record") return "an object";
   return expected === "array" ? "an array" : `a ${expected}`;
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return value.length <= 80 ? quote(value) : "a long string";
-  if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
-  const type = receivedType(value);
-  return type === "missing" ? "nothing" : `${/^[aeiou]/.test(type) ? "an" : "a"} ${type}`;
 }
 
 /** Models sometimes send the JSON text of an object instead of the object. */

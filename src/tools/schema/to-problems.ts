@@ -1,4 +1,5 @@
 import { below, quote } from "../../errors/argument-path.ts";
+import { describeValue } from "../../errors/describe-value.ts";
 import type { EnvelopeCode } from "../../errors/envelope-table.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { receivedType } from "../../errors/received-type.ts";
@@ -93,7 +94,7 @@ function toProblem(issue: FoldedIssue, context: ProblemContext): InputProblem {
       return unknown(String(params["unevaluatedProperty"]));
     case "type": {
       const types = issue.types ?? typesOf(params);
-      return at("SCHEMA_TYPE_MISMATCH", `${name} must be ${typeNames(types)}, not ${describe(value)}.`, asText(value, types, name));
+      return at("SCHEMA_TYPE_MISMATCH", `${name} must be ${typeNames(types)}, not ${describeValue(value)}.`, asText(value, types, name));
     }
     case "enum": {
       const allowed = Array.isArray(params["allowedValues"]) ? (params["allowedValues"] as unknown[]) : [];
@@ -106,10 +107,10 @@ function toProblem(issue: FoldedIssue, context: ProblemContext): InputProblem {
           : null;
       const listed = allowed.slice(0, 20).map(toJson).join(", ");
       const more = allowed.length > 20 ? ", …" : "";
-      return at("SCHEMA_ENUM_MISMATCH", `${name} must be one of ${listed}${more}, not ${describe(value)}.`, meant(near));
+      return at("SCHEMA_ENUM_MISMATCH", `${name} must be one of ${listed}${more}, not ${describeValue(value)}.`, meant(near));
     }
     case "const":
-      return at("SCHEMA_CONST_MISMATCH", `${name} must be ${toJson(params["allowedValue"])}, not ${describe(value)}.`);
+      return at("SCHEMA_CONST_MISMATCH", `${name} must be ${toJson(params["allowedValue"])}, not ${describeValue(value)}.`);
     case "maxItems":
       return at("SCHEMA_MAX_ITEMS", `${name} has more than ${limit} items.`);
     case "minItems":
@@ -122,16 +123,19 @@ function toProblem(issue: FoldedIssue, context: ProblemContext): InputProblem {
       return at("SCHEMA_MIN_LENGTH", `${name} is shorter than ${limit} characters.`);
     case "maximum":
     case "exclusiveMaximum":
-      return at("SCHEMA_MAXIMUM", `${name} must be ${comparison(params)} ${limit}, not ${describe(value)}.`);
+      return at("SCHEMA_MAXIMUM", `${name} must be ${comparison(params)} ${limit}, not ${describeValue(value)}.`);
     case "minimum":
     case "exclusiveMinimum":
-      return at("SCHEMA_MINIMUM", `${name} must be ${comparison(params)} ${limit}, not ${describe(value)}.`);
+      return at("SCHEMA_MINIMUM", `${name} must be ${comparison(params)} ${limit}, not ${describeValue(value)}.`);
     case "multipleOf":
-      return at("SCHEMA_MULTIPLE_OF", `${name} must be a multiple of ${String(params["multipleOf"])}, not ${describe(value)}.`);
+      return at("SCHEMA_MULTIPLE_OF", `${name} must be a multiple of ${String(params["multipleOf"])}, not ${describeValue(value)}.`);
     case "pattern":
-      return at("SCHEMA_PATTERN_MISMATCH", `${name} must fit the pattern ${quote(String(params["pattern"]))}, not ${describe(value)}.`);
+      return at(
+        "SCHEMA_PATTERN_MISMATCH",
+        `${name} must fit the pattern ${quote(String(params["pattern"]))}, not ${describeValue(value)}.`,
+      );
     case "format":
-      return at("SCHEMA_FORMAT_INVALID", `${name} must be of the format ${quote(String(params["format"]))}, not ${describe(value)}.`);
+      return at("SCHEMA_FORMAT_INVALID", `${name} must be of the format ${quote(String(params["format"]))}, not ${describeValue(value)}.`);
     case "oneOf":
       return Array.isArray(params["passingSchemas"])
         ? at("SCHEMA_ONE_OF_FAILED", `${name} fits more than one of its ${countOf(issue)} alternatives.`)
@@ -201,13 +205,6 @@ function typeNames(types: readonly string[]): string {
   const names = types.map((type) => (type === "null" ? "null" : `${/^[aeiou]/.test(type) ? "an" : "a"} ${type}`));
   const last = names.at(-1) ?? "something else";
   return names.length < 2 ? last : `${names.slice(0, -1).join(", ")} or ${last}`;
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return value.length <= 80 ? quote(value) : "a long string";
-  if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
-  const type = receivedType(value);
-  return type === "missing" ? "nothing" : `${/^[aeiou]/.test(type) ? "an" : "a"} ${type}`;
 }
 
 /** Models sometimes send the JSON text of an object instead of the object. */
