@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
-import { UsageError } from "../errors/sluice-error.ts";
+import type { UsageError } from "../errors/sluice-error.ts";
 import { helperNames, isPythonIdentifier, whyReserved } from "../protocol/python-names.ts";
 import type { DriverName, SandboxLimits } from "../sandbox/contract.ts";
 import { defaultLimits, maxTimeMs, withLimits } from "../sandbox/limits.ts";
+import { wrongUsage } from "./wrong-usage.ts";
 
 export interface RunArguments {
   readonly script: string;
@@ -99,5 +100,5 @@ function toNumber(flag: string, text: string | undefined): number | undefined {
 }
 
 export function wrong(message: string): UsageError {
-  return new UsageError({ code: "WRONG_USAGE", message, hint: "sluice run --help shows how it is called." });
+  return wrongUsage("run", message);
 }

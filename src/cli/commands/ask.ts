@@ -3,14 +3,15 @@ import { bundledSample } from "../../config/bundled-sample.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { openConfigured } from "../../configured/open-configured.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
 import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { runTurn } from "../../turn/run-turn.ts";
+import { print } from "../print.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
 import { jsonToTerminal, toTerminal } from "../to-terminal.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
 import { checkDirectory } from "../write-artifacts.ts";
 import { listStored, writeTurn, type WrittenFile } from "../write-turn.ts";
+import { wrongUsage } from "../wrong-usage.ts";
 
 export const askUsage = `Usage: sluice ask "QUESTION" [--config FILE] [--model MODEL] [--json] [--out DIR] [--probes]
 
@@ -91,9 +92,9 @@ function parse(args: string[]): AskOptions {
       probes: { type: "boolean", default: false },
     },
   });
-  if (positionals.length > 1) throw wrong(`one question is needed, ${positionals.length} were given: quote it.`);
+  if (positionals.length > 1) throw wrongUsage("ask", `one question is needed, ${positionals.length} were given: quote it.`);
   const question = positionals[0]?.trim();
-  if (question === "") throw wrong("the question is empty.");
+  if (question === "") throw wrongUsage("ask", "the question is empty.");
   const { config, model, json, out, probes } = values;
   return { question, config, model, json, out, probes };
 }
@@ -127,14 +128,5 @@ function describeUsage({ usage, grounding }: TurnResult): string {
 }
 
 function missingQuestion(): never {
-  throw wrong("a question is needed.");
-}
-
-function wrong(message: string): UsageError {
-  return new UsageError({ code: "WRONG_USAGE", message, hint: "sluice ask --help shows how it is called." });
-}
-
-/** Waits until the text is really out: a pipe may take less than all of it at once. */
-async function print(text: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())));
+  throw wrongUsage("ask", "a question is needed.");
 }

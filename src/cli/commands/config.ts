@@ -4,8 +4,8 @@ import { hideSecrets } from "../../config/hide-secrets.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { listLeaves } from "../../config/trace-origins.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
 import { toPathText } from "../../errors/describe-schema-issues.ts";
+import { wrongUsage } from "../wrong-usage.ts";
 
 export const configUsage = `Usage: sluice config [--config FILE] [--json]
 
@@ -19,13 +19,7 @@ export async function configCommand(args: string[]): Promise<number> {
     allowPositionals: true,
     options: { config: { type: "string" }, json: { type: "boolean", default: false } },
   });
-  if (positionals.length > 0) {
-    throw new UsageError({
-      code: "WRONG_USAGE",
-      message: `sluice config does not understand: ${positionals.join(" ")}`,
-      hint: "sluice config --help shows how it is called.",
-    });
-  }
+  if (positionals.length > 0) throw wrongUsage("config", `sluice config does not understand: ${positionals.join(" ")}`);
   const environment: Environment = processEnvironment();
   const loaded = await loadConfiguration({ file: values.config, workingDirectory: process.cwd(), environment });
   process.stdout.write(values.json ? `${JSON.stringify(toJson(loaded), null, 2)}\n` : describe(loaded));

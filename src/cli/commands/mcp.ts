@@ -5,9 +5,9 @@ import { openConfigured } from "../../configured/open-configured.ts";
 import type { DataFiles } from "../../data/contract.ts";
 import { openDataFiles } from "../../data/files/open-data-files.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
 import { serveMcpStdio } from "../../mcp/server/serve-mcp-stdio.ts";
 import { toTerminal } from "../to-terminal.ts";
+import { wrongUsage } from "../wrong-usage.ts";
 
 export const mcpUsage = `Usage: sluice mcp [--config FILE] [--data PATH]… [--probes]
 
@@ -28,7 +28,8 @@ export async function mcpCommand(args: string[], signal: AbortSignal): Promise<n
       probes: { type: "boolean", default: false },
     },
   });
-  if (positionals.length > 0) throw wrong(`${JSON.stringify(positionals[0])} is no option; files and folders are given with --data PATH.`);
+  if (positionals.length > 0)
+    throw wrongUsage("mcp", `${JSON.stringify(positionals[0])} is no option; files and folders are given with --data PATH.`);
   const environment = processEnvironment();
   const workingDirectory = process.cwd();
   const loaded = await loadConfiguration({ file: values.config ?? null, workingDirectory, environment });
@@ -59,8 +60,4 @@ function onError(error: Error): void {
 /** Standard output is the protocol's. */
 function say(line: string): void {
   process.stderr.write(`${toTerminal(line)}\n`);
-}
-
-function wrong(message: string): UsageError {
-  return new UsageError({ code: "WRONG_USAGE", message, hint: "sluice mcp --help shows how it is called." });
 }

@@ -3,10 +3,10 @@ import { parseArgs } from "node:util";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { prune, type Pruned } from "../../http/retention/prune.ts";
 import { createTenantStores } from "../../http/stores/create-tenant-stores.ts";
+import { wrongUsage } from "../wrong-usage.ts";
 
 export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
 
@@ -59,9 +59,5 @@ function toNumber(flag: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   const number = Number(text);
   if (text.trim() !== "" && Number.isFinite(number) && number >= 0) return number;
-  throw new UsageError({
-    code: "WRONG_USAGE",
-    message: `${flag} must be a number, and is ${JSON.stringify(text)}.`,
-    hint: "sluice prune --help shows how it is called.",
-  });
+  throw wrongUsage("prune", `${flag} must be a number, and is ${JSON.stringify(text)}.`);
 }

@@ -5,6 +5,7 @@ import { createRuntime } from "../../create-runtime.ts";
 import type { SessionInput } from "../../interpreter/session-inputs.ts";
 import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
+import { print } from "../print.ts";
 import { describeOutcome, describeTiming } from "../describe-outcome.ts";
 import { toOutcomeJson } from "../outcome-json.ts";
 import { parseRunArguments, type RunArguments } from "../parse-run-arguments.ts";
@@ -65,9 +66,4 @@ async function runOnce({ options, code, inputs, signal }: Run): Promise<CellOutc
 /** As it is into a file or a pipe; what a terminal would obey is only shown there. */
 function show(stream: NodeJS.WriteStream, text: string): void {
   stream.write(stream.isTTY ? toTerminal(text) : text);
-}
-
-/** Waits until the text is really out: a pipe may take less than all of it at once. */
-async function print(text: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())));
 }

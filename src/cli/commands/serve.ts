@@ -2,9 +2,9 @@ import { isIP } from "node:net";
 import { parseArgs } from "node:util";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
 import { createLog, logLevels, type Log, type LogLevel } from "../../http/log/create-log.ts";
 import { openServer, type RunningServer } from "../../http/open-server.ts";
+import { wrongUsage } from "../wrong-usage.ts";
 
 export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]
                     [--log-level error|warn|info|debug] [--log-format json|text]
@@ -57,13 +57,14 @@ function parse(args: string[]): ServeOptions {
   });
   const { host, config, model } = values;
   const port = /^\d{1,5}$/.test(values.port) ? Number(values.port) : Number.NaN;
-  if (!(port <= 65_535)) throw wrong(`--port must be a number up to 65535, and is ${JSON.stringify(values.port)}.`);
+  if (!(port <= 65_535)) throw wrongUsage("serve", `--port must be a number up to 65535, and is ${JSON.stringify(values.port)}.`);
   const level = logLevels.find((one) => one === values["log-level"]);
-  if (level === undefined) throw wrong(`--log-level must be one of ${logLevels.join(", ")}.`);
+  if (level === undefined) throw wrongUsage("serve", `--log-level must be one of ${logLevels.join(", ")}.`);
   const format = values["log-format"];
-  if (format !== "json" && format !== "text") throw wrong("--log-format must be json or text.");
+  if (format !== "json" && format !== "text") throw wrongUsage("serve", "--log-format must be json or text.");
   const isOpen = values["no-auth"];
-  if (isOpen && !isLoopback(host)) throw wrong(`--no-auth would let in everybody who can reach ${host}; it is for 127.0.0.1 only.`);
+  if (isOpen && !isLoopback(host))
+    throw wrongUsage("serve", `--no-auth would let in everybody who can reach ${host}; it is for 127.0.0.1 only.`);
   return { host, port, config, model, isOpen, level, format };
 }
 
@@ -92,8 +93,4 @@ function describe({ url, driver, model, tokens, loginLinks, snippet }: RunningSe
     "",
     "",
   ].join("\n");
-}
-
-function wrong(message: string): UsageError {
-  return new UsageError({ code: "WRONG_USAGE", message, hint: "sluice serve --help shows how it is called." });
 }
