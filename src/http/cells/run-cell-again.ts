@@ -74,8 +74,8 @@ function contractFor({ postProcessingContract }: CellStartEvent, code: string): 
 
 /** Evidence that a replayed cell reads, and adds nothing to. */
 function withoutResults(evidence: EvidenceStore): EvidenceStore {
-  const addResult = (): EvidenceItem => ({ alias: "replayed" }) as EvidenceItem;
-  return Object.create(evidence, { addResult: { value: addResult } }) as EvidenceStore;
+  const keepResult = async (): Promise<EvidenceItem> => ({ alias: "replayed" }) as EvidenceItem;
+  return Object.create(evidence, { keepResult: { value: keepResult } }) as EvidenceStore;
 }
 
 function toRun(

@@ -69,7 +69,10 @@ function toStream({ history }: ServerParts, turn: LiveTurn, signal: AbortSignal)
         if (done) return controller.close();
         for (const chunk of chunks.of(value)) controller.enqueue(chunk);
       },
-      cancel: () => gone.abort(),
+      async cancel() {
+        gone.abort();
+        await events.return?.(); // a listener that was between two events is none any more, either
+      },
     },
     { highWaterMark: 0 },
   );

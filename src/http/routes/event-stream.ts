@@ -38,9 +38,10 @@ export function eventStream(
         clearInterval(alive);
         controller.close();
       },
-      cancel() {
+      async cancel() {
         clearInterval(alive);
         gone.abort();
+        await events.return?.(); // a listener that was between two events is none any more, either
       },
     },
     { highWaterMark: 0 },
