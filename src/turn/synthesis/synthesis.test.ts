@@ -6,6 +6,8 @@ import { createAnswerChecker } from "./answer-checker.ts";
 import { claimsMissingFigure } from "./claims-missing-figure.ts";
 import { labelArtifacts } from "./label-artifacts.ts";
 import { missingSentences } from "./missing-sentences.ts";
+import { findUnknownNumbers } from "./numbers/find-unknown-numbers.ts";
+import { createKnownNumbers } from "./numbers/known-numbers.ts";
 import { removeRemoteImages } from "./remove-remote-images.ts";
 
 const hash = "a".repeat(64);
@@ -109,6 +111,36 @@ describe("the checker of an answer", () => {
         expect(pieces.join("") + checker.end()).toBe(expected);
       }),
     );
+  });
+});
+
+describe("an answer that was made to be hard to read", () => {
+  /** Each took minutes once. The bound is that of any test. */
+  test.each([
+    "![",
+    "![a](",
+    "![a][",
+    "![\\",
+    "<img",
+    "<im<img>g>",
+    "](",
+    "```",
+    "\n",
+    "1 ",
+    "1 234",
+    "1,",
+    ". ",
+    "figure 1 ",
+    "2024-",
+    "> ",
+  ])("of %j, a hundred thousand characters long, is checked all the same", (piece) => {
+    const text = piece.repeat(100_000 / piece.length);
+    const checker = createAnswerChecker([image]);
+    const answer = checker.push(text) + checker.end();
+    expect(answer).not.toContain("![");
+    expect(answer).not.toContain("<img");
+    findUnknownNumbers(answer, () => createKnownNumbers());
+    expect(missingSentences(answer, { artifacts: [image], gaps: [] }).length).toBeLessThanOrEqual(1);
   });
 });
 

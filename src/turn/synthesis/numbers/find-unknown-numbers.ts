@@ -1,24 +1,26 @@
-import { isDerived, type KnownNumbers } from "./known-numbers.ts";
+import { deriveFrom, type KnownNumbers } from "./known-numbers.ts";
 import { readNumbers, type WrittenNumber } from "./read-numbers.ts";
 
 /** So many numbers of the answer itself may be combined with one another. */
 const COMBINED = 60;
+/** Nobody writes an answer that is longer; what stands behind is not looked at. */
+const READ_CHARACTERS = 50_000;
 
 /**
  * Numbers of an answer that stand nowhere in what the model was shown, and that no single step of arithmetic makes from what is. Dates, years, small
  * counts, ordinals, code and addresses are left alone: the rule is to miss one rather than to doubt one that is right.
  */
 export function findUnknownNumbers(answer: string, readKnown: () => KnownNumbers): string[] {
-  const written = readNumbers(withoutOrdinals(answer));
+  const written = [...new Map(readNumbers(withoutOrdinals(answer.slice(0, READ_CHARACTERS))).map((one) => [one.text, one])).values()];
   const claims = written.filter(isClaim);
   if (claims.length === 0) return [];
   const known = readKnown();
-  const unknown = claims.filter(({ values }) => !values.some((value) => known.has(value)));
-  if (unknown.length === 0) return [];
-  const settled = written.filter((one) => !unknown.includes(one)).slice(0, COMBINED);
-  const base = [...new Set(settled.flatMap(({ values }) => values.map(({ value }) => value)))];
-  const left = unknown.filter(({ values }) => !values.some((value) => isDerived(value, base)));
-  return [...new Set(left.map(({ text }) => text))];
+  const isKnown = ({ values }: WrittenNumber): boolean => values.some((value) => known.has(value));
+  const unknown = new Set(claims.filter((one) => !isKnown(one)));
+  if (unknown.size === 0) return [];
+  const settled = written.filter((one) => !unknown.has(one)).slice(0, COMBINED);
+  const derived = deriveFrom(settled.flatMap(({ values }) => values.map(({ value }) => value)));
+  return [...unknown].filter(({ values }) => !values.some((value) => derived.has(value))).map(({ text }) => text);
 }
 
 /** Small whole numbers count things, and four digits are mostly a year. */
@@ -30,12 +32,11 @@ function isClaim({ text, values }: WrittenNumber): boolean {
 const MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
 /** What has digits and is no quantity. Each is replaced by a space, so that its neighbours stay apart. */
 const ordinals: readonly RegExp[] = [
-  /^\s*(`{3,}|~{3,})[^\n]*\n[\s\S]*?(?:^\s*\1[^\n]*$|$(?![\s\S]))/gm, // code
   /`[^`\n]*`/g,
-  /\]\([^)\s]*\)/g, // where a link goes
+  /\]\([^()\s]{0,2000}\)/g, // where a link goes
   /\b[a-z][a-z\d+.-]*:\/\/\S+/gi,
-  /^\s*(?:>\s*)*\d{1,3}[.)](?=\s)/gm, // an item of a list
-  /^\s*#{1,6}\s+\d+(?:\.\d+)*\.?(?=\s)/gm,
+  /^[ \t>]*\d{1,3}[.)](?=\s)/gm, // an item of a list
+  /^[ \t]*#{1,6}[ \t]+\d+(?:\.\d+)*\.?(?=\s)/gm,
   /\b(?:figures?|charts?|tables?|steps?|sections?|notes?|items?|points?|no\.?|number|version|python|turn)\s+#?\d+(?:\.\d+)*/gi,
   /\[\^?\d{1,3}\]/g,
   /#\d+/g,
@@ -49,5 +50,17 @@ const ordinals: readonly RegExp[] = [
 ];
 
 function withoutOrdinals(answer: string): string {
-  return ordinals.reduce((text, pattern) => text.replaceAll(pattern, " "), answer);
+  return ordinals.reduce((text, pattern) => text.replaceAll(pattern, " "), withoutCode(answer));
+}
+
+function withoutCode(answer: string): string {
+  let isCode = false;
+  const isFence = (line: string): boolean => /^ {0,3}(?:`{3}|~{3})/.test(line);
+  return answer
+    .split("\n")
+    .filter((line) => {
+      if (isFence(line)) isCode = !isCode;
+      return !isCode;
+    })
+    .join("\n");
 }

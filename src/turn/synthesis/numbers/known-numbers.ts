@@ -1,4 +1,4 @@
-import { readNumbers, type WrittenValue } from "./read-numbers.ts";
+import type { WrittenValue } from "./read-numbers.ts";
 
 /** Numbers that a model was shown, to be looked up as people write them: rounded, as a share or a percentage, in thousands or millions. */
 export interface KnownNumbers {
@@ -27,18 +27,21 @@ export function createKnownNumbers(): KnownNumbers {
   };
 }
 
-/** As data is written, and as people write: a text may be either. */
+/** As data is written, and as people write, since a text may be either: 1,234.5 is one number here and two there. What is long is read fast. */
 function readAll(text: string): number[] {
-  const asData = text.matchAll(/\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?/g);
-  const asProse = readNumbers(text).flatMap((one) => one.values.map(({ value }) => value));
-  return [...new Set([...[...asData].map(([digits]) => Number(digits)), ...asProse])];
+  const found = new Set<number>();
+  for (const [digits] of text.matchAll(/\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?/g)) found.add(Number(digits));
+  for (const [digits] of text.matchAll(/\d{1,3}(?:[,' \u2019\u00a0\u202f_]\d{3})+(?:\.\d+)?/g))
+    found.add(Number(digits.replaceAll(/[^\d.]/g, "")));
+  for (const [digits] of text.matchAll(/\d{1,3}(?:\.\d{3})*,\d+/g)) found.add(Number(digits.replaceAll(".", "").replace(",", ".")));
+  return [...found];
 }
 
-/** Whether one step of arithmetic makes it from these. They may be rounded themselves, so the outcome need not be exact. */
-export function isDerived({ value, unit }: WrittenValue, from: readonly number[]): boolean {
+/** What one step of arithmetic makes from these. They may be rounded themselves, so the outcome need not be exact. */
+export function deriveFrom(numbers: readonly number[]): Pick<KnownNumbers, "has"> {
   const derived = createSortedNumbers();
-  derived.add(combine(from));
-  return isAmong(derived, { value, unit: Math.max(unit, value * 0.005) }, SHARE_OR_PERCENT);
+  derived.add(combine([...new Set(numbers)]));
+  return { has: ({ value, unit }) => isAmong(derived, { value, unit: Math.max(unit, value * 0.005) }, SHARE_OR_PERCENT) };
 }
 
 /** Sums, differences, products, shares, changes in percent. */
