@@ -7,6 +7,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<BenchRow[]
   execute: () => import("./execute.ts"),
   interpreter: () => import("./interpreter.ts"),
   mcp: () => import("./mcp.ts"),
+  page: () => import("./page.ts"),
   python: () => import("./python.ts"),
   sandbox: () => import("./sandbox.ts"),
   serve: () => import("./serve.ts"),

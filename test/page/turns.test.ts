@@ -173,13 +173,13 @@ describe("turns on the page", () => {
       const sources = await page.locator("img").evaluateAll((images) => images.map((image) => (image as HTMLImageElement).src));
       expect(sources).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/artifacts\/[0-9a-f]{64}\.png$/)]);
       await page.getByRole("button", { name: "Open Chart 1" }).click();
-      for (const tab of ["Numbers", "Code", "Data"]) {
+      for (const [tab, part] of [
+        ["Numbers", ".data-table"],
+        ["Code", ".editor"],
+        ["Data", ".aliases"],
+      ] as const) {
         await page.getByRole("tab", { name: tab }).click();
-        await page
-          .locator("#tab-body")
-          .getByText(tab === "Data" ? "result_1" : "onerror")
-          .first()
-          .waitFor();
+        await page.locator(`.panel ${part}`).waitFor();
       }
       expect(await page.evaluate(() => (globalThis as unknown as { owned?: number }).owned)).toBeUndefined();
       expect(foreign).toEqual([]);

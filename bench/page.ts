@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { chromium, type Page } from "playwright-core";
+import { loadConfiguration } from "../src/config/load-configuration.ts";
+import { processEnvironment } from "../src/config/process-environment.ts";
+import { createLog } from "../src/http/log/create-log.ts";
+import { openServer } from "../src/http/open-server.ts";
+import { toBenchRow, type BenchRow } from "./bench-row.ts";
+import { median } from "./median.ts";
+
+const ROUNDS = 7;
+
+/** The page in Debian's Chromium, from a server with the bundled sample on loopback: how soon it paints, how much script it is, how long it ever holds its thread while a turn streams. */
+export async function run(): Promise<BenchRow[]> {
+  const directory = mkdtempSync(path.join(tmpdir(), "sluice-bench-page-"));
+  const environment = { ...processEnvironment(), SLUICE_DATA: directory, SLUICE_MODEL: "" };
+  const loaded = await loadConfiguration({ file: null, workingDirectory: directory, environment });
+  const log = createLog({ level: "error", format: "json", write: (line) => void process.stderr.write(line) });
+  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  try {
+    await using server = await openServer({ loaded, environment, host: "127.0.0.1", port: 0, workingDirectory: directory, log });
+    const page = await browser.newPage();
+    const scripts: string[] = [];
+    page.on("response", (response) => {
+      if (response.request().resourceType() === "script") scripts.push(response.url());
+    });
+    await page.goto(server.loginLinks[0]?.url ?? server.url);
+    await page.locator(".composer").waitFor();
+    const bytes = await Promise.all([...new Set(scripts)].map(async (url) => gzipSync(await (await page.request.get(url)).body()).length));
+    return [
+      toBenchRow({ name: "page: first contentful paint", value: await firstPaint(page), unit: "ms", target: 1000 }),
+      toBenchRow({ name: "page: compressed script", value: bytes.reduce((sum, size) => sum + size, 0) / 1e6, unit: "MB", target: 0.5 }),
+      toBenchRow({ name: "page: longest task while a turn streams", value: await longestTask(page), unit: "ms", target: 200 }),
+    ];
+  } finally {
+    await browser.close();
+    rmSync(directory, { recursive: true });
+  }
+}
+
+async function firstPaint(page: Page): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await page.reload();
+    await page.waitForFunction("performance.getEntriesByName('first-contentful-paint').length > 0");
+    times.push(await page.evaluate<number>("performance.getEntriesByName('first-contentful-paint')[0].startTime"));
+  }
+  return median(times);
+}
+
+/** Tasks under 50 ms are not reported by the browser and count as none. */
+async function longestTask(page: Page): Promise<number> {
+  await page.locator(".samples button").first().waitFor();
+  await page.evaluate(
+    "globalThis.longest = 0; new PerformanceObserver((list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); }).observe({ type: 'longtask' })",
+  );
+  await page.locator(".samples button").first().click();
+  await page.locator("[data-status=ended] .artifact").first().waitFor({ timeout: 300_000 });
+  await page.waitForTimeout(500);
+  return page.evaluate<number>("globalThis.longest");
+}
