@@ -167,7 +167,7 @@ describe("render_chart", () => {
   test("a call with several faults has all of them, each with its place", async () => {
     expect(await refusal({ spec: { type: "line", xKey: 1, series: [{ key: "price" }] }, path: [] })).toEqual(
       invalid({
-        summary: "Nothing was drawn. 3 things are not as the schema says.",
+        summary: "Nothing was drawn. alias is missing: text is needed. And 2 more faults.",
         details: [
           { path: "alias", issue: "alias is missing: text is needed.", received_type: "missing" },
           { path: "spec.xKey", issue: "spec.xKey must be text, not 1.", received_type: "number" },

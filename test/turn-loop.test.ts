@@ -338,7 +338,7 @@ describe("chart_not_rendered", () => {
   test("has the true last cause", async () => {
     const { result } = await run({ ...explicit, steps: [call("render_chart", { alias: "nothing", spec: {} }), final("Sorry.")] });
     expect(result.gaps[0]!.detail).toBe(
-      "The chart that was asked for could not be rendered: render_chart failed: Nothing was drawn: spec.type is not as the schema says.",
+      "The chart that was asked for could not be rendered: render_chart failed: Nothing was drawn. spec.type is missing. And 2 more faults.",
     );
   });
 

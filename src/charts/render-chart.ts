@@ -163,7 +163,8 @@ function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): ChartAn
     const issue = `${path === "" ? "The call" : path}${problem.startsWith("there is") ? ":" : ""} ${problem}`;
     return { path, issue, received_type: receivedType(found.ok ? found.value : undefined) };
   });
-  const summary = `Nothing was drawn. ${details.length === 1 ? details[0]!.issue : `${details.length} things are not as the schema says.`}`;
+  const rest = details.length - 1;
+  const summary = `Nothing was drawn. ${details[0]!.issue}${rest === 0 ? "" : ` And ${rest} more fault${rest === 1 ? "" : "s"}.`}`;
   return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, examples: [example] }) };
 }
 

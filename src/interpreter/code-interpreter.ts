@@ -113,7 +113,7 @@ async function publish(
 ): Promise<CodeInterpreterAnswer> {
   const { resultJson: json, artifacts } = answer.outcome;
   const kept = async (): Promise<string | null> =>
-    json === null ? null : turn.evidence.addResult({ json, from: tool, arguments: call.postProcessingContract }).alias;
+    json === null ? null : (await turn.evidence.keepResult({ json, from: tool, arguments: call.postProcessingContract })).alias;
   const [result, published] = await Promise.allSettled([kept(), publishArtifacts(artifacts, turn.artifacts)]);
   const failed = [result, published].find((one) => one.status === "rejected");
   return {
