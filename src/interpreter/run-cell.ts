@@ -71,7 +71,8 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const after = await lease.usage().catch(() => before);
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
   const verdict = await judgeCell({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
-  const leaseUsable = await decide(options, end, verdict, stop.reason);
+  // Whose grace was over is being ended, also when its worker's last word came after all.
+  const leaseUsable = !stop.endsLease && (await decide(options, end, verdict, stop.reason));
   const aborted = stop.reason === "aborted";
   const closing = leaseUsable ? undefined : lease.close();
   if (!aborted) await closing; // who gave up does not wait for what is left to clean up
@@ -92,6 +93,8 @@ async function decide({ lease, rollback }: RunCellOptions, end: CellEnd, verdict
 
 interface Stop {
   readonly reason: "timeout" | "aborted" | null;
+  /** The sandbox itself was told to end. */
+  readonly endsLease: boolean;
   clear(): void;
 }
 
@@ -99,11 +102,16 @@ interface Stop {
 function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): Stop {
   let reason: Stop["reason"] = null;
   let grace: NodeJS.Timeout | undefined;
+  let endsLease = false;
+  const endLease = (): void => {
+    endsLease = true;
+    void lease.close();
+  };
   const stop = (why: "timeout" | "aborted"): void => {
     if (reason !== null) return;
     reason = why;
-    if (rollback === "none") return void lease.close();
-    grace = setTimeout(() => void lease.close(), why === "aborted" ? ABORT_GRACE_MS : INTERRUPT_GRACE_MS);
+    if (rollback === "none") return endLease();
+    grace = setTimeout(endLease, why === "aborted" ? ABORT_GRACE_MS : INTERRUPT_GRACE_MS);
     lease.channel.send({ type: "interrupt", cell }).catch(() => {});
   };
   const timer = setTimeout(() => stop("timeout"), limits.cellTimeoutMs);
@@ -112,6 +120,9 @@ function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): 
   return {
     get reason() {
       return reason;
+    },
+    get endsLease() {
+      return endsLease;
     },
     clear() {
       clearTimeout(timer);
