@@ -84,9 +84,9 @@ describe("a call of a script", () => {
 
   test("is asked about too, and its wait is not the script's own time", async () => {
     const { of, result, dropped } = await run([script(code)], {
-      codeMode: { engine: "monty", limits: { executionMs: 400 } },
+      codeMode: { engine: "monty", limits: { executionMs: 2_500 } },
       approve: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 600)); // each longer than all that the script may take
+        await new Promise((resolve) => setTimeout(resolve, 1_500)); // both together are longer than all that the script may take
         return true;
       },
     });
@@ -138,7 +138,7 @@ describe("a question that nobody answers", () => {
   });
 
   test("is settled when the turn's time is over", async () => {
-    const result = await waiting([call("drop")], { budgets: { wallMs: 500 } });
+    const result = await waiting([call("drop")], { budgets: { wallMs: 4_000 } });
     expect(result.outcome.stopReason).toBe("bounded_time");
   });
 });

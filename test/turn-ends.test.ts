@@ -114,7 +114,7 @@ describe("over the wire", () => {
   });
 
   test("a provider that hangs is left when the time is over", async () => {
-    const { result, gone } = await over([fetchPrices, { hang: true }], { budgets: { wallMs: 1_500 } });
+    const { result, gone } = await over([fetchPrices, { hang: true }], { budgets: { wallMs: 5_000 } });
     expect(result.outcome.stopReason).toBe("bounded_time");
     expect(result.answer).toContain("get_prices_1: from local__get_prices, 300 rows");
     expect(gone).toBeGreaterThan(0);
