@@ -72,6 +72,16 @@ describe("a tool's answer of 50 MB", { timeout: 240_000 }, () => {
   });
 });
 
+it("a large value of a local function is kept without holding up anybody, as the same text", async () => {
+  const value = Array.from({ length: 400_000 }, (_, id) => ({ id, city: "Zürich", price: id / 100, isOpen: id % 3 === 0 }));
+  const evidence = createEvidenceStore();
+  const turns = watchTurns();
+  const item = await evidence.keep({ tool: "local__rows", output: value, as: "value" });
+  expect(turns.stop()).toBeLessThan(MOST_MS);
+  expect(Buffer.from(item.read()).toString("utf8") === JSON.stringify(value)).toBe(true);
+  expect([item.shape.rows, item.precisionLoss]).toEqual([400_000, undefined]);
+});
+
 function rowsOf({ shape, format }: EvidenceItem): number {
   return format === "json" ? (shape.rows ?? -1) : -1;
 }

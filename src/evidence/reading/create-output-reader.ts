@@ -1,11 +1,13 @@
 import { totalmem } from "node:os";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { CellResult, NamedData, ToolOutput } from "../contract.ts";
-import { isObject } from "../mcp-result.ts";
+import { isMcpResult, isObject } from "../mcp-result.ts";
 import { isLargeOutput, LARGE_BYTES } from "./is-large-output.ts";
 import type { CallIds, MessageId, ReadMessage } from "./read-message.ts";
 import { ReadOutput } from "./read-output.ts";
+import type { ThreadRequest } from "./reading-requests.ts";
 import { createReadingThread } from "./reading-thread.ts";
+import { isLargeValue, writeInTurns } from "./write-in-turns.ts";
 
 /**
  * Reads large outputs in a thread, so that they hold up nobody; small ones are left as they are, to be read at once. The thread starts with the first large
@@ -50,37 +52,24 @@ const PIECE_BYTES = 1024 * 1024;
 export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap() }: OutputReaderOptions = {}): OutputReader {
   const thread = createReadingThread({ idleMs, heapMegabytes });
 
-  async function readParts(request: Parameters<typeof thread.ask>[1], transfer?: readonly ArrayBuffer[]): Promise<ReadOutput> {
-    const result = await thread.ask(thread.open(), request, transfer);
+  async function readParts(request: ThreadRequest, transfer?: readonly ArrayBuffer[], id: number = thread.open()): Promise<ReadOutput> {
+    const result = await thread.ask(id, request, transfer);
     if (result.kind !== "parts") throw new TypeError("the thread answered another question");
     return new ReadOutput(result.parts);
   }
 
   function openMessage(): LargeMessage {
     const id = thread.open();
-    let chunks: Uint8Array[] = [];
-    let waiting = 0;
-    let bytes = 0;
-    const flush = (): void => {
-      if (waiting === 0) return;
-      thread.push(id, join(chunks, waiting));
-      chunks = [];
-      waiting = 0;
-    };
+    const pieces = createPieces((piece) => thread.push(id, piece));
     return {
       get bytes() {
-        return bytes;
+        return pieces.bytes();
       },
-      push(chunk) {
-        chunks.push(chunk);
-        bytes += chunk.length;
-        waiting += chunk.length;
-        if (waiting >= PIECE_BYTES) flush();
-      },
+      push: pieces.push,
       async read(callIds) {
-        flush();
+        pieces.flush();
         const result = await thread.ask(id, { kind: "message", callIds }).catch((error: unknown) => {
-          throw unreadable(bytes, error);
+          throw unreadable(pieces.bytes(), error);
         });
         if (result.kind !== "message") throw new TypeError("the thread answered another question");
         const { message } = result;
@@ -91,9 +80,29 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap(
     };
   }
 
+  /** Null when it has to be written at once after all, which says what is wrong with it. */
+  async function readValue(value: unknown): Promise<ReadOutput | null> {
+    const id = thread.open();
+    const pieces = createPieces((piece) => thread.push(id, piece));
+    try {
+      const precisionLoss = await writeInTurns(value, (text) => pieces.push(Buffer.from(text)));
+      pieces.flush();
+      return await readParts({ kind: "value", precisionLoss }, [], id);
+    } catch (error) {
+      thread.drop(id);
+      if (error instanceof RangeError || (error instanceof SluiceError && error.code === "EVIDENCE_NOT_JSON")) return null;
+      throw error;
+    }
+  }
+
   return {
     async readOutput(given) {
-      if (given.read !== undefined || !isLargeOutput(given)) return given;
+      if (given.read !== undefined) return given;
+      if (isValue(given) && isLargeValue(given.output)) {
+        const read = await readValue(given.output);
+        return read === null ? given : { ...given, read };
+      }
+      if (!isLargeOutput(given)) return given;
       return { ...given, read: await readParts({ kind: "output", output: toRequest(given) }) };
     },
     readResult: async ({ json }) => (json.length < LARGE_BYTES ? null : await readParts({ kind: "text", text: json })),
@@ -106,6 +115,34 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap(
     openMessage,
     close: () => thread.close(),
   };
+}
+
+/** Collects small chunks to pieces that are worth handing over. */
+function createPieces(give: (piece: Uint8Array<ArrayBuffer>) => void): { push(chunk: Uint8Array): void; flush(): void; bytes(): number } {
+  let chunks: Uint8Array[] = [];
+  let waiting = 0;
+  let bytes = 0;
+  const flush = (): void => {
+    if (waiting > 0) give(join(chunks, waiting));
+    chunks = [];
+    waiting = 0;
+  };
+  return {
+    push(chunk) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      waiting += chunk.length;
+      if (waiting >= PIECE_BYTES) flush();
+    },
+    flush,
+    bytes: () => bytes,
+  };
+}
+
+/** Neither text nor bytes nor an MCP result. */
+function isValue({ output, as }: ToolOutput): boolean {
+  if (typeof output !== "object" || output === null || output instanceof Uint8Array) return false;
+  return as === "value" || (as === undefined && !isMcpResult(output));
 }
 
 function usualHeap(): number {

@@ -4,7 +4,7 @@ import { isObject } from "../mcp-result.ts";
 /** From here on an output is read in a thread. Below, reading it takes a few milliseconds, and less than starting the thread. */
 export const LARGE_BYTES: number = 512 * 1024;
 
-/** Whether text in it is large. A large value that came parsed is none: to hand it to a thread takes as long as to write it as JSON. */
+/** Whether text in it is large. Of values that came parsed see `isLargeValue`: to hand one to a thread takes as long as to write it as JSON. */
 export function isLargeOutput({ output, structuredJson = "" }: ToolOutput): boolean {
   if (typeof output === "string") return output.length >= LARGE_BYTES;
   if (structuredJson.length >= LARGE_BYTES) return true;

@@ -25,6 +25,12 @@ function addPiece(id: number, piece: Uint8Array): void {
   pieces.set(id, list);
 }
 
+function takePieces(id: number): Buffer {
+  const bytes = Buffer.concat(pieces.get(id) ?? []);
+  pieces.delete(id);
+  return bytes;
+}
+
 function answer(id: number, request: ThreadRequest): ThreadAnswer {
   try {
     return { ok: true, result: read(id, request) };
@@ -38,10 +44,15 @@ function answer(id: number, request: ThreadRequest): ThreadAnswer {
 function read(id: number, request: ThreadRequest): ThreadResult {
   switch (request.kind) {
     case "message": {
-      const bytes = Buffer.concat(pieces.get(id) ?? []);
-      pieces.delete(id);
+      const bytes = takePieces(id);
       refuseTooMuch(bytes);
       return { kind: "message", message: readMessage(bytes, request.callIds) };
+    }
+    case "value": {
+      const bytes = takePieces(id);
+      refuseTooMuch(bytes);
+      const part = readText(bytes.toString("utf8"));
+      return { kind: "parts", parts: [toReadPart({ ...part, precisionLoss: request.precisionLoss })] };
     }
     case "output":
       refuseTooMuch(request.output);

@@ -1,5 +1,5 @@
 import type { ErrorFacts } from "../../errors/sluice-error.ts";
-import type { NamedData, ToolOutput } from "../contract.ts";
+import type { NamedData, PrecisionLoss, ToolOutput } from "../contract.ts";
 import type { ReadPart } from "../output-part.ts";
 import type { CallIds, ReadMessage } from "./read-message.ts";
 
@@ -7,6 +7,8 @@ import type { CallIds, ReadMessage } from "./read-message.ts";
 export type ThreadRequest =
   /** Made of the pieces that came before under the same number. */
   | { readonly kind: "message"; readonly callIds: CallIds }
+  /** JSON text in pieces, of a value that reached us parsed. */
+  | { readonly kind: "value"; readonly precisionLoss: PrecisionLoss | undefined }
   | { readonly kind: "output"; readonly output: Pick<ToolOutput, "output" | "as" | "structuredJson"> }
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "data"; readonly data: Pick<NamedData, "format" | "bytes" | "mimeType"> };
