@@ -3,7 +3,7 @@ import { crc32, inflateSync } from "node:zlib";
 /** What a PNG turned out to be. `blank`: one colour, or under 0.1 % of the pixels differ from the border's colour. */
 export type PngFindings = { ok: true; width: number; height: number; blank: boolean } | { ok: false; why: string };
 
-export const maxPixels = 50_000_000;
+const maxPixels = 50_000_000;
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const channelsOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const BLANK_SHARE = 0.001;

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors/sluice-error.ts";
 
-export const configurationName = "sluice.config.json";
+const configurationName = "sluice.config.json";
 
 /**
  * The nearest file from a directory upward; null when there is none. A configuration starts programs, so one that was only come upon must belong to this

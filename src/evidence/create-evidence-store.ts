@@ -40,7 +40,7 @@ export interface EvidenceStoreOptions {
   readonly now?: () => Date;
 }
 
-export const defaultEvidenceBudget: EvidenceBudget = { totalBytes: 1024 ** 3, previewBytes: 4096, stepBytes: 24_576 };
+const defaultEvidenceBudget: EvidenceBudget = { totalBytes: 1024 ** 3, previewBytes: 4096, stepBytes: 24_576 };
 
 export function createEvidenceStore({
   conversationId = randomUUID(),

@@ -1,7 +1,7 @@
 import { nearestName } from "../errors/nearest-name.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 
-export const providerNames = ["anthropic", "openai", "openai-compatible", "gateway"] as const;
+const providerNames = ["anthropic", "openai", "openai-compatible", "gateway"] as const;
 export type ProviderName = (typeof providerNames)[number];
 
 export type ModelName =

@@ -5,7 +5,7 @@ export const pythonKeywords: ReadonlySet<string> = words(`
 `);
 
 /** `dir(builtins)` of Python 3.13, without names like `__this__`, which are refused as a whole. */
-export const pythonBuiltins: ReadonlySet<string> = words(`
+const pythonBuiltins: ReadonlySet<string> = words(`
   ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError BufferError
   BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError
   DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception ExceptionGroup FileExistsError FileNotFoundError
@@ -22,7 +22,7 @@ export const pythonBuiltins: ReadonlySet<string> = words(`
 `);
 
 /** What every cell finds in its namespace besides the helpers. */
-export const preloadedNames: ReadonlySet<string> = new Set(["pd", "np", "plt", "sm", "inputs"]);
+const preloadedNames: ReadonlySet<string> = new Set(["pd", "np", "plt", "sm", "inputs"]);
 
 /** The helpers, `sluice.__all__`, which are globals of every cell too. */
 export const helperNames: ReadonlySet<string> = words(`

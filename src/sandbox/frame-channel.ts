@@ -6,8 +6,8 @@ const MAGIC = 0x534c5501; // "SLU" and the version of the frame layout
 const PREFIX_BYTES = 12;
 
 /** What the host accepts from a sandbox. A frame over these is no frame: the stream is hostile or broken. */
-export const maxHeaderBytes: number = 4 * 1024 * 1024;
-export const maxBodyBytes: number = 64 * 1024 * 1024;
+const maxHeaderBytes: number = 4 * 1024 * 1024;
+const maxBodyBytes: number = 64 * 1024 * 1024;
 
 /**
  * Speaks frames over a byte stream. Reading is pull-based: nothing is read ahead of `receive`, but for what the stream itself buffers,

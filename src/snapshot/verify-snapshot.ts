@@ -22,7 +22,7 @@ export interface Verification {
 }
 
 /** Where the snapshot keeps matplotlib's list of fonts; whoever starts Python copies it to MPLCONFIGDIR first. */
-export const fontCachePath = "/usr/share/sluice/matplotlib";
+const fontCachePath = "/usr/share/sluice/matplotlib";
 
 const libraries = [
   ...[

@@ -35,7 +35,7 @@ export function readingsAt(
   };
 }
 
-export function titleAt({ type, x, rows, spec }: Plot, index: number): string {
+function titleAt({ type, x, rows, spec }: Plot, index: number): string {
   const cell = rows[index]?.[spec.xKey] ?? "";
   if (typeof cell !== "number" || x.kind === "category") return String(cell);
   const text = formatExact(cell, x.axis);

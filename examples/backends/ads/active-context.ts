@@ -10,7 +10,7 @@ import type { AdsFailure } from "./ads-failure.ts";
  * | region | `sluice/region` | `X-Ads-Region` |
  * | profile | `sluice/profile` | `X-Ads-Profile` |
  */
-export const contextNames = {
+const contextNames = {
   identity: { meta: "sluice/identity", header: "x-ads-identity" },
   region: { meta: "sluice/region", header: "x-ads-region" },
   profile: { meta: "sluice/profile", header: "x-ads-profile" },

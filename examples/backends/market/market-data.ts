@@ -43,7 +43,7 @@ export interface Earnings {
 }
 
 /** What is wrong with the reserves, as it is with real ones. */
-export const oddities = {
+const oddities = {
   /** Comes into the data in the middle of it, with 35,000 from the first day. */
   listedLate: { venue: "Harbour", on: "2025-03-03", reserve: { BTC: 35_000, ETH: 350_000 } },
   /** No rows at all from the first of these days to the last. */

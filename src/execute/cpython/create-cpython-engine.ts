@@ -58,7 +58,7 @@ const MB = 1024 * 1024;
 const WORKER_BYTES = 256 * MB;
 
 /** The script's own process is held to `memoryBytes` by the worker; this is the kernel's limit, for all of the sandbox. */
-export function toSandboxLimits({ memoryBytes, totalMs, codeBytes, resultBytes, printBytes }: ExecuteLimits): SandboxLimits {
+function toSandboxLimits({ memoryBytes, totalMs, codeBytes, resultBytes, printBytes }: ExecuteLimits): SandboxLimits {
   return withLimits({
     cellTimeoutMs: totalMs,
     leaseTimeoutMs: totalMs,

@@ -102,7 +102,7 @@ export function conversationRoutes(parts: ServerParts): Route[] {
 }
 
 /** With its files; uploads of it that nobody else uses go last. */
-export async function deleteConversation(
+async function deleteConversation(
   { history, storesOf, uploads, conversations }: Pick<ServerParts, "history" | "storesOf" | "uploads" | "conversations">,
   tenant: string,
   id: string,

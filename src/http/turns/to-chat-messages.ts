@@ -16,7 +16,7 @@ export function toChatMessages(turn: StoredTurn, events: readonly StoredEvent[])
   ];
 }
 
-export function toChatMetadata({ turnId, conversationId, status, createdAt, stopReason }: StoredTurn): ChatMetadata {
+function toChatMetadata({ turnId, conversationId, status, createdAt, stopReason }: StoredTurn): ChatMetadata {
   return { turnId, conversationId, status, createdAt, ...(stopReason === null ? {} : { stopReason }) };
 }
 

@@ -3,7 +3,7 @@ import type { Problem } from "./problem.ts";
 import type { PythonParser, PythonSyntaxError } from "./python-parser.ts";
 
 /** As the sandbox's own limit. */
-export const maxCodeBytes: number = 256 * 1024;
+const maxCodeBytes: number = 256 * 1024;
 
 /** What can be said about code without running it. */
 export async function codeProblems(

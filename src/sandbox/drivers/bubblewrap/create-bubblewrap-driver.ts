@@ -20,7 +20,7 @@ export interface BubblewrapOptions {
 }
 
 /** Who the zygote is when the host is root: nobody's uid, so that nothing on the host belongs to it. */
-export const zygoteUser: { readonly uid: number; readonly gid: number } = Object.freeze({ uid: 65532, gid: 65532 });
+const zygoteUser: { readonly uid: number; readonly gid: number } = Object.freeze({ uid: 65532, gid: 65532 });
 
 /** Namespaces, seccomp, rlimits and a cgroup around forks of a Python that has the stack imported. */
 export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions): SandboxDriver {
