@@ -1,6 +1,7 @@
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
 import { texts } from "../texts.ts";
+import { ChartBoundary } from "./chart-boundary.tsx";
 import { ChartLegend } from "./chart-legend.tsx";
 import { ChartPlot } from "./chart-plot.tsx";
 import { columnsOf } from "./columns-of.ts";
@@ -16,7 +17,15 @@ export interface ChartViewProps {
 }
 
 /** One chart: its drawing, its legend, and its numbers as a table. What it gets was checked. */
-export function ChartView({ spec, data, title = texts.chart.untitled, height = 320 }: ChartViewProps) {
+export const ChartView = memo(function ChartView(props: ChartViewProps) {
+  return (
+    <ChartBoundary>
+      <ChartBody {...props} />
+    </ChartBoundary>
+  );
+});
+
+function ChartBody({ spec, data, title = texts.chart.untitled, height = 320 }: ChartViewProps) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [asTable, setAsTable] = useState(false);
   const plot = useMemo(() => toPlot(spec, data), [spec, data]);

@@ -1,3 +1,4 @@
+import { memo } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
@@ -11,7 +12,7 @@ interface ArtifactInlineProps {
 }
 
 /** A figure or a chart where the answer speaks of it. */
-export function ArtifactInline({ artifact, all, onOpen }: ArtifactInlineProps) {
+export const ArtifactInline = memo(function ArtifactInline({ artifact, all, onOpen }: ArtifactInlineProps) {
   const { word, number } = artifactName(artifact, all);
   const name = word === "Figure" ? texts.turn.figure(number) : texts.turn.chart(number);
   return (
@@ -30,4 +31,4 @@ export function ArtifactInline({ artifact, all, onOpen }: ArtifactInlineProps) {
       )}
     </div>
   );
-}
+});

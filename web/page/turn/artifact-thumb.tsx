@@ -1,10 +1,17 @@
+import { memo } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
 import { Picture } from "../answer/picture.tsx";
 
 /** A picture in the timeline, the moment that it exists. */
-export function ArtifactThumb({ artifact, onOpen }: { artifact: ArtifactEnvelope; onOpen(artifact: ArtifactEnvelope): void }) {
+export const ArtifactThumb = memo(function ArtifactThumb({
+  artifact,
+  onOpen,
+}: {
+  artifact: ArtifactEnvelope;
+  onOpen(artifact: ArtifactEnvelope): void;
+}) {
   const name = artifact.title ?? (artifact.kind === "image" ? artifact.alt : texts.chart.untitled);
   return (
     <div className="thumb">
@@ -18,4 +25,4 @@ export function ArtifactThumb({ artifact, onOpen }: { artifact: ArtifactEnvelope
       </button>
     </div>
   );
-}
+});

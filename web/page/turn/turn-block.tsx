@@ -1,4 +1,4 @@
-import { memo } from "react";
+import { memo, useCallback } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { texts } from "../../texts.ts";
 import { Answer } from "../answer/answer.tsx";
@@ -7,6 +7,7 @@ import { TurnFoot } from "../answer/turn-foot.tsx";
 import type { ChatMessage } from "./chat-message.ts";
 import { Timeline } from "./timeline.tsx";
 import { toTurnView } from "./to-turn-view.ts";
+import { useStableArtifacts } from "./use-stable-artifacts.ts";
 
 interface TurnBlockProps {
   readonly message: ChatMessage;
@@ -18,8 +19,11 @@ interface TurnBlockProps {
 
 /** One turn: what it did, what it found, what is missing. */
 export const TurnBlock = memo(function TurnBlock({ message, isStreaming, canRetry, onOpen, onRetry }: TurnBlockProps) {
-  const turn = toTurnView(message, isStreaming);
-  const open = (artifact: ArtifactEnvelope): void => onOpen(turn.turnId, artifact, turn.artifacts);
+  const seen = toTurnView(message, isStreaming);
+  const artifacts = useStableArtifacts(seen.artifacts);
+  const turn = { ...seen, artifacts };
+  const { turnId } = turn;
+  const open = useCallback((artifact: ArtifactEnvelope) => onOpen(turnId, artifact, artifacts), [onOpen, turnId, artifacts]);
   const isOver = !turn.isRunning;
   return (
     <article className="turn" data-turn={turn.turnId} data-status={turn.isRunning ? "running" : "ended"}>

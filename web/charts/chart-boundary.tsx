@@ -1,0 +1,24 @@
+import { Component, type ReactNode } from "react";
+import { texts } from "../texts.ts";
+
+interface ChartBoundaryProps {
+  readonly children: ReactNode;
+}
+
+/** One chart that cannot be drawn says so in its place; everything around it stays. */
+export class ChartBoundary extends Component<ChartBoundaryProps, { readonly reason: string | null }> {
+  override state: { readonly reason: string | null } = { reason: null };
+
+  static getDerivedStateFromError(error: unknown): { reason: string } {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+
+  override render(): ReactNode {
+    if (this.state.reason === null) return this.props.children;
+    return (
+      <p role="alert" className="chart-note">
+        {texts.chart.broken}: {this.state.reason}
+      </p>
+    );
+  }
+}
