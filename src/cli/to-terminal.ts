@@ -1,13 +1,20 @@
-/** What a sandbox said, made fit for a person's terminal: control characters, which could move the cursor, set titles or hide text, are shown and not obeyed. */
+/**
+ * What a sandbox said, made fit for a person's terminal: characters that could move the cursor, set titles, hide text or turn its direction are shown and
+ * not obeyed.
+ */
 export function toTerminal(text: string): string {
-  return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, (character) => {
+  return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, (character) => {
     const code = character.charCodeAt(0);
     if (character === "\r") return character;
-    return code < 0x20 ? String.fromCharCode(0x2400 + code) : `\\x${code.toString(16)}`;
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code < 0x100 ? `\\x${code.toString(16)}` : `\\u${code.toString(16)}`;
   });
 }
 
 /** The same for text that is JSON, and stays it. */
 export function jsonToTerminal(json: string): string {
-  return json.replaceAll(/[\u007F-\u009F]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+  return json.replaceAll(
+    /[\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
