@@ -1,4 +1,5 @@
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseEnvelope } from "../src/errors/envelope.ts";
 import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
@@ -91,6 +92,27 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     const heard: (string | undefined)[] = [];
     await client.call("slow", { steps: 3, stepMs: 300 }, { onprogress: ({ message }) => heard.push(message) });
     expect(heard.filter((message) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
+  });
+
+  test.each(generations)("cancels the call of a tool when a client of %s cancels its own", async (generation) => {
+    await using client = await openHttpClient(generation, opened.url);
+    const cancelled = async (): Promise<unknown> => {
+      const { previews } = textOf<{ previews: { value: { cancelled: number } }[] }>(await client.call("cancelled"));
+      return previews[0]?.value.cancelled;
+    };
+    const before = await cancelled();
+    const stop = new AbortController();
+    const running = client.call(
+      "slow",
+      { steps: 100_000, stepMs: 20 },
+      {
+        signal: stop.signal,
+        onprogress: ({ message }) => message?.startsWith("step") === true && stop.abort(new Error("enough")),
+      },
+    );
+    await expect(running).rejects.toThrow("enough");
+    while ((await cancelled()) === before) await sleep(50);
+    expect(await cancelled()).toBe(Number(before) + 1);
   });
 
   test.each(generations)("lets scripts of a client of %s call all servers, also those that are not exposed", async (generation) => {
