@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
@@ -12,16 +13,22 @@ import { median } from "./median.ts";
 const drivers = ["gvisor", "bubblewrap"] as const;
 const CELLS = 60;
 const WARM_UP = 10;
+/** As in the bench of the sandbox: an agent's calls come one by one. Back to back, the fork for the next cell is made on the same cores, while the call is measured. */
+const PAUSE_MS = 50;
 
 /** What the runtime adds to a cell, and to reading an output. */
 export async function run(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
-  for (const driver of drivers) rows.push(await measureWarmCell(driver));
+  for (const driver of drivers) {
+    const name = `interpreter.added-to-warm-cell.${driver}`;
+    rows.push(toBenchRow({ name, ...(await measureWarmCell(driver, PAUSE_MS)), unit: "ms", target: 3 }));
+    rows.push(toBenchRow({ name: `${name}.back-to-back`, ...(await measureWarmCell(driver, 0)), unit: "ms" }));
+  }
   return [...rows, ...(await measurePreview())];
 }
 
 /** From the call to the text that the model reads, less the time from sending the cell to its end: checks, hashes, evidence and words are ours. */
-async function measureWarmCell(driver: (typeof drivers)[number]): Promise<BenchRow> {
+async function measureWarmCell(driver: (typeof drivers)[number], pauseMs: number): Promise<{ value: number; holds: boolean }> {
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), driver, poolSize: 0 });
   const evidence = createEvidenceStore();
   const { alias } = evidence.add({ tool: "get_rows", output: Array.from({ length: 200 }, (_, n) => ({ n, price: n / 7 })) });
@@ -32,6 +39,7 @@ async function measureWarmCell(driver: (typeof drivers)[number]): Promise<BenchR
   try {
     for (let cell = 0; cell < WARM_UP + CELLS; cell += 1) {
       const code = `frame = to_frame(${alias})\nset_result({"cell": ${cell}, "mean": frame["price"].mean()})`;
+      if (pauseMs > 0) await sleep(pauseMs);
       const started = performance.now();
       const answer = await runCodeInterpreter(turn, { code, postProcessingContract });
       toModelAnswer(answer, evidence);
@@ -42,5 +50,5 @@ async function measureWarmCell(driver: (typeof drivers)[number]): Promise<BenchR
   } finally {
     await disposeTurnSandbox(turn);
   }
-  return toBenchRow({ name: `interpreter.added-to-warm-cell.${driver}`, value: median(added), unit: "ms", target: 3, holds: ok });
+  return { value: median(added), holds: ok };
 }
