@@ -13,6 +13,11 @@ import {
   type TestServer,
 } from "./fixtures/open-test-server.ts";
 
+interface Asked {
+  readonly status: number;
+  readonly turn: TurnDocument;
+}
+
 /** Turns as programs use them. */
 describe("turns", { timeout: 240_000 }, () => {
   let open: TestServer;
@@ -21,7 +26,7 @@ describe("turns", { timeout: 240_000 }, () => {
   });
   afterAll(() => open[Symbol.asyncDispose]());
 
-  async function ask(body: object, headers: Record<string, string> = {}): Promise<{ status: number; turn: TurnDocument }> {
+  async function ask(body: object, headers: Record<string, string> = {}): Promise<Asked> {
     const response = await open.request("/api/turns", {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
@@ -94,7 +99,7 @@ describe("turns", { timeout: 240_000 }, () => {
 
   test("are begun once for one Idempotency-Key", async () => {
     const key = { "idempotency-key": "a-key" };
-    const [first, second] = [await ask({ question: "Once?" }, key), await ask({ question: "Once?" }, key)];
+    const [first, second] = await Promise.all([ask({ question: "Once?" }, key), ask({ question: "Once?" }, key)]);
     expect(second.turn.turnId).toBe(first.turn.turnId);
     await follow(first.turn.turnId);
     expect((await ask({ question: "Once?" }, key)).status).toBe(200);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
@@ -10,9 +10,6 @@ export interface BlobStore {
   put(sha256: string, bytes: Uint8Array): Promise<void>;
   /** All at once, for who cannot wait. Throws EVIDENCE_MISSING. */
   read(sha256: string): Uint8Array;
-  remove(sha256: string): void;
-  /** Hashes of files that are older than this. */
-  list(olderThanMs: number): string[];
 }
 
 export function createBlobStore({ directory }: { directory: string }): BlobStore {
@@ -38,34 +35,12 @@ export function createBlobStore({ directory }: { directory: string }): BlobStore
         throw missing(sha256, error);
       }
     },
-    remove: (sha256) => rmSync(fileOf(sha256), { force: true }),
-    list: (olderThanMs) => listFiles(directory, olderThanMs),
   };
 }
 
 async function write(draft: string, bytes: Uint8Array): Promise<void> {
   await using handle = await open(draft, "wx", 0o600);
   await handle.writeFile(bytes);
-}
-
-/** Names of old files, one directory below. What a killed writer left counts. */
-function listFiles(directory: string, olderThanMs: number): string[] {
-  const found: string[] = [];
-  for (const entry of entriesOf(directory)) {
-    for (const name of entriesOf(path.join(directory, entry))) {
-      const { mtimeMs } = statSync(path.join(directory, entry, name), { throwIfNoEntry: false }) ?? {};
-      if (mtimeMs !== undefined && Date.now() - mtimeMs > olderThanMs) found.push(name);
-    }
-  }
-  return found;
-}
-
-function entriesOf(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
 }
 
 function unavailable(directory: string, cause: unknown): SluiceError {

@@ -6,11 +6,18 @@ import { HttpFailure } from "../http-failure.ts";
 import { immutable, isKnown } from "../routes/to-download.ts";
 import { escapeHtml, htmlPage, noticePage } from "./notice-page.ts";
 
+/** What a page that was not built says instead. */
+export interface PageFacts {
+  readonly facts: readonly (readonly [string, string])[];
+  /** For a desktop client. */
+  readonly snippet: string;
+}
+
 export interface PageOptions {
   /** Where the built page is: `index.html` and `assets/`. */
   readonly directory: string;
   /** What is shown where it is not built. */
-  readonly describe: () => Promise<{ readonly facts: readonly (readonly [string, string])[]; readonly snippet: string }>;
+  readonly describe: () => Promise<PageFacts>;
 }
 
 /** No script and no style but our own files, nothing from elsewhere, and nobody may frame it. What charts set through the DOM needs no leave. */

@@ -159,12 +159,18 @@ function toAnswer(answer: DataAnswer): Response {
   if (answer.ok) return jsonText(answer.json);
   const { error_code: code, summary: message, hints } = answer.envelope;
   throw new HttpFailure({
-    status: code === "ALIAS_UNKNOWN" ? 404 : answer.envelope.error_kind === "mcp_input_validation" ? 400 : 422,
+    status: statusOf(answer.envelope),
     code,
     message,
     ...(hints[0] === undefined ? {} : { hint: hints.join(" ") }),
     details: { envelope: answer.envelope },
   });
+}
+
+function statusOf({ error_code: code, error_kind: kind }: Extract<DataAnswer, { ok: false }>["envelope"]): 400 | 404 | 422 | 429 {
+  if (code === "ALIAS_UNKNOWN") return 404;
+  if (kind === "rate_limited") return 429;
+  return kind === "mcp_input_validation" ? 400 : 422;
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {

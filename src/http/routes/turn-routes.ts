@@ -14,6 +14,7 @@ import {
 } from "../../protocol/http-turns.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../server-parts.ts";
+import type { LiveTurn } from "../turns/create-live-turn.ts";
 import { toTurnDocument, toTurnSummary } from "../turns/to-turn-document.ts";
 import { defineRoute, json, type Route, type RouteRequest } from "./define-route.ts";
 import { eventStream, wantsEvents } from "./event-stream.ts";
@@ -27,6 +28,7 @@ const after = z.object({ after: z.coerce.number().int().nonnegative().optional()
 /** Turns for programs: begin one, look at it, follow it, answer what it asks, end it, remove it. */
 export function turnRoutes(parts: ServerParts): Route[] {
   const { history, turns } = parts;
+  const beginning = new Map<string, Promise<LiveTurn>>();
 
   function find({ parameters, principal }: RouteRequest): StoredTurn {
     return history.turns.get(principal.tenant, parameters["turnId"]!) ?? missing(parameters["turnId"]!);
@@ -50,7 +52,7 @@ export function turnRoutes(parts: ServerParts): Route[] {
         202: document,
         200: { description: "The turn, ended: `wait` was asked for, or the key was seen before.", schema: turnDocumentSchema },
       },
-      handle: async (request) => await create(parts, request),
+      handle: async (request) => await create(parts, request, beginning),
     }),
     defineRoute({
       method: "get",
@@ -148,7 +150,12 @@ export function turnRoutes(parts: ServerParts): Route[] {
   ];
 }
 
-async function create(parts: ServerParts, { body, request, principal, signal }: RouteRequest): Promise<Response> {
+/** `beginning`: turns with a key that wait in line and have no row yet, so that the same key does not begin a second one meanwhile. */
+async function create(
+  parts: ServerParts,
+  { body, request, principal, signal }: RouteRequest,
+  beginning: Map<string, Promise<LiveTurn>>,
+): Promise<Response> {
   const { history, turns } = parts;
   const { question, conversationId, wait = false } = body as TurnCreation;
   const { tenant, tokenHash } = principal;
@@ -156,13 +163,16 @@ async function create(parts: ServerParts, { body, request, principal, signal }: 
   const requestHash = createHash("sha256")
     .update(JSON.stringify([question, conversationId ?? null]))
     .digest("hex");
+  const place = JSON.stringify([tenant, key]);
+  const waiting = key === null ? undefined : beginning.get(place);
+  if (waiting !== undefined) await waiting.catch(() => null); // from here to where it is set nothing is awaited
   const earlier = key === null ? null : history.turns.byIdempotencyKey(tenant, key);
   if (earlier !== null) {
     if (earlier.requestHash !== requestHash) throw otherRequest();
     const turn = history.turns.get(tenant, earlier.turnId)!;
     return json(toTurnDocument(parts, turn, originOf(request)), { status: turn.status === "running" ? 202 : 200 });
   }
-  const turn = await turns.start({
+  const begun = turns.start({
     tenant,
     tokenHash,
     conversationId: conversationId ?? randomUUID(),
@@ -171,6 +181,8 @@ async function create(parts: ServerParts, { body, request, principal, signal }: 
     signal,
     ...(key === null ? {} : { idempotency: { key: checkKey(key), requestHash } }),
   });
+  if (key !== null) beginning.set(place, begun);
+  const turn = await begun.finally(() => beginning.delete(place));
   if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
   const stored = history.turns.get(tenant, turn.turnId)!;
   return json(toTurnDocument(parts, stored, originOf(request)), {

@@ -99,12 +99,15 @@ export function createTurns(options: TurnsOptions): Turns {
     const feed = openFeed(turn, turnId);
     conversation.turn = feed;
     onBegin(feed);
+    log.info("turn_started", { turn: turnId, conversation: conversationId, tenant });
     const result = await answer(turn, { feed, conversation, model });
     await conversations.save(conversation, turnId);
     conversation.turn = null;
     feed.push({ type: "turn-end", result });
     live.delete(keyOf(tenant, turnId));
     feed.end();
+    const { outcome, usage } = result;
+    log.info("turn_ended", { turn: turnId, tenant, stopReason: outcome.stopReason, ms: usage.wallMs, steps: usage.steps });
   }
 
   function openFeed({ tenant, conversationId, isAttended }: TurnStart, turnId: string): TurnFeed {
