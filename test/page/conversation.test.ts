@@ -208,6 +208,26 @@ describe("a conversation on the page", () => {
   );
 
   it(
+    "pages through, searches and filters a million rows that stay on the server",
+    async () => {
+      const lines = Array.from({ length: 1_000_000 }, (_none, n) => `${n},v${n % 37},${(n * 7919) % 10_007}`);
+      const stored = await server.upload("c_million", "million.csv", `id,venue,amount\n${lines.join("\n")}\n`);
+      expect(stored).toBe(201);
+      await page.goto(`${server.url}/c/c_million`);
+      await page.locator(".chips .chip").click();
+      const status = panel().locator(".pager [role=status]");
+      await expect.poll(() => status.innerText(), { timeout: minutes }).toBe("1–100 of 1,000,000");
+      expect(await panel().locator(".rows-table tbody tr").count()).toBe(100);
+      await page.getByRole("searchbox", { name: "Search in all columns" }).fill("999999");
+      await expect.poll(() => status.innerText(), { timeout: minutes }).toBe("1–1 of 1 that fit (of 1,000,000)");
+      expect(await panel().locator(".rows-table tbody tr").allInnerTexts()).toEqual([
+        `999,999\tv${999_999 % 37}\t${((999_999 * 7919) % 10_007).toLocaleString("en-US")}`,
+      ]);
+    },
+    4 * minutes,
+  );
+
+  it(
     "works by keyboard alone",
     async () => {
       await page.goto(server.url);
@@ -263,7 +283,7 @@ describe("a conversation on the page", () => {
       await server.restart();
       await page.goto(server.url);
       const titles = page.locator(".conversations .conversation-title");
-      await expect.poll(() => titles.count(), soon).toBe(2);
+      await expect.poll(() => titles.count(), soon).toBe(3);
       await page.getByRole("searchbox", { name: "Search conversations" }).fill("since 2025");
       await expect.poll(() => titles.count(), soon).toBe(1);
       await page.locator(".conversations a").click();
@@ -274,13 +294,13 @@ describe("a conversation on the page", () => {
       await page.getByRole("searchbox", { name: "Search conversations" }).fill("nothing like it");
       await page.getByText("Nothing was found.").waitFor();
       await page.getByRole("searchbox", { name: "Search conversations" }).fill("");
-      await expect.poll(() => titles.count(), soon).toBe(2);
+      await expect.poll(() => titles.count(), soon).toBe(3);
       await page
         .locator(".conversations li.is-current")
         .getByRole("button", { name: /^Delete “/ })
         .click();
       await page.getByRole("button", { name: "Delete", exact: true }).click();
-      await expect.poll(() => titles.count(), soon).toBe(1);
+      await expect.poll(() => titles.count(), soon).toBe(2);
       expect(page.faults).toEqual([]);
     },
     4 * minutes,
@@ -295,7 +315,7 @@ describe("a conversation on the page", () => {
       const other = await server.visit(browser, options);
       try {
         if (options.viewport) await other.getByRole("button", { name: "Conversations" }).click();
-        await other.locator(".conversations a").first().click();
+        await other.locator(".conversations a", { hasText: "How did" }).first().click();
         await other.locator(".artifact").first().waitFor();
         expect(await other.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
         expect(await findBarriers(other)).toEqual([]);

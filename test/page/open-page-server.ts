@@ -16,6 +16,8 @@ export interface PageServer extends AsyncDisposable {
   /** A page that came in by a one-time link. */
   visit(browser: Browser, options?: BrowserContextOptions): Promise<Page & { readonly faults: string[] }>;
   call<Body = Record<string, unknown>>(method: string, pathname: string, body?: unknown): Promise<Body>;
+  /** A file as a conversation's data; the status of the answer. */
+  upload(conversationId: string, name: string, content: string): Promise<number>;
 }
 
 /** A real server with the real page on the default driver: the bundled sample, or a script over a small MCP server. */
@@ -64,6 +66,11 @@ export async function openPageServer(first?: ModelScript): Promise<PageServer> {
       return page;
     },
     call,
+    async upload(conversationId, name, content) {
+      const address = new URL(`/api/conversations/${conversationId}/files?name=${name}`, server.url);
+      const headers = { authorization: `Bearer ${server.tokens.made}` };
+      return (await fetch(address, { method: "POST", headers, body: content })).status;
+    },
     async [Symbol.asyncDispose]() {
       await server.close();
       rmSync(directory, { recursive: true });
