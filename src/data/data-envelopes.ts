@@ -1,10 +1,9 @@
 import type { z } from "zod";
 import { describeSchemaIssues } from "../errors/describe-schema-issues.ts";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import type { EnvelopeCode } from "../errors/envelope-table.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
-import { NoSandboxError, SandboxLostError, SluiceError } from "../errors/sluice-error.ts";
+import { toFailureEnvelope } from "../interpreter/code-interpreter.ts";
 import type { DataAnswer } from "./contract.ts";
 import type { TableRefusal } from "./tables/ask-table.ts";
 
@@ -51,27 +50,8 @@ export function refusedTable(tool: string, { code, why, hints }: TableRefusal): 
   return refuse(createEnvelope({ code, tool, summary: why, hints }));
 }
 
-const codesOfErrors: Readonly<Record<string, EnvelopeCode>> = {
-  DATA_FILE_GONE: "DATA_FILE_GONE",
-  DATA_FILE_REFUSED: "DATA_FILE_REFUSED",
-  EVIDENCE_FULL: "EVIDENCE_FULL",
-  INPUTS_TOO_LARGE: "INPUT_TOO_LARGE",
-  INPUT_TOO_LARGE: "INPUT_TOO_LARGE",
-  INPUT_NOT_TAKEN: "INPUT_TOO_LARGE",
-  SANDBOX_QUEUE_TIMEOUT: "QUEUE_FULL",
-};
-
 /** What went wrong around the table. An abort is no answer: it goes on to whoever aborted. */
 export function failed(tool: string, error: unknown, signal?: AbortSignal): Refused {
   if (signal?.aborted === true) throw error;
-  const summary = error instanceof Error ? error.message : String(error);
-  const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
-  return refuse(createEnvelope({ code: toCode(error), tool, summary, hints }));
-}
-
-function toCode(error: unknown): EnvelopeCode {
-  const known = error instanceof SluiceError ? codesOfErrors[error.code] : undefined;
-  if (known !== undefined) return known;
-  if (error instanceof NoSandboxError) return "SANDBOX_UNAVAILABLE";
-  return error instanceof SandboxLostError ? "SANDBOX_LOST" : "INTERNAL_ERROR";
+  return refuse(toFailureEnvelope(error, tool));
 }
