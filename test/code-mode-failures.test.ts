@@ -31,7 +31,7 @@ afterAll(async () => {
   await runtime.close();
 });
 beforeEach(() => {
-  Object.assign(proxy, { most: 0, holdMs: 0, answer: () => null });
+  Object.assign(proxy, { most: 0, holdMs: 0, holdUntil: Infinity, answer: () => null });
   proxy.calls.length = 0;
 });
 
@@ -48,11 +48,13 @@ describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
   const first = engine === "monty" ? "" : "import collections\n";
 
   it("that are gathered reach the backend at once, sixteen of them unless told", async () => {
-    proxy.holdMs = 150;
+    proxy.holdMs = 20_000;
+    proxy.holdUntil = 16;
     const code = `${first}import asyncio\nlen(await asyncio.gather(*[call_tool('list_regions') for i in range(40)]))`;
     expect(await face.execute(code)).toMatchObject({ result: 40, toolCalls: 40, engine });
     expect([proxy.most, proxy.calls.length]).toEqual([16, 40]);
     proxy.most = 0;
+    proxy.holdUntil = 3;
     expect(await face.execute(code, { concurrentToolCalls: 3 })).toMatchObject({ result: 40 });
     expect(proxy.most).toBe(3);
   });
@@ -209,12 +211,28 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
     for (const first of ["import math", "import collections"]) {
       for (const waiting of [`await ${call}`, `await asyncio.gather(${call}, call_tool('list_regions'))`]) {
         const { error } = await face.execute(`${first}\nimport asyncio\n${setContext}\n${waiting}`);
-        expect(error).toMatchObject({
+        const said = "RuntimeError: ToolError: account health is not available today";
+        const [detail] = error!.details;
+        expect(error).toEqual({
           error_kind: "sandbox_runtime",
+          tool: "execute",
+          summary: `${said} (line 7)`,
+          details: [{ ...detail, path: "code", issue: waiting, received_type: "python", line: 7 }],
+          hints: [],
+          examples: [],
           error_code: "SANDBOX_RUNTIME_ERROR",
-          summary: "RuntimeError: ToolError: account health is not available today (line 7)",
-          details: [{ path: "code", issue: waiting, line: 7 }],
+          retryable: false,
+          _envelope_version: 1,
         });
+        // Monty does not know where the call stands that a gather awaited, so there is no traceback; the line is found in the text.
+        const isFound = first === "import math" && waiting.includes("gather");
+        const place = first === "import math" ? "line 7" : 'File "<script>", line 7';
+        const end = first === "import math" ? "" : "\n";
+        expect([detail!["column"], detail!["traceback"]]).toEqual(
+          isFound
+            ? [undefined, undefined]
+            : [1, `Traceback (most recent call last):\n  ${place}, in <module>\n    ${waiting}\n${said}${end}`],
+        );
       }
     }
   });
@@ -270,10 +288,23 @@ describe("a call that is wrong", () => {
       retryable: false,
       _envelope_version: 1,
     });
-    expect((await face.execute(`await call_tool("get_campaign", {})`)).error).toMatchObject({
+    expect((await face.execute(`await call_tool("get_campaign", {})`)).error).toEqual({
+      error_kind: "mcp_input_validation",
+      tool: "get_campaign",
+      summary: "The tool was not called. Required field missing: 'campaign_id'.",
+      details: [
+        {
+          path: "campaign_id",
+          issue: "Required field missing: 'campaign_id'.",
+          received_type: "missing",
+          error_code: "SCHEMA_REQUIRED",
+        },
+      ],
+      hints: ["Required field missing: 'campaign_id'."],
+      examples: [{ campaign_id: "text" }],
       error_code: "SCHEMA_REQUIRED",
-      details: [{ path: "campaign_id", received_type: "missing" }],
-      hints: [expect.stringContaining("campaign_id")],
+      retryable: false,
+      _envelope_version: 1,
     });
     expect(proxy.calls).toEqual([]);
   });
@@ -363,17 +394,60 @@ return ids`;
     await expect.poll(() => proxy.calls.length).toBe(1);
     const next = open("swap", "second");
     expect(await next.call("get_session_state")).toEqual({ session_present: true, state_scope: "session", state_reason: "token_swapped" });
-    expect((await running).error).toMatchObject({ error_kind: "auth_error", error_code: "AUTHENTICATION_ERROR" });
-    expect((await next.execute(total)).error).toMatchObject({ error_code: "ACTIVE_IDENTITY_REQUIRED" });
+    expect((await running).error).toEqual({
+      error_kind: "auth_error",
+      tool: "list_campaigns",
+      summary: "Another bearer token came into this session while this ran, and the state of this one was cleared.",
+      details: [],
+      hints: ["Nothing more can be called here. Make a new request, and set the identity, region and profile again."],
+      examples: [],
+      error_code: "AUTHENTICATION_ERROR",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    expect((await next.execute(total)).error).toEqual({
+      error_kind: "precondition_failed",
+      tool: "list_campaigns",
+      summary: "There is no active identity, region, profile.",
+      details: [],
+      hints: [
+        "Set the active identity, region, profile of the session first.",
+        "Identities: acme, globex. Regions: na, eu, fe. Profiles: see list_profiles.",
+      ],
+      examples: [],
+      error_code: "ACTIVE_IDENTITY_REQUIRED",
+      retryable: false,
+      _envelope_version: 1,
+    });
     expect(proxy.calls.map(({ headers }) => headers["x-ads-identity"])).toEqual(["acme", undefined]);
     expect((await next.execute(`${setContext}${read}`)).result).toMatchObject({ state_reason: null });
   });
 
   it("of setters is refused when it is none of the configured, with what was meant", async () => {
-    expect(await face.call("set_region", { region: "ue" })).toMatchObject({ error: { error_code: "SCHEMA_ENUM_MISMATCH" } });
-    expect((await face.execute("await call_tool('set_region', {'region': 'eu', 'colour': 1})")).error).toMatchObject({
-      error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
+    expect(await face.call("set_region", { region: "ue" })).toEqual({
+      status: "refused",
+      error: {
+        error_kind: "mcp_input_validation",
+        tool: "set_region",
+        summary: 'There is no region "ue".',
+        details: [{ path: "region", issue: "is none of the configured regions", received_type: "string" }],
+        hints: ['Did you mean "eu"?', 'The regions are "na", "eu", "fe".'],
+        examples: [{ region: "eu" }],
+        error_code: "SCHEMA_ENUM_MISMATCH",
+        retryable: false,
+        _envelope_version: 1,
+      },
+    });
+    expect((await face.execute("await call_tool('set_region', {'region': 'eu', 'colour': 1})")).error).toEqual({
+      error_kind: "mcp_input_validation",
       tool: "set_region",
+      summary: "The tool was not called. Unknown field 'colour'.",
+      details: [{ path: "colour", issue: "Unknown field 'colour'.", received_type: "number", error_code: "SCHEMA_ADDITIONAL_PROPERTIES" }],
+      hints: ["Unknown field 'colour'.", "The call has these fields: region."],
+      examples: [{ region: "eu" }],
+      error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
+      retryable: false,
+      _envelope_version: 1,
     });
   });
 });
