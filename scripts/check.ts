@@ -21,6 +21,7 @@ count("types", "tsc", ["--noEmit"]);
 count("types of the page", "tsc", ["--noEmit", "--project", "web"]);
 count("lint", "oxlint", []);
 count("format", "oxfmt", ["--check"]);
+count("unused", "knip", []);
 if (process.argv[2] === "test") {
   runVitest();
   for (const name of ["ruff", "format", "mypy"]) count(`python ${name}`, "node", ["scripts/python-check.ts", name]);
