@@ -7,7 +7,17 @@ import { describe, expect, test } from "vitest";
 import { entries, root, toSourceImports } from "./fixtures/entries.ts";
 
 /** Their every program is followed by what it prints. */
-const pages = ["ai-sdk-app.md", "data.md", "execute.md", "isolation.md", "library.md", "mcp-servers.md", "models.md", "tools.md", "turn.md"];
+const pages = [
+  "ai-sdk-app.md",
+  "data.md",
+  "execute.md",
+  "isolation.md",
+  "library.md",
+  "mcp-servers.md",
+  "models.md",
+  "tools.md",
+  "turn.md",
+];
 
 describe.each(pages)("docs/%s", (name) => {
   const page = readFileSync(path.join(root, "docs", name), "utf8");

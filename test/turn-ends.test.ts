@@ -280,11 +280,11 @@ describe("whoever throws", () => {
   });
 
   test("as a listener that rejects, a sink that rejects or a conversation that cannot remember is not heard either", async () => {
-    const rejects = (): Promise<never> => Promise.reject(new Error("later"));
+    const rejects: () => void = () => Promise.reject(new Error("later")) as unknown; // what a listener without types may do
     const kept = createConversation();
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }),
-      onProbe: rejects as unknown as () => void,
+      onProbe: rejects,
       conversation: {
         ...kept,
         add: () => {
@@ -292,7 +292,7 @@ describe("whoever throws", () => {
         },
       },
     });
-    const result = await runTurn(runtime, { ...turn.request, onEvent: rejects as unknown as () => void });
+    const result = await runTurn(runtime, { ...turn.request, onEvent: rejects });
     expect(result.outcome.stopReason).toBe("complete_answer");
     await expectNothingLeft();
   });

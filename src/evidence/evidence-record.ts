@@ -42,7 +42,7 @@ export const evidenceRecordSchema: z.ZodType<EvidenceRecord> = z.strictObject({
     path: z.array(z.string()),
     lines: count.optional(),
     characters: count.optional(),
-  }) as z.ZodType<EvidenceShape>,
+  }),
   precisionLoss: z.strictObject({ integersPast2To53: count, nonFinite: count, unrepresentable: count }).optional(),
   isError: z.literal(true).optional(),
   attachments: z.array(z.string()),

@@ -142,4 +142,4 @@ function describeServer({ url, model, configured }: ServerParts, { driver, isOpe
 }
 
 /** A request must be there whole within ten minutes, its head at once. */
-const serverOptions = { requestTimeout: 10 * 60_000, headersTimeout: 20_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 };
+const serverOptions = { requestTimeout: 10 * 60_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
