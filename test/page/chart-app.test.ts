@@ -2,7 +2,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openBrowser, openPage, soon } from "./browser.ts";
-import { showInHost } from "./chart-host.ts";
+import { openInHost, showInHost } from "./chart-host.ts";
 import { shareOfDifference } from "./compare-pictures.ts";
 import { largeCharts, sampleCharts, type SampleChart } from "./sample-charts.ts";
 
@@ -147,15 +147,21 @@ describe("the chart app in an MCP host", () => {
     expect(await app.locator("img").count()).toBe(0);
   });
 
-  it("says what is wrong with a chart that cannot be drawn, and when there is none", async () => {
+  it("says what is wrong with a chart that cannot be drawn", async () => {
     await showInHost(page, {
       artifacts: [{ kind: "chart", spec: { type: "line", xKey: "x", series: [{ key: "y" }] }, data: [{ x: 1, z: 2 }] }],
     });
     expect(await app.getByRole("alert").innerText()).toBe(
       "This chart cannot be drawn\nseries[0].key: y is not in the data; the columns are x, z",
     );
-    await showInHost(page, { artifacts: [] });
-    expect(await app.locator(".chart-app-note").innerText()).toBe("This result has no chart.");
+  });
+
+  it("takes no room for a result without a chart", async () => {
+    await openInHost(page, { charts: [] });
+    const heard = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { heard: string[] }).heard);
+    await expect.poll(heard, soon).toContain("ui/notifications/initialized");
+    await expect.poll(() => app.locator("#root").evaluate((root) => root.innerHTML), soon).toBe("");
+    expect(await app.locator("#root").evaluate((root) => root.getBoundingClientRect().height)).toBe(0);
   });
 
   it.each(["light", "dark"] as const)("has no serious finding of axe, in %s", async (theme) => {

@@ -4,11 +4,16 @@ import type { Page } from "playwright-core";
 
 const file = path.join(import.meta.dirname, "..", "..", "dist", "web", "chart-app.html");
 
-/**
- * A host of MCP Apps, as small as one can be: a frame without an origin and without network, the handshake, then one tool result. Resolves when the app
- * has drawn what it was given.
- */
+/** Resolves when the app has drawn what it was given. */
 export async function showInHost(page: Page, structuredContent: unknown, theme: "light" | "dark" = "light"): Promise<void> {
+  await openInHost(page, structuredContent, theme);
+  await page.frameLocator("iframe").locator(".chart, [role=alert]").first().waitFor();
+}
+
+/**
+ * A host of MCP Apps, as small as one can be: a frame without an origin and without network, the handshake, then one tool result.
+ */
+export async function openInHost(page: Page, structuredContent: unknown, theme: "light" | "dark" = "light"): Promise<void> {
   await page.setContent(
     `<!doctype html><style>body{margin:0;background:${theme === "dark" ? "#1a1d20" : "#fff"}}iframe{border:0;width:100%;height:100vh}</style>`,
   );
@@ -40,5 +45,4 @@ export async function showInHost(page: Page, structuredContent: unknown, theme: 
     },
     { html: readFileSync(file, "utf8"), structuredContent, theme },
   );
-  await page.frameLocator("iframe").locator(".chart, [role=alert], .chart-app-note:not(:has-text('Waiting'))").first().waitFor();
 }
