@@ -4,7 +4,7 @@ export function niceTicks(min: number, max: number, { count = 5, smallest = 0 }:
   if (min === max) return min === 0 ? [0, 1] : niceTicks(Math.min(min, 0), Math.max(max, 0), { count, smallest });
   const step = Math.max(smallest, niceStep((max - min) / count));
   const [first, last] = [Math.floor(min / step + 1e-9), Math.ceil(max / step - 1e-9)];
-  return Array.from({ length: last - first + 1 }, (_none, index) => clean((first + index) * step));
+  return Array.from({ length: last - first + 1 }, (_none, index) => clean((first + index) * step, step));
 }
 
 /** Round numbers inside `min` and `max`: about `count`, and at least three. */
@@ -20,7 +20,8 @@ function niceStep(rough: number): number {
   return power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 2.5 ? 2.5 : factor <= 5 ? 5 : 10);
 }
 
-/** 0.30000000000000004 is 0.3. */
-function clean(value: number): number {
-  return Number(value.toPrecision(12));
+/** 0.30000000000000004 is 0.3: as many decimals as the step has, and one more. */
+function clean(value: number, step: number): number {
+  const decimals = Math.min(100, Math.max(0, 1 - Math.floor(Math.log10(step))));
+  return Number(value.toFixed(decimals));
 }
