@@ -2,8 +2,10 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Earnings, Price, Reserve, Venue } from "../examples/backends/market/market-data.ts";
 import { bundledSample } from "../src/config/bundled-sample.ts";
+import type { EvidenceItem } from "../src/evidence/contract.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
-import type { ToolSource } from "../src/tools/contract.ts";
+import type { ToolAnswer, ToolSource } from "../src/tools/contract.ts";
 import { openHttpProcess } from "./fixtures/open-http-process.ts";
 
 const program = path.join(import.meta.dirname, "../examples/backends/market/market-server.ts");
@@ -19,9 +21,18 @@ function createCaller(source: ToolSource) {
   return async (name: string, args: Record<string, unknown> = {}): Promise<Result> => {
     const { tools, gap } = await source.tools();
     expect(gap).toBeNull();
-    const { output } = await tools.find((tool) => tool.name === name)!.call(args, {});
-    return output as Result;
+    const answer = await tools.find((tool) => tool.name === name)!.call(args, {});
+    return answer.read === undefined ? (answer.output as Result) : await readLarge(name, answer);
   };
+}
+
+/** A large answer was read by a thread, for evidence to keep: the structured part under its alias, the words beside it as an attachment. */
+async function readLarge(tool: string, answer: ToolAnswer): Promise<Result> {
+  const evidence = createEvidenceStore();
+  const textOf = (item: EvidenceItem): string => Buffer.from(item.read()).toString();
+  const item = await evidence.keep({ tool, ...answer });
+  const content = item.attachments.map((alias) => ({ type: "text", text: textOf(evidence.get(alias)!) }));
+  return { content, structuredContent: JSON.parse(textOf(item)) as Record<string, unknown> };
 }
 
 const rowsOf = <Row>({ structuredContent }: Result): Row[] => structuredContent["rows"] as Row[];
