@@ -11,7 +11,7 @@ import { measurePreview } from "./interpreter-preview.ts";
 import { median } from "./median.ts";
 
 const drivers = ["gvisor", "bubblewrap"] as const;
-const CELLS = 60;
+const CELLS = 40;
 const WARM_UP = 10;
 /** As in the bench of the sandbox: an agent's calls come one by one. Back to back, the fork for the next cell is made on the same cores, while the call is measured. */
 const PAUSE_MS = 50;
