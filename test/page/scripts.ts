@@ -90,6 +90,27 @@ export const failedChartScript: ModelScript = {
   synthesis: "The mean price is 103.",
 };
 
+/** A line with a hole that nobody mends. */
+export const sparseScript: ModelScript = {
+  plan: { chartIntent: "explicit", measures: ["price"], population: "all days" },
+  steps: [
+    fetching,
+    cell(
+      [
+        'days = pd.date_range("2024-01-01", periods=100)',
+        "prices = np.full(100, np.nan)",
+        "prices[:5], prices[95:] = 1, 2",
+        'plt.plot(days, prices, label="price", marker=".")',
+        'save_figure("A line of daily prices with a hole of ninety days", title="Prices")',
+        'set_result({"days": 10})',
+      ].join("\n"),
+      ["image"],
+    ),
+    answer("See Figure 1."),
+  ],
+  synthesis: "See Figure 1.",
+};
+
 /** Calls something that deletes. */
 export const approvalScript: ModelScript = {
   steps: [{ toolCalls: [{ tool: "delete_note", input: { symbol: "N-17" } }] }, answer("Done as you said.")],

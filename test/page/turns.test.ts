@@ -5,7 +5,7 @@ import { openBrowser, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { sampleCharts } from "./sample-charts.ts";
-import { approvalScript, endlessScript, evil, failedChartScript, galleryScript, hostileScript } from "./scripts.ts";
+import { approvalScript, endlessScript, evil, failedChartScript, galleryScript, hostileScript, sparseScript } from "./scripts.ts";
 
 const minutes = 60_000;
 
@@ -102,9 +102,26 @@ describe("turns on the page", () => {
       await begin(failedChartScript, "Plot the mean price");
       await ended();
       expect(await page.locator("[data-gap=chart_not_rendered]").innerText()).toMatch(/^The chart was not drawn\. /);
+      const notices = await page.locator(".notice-major").allInnerTexts();
+      expect(notices).toEqual(["Low confidence.", expect.stringContaining("no such column: prize")]);
       expect(await page.locator(".notice-major").first().isVisible()).toBe(true);
       await page.locator(".timeline > summary").click();
       expect(await page.locator(".call-reason").last().innerText()).toContain("no such column: prize");
+      expect(await findBarriers(page)).toEqual([]);
+    },
+    4 * minutes,
+  );
+
+  it(
+    "says in sight that a line has a hole, and copies the answer as it is",
+    async () => {
+      await begin(sparseScript, "Plot the prices");
+      await ended();
+      expect(await page.locator("[data-gap=low_coverage]").innerText()).toMatch(/^Low coverage\. .*10 of 100/);
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.getByRole("button", { name: "Copy answer" }).click();
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^See Figure 1\./);
       expect(await findBarriers(page)).toEqual([]);
     },
     4 * minutes,
