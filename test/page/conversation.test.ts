@@ -3,6 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ChartArtifact } from "../../src/protocol/artifact.ts";
 import type { TurnDocument } from "../../src/protocol/http-turns.ts";
+import { makeDataFiles, regions } from "../fixtures/make-data-files.ts";
 import { openBrowser, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
@@ -205,6 +206,21 @@ describe("a conversation on the page", () => {
       await page.getByText("program.exe was not taken.").waitFor();
     },
     2 * minutes,
+  );
+
+  it(
+    "takes every kind of data file",
+    async () => {
+      const conversation = page.url().split("/").at(-1) ?? "";
+      for (const [name, content] of Object.entries(await makeDataFiles())) {
+        await page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/octet-stream", buffer: Buffer.from(content) });
+        const [alias = ""] = name.split(".");
+        await page.locator(".chips").getByText(alias, { exact: true }).waitFor();
+        const { columns, rows } = await server.call("GET", `/api/conversations/${conversation}/aliases/${alias}/rows?limit=10`);
+        expect([name, columns, rows]).toEqual([name, ["region", "amount"], regions]);
+      }
+    },
+    4 * minutes,
   );
 
   it(
