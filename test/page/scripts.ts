@@ -116,3 +116,12 @@ export const approvalScript: ModelScript = {
   steps: [{ toolCalls: [{ tool: "delete_note", input: { symbol: "N-17" } }] }, answer("Done as you said.")],
   synthesis: "Done as you said.",
 };
+
+/** The same out of a script. */
+export const scriptApprovalScript: ModelScript = {
+  steps: [
+    { toolCalls: [{ tool: "execute", input: { code: 'return await call_tool("delete_note", {"symbol": "N-18"})' } }] },
+    answer("Done as you said."),
+  ],
+  synthesis: "Done as you said.",
+};

@@ -5,7 +5,16 @@ import { openBrowser, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { sampleCharts } from "./sample-charts.ts";
-import { approvalScript, endlessScript, evil, failedChartScript, galleryScript, hostileScript, sparseScript } from "./scripts.ts";
+import {
+  approvalScript,
+  endlessScript,
+  evil,
+  failedChartScript,
+  galleryScript,
+  hostileScript,
+  scriptApprovalScript,
+  sparseScript,
+} from "./scripts.ts";
 
 const minutes = 60_000;
 
@@ -150,6 +159,22 @@ describe("turns on the page", () => {
       await page.locator(".timeline > summary").click();
       expect(await page.locator(".approval-answer").innerText()).toBe("Refused");
       expect(await page.locator(".call .mark").first().getAttribute("aria-label")).toBe("refused");
+    },
+    4 * minutes,
+  );
+
+  it(
+    "asks for what a script calls, too",
+    async () => {
+      await begin(scriptApprovalScript, "Delete the note by a script");
+      const question = page.getByRole("alertdialog");
+      await question.waitFor({ timeout: minutes });
+      expect(await question.innerText()).toContain("delete_note of notes");
+      expect(await question.locator(".json").innerText()).toBe('{\n  "symbol": "N-18"\n}');
+      await question.getByRole("button", { name: "Allow once" }).click();
+      await ended();
+      await page.locator(".timeline > summary").click();
+      expect(await page.locator(".approval-answer").innerText()).toBe("Allowed");
     },
     4 * minutes,
   );
