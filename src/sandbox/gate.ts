@@ -1,4 +1,5 @@
 import { NoSandboxError } from "../errors/sluice-error.ts";
+import { waitInLine } from "../waiting/wait-in-line.ts";
 
 /** Bounds all sandboxes of a runtime together, of every driver, pooled ones included. */
 export interface Gate {
@@ -29,25 +30,11 @@ export function createGate({ places, deadlineMs }: { places: number; deadlineMs:
   async function enter(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (taken < places && line.length === 0) return place();
-    const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-    const go = (): void => resolve(place());
-    line.push(go);
-    const leave = (error: unknown): void => {
-      const at = line.indexOf(go);
-      if (at >= 0) {
-        line.splice(at, 1);
-        reject(error);
-      }
-    };
-    const timer = setTimeout(() => leave(queueTooLong(places, deadlineMs)), deadlineMs);
-    const abort = (): void => leave(signal?.reason);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      return await promise;
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-    }
+    return await waitInLine<() => void, () => void>(line, (admit) => () => admit(place()), {
+      deadlineMs,
+      late: () => queueTooLong(places, deadlineMs),
+      signal,
+    });
   }
 
   return {

@@ -1,3 +1,4 @@
+import { waitInLine } from "../../waiting/wait-in-line.ts";
 import { HttpFailure } from "../http-failure.ts";
 
 export interface TurnGateOptions {
@@ -54,24 +55,11 @@ export function createTurnGate({ maxTurns, maxTurnsPerClient, maxQueuedPerClient
     signal?.throwIfAborted();
     if (isFree(client)) return place(client);
     if (line.filter((one) => one.client === client).length >= maxQueuedPerClient) throw tooMany(queueDeadlineMs, "the line is full");
-    const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-    const waiting: Waiting = { client, admit: () => resolve(place(client)) };
-    const leave = (error: unknown): void => {
-      const at = line.indexOf(waiting);
-      if (at === -1) return;
-      line.splice(at, 1);
-      reject(error);
-    };
-    line.push(waiting);
-    const timer = setTimeout(() => leave(tooMany(queueDeadlineMs, `none ended within ${queueDeadlineMs / 1000} s`)), queueDeadlineMs);
-    const abort = (): void => leave(signal?.reason);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      return await promise;
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-    }
+    return await waitInLine<Waiting, () => void>(line, (admit) => ({ client, admit: () => admit(place(client)) }), {
+      deadlineMs: queueDeadlineMs,
+      late: () => tooMany(queueDeadlineMs, `none ended within ${queueDeadlineMs / 1000} s`),
+      signal,
+    });
   }
 
   return {
