@@ -1,6 +1,7 @@
 import { useRef } from "react";
 import { texts } from "../../texts.ts";
 import { highlightPython, toLines } from "../turn/highlight-python.ts";
+import { PythonLines } from "../turn/python-lines.tsx";
 
 interface CodeEditorProps {
   readonly code: string;
@@ -16,16 +17,7 @@ export function CodeEditor({ code, isDisabled, onChange, onRun }: CodeEditorProp
   return (
     <div className="editor">
       <pre ref={copy} aria-hidden>
-        {lines.map((line, index) => (
-          <code key={index} className="code-line" data-line={index + 1}>
-            {line.map(({ kind, text }, place) => (
-              <span key={place} className={kind === "plain" ? undefined : `code-${kind}`}>
-                {text}
-              </span>
-            ))}
-            {"\n"}
-          </code>
-        ))}
+        <PythonLines lines={lines} />
       </pre>
       <textarea
         aria-label={texts.panel.editor}

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { texts } from "../../texts.ts";
 import { highlightPython, toLines } from "./highlight-python.ts";
+import { PythonLines } from "./python-lines.tsx";
 
 /** Code with line numbers, which are not copied along with it. */
 export const PythonCode = memo(function PythonCode({ code }: { code: string }) {
@@ -8,16 +9,7 @@ export const PythonCode = memo(function PythonCode({ code }: { code: string }) {
   return (
     <div className="code" role="region" aria-label={`${texts.turn.code}, ${texts.turn.lines(lines.length)}`} tabIndex={0}>
       <pre>
-        {lines.map((line, index) => (
-          <code key={index} className="code-line" data-line={index + 1}>
-            {line.map(({ kind, text }, place) => (
-              <span key={place} className={kind === "plain" ? undefined : `code-${kind}`}>
-                {text}
-              </span>
-            ))}
-            {"\n"}
-          </code>
-        ))}
+        <PythonLines lines={lines} />
       </pre>
     </div>
   );

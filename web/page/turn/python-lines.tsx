@@ -1,0 +1,15 @@
+import type { toLines } from "./highlight-python.ts";
+
+/** Coloured code, line by line, with the numbers beside it. */
+export function PythonLines({ lines }: { lines: ReturnType<typeof toLines> }) {
+  return lines.map((line, index) => (
+    <code key={index} className="code-line" data-line={index + 1}>
+      {line.map(({ kind, text }, place) => (
+        <span key={place} className={kind === "plain" ? undefined : `code-${kind}`}>
+          {text}
+        </span>
+      ))}
+      {"\n"}
+    </code>
+  ));
+}
