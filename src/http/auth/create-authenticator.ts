@@ -53,7 +53,12 @@ export function createAuthenticator({
   function byCookie(header: string): Principal | null {
     const value = readCookie(header, cookieName);
     const session = value === null ? null : sessions.find(hashOf(value), now().toISOString());
-    return session === null ? null : { tenant: session.tenant, isOperator: session.isOperator, tokenHash: null, via: "cookie" };
+    if (session === null) return null;
+    // A session is worth what its tenant's tokens are worth now: one that was taken away takes its browsers with it.
+    const own = tokens.filter(({ tenant }) => tenant === session.tenant);
+    if (own.length === 0) return null;
+    const isOperator = session.isOperator && own.some((token) => token.isOperator);
+    return { tenant: session.tenant, isOperator, tokenHash: null, via: "cookie" };
   }
 
   return {

@@ -90,8 +90,8 @@ export function createConversations(options: ConversationsOptions): Conversation
           { tenant, conversationId: id },
           { alias, turnId, record: JSON.stringify(toEvidenceRecord(item)), sha256, bytes },
         );
-        kept.add(alias);
         await storesOf(tenant).evidence.put(sha256, item.read());
+        kept.add(alias);
       } catch (error) {
         log.error("evidence_not_kept", { conversation: id, alias, reason: (error as Error).message });
       }

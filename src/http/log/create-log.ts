@@ -43,8 +43,8 @@ export function createLog({ level, format, write, now = () => new Date() }: LogO
 }
 
 function toClean(text: string): string {
-  const cut = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
-  return withoutSecrets(cut.toWellFormed());
+  const clean = withoutSecrets(text.toWellFormed()); // before the cut: half a secret is not known for one
+  return clean.length > MAX_CHARACTERS ? `${clean.slice(0, MAX_CHARACTERS)}…`.toWellFormed() : clean;
 }
 
 function toText({ time, level, event, fields }: { time: string; level: LogLevel; event: string; fields: object }): string {

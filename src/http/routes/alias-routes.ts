@@ -10,7 +10,7 @@ import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { noConversation } from "./conversation-routes.ts";
 import { defineRoute, json, jsonText, type Route, type RouteRequest } from "./define-route.ts";
-import { tooLarge } from "./read-body.ts";
+import { check, tooLarge } from "./read-body.ts";
 import { toDownload } from "./to-download.ts";
 
 /** Data of a conversation: files that are given to it, and every alias as a table to look through and to take away. */
@@ -134,7 +134,7 @@ const jsonList = z.string().transform((text, context): unknown[] => {
 async function upload(parts: ServerParts, { request, parameters, query, principal: { tenant }, signal }: RouteRequest): Promise<Response> {
   const { history, uploads, conversations } = parts;
   const { uploadBytes } = parts.configured.configuration.server;
-  const id = httpIdSchema.parse(parameters["conversationId"]);
+  const id = check(httpIdSchema, parameters["conversationId"], "path") as string;
   const fileName = String(query["name"]);
   if (Number(request.headers.get("content-length") ?? 0) > uploadBytes) throw tooLarge(uploadBytes);
   const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);

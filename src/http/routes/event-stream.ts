@@ -28,11 +28,12 @@ export function eventStream(
   let alive: NodeJS.Timeout | undefined;
   const body = new ReadableStream<Uint8Array>(
     {
-      start(controller) {
-        controller.enqueue(encoder.encode("retry: 1000\n\n"));
-        alive = setInterval(() => controller.enqueue(encoder.encode(": still here\n\n")), KEEP_ALIVE_MS);
-      },
       async pull(controller) {
+        if (alive === undefined) {
+          // Not before somebody reads: the body of a HEAD is dropped without a word.
+          alive = setInterval(() => controller.enqueue(encoder.encode(": still here\n\n")), KEEP_ALIVE_MS).unref();
+          return controller.enqueue(encoder.encode("retry: 1000\n\n"));
+        }
         const { done, value } = await events.next();
         if (!done) return controller.enqueue(encoder.encode(toText(value, origin)));
         clearInterval(alive);

@@ -20,7 +20,8 @@ export function loginRoutes({ authenticator }: ServerParts): Route[] {
         303: { description: "Logged in; on to the page." },
         403: { description: "The link was used, or is too old.", contentType: "text/html" },
       },
-      handle({ query }) {
+      handle({ request, query }) {
+        if (request.method === "HEAD") return new Response(null, { status: 405, headers: { allow: "GET" } }); // who only looks must not use the link up
         const cookie = authenticator.exchange(String(query["code"]));
         if (cookie === null) return noticePage("linkUsed");
         return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie, "cache-control": "no-store" } });

@@ -25,21 +25,36 @@ export function mcpRoutes({ mcp }: ServerParts): Route[] {
         const running = calls.get(tenant) ?? 0;
         if (running >= MAX_CALLS_PER_CLIENT) throw tooMany();
         calls.set(tenant, running + 1);
-        try {
-          return withOwnHeaders(await mcp.fetch(request, { tenant, tokenHash }));
-        } finally {
+        const end = once(() => {
           const left = calls.get(tenant)! - 1;
           if (left === 0) calls.delete(tenant);
           else calls.set(tenant, left);
+        });
+        try {
+          return withOwnHeaders(await mcp.fetch(request, { tenant, tokenHash }), end);
+        } catch (error) {
+          end();
+          throw error;
         }
       },
     }),
   );
 }
 
-/** So that headers can be added to it. */
-function withOwnHeaders(response: Response): Response {
-  return new Response(response.body, { status: response.status, headers: new Headers(response.headers) });
+/** So that headers can be added to it. `onEnd`: the last byte of it was taken, or nobody wants it any more. */
+function withOwnHeaders({ body, status, headers }: Response, onEnd: () => void = () => {}): Response {
+  if (body === null) onEnd();
+  const watched = body?.pipeThrough(new TransformStream({ flush: onEnd, cancel: onEnd })) ?? null;
+  return new Response(watched, { status, headers: new Headers(headers) });
+}
+
+function once(work: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (isDone) return;
+    isDone = true;
+    work();
+  };
 }
 
 function tooMany(): HttpFailure {

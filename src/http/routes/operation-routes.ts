@@ -48,6 +48,7 @@ export function operationRoutes(parts: ServerParts): Route[] {
       operationId: "metrics",
       summary: "Numbers for Prometheus, of all tenants together.",
       tag: "operations",
+      isForOperators: true,
       answers: { 200: { description: "The text format.", contentType: "text/plain" } },
       handle: () =>
         new Response(parts.metrics.toText(), {

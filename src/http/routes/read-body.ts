@@ -15,7 +15,7 @@ export async function readJsonBody(request: Request, { schema, maxBytes }: { sch
 }
 
 /** `check` with what is wrong in the order in which it stands there. */
-export function check(schema: z.ZodType, value: unknown, where: "body" | "query"): unknown {
+export function check(schema: z.ZodType, value: unknown, where: "body" | "query" | "path"): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const problems = describeSchemaIssues({ schema, value, issues: parsed.error.issues, mayShow: () => true });
