@@ -56,11 +56,13 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
     artifacts: request.artifacts,
     ...(request.onProbe && { onProbe: heard(request.onProbe) }),
   });
-  const settle = async (): Promise<void> => {
+  const settleOnce = async (): Promise<void> => {
     await running.settle(budgets.settleMs);
     clock.endSteps();
     await disposeTurnSandbox(interpreter);
   };
+  let settled: Promise<void> | null = null; // who ignores its signal is waited for once, whoever asks again
+  const settle = (): Promise<void> => (settled ??= settleOnce());
   return {
     id,
     request,
