@@ -107,7 +107,7 @@ describe("the chart app in an MCP host", () => {
     expect(await column(2)).toEqual(["820", "890", "960", "–", "1,100", "1,170"]);
     await app.getByRole("button", { name: "Reported" }).last().click();
     await app.getByRole("button", { name: "Reported" }).last().click();
-    expect(await column(2)).toEqual(["–", "1,170", "1,100", "960", "890", "820"]);
+    expect(await column(2)).toEqual(["1,170", "1,100", "960", "890", "820", "–"]);
     expect(await app.locator("th").nth(1).getAttribute("aria-sort")).toBe("descending");
   });
 

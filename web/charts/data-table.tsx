@@ -21,7 +21,7 @@ export function DataTable({ caption, columns, rows }: DataTableProps) {
   const [order, setOrder] = useState<Order | null>(null);
   const [count, setCount] = useState(page);
   const sorted = useMemo(
-    () => (order ? [...rows].sort((a, b) => compare(a[order.key], b[order.key]) * (order.descending ? -1 : 1)) : rows),
+    () => (order ? [...rows].sort((a, b) => compare(a[order.key], b[order.key], order.descending)) : rows),
     [rows, order],
   );
   const shown = sorted.slice(0, count);
@@ -72,9 +72,13 @@ function Cell({ value }: { value: ChartCell }) {
   return typeof value === "number" ? <td className="is-number">{formatExact(value)}</td> : <td>{value}</td>;
 }
 
-/** Numbers before words, nothing last. */
-function compare(a: ChartCell | undefined, b: ChartCell | undefined): number {
+/** Numbers before words or after them; nothing always last. */
+function compare(a: ChartCell | undefined, b: ChartCell | undefined, isDescending: boolean): number {
   if (a == null || b == null) return a == null && b == null ? 0 : a == null ? 1 : -1;
+  return isDescending ? compareValues(b, a) : compareValues(a, b);
+}
+
+function compareValues(a: NonNullable<ChartCell>, b: NonNullable<ChartCell>): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return typeof a === typeof b ? (String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0) : typeof a === "number" ? -1 : 1;
 }
