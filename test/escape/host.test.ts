@@ -142,7 +142,7 @@ set_result({"reached": reached, "names": sorted(set(names.values())), "count": l
     const { reached, names, count } = JSON.parse(outcome.resultJson!) as { reached: number[]; names: string[]; count: number };
     expect(reached).toEqual([]);
     expect(names).toEqual(["python3"]);
-    expect(count).toBeLessThanOrEqual(5); // the worker's own
+    expect(count).toBeLessThanOrEqual(8); // the worker's own: process 1, the monitor, its cells, and those that are just ending
     expect(traps.process.isAlive()).toBe(true);
     await session.expectIntact();
   });
