@@ -3,10 +3,6 @@ import type { Plot } from "./plot.ts";
 
 /** A chart in one sentence, for those who do not see it. */
 export function describeChart({ type, spec, series, rows }: Plot, title: string): string {
-  const what =
-    spec.valueKey ??
-    (series.length > 0
-      ? series.map(({ label }) => label).join(", ")
-      : [texts.chart.open, texts.chart.high, texts.chart.low, texts.chart.close].join(", "));
+  const what = spec.valueKey ?? (series.length > 0 ? series.map(({ label }) => label) : texts.chart.candle).join(", ");
   return texts.chart.describe(texts.chart.types[type], title, rows.length, what);
 }

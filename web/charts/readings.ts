@@ -52,7 +52,8 @@ function toReading({ spec }: Plot, series: PlotSeries, index: number): Reading {
 
 function candleReadings({ candles, spec }: Plot, index: number): Reading[] {
   const candle = candles?.[index];
-  if (!candle) return [{ label: texts.chart.close, text: texts.chart.noValue }];
-  const { open, high, low, close } = texts.chart;
-  return [open, high, low, close].map((label, place) => ({ label, text: formatExact(candle[place] ?? 0, spec.yAxis) }));
+  return texts.chart.candle.map((label, place) => ({
+    label,
+    text: candle ? formatExact(candle[place] ?? 0, spec.yAxis) : texts.chart.noValue,
+  }));
 }

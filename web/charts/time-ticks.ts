@@ -1,3 +1,5 @@
+import { texts } from "../texts.ts";
+
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
@@ -37,12 +39,10 @@ function monthTicks(from: number, to: number, rough: number): number[] {
   }
 }
 
-const names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
 /** A tick's words; as much of the date as the distance of its neighbours needs. */
 export function formatTimeTick(tick: number, step: number): string {
   const date = new Date(tick);
-  const month = names[date.getUTCMonth()] ?? "";
+  const month = texts.chart.months[date.getUTCMonth()] ?? "";
   if (step >= 360 * day) return String(date.getUTCFullYear());
   if (step >= 27 * day)
     return date.getUTCMonth() === 0

@@ -45,10 +45,10 @@ export function toTimelines(history: readonly Operations[]): OpsChart[] {
         type: "area",
         xKey: "at",
         xAxis,
-        yAxis: { label: "MB" },
+        yAxis: { label: texts.ops.memoryUnit },
         series: [
-          { key: "rss", label: "RSS" },
-          { key: "heap", label: "heap" },
+          { key: "rss", label: texts.ops.memoryKinds.rss },
+          { key: "heap", label: texts.ops.memoryKinds.heap },
         ],
       },
       data: history.map(({ at, memory }) => ({ at, rss: memory.rssBytes / 1e6, heap: memory.heapBytes / 1e6 })),
@@ -82,12 +82,13 @@ function bars(title: string, entries: [string, number][]): OpsChart {
 /** Cumulative buckets as what falls into each. */
 export function toDistribution(title: string, { buckets }: Latency): OpsChart {
   const data = buckets.map(({ le, count }, index) => ({
-    name: le === null ? `> ${toMs(buckets[index - 1]?.le ?? 0)}` : `≤ ${toMs(le)}`,
+    name: le === null ? texts.ops.over(toWords(buckets[index - 1]?.le ?? 0)) : texts.ops.upTo(toWords(le)),
     count: count - (buckets[index - 1]?.count ?? 0),
   }));
   return { title, spec: { type: "bar", xKey: "name", series: [{ key: "count", label: texts.ops.count }] }, data };
 }
 
-function toMs(ms: number): string {
-  return ms >= 1000 ? `${ms / 1000} s` : `${ms} ms`;
+/** Exactly, as the bounds are round. */
+function toWords(ms: number): string {
+  return ms >= 1000 ? texts.units.seconds(String(ms / 1000)) : texts.units.ms(ms);
 }

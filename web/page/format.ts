@@ -1,17 +1,19 @@
+import { texts } from "../texts.ts";
+
 /** 1,536 bytes are 1.5 KB. */
 export function formatBytes(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  const units = ["KB", "MB", "GB", "TB"];
-  let [value, unit] = [bytes / 1000, 0];
+  const units = texts.units.bytes;
+  let [value, unit] = [bytes, 0];
   while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit] ?? ""}`;
+  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit] ?? ""}`;
 }
 
 export function formatDuration(ms: number): string {
-  if (ms < 1) return "<1 ms";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 1) return texts.units.belowMs;
+  if (ms < 999.5) return texts.units.ms(Math.round(ms));
+  if (ms < 59_500) return texts.units.seconds((ms / 1000).toFixed(ms < 9_950 ? 1 : 0));
+  const seconds = Math.round(ms / 1000);
+  return texts.units.minutes(Math.floor(seconds / 60), seconds % 60);
 }
 
 export function formatCount(value: number): string {

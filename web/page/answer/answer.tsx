@@ -4,7 +4,7 @@ import remarkGfm from "remark-gfm";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { texts } from "../../texts.ts";
 import { ArtifactInline } from "./artifact-inline.tsx";
-import { artifactName } from "./artifact-path.ts";
+import { artifactName } from "./artifact-name.ts";
 import { findMentions, placeArtifacts } from "./place-artifacts.ts";
 
 interface AnswerProps {
@@ -18,10 +18,7 @@ interface AnswerProps {
  * only those of the artifact store, and a link is one only to the web.
  */
 export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerProps) {
-  const names = artifacts.map((artifact) => {
-    const { word, number } = artifactName(artifact, artifacts);
-    return `${word} ${number}`;
-  });
+  const names = artifacts.map((artifact) => artifactName(artifact, artifacts));
   const mentions = findMentions(text, names);
   const named = new Set(mentions.map(({ index }) => index));
   const components = useMemo(() => toComponents(artifacts, onOpen), [artifacts, onOpen]);

@@ -2,7 +2,7 @@ import { memo } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
-import { artifactName } from "./artifact-path.ts";
+import { artifactName } from "./artifact-name.ts";
 import { Picture } from "./picture.tsx";
 
 interface ArtifactInlineProps {
@@ -13,8 +13,7 @@ interface ArtifactInlineProps {
 
 /** A figure or a chart where the answer speaks of it. */
 export const ArtifactInline = memo(function ArtifactInline({ artifact, all, onOpen }: ArtifactInlineProps) {
-  const { word, number } = artifactName(artifact, all);
-  const name = word === "Figure" ? texts.turn.figure(number) : texts.turn.chart(number);
+  const name = artifactName(artifact, all);
   return (
     <div className="artifact" data-artifact={artifact.contentHash}>
       <p className="artifact-head">

@@ -4,15 +4,3 @@ import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 export function artifactPath({ kind, contentHash }: Pick<ArtifactEnvelope, "kind" | "contentHash">): string {
   return `/artifacts/${/^[0-9a-f]{64}$/.test(contentHash) ? contentHash : "0"}.${kind === "image" ? "png" : "json"}`;
 }
-
-/** Figures and charts are counted apart, as answers do. */
-export function artifactName(
-  artifact: Pick<ArtifactEnvelope, "kind" | "contentHash">,
-  all: readonly Pick<ArtifactEnvelope, "kind" | "contentHash">[],
-): { word: "Figure" | "Chart"; number: number } {
-  const same = all.filter(({ kind }) => kind === artifact.kind);
-  return {
-    word: artifact.kind === "image" ? "Figure" : "Chart",
-    number: same.findIndex(({ contentHash }) => contentHash === artifact.contentHash) + 1,
-  };
-}

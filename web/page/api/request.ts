@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { httpErrorSchema } from "../../../src/protocol/http-error.ts";
+import { texts } from "../../texts.ts";
 import { ApiError } from "./api-error.ts";
 import { parseExact } from "./parse-exact.ts";
 
@@ -33,5 +34,5 @@ export async function toError(response: Response): Promise<ApiError> {
   const { status } = response;
   const body = httpErrorSchema.safeParse(await response.json().catch(() => null));
   if (body.success) return new ApiError({ status, ...body.data.error });
-  return new ApiError({ status, code: "HTTP_ERROR", message: `The server answered ${status}.` });
+  return new ApiError({ status, code: "HTTP_ERROR", message: texts.conversation.httpError(status) });
 }

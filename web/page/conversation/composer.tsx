@@ -1,5 +1,6 @@
 import { useRef, useState, type KeyboardEvent } from "react";
 import { texts } from "../../texts.ts";
+import { dataKinds } from "./data-kinds.ts";
 
 interface ComposerProps {
   readonly isRunning: boolean;
@@ -50,7 +51,7 @@ export function Composer({ isRunning, isStopping, isDisabled, maxCharacters, onA
           type="file"
           multiple
           hidden
-          accept={texts.conversation.attachKinds}
+          accept={dataKinds.join(",")}
           onChange={(event) => {
             onFiles([...(event.target.files ?? [])]);
             event.target.value = "";

@@ -2,13 +2,12 @@ import { useCallback, useState } from "react";
 import { texts } from "../../texts.ts";
 import { describeFailure } from "../api/api-error.ts";
 import { server } from "../api/server.ts";
+import { dataKinds, isDataFile } from "./data-kinds.ts";
 
 export interface Upload {
   readonly name: string;
   readonly problem: string | null;
 }
-
-const kinds = /\.(?:csv|tsv|json|jsonl|parquet|xlsx)$/i;
 
 /** Files that become aliases of a conversation, one after the other. */
 export function useUploads(
@@ -22,8 +21,9 @@ export function useUploads(
     (files: readonly File[]) => {
       const run = async (): Promise<void> => {
         for (const file of files) {
-          put({ name: file.name, problem: kinds.test(file.name) ? null : texts.conversation.wrongKind });
-          if (!kinds.test(file.name)) continue;
+          const isReadable = isDataFile(file.name);
+          put({ name: file.name, problem: isReadable ? null : texts.conversation.wrongKind(dataKinds.join(", ")) });
+          if (!isReadable) continue;
           try {
             await server.upload(conversationId, file);
             dismiss(file.name);

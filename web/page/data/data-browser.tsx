@@ -3,7 +3,8 @@ import type { Alias } from "../../../src/protocol/http-tables.ts";
 import { texts } from "../../texts.ts";
 import { server } from "../api/server.ts";
 import { FailureNotice } from "../conversation/failure-notice.tsx";
-import { formatBytes, formatCount } from "../format.ts";
+import { describeAlias } from "../describe-alias.ts";
+import { formatCount } from "../format.ts";
 import { RowsView } from "./rows-view.tsx";
 import { SchemaView } from "./schema-view.tsx";
 import { useLoaded } from "./use-loaded.ts";
@@ -18,25 +19,23 @@ interface DataBrowserProps {
 export function DataBrowser({ conversationId, alias, facts }: DataBrowserProps) {
   const [schema, reload] = useLoaded((signal) => server.schema(conversationId, alias, signal), [conversationId, alias]);
   const [isSchemaOpen, setIsSchemaOpen] = useState(true);
-  const size = [facts?.rows == null ? null : texts.conversation.rows(facts.rows), facts && formatBytes(facts.bytes), facts?.tool]
-    .filter(Boolean)
-    .join(" · ");
+  const hasTable = facts?.hasTable !== false;
   return (
     <section className="browser" aria-label={texts.data.title(alias)}>
       <h2>
-        <code>{alias}</code> <span className="soft">{size}</span>
+        <code>{alias}</code> <span className="soft">{facts && describeAlias(facts)}</span>
       </h2>
       <p className="downloads">
         <span className="soft">{texts.panel.download}</span>
-        {[...(facts?.hasTable === false ? [] : ["csv", "parquet"]), "json"].map((ending) => (
+        {([...(hasTable ? (["csv", "parquet"] as const) : []), "json"] as const).map((ending) => (
           <a key={ending} className="button" href={server.tableUrl(conversationId, alias, ending)} download>
-            {ending === "parquet" ? "Parquet" : ending.toUpperCase()}
+            {texts.panel.files[ending]}
           </a>
         ))}
       </p>
-      {facts?.hasTable === false && <p className="notice notice-info">{texts.data.noTable}</p>}
-      {schema.state === "loading" && facts?.hasTable !== false && <p role="status">{texts.conversation.loading}</p>}
-      {schema.state === "failed" && facts?.hasTable !== false && <FailureNotice error={schema.error} onAgain={reload} />}
+      {!hasTable && <p className="notice notice-info">{texts.data.noTable}</p>}
+      {schema.state === "loading" && hasTable && <p role="status">{texts.conversation.loading}</p>}
+      {schema.state === "failed" && hasTable && <FailureNotice error={schema.error} onAgain={reload} />}
       {schema.state === "ready" && (
         <>
           <details open={isSchemaOpen} onToggle={(event) => setIsSchemaOpen(event.currentTarget.open)}>

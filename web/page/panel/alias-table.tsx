@@ -2,7 +2,7 @@ import type { CellDocument } from "../../../src/protocol/http-cells.ts";
 import type { Alias } from "../../../src/protocol/http-tables.ts";
 import type { TurnDocument } from "../../../src/protocol/http-turns.ts";
 import { texts } from "../../texts.ts";
-import { formatBytes } from "../format.ts";
+import { describeAlias } from "../describe-alias.ts";
 
 interface AliasTableProps {
   readonly cell: CellDocument | null;
@@ -24,13 +24,7 @@ export function AliasTable({ cell, turn, aliases, onOpen }: AliasTableProps) {
           <li key={name}>
             <button type="button" className="chip" disabled={!facts} onClick={() => onOpen(name)}>
               <code>{name}</code>
-              <span className="soft">
-                {facts
-                  ? [facts.rows === null ? null : texts.conversation.rows(facts.rows), formatBytes(facts.bytes), facts.tool]
-                      .filter(Boolean)
-                      .join(" · ")
-                  : texts.panel.unknownAlias}
-              </span>
+              <span className="soft">{facts ? describeAlias(facts) : texts.panel.unknownAlias}</span>
             </button>
           </li>
         );

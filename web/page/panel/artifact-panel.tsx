@@ -2,7 +2,7 @@ import { useRef, useState, type KeyboardEvent } from "react";
 import type { Alias } from "../../../src/protocol/http-tables.ts";
 import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
-import { artifactName } from "../answer/artifact-path.ts";
+import { artifactName } from "../answer/artifact-name.ts";
 import { AliasTable } from "./alias-table.tsx";
 import { CodeTab } from "./code-tab.tsx";
 import { Downloads } from "./downloads.tsx";
@@ -27,8 +27,7 @@ export function ArtifactPanel({ conversationId, target, aliases, onData, onChang
   const [tab, setTab] = useState<(typeof tabs)[number]>("view");
   const view = useRef<HTMLDivElement>(null);
   const cells = useTurnCells(turnId, artifact.contentHash);
-  const { word, number } = artifactName(artifact, all);
-  const name = word === "Figure" ? texts.turn.figure(number) : texts.turn.chart(number);
+  const name = artifactName(artifact, all);
   const move = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (step === 0) return;

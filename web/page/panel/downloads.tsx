@@ -19,23 +19,23 @@ interface DownloadsProps {
   readonly conversationId: string;
 }
 
-type Kind = "PNG" | "SVG" | "CSV" | "Parquet" | "JSON";
+type Kind = keyof typeof texts.panel.files;
 
 /** The picture and the numbers behind it, as files. */
 export function Downloads({ artifact, drawing, resultAlias, conversationId }: DownloadsProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const table = toOneTable(artifact);
   const kinds: Kind[] = [
-    "PNG",
-    ...(artifact.kind === "chart" ? (["SVG"] as const) : []),
-    ...(table ? (["CSV", "Parquet"] as const) : []),
-    "JSON",
+    "png",
+    ...(artifact.kind === "chart" ? (["svg"] as const) : []),
+    ...(table ? (["csv", "parquet"] as const) : []),
+    "json",
   ];
-  const title = artifact.title ?? (artifact.kind === "image" ? "figure" : "chart");
+  const title = artifact.title ?? texts.panel.fileNames[artifact.kind];
   const make = async (kind: Kind): Promise<void> => {
     setProblem(null);
     try {
-      saveFile(fileName(title, kind.toLowerCase()), await toFile(kind, artifact, table, drawing.current));
+      saveFile(fileName(title, kind), await toFile(kind, artifact, table, drawing.current));
     } catch (error) {
       setProblem(describeFailure(error).message);
     }
@@ -44,15 +44,15 @@ export function Downloads({ artifact, drawing, resultAlias, conversationId }: Do
     <div className="downloads" role="group" aria-label={texts.panel.download}>
       <span className="soft">{texts.panel.download}</span>
       {kinds.map((kind) => (
-        <button key={kind} type="button" aria-label={texts.panel.downloadAs(kind)} onClick={() => void make(kind)}>
-          {kind}
+        <button key={kind} type="button" aria-label={texts.panel.downloadAs(texts.panel.files[kind])} onClick={() => void make(kind)}>
+          {texts.panel.files[kind]}
         </button>
       ))}
       {resultAlias !== null && (
         <span className="soft">
           {texts.panel.result} <code>{resultAlias}</code>:{" "}
           <a href={server.tableUrl(conversationId, resultAlias, "json")} download>
-            JSON
+            {texts.panel.files.json}
           </a>
         </span>
       )}
@@ -66,14 +66,14 @@ export function Downloads({ artifact, drawing, resultAlias, conversationId }: Do
 }
 
 async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable | null, drawing: HTMLElement | null): Promise<Blob> {
-  if (kind === "PNG" && artifact.kind === "image") return (await send(artifactPath(artifact))).blob();
-  if (kind === "PNG" || kind === "SVG") {
+  if (kind === "png" && artifact.kind === "image") return (await send(artifactPath(artifact))).blob();
+  if (kind === "png" || kind === "svg") {
     const svg = drawing?.querySelector<SVGSVGElement>(".chart-plot svg");
     if (!svg) throw new Error(texts.panel.nothingDrawn);
     const drawn = toSvg(svg, artifact.title ?? "");
-    return kind === "SVG" ? new Blob([drawn.svg], { type: "image/svg+xml" }) : toPng(drawn);
+    return kind === "svg" ? new Blob([drawn.svg], { type: "image/svg+xml" }) : toPng(drawn);
   }
-  if (kind === "JSON") {
+  if (kind === "json") {
     const content =
       artifact.kind === "chart"
         ? { title: artifact.title, spec: artifact.spec, data: artifact.data }
@@ -81,7 +81,7 @@ async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable
     return new Blob([`${JSON.stringify(content, null, 1)}\n`], { type: "application/json" });
   }
   if (!table) throw new Error(texts.panel.noNumbers);
-  if (kind === "CSV") return new Blob([toCsv(table)], { type: "text/csv" });
+  if (kind === "csv") return new Blob([toCsv(table)], { type: "text/csv" });
   return toParquet(table.columns.map(({ key, label }) => ({ name: label, values: table.rows.map((row) => row[key] ?? null) })));
 }
 
@@ -91,7 +91,7 @@ function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
   const [first] = tables;
   if (!first) return null;
   if (tables.length === 1) return { ...first, columns: withoutTwins(first.columns) };
-  const columns = new Map<string, string>([["series", "series"]]);
+  const columns = new Map<string, string>([["series", texts.panel.series]]);
   for (const table of tables) for (const { key } of table.columns) columns.set(key, key);
   return {
     title: artifact.title ?? "",

@@ -1,3 +1,5 @@
+import { texts } from "../../texts.ts";
+
 const kept = [
   "fill",
   "fill-opacity",
@@ -66,7 +68,7 @@ export async function toPng({ svg, width, height }: ReturnType<typeof toSvg>): P
     [canvas.width, canvas.height] = [width * 2, height * 2];
     canvas.getContext("2d")?.drawImage(image, 0, 0, width * 2, height * 2);
     return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"),
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(texts.panel.notEncoded))), "image/png"),
     );
   } finally {
     URL.revokeObjectURL(url);
