@@ -54,6 +54,7 @@ describe("sluice ask", () => {
     const events =
       "Who was counted changed: Meridian gap start on 2024-09-10 with 93,069.15; Meridian gap end on 2024-09-24 with 92,756.88; Harbour first listed on 2025-03-03 with 35,000; Quarry delisted on 2025-07-01 with 63,680.17.";
     expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: events }]);
+    expect(result.answer.split(events)).toHaveLength(2); // said once
     for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);
     expect(existsSync(new URL(result.dataset!.publicDataUrl))).toBe(true);
   });

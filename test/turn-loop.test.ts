@@ -529,10 +529,18 @@ describe("synthesis", () => {
     );
   });
 
-  test("does not say a gap twice", async () => {
-    const said = "Sadly the chart that you asked for could not be rendered, since nothing was drawn before the model was done.";
+  test("does not say a gap twice that the model said", async () => {
+    const said = "Sadly **the chart that was asked for could not be rendered**: nothing was drawn before the model was done";
     const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
     expect(result.answer).toBe(said);
+  });
+
+  test("that says the opposite of a gap has the gap's sentence behind it", async () => {
+    const said = "The chart that was asked for could be rendered fine before the model was done: nothing is missing.";
+    const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
+    expect(result.answer).toBe(
+      `${said}\n\nThe chart that was asked for could not be rendered: nothing was drawn before the model was done.`,
+    );
   });
 
   test("that is cut off at the model's limit of output says so", async () => {

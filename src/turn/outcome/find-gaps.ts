@@ -1,4 +1,5 @@
 import type { Gap } from "../../protocol/turn-result.ts";
+import { asSentence } from "../as-sentence.ts";
 import type { CallRecord } from "../ledger.ts";
 import type { Turn } from "../open-turn.ts";
 import { findCoverageEvents } from "./find-coverage-events.ts";
@@ -30,7 +31,7 @@ function causeOf(last: CallRecord | undefined, { detail }: StepsEnd): string {
   if (last === undefined) return detail ?? "nothing was drawn before the model was done.";
   if (last.status === "ok") return `the last ${last.tool} call published no figure.${ended}`;
   if (last.status === "aborted") return detail ?? "the turn was ended while it was drawn.";
-  return `${last.tool} failed: ${sentence(last.failure?.reason ?? "it did not say why")}${ended}`;
+  return `${last.tool} failed: ${asSentence(last.failure?.reason ?? "it did not say why")}${ended}`;
 }
 
 function ofCoverage({ ledger }: Turn): Gap[] {
@@ -39,8 +40,4 @@ function ofCoverage({ ledger }: Turn): Gap[] {
     const title = artifacts[0]?.title;
     return [{ code: "low_coverage", severity: "minor", detail: `${title === undefined ? "" : `${title}: `}${sparse}` }];
   });
-}
-
-function sentence(text: string): string {
-  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }

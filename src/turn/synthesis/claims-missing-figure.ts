@@ -1,18 +1,38 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 
-const figure = /\b(?:figure|chart|plot|graph|diagram|image|picture|visuali[sz]ation|histogram|heat ?map)s?\b/i;
-const shown =
-  /\b(?:shows?|shown|showing|illustrat\w+|depict\w*|displays?|visuali[sz]es?|see|below|above|attached|accompanying|here (?:is|are)|here's|i (?:have |'ve )?(?:drew|drawn|plotted|created|made|rendered|generated)|(?:was|were|has been|have been|is|are) (?:drawn|rendered|published|created|generated|plotted|included|attached))\b/i;
-const denied = /\b(?:no|not|never|without|cannot|failed|fails|missing|unable|none|neither|nor|instead of|would|could|should)\b|n['’]t\b/i;
-
 /** Whether a sentence speaks of a figure as if it were there, and it is not: a number past the last one, or any at all when there is none. */
-export function claimsMissingFigure(sentence: string, artifacts: readonly ArtifactEnvelope[]): boolean {
-  if (denied.test(sentence)) return false;
-  if (artifacts.length === 0) return figure.test(sentence) && shown.test(sentence);
-  return [...sentence.matchAll(/\b(figure|chart) (\d{1,3})\b/gi)].some(([, kind, number]) => Number(number) > countOf(kind!, artifacts));
+export function claimsMissingFigure(sentence: string, { length: count }: readonly ArtifactEnvelope[]): boolean {
+  const claimed = denials.reduce((text, denial) => text.replaceAll(denial, " "), sentence);
+  if ([...claimed.matchAll(numbered)].some(([, number]) => Number(number) > count)) return true;
+  return count === 0 && figure.test(claimed) && shown.test(claimed);
 }
 
-function countOf(kind: string, artifacts: readonly ArtifactEnvelope[]): number {
-  const wanted = kind.toLowerCase() === "chart" ? "chart" : "image";
-  return artifacts.filter((artifact) => artifact.kind === wanted).length;
-}
+/** Not `the latest figures`: those are numbers. */
+const FIGURE =
+  "(?:figures? (?:below|above|attached)|figure|(?:chart|plot|graph|diagram|image|picture|visuali[sz]ation|histogram|heat ?map)s?)\\b";
+const figure = new RegExp(`\\b${FIGURE}`, "i");
+/** Figures and charts are counted together: which of the two words a model takes says nothing false. `A figure 35 % higher` has no number of its own. */
+const numbered = /\b(?:figure|chart) (\d{1,3})\b(?!\s?(?:%|per ?cent|[.,]\d))/gi;
+const SHOWS = "(?:show|illustrat|depict|display|visuali[sz]|reveal|present|demonstrat|highlight|confirm)";
+const shown = new RegExp(
+  `\\b(?:${SHOWS}\\w*|see|seen|below|above|attached|accompanying|here (?:is|are)|here's|i (?:have |'ve )?(?:drew|drawn|plotted|created|made|rendered|generated)|(?:was|were|has been|have been|is|are) (?:drawn|rendered|published|created|generated|plotted|included|attached))\\b`,
+  "i",
+);
+
+/** What says of a figure itself that it is not there. A `not` about anything else denies nothing. */
+const NOT = "(?:\\b(?:not|never|cannot)|n['’]t)";
+const NONE = `(?:\\b(?:no|without|neither|nor|unable|fail(?:ed|s)?|missing|instead of)|${NOT})`;
+const DRAWN = "(?:drawn|rendered|created|made|produced|published|generated|plotted|shown|included|attached|provided|displayed)";
+const DRAW = `(?:be|been|able|to|as|draw|render|create|make|produce|publish|generate|plot|show|include|attach|provide|display|see|${DRAWN})`;
+const ARTICLE = "(?:an?|any|another|the|this|that|your)";
+const denials: readonly RegExp[] = [
+  // could not draw the requested chart
+  new RegExp(`${NONE}(?:\\s+${DRAW}\\b)*(?:\\s+${ARTICLE}\\b)?(?:\\s+(?!${ARTICLE}\\b)[\\w-]+){0,2}?\\s+${FIGURE}`, "gi"),
+  // the chart that was asked for could not be drawn
+  new RegExp(
+    `\\b${FIGURE}(?:\\s+(?!${SHOWS})[\\w-]+){0,6}?(?:\\s+(?:missing|unavailable|failed)|\\s+\\w*${NOT}(?:\\s+be(?:en)?)?\\s+(?:${DRAWN}|there|available|possible))\\b`,
+    "gi",
+  ),
+  // a chart would show this better
+  new RegExp(`\\b(?:an?|another|any)\\s+(?:[\\w-]+\\s+)?${FIGURE}\\s+(?:would|could|might|should)\\b`, "gi"),
+];

@@ -1,44 +1,31 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
+import { asSentence } from "../as-sentence.ts";
 import { labelArtifacts, type LabelledArtifact } from "./label-artifacts.ts";
 
-/** What the answer should have said and did not: every artifact and every gap, as sentences to be added. */
+/**
+ * What the answer should have said and did not: every artifact by its label, every gap by its sentence. Only a gap's own sentence counts: what sounds like
+ * it may say the opposite. The model is told so, and said twice does less harm than not said.
+ */
 export function missingSentences(
   answer: string,
   { artifacts, gaps }: { artifacts: readonly ArtifactEnvelope[]; gaps: readonly Gap[] },
 ): string[] {
+  const said = toPlain(answer);
   return [
     ...labelArtifacts(artifacts)
       .filter((artifact) => !speaksOf(answer, artifact))
       .map(({ label, words }) => `${label}: ${asSentence(words)}`),
-    ...gaps.filter((gap) => !saysGap(answer, gap)).map(({ detail }) => asSentence(detail)),
+    ...gaps.filter(({ detail }) => !said.includes(toPlain(detail))).map(({ detail }) => asSentence(detail)),
   ];
 }
 
-function speaksOf(answer: string, { label, artifact, words }: LabelledArtifact): boolean {
-  const said = answer.toLowerCase();
-  const alt = artifact.kind === "image" ? artifact.alt : "";
-  const names = [label, words, alt, artifact.url, artifact.contentHash].filter((name) => name !== "");
-  return names.some((name) => new RegExp(`(?<![\\w])${RegExp.escape(name.toLowerCase())}(?![\\w])`).test(said));
+function speaksOf(answer: string, { label, artifact }: LabelledArtifact): boolean {
+  return new RegExp(`\\b${label}\\b`, "i").test(answer) || answer.includes(artifact.url) || answer.includes(artifact.contentHash);
 }
 
-const SHARE = 0.6;
-
-/** It is said when most of its own words stand together in one paragraph. Said twice does less harm than not said. */
-function saysGap(answer: string, { detail, code }: Gap): boolean {
-  if (answer.includes(detail) || answer.includes(code)) return true;
-  const words = wordsOf(detail);
-  if (words.size === 0) return false;
-  return answer.split(/\n\s*\n/).some((paragraph) => {
-    const said = wordsOf(paragraph);
-    return [...words].filter((word) => said.has(word)).length / words.size >= SHARE;
-  });
-}
-
-function wordsOf(text: string): Set<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}_]{4,}/gu) ?? []);
-}
-
-function asSentence(text: string): string {
-  return /[.!?…]$/.test(text) ? text : `${text}.`;
+/** Without marks of Markdown, quotes, line ends and what ends a sentence: the words in their order. */
+function toPlain(text: string): string {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return ` ${words.join(" ")} `;
 }

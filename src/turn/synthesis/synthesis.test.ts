@@ -38,6 +38,15 @@ describe("a statement about a figure", () => {
     "As shown in the plot, reserves fell.",
     "I have drawn a graph of it.",
     "A visualization was created.",
+    "The chart below shows that reserves did not fall.",
+    "Reserves did not fall, as the figure shows.",
+    "There is no doubt: see the plot.",
+    "There is no doubt the chart shows growth.",
+    "No venue left as the chart shows.",
+    "No chart was drawn for B, but the chart below shows A.",
+    "As could be expected, the graph shows a fall that would not last.",
+    "The figures below show the reserves.",
+    "The chart below is not surprising.",
   ])("may not stand where there is none: %s", (sentence) => {
     expect(claimsMissingFigure(sentence, [])).toBe(true);
     expect(claimsMissingFigure(sentence, [image])).toBe(false);
@@ -49,15 +58,25 @@ describe("a statement about a figure", () => {
     "The chart wasn't drawn.",
     "The figures for 2024 are in the table.",
     "A chart would show this better.",
+    "The chart that was asked for could not be shown.",
+    "The chart below was not rendered.",
+    "I could not draw the requested line chart, so see the table below.",
+    "I was unable to render the figure; see the table above.",
+    "The latest figures show a rise.",
+    "The second figure 35 % higher is that of B.",
+    "Figure 1 could not be drawn.",
     "Reserves fell by 3 %.",
   ])("may stand: %s", (sentence) => {
     expect(claimsMissingFigure(sentence, [])).toBe(false);
   });
 
   test("may not have a number past the last one", () => {
-    expect(claimsMissingFigure("Figure 2 has the flow.", [image, chart])).toBe(true);
+    expect(claimsMissingFigure("Figure 3 has the flow.", [image, chart])).toBe(true);
+    expect(claimsMissingFigure("Figure 2 does not show the flow.", [image])).toBe(true);
+    expect(claimsMissingFigure("Figure 1 has the flow.", [])).toBe(true);
     expect(claimsMissingFigure("Figure 1 and Chart 1 have it.", [image, chart])).toBe(false);
-    expect(claimsMissingFigure("Chart 1 has it.", [image])).toBe(true);
+    expect(claimsMissingFigure("Figure 1 has it.", [chart])).toBe(false);
+    expect(claimsMissingFigure("Chart 1 has it.", [image])).toBe(false);
   });
 });
 
@@ -131,6 +150,10 @@ describe("an answer that was made to be hard to read", () => {
     "1,",
     ". ",
     "figure 1 ",
+    "chart ",
+    "chart",
+    "not ",
+    "no chart not ",
     "2024-",
     "> ",
   ])("of %j, a hundred thousand characters long, is checked all the same", (piece) => {
@@ -154,11 +177,22 @@ describe("what an answer left out", () => {
     ]);
   });
 
-  test("is not what it says in its own words", () => {
-    const answer = "Figure 1 has it.\n\nSadly the market server refused its connection, so it could not be used here.";
-    expect(missingSentences(answer, { artifacts: [image], gaps: [{ ...gap, detail: "The server market could not be used" }] })).toEqual([]);
-    expect(missingSentences("The Reserves are drawn.", { artifacts: [image], gaps: [] })).toEqual([]);
+  test("is not what it says: an artifact by its label or address, a gap by its sentence, however that is set", () => {
+    const answer = "See **Figure 1**.\n\n> *the server `market`\ncould not be used: Connection refused.*";
+    expect(missingSentences(answer, { artifacts: [image], gaps: [gap] })).toEqual([]);
+    expect(missingSentences("![Reserves](file:///a.png)", { artifacts: [image], gaps: [] })).toEqual([]);
     expect(missingSentences("Figure 10 has it.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
+  });
+
+  test("is what only sounds like it: the code of a gap, most of its words, or the opposite; the words of a title", () => {
+    const detail = "The server market could not be used: connection refused.";
+    const sounding = [
+      "There was a server_unavailable.",
+      "The server market could be used: the connection was not refused.",
+      "The market server refused its connection, and could not be used.",
+    ];
+    for (const answer of sounding) expect(missingSentences(answer, { artifacts: [], gaps: [gap] })).toEqual([detail]);
+    expect(missingSentences("Reserves fell.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
   });
 
   test("has labels that count figures and charts apart", () => {
