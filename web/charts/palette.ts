@@ -1,5 +1,5 @@
 /** Eight colours that people with any kind of colour vision can tell apart, in light and in dark; theme.css has their values. Past eight, lines are dashed. */
-const colourCount = 8;
+export const colourCount = 8;
 
 export function colourOf(index: number): string {
   return `var(--series-${(index % colourCount) + 1})`;
