@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { build, type InlineConfig } from "vite";
 
@@ -23,6 +24,7 @@ if (builtFrom(target) === inputs) {
     mkdirSync(workplace, { recursive: true });
     await buildPage(workplace);
     await buildChartApp(workplace);
+    compress(workplace);
     writeFileSync(path.join(workplace, inputsFile), inputs);
     takePlace(workplace);
     process.stderr.write(`✓ The page · ${((Date.now() - startedAt) / 1000).toFixed(1)} s\n`);
@@ -103,6 +105,16 @@ function toOneFile(script: string, style: string): string {
     `<style>${style.replaceAll("</", "<\\/")}</style></head><body><main id="root"></main>`,
     `<script type="module">${script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--")}</script></body></html>\n`,
   ].join("");
+}
+
+/** What browsers load, once more in the forms that they would rather have: the server compresses nothing while they wait. */
+function compress(directory: string): void {
+  for (const name of globSync(["index.html", "assets/*.{js,css,svg}"], { cwd: directory })) {
+    const file = path.join(directory, name);
+    const bytes = readFileSync(file);
+    writeFileSync(`${file}.br`, brotliCompressSync(bytes));
+    writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+  }
 }
 
 /** Another build may have been faster; if it was made of the same, it is as good. */

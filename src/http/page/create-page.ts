@@ -4,6 +4,7 @@ import path from "node:path";
 import type { Principal } from "../contract.ts";
 import { HttpFailure } from "../http-failure.ts";
 import { immutable, isKnown } from "../routes/to-download.ts";
+import { acceptedEncodings } from "./accepted-encodings.ts";
 import { escapeHtml, htmlPage, noticePage } from "./notice-page.ts";
 
 /** What a page that was not built says instead. */
@@ -25,11 +26,8 @@ const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self' blob: data:",
-  "font-src 'self'",
+  "img-src 'self' blob:",
   "connect-src 'self'",
-  "worker-src 'self' blob:",
-  "manifest-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
@@ -41,10 +39,6 @@ const types: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
   ".png": "image/png",
-  ".ico": "image/x-icon",
-  ".woff2": "font/woff2",
-  ".json": "application/json",
-  ".webmanifest": "application/manifest+json",
 };
 
 /** Everything that is no route: the page for every address of it, and the files that it is made of. */
@@ -55,20 +49,39 @@ export function createPage({ directory, describe }: PageOptions): (request: Requ
     if (/^\/(?:api|data|artifacts|mcp)(?:\/|$)/.test(pathname)) throw notFound(pathname);
     if (principal === null) return noticePage("login");
     const isFile = path.posix.extname(pathname) !== "" && pathname !== "/index.html";
-    const file = await readInside(directory, isFile ? pathname : "/index.html");
-    if (file !== null) return serveFile(request, file, { pathname: isFile ? pathname : "/index.html" });
+    const name = isFile ? pathname : "/index.html";
+    const file = await readBest(request, directory, name);
+    if (file !== null) return serveFile(request, name, file);
     if (isFile) throw notFound(pathname);
     return await describePage(describe);
   };
 }
 
-function serveFile(request: Request, bytes: Buffer<ArrayBuffer>, { pathname }: { pathname: string }): Response {
+interface PageFile {
+  readonly bytes: Buffer<ArrayBuffer>;
+  /** How it is compressed; null for as it is. */
+  readonly encoding: string | null;
+}
+
+/** The smallest form that the client takes and the build made. */
+async function readBest(request: Request, directory: string, pathname: string): Promise<PageFile | null> {
+  for (const { encoding, ending } of acceptedEncodings(request)) {
+    const bytes = await readInside(directory, `${pathname}${ending}`);
+    if (bytes !== null) return { bytes, encoding };
+  }
+  const bytes = await readInside(directory, pathname);
+  return bytes === null ? null : { bytes, encoding: null };
+}
+
+function serveFile(request: Request, pathname: string, { bytes, encoding }: PageFile): Response {
   const etag = `"${createHash("sha256").update(bytes).digest("hex").slice(0, 32)}"`;
   const isNamedByContent = pathname.startsWith("/assets/");
   const headers = {
     "content-type": types[path.posix.extname(pathname)] ?? "application/octet-stream",
     "cache-control": isNamedByContent ? immutable : "no-cache",
     etag,
+    vary: "accept-encoding",
+    ...(encoding === null ? {} : { "content-encoding": encoding }),
     "content-security-policy": policy,
   };
   // A browser takes the headers of a 304 for those of what it has: the policy must be in them too.
