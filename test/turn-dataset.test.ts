@@ -13,7 +13,7 @@ import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset
 import { toCsv } from "../src/evidence/dataset/to-csv.ts";
 import { toParquet } from "../src/evidence/dataset/to-parquet.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { call, final, scriptedModel, testTurn } from "./turn-fixtures.ts";
+import { call, final, readDataset, scriptedModel, testTurn } from "./turn-fixtures.ts";
 
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
 afterAll(() => runtime.close());
@@ -177,8 +177,7 @@ describe("the dataset of a turn", () => {
         ],
       }),
     });
-    const { dataset } = await runTurn(runtime, turn.request);
-    const document = JSON.parse(await readAll(turn.request.datasets, dataset!.hash)) as Record<string, unknown>;
+    const document = JSON.parse(await readDataset(turn.request, await runTurn(runtime, turn.request))) as Record<string, unknown>;
     expect(Object.keys(document)).toEqual([
       "schemaVersion",
       "turnId",
@@ -215,6 +214,7 @@ describe("the dataset of a turn", () => {
           reason: "A mean.",
           resultAlias: "result_1",
           artifacts: [],
+          replacedIn: null,
         },
       ],
     });

@@ -13,7 +13,7 @@ import { createConversation } from "../src/turn/create-conversation.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { killSandbox, listSandboxLeavings } from "./fixtures/host-processes.ts";
 import { openLoopbackModel, type Reply } from "./fixtures/loopback-model.ts";
-import { call, final, getPrices, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
+import { call, final, getPrices, readDataset, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
 
 /** The default driver, whichever it is here: a machine without one fails these tests. */
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
@@ -404,7 +404,7 @@ describe("a sparse figure", () => {
   };
 
   test("forces python_code_edit on the next step, and the mended figure takes its place", async () => {
-    const { result, of } = await run([
+    const { result, of, request } = await run([
       fetchPrices,
       { calls: [cell(sparse(few), ["image"])] },
       { calls: [edit(few, "range(100)")] },
@@ -420,6 +420,47 @@ describe("a sparse figure", () => {
     ]);
     expect(result.artifacts[0]!.contentHash).toBe(second!.artifact.contentHash);
     expect(result.gaps).toEqual([]);
+
+    const hashes = [first, second].map((event) => event!.artifact.contentHash);
+    const dataset = JSON.parse(await readDataset(request, result)) as {
+      stages: { calls: { artifacts: string[] }[] }[];
+      provenance: { cells: { code: string; artifacts: string[]; replacedIn: number | null }[] };
+      artifacts: { contentHash: string; isReplaced?: boolean }[];
+    };
+    expect(dataset.stages.flatMap(({ calls }) => calls.flatMap(({ artifacts }) => artifacts))).toEqual(hashes);
+    expect(dataset.provenance.cells.map(({ code, artifacts, replacedIn }) => [code, artifacts, replacedIn])).toEqual([
+      [sparse(few), [hashes[0]], 3],
+      [sparse("range(100)"), [hashes[1]], null],
+    ]);
+    expect(dataset.artifacts.map(({ contentHash, isReplaced }) => [contentHash, isReplaced])).toEqual([
+      [hashes[1], undefined],
+      [hashes[0], true],
+    ]);
+  });
+
+  test("that is followed by a cell that failed forces nothing: an edit would change the other cell", async () => {
+    const { result, of } = await run([
+      fetchPrices,
+      { calls: [cell(sparse(few), ["image"]), cell("raise ValueError('no')")] },
+      final("Figure 1."),
+    ]);
+    expect(of("step-start").map(({ forced }) => forced)).toEqual([undefined, undefined, undefined]);
+    expect(result.trace[1]!.calls.map(({ status }) => status)).toEqual(["ok", "error"]);
+    expect(result.gaps.map(({ code }) => code)).toEqual(["low_coverage"]);
+  });
+
+  test("forces edits of its own, however often one before it was mended", async () => {
+    const { of } = await run([
+      fetchPrices,
+      { calls: [cell(sparse(few), ["image"])] },
+      { calls: [edit("[:20]", "[:19]")] },
+      { calls: [edit(few.replace("20", "19"), "range(100)")] },
+      { calls: [cell(sparse(few).replaceAll("A", "B"), ["image"])] },
+      { calls: [edit(few, "range(100)")] },
+      final("Figure 1 and Figure 2."),
+    ]);
+    const made = "python_code_edit";
+    expect(of("step-start").map(({ forced }) => forced)).toEqual([undefined, undefined, made, made, undefined, made, undefined]);
   });
 
   test("is forced at most twice, and then is a gap", async () => {

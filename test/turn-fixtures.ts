@@ -2,6 +2,7 @@ import { MockLanguageModelV4 } from "ai/test";
 import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
 import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-memory-store.ts";
 import type { TurnEvent } from "../src/protocol/turn-events.ts";
+import type { TurnResult } from "../src/protocol/turn-result.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
@@ -126,6 +127,13 @@ export const getPrices: LocalTool = {
   annotations: { readOnlyHint: true },
   execute: ({ symbol = "A" }) => Array.from({ length: 300 }, (_, day) => ({ day, symbol, price: 100 + (day % 7) })),
 };
+
+/** The document of a dataset, as it was written. */
+export async function readDataset({ datasets }: Pick<TurnRequest, "datasets">, { dataset }: Pick<TurnResult, "dataset">): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of (await datasets.open(dataset!.hash))!.stream()) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
 
 export interface TestTurn {
   readonly request: TurnRequest;

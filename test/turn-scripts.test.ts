@@ -3,9 +3,21 @@ import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
-import type { LocalTool } from "../src/tools/create-local-source.ts";
+import type { ToolListing, ToolSource } from "../src/tools/contract.ts";
+import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
+import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { call, final, getPrices, scriptedModel, testTurn, type Said, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
+import {
+  call,
+  final,
+  getPrices,
+  readDataset,
+  scriptedModel,
+  testTurn,
+  type Said,
+  type TestTurn,
+  type TestTurnOptions,
+} from "./turn-fixtures.ts";
 
 /** What scripts of `execute` call counts as what the model calls itself. The engine is the real one. */
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
@@ -62,10 +74,7 @@ return len(prices)`;
       ["call-1", "ok", "get_prices_1", 300],
       ["call-2", "ok", undefined, undefined],
     ]);
-    const dataset = await request.datasets.open(result.dataset!.hash);
-    const pieces: Uint8Array[] = [];
-    for await (const piece of dataset!.stream()) pieces.push(piece);
-    const { stages } = JSON.parse(Buffer.concat(pieces).toString()) as { stages: { calls: { tool: string; server?: string }[] }[] };
+    const { stages } = JSON.parse(await readDataset(request, result)) as { stages: { calls: { tool: string; server?: string }[] }[] };
     expect(stages[0]!.calls.map(({ tool, server }) => [tool, server])).toEqual([
       ["get_prices", "local"],
       ["get_broken", "local"],
@@ -94,6 +103,10 @@ return len(prices)`;
 });
 
 describe("the guards", () => {
+  const many = (count: number): LocalTool[] => Array.from({ length: count }, (_, at) => ({ ...getPrices, name: `tool_${at}` }));
+  const caught = (n: number): Said =>
+    script(`try:\n    await call_tool("get_offers", {"n": ${n}})\nexcept Exception as error:\n    return str(error)[:20]`);
+
   test("count the same call of three scripts and of the model together; the third is not made", async () => {
     const asked: unknown[] = [];
     const spy: LocalTool = { ...getPrices, execute: (args) => (asked.push(args), [{ price: 1 }]) };
@@ -130,6 +143,29 @@ describe("the guards", () => {
     const { result } = await run([attempt(1), attempt(2), attempt(3), final("No.")], { tools });
     expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 3]);
     expect(result.gaps[0]!.detail).toMatch(/^The server local failed 3 times in a row\. The last time: /);
+  });
+
+  test.each([
+    ["scripts", (n: number): Said => script(`return await call_tool("get_offers", {"n": ${n}})`), []],
+    ["scripts that catch it", caught, []],
+    ["calls by name, past forty tools", (n: number): Said => call("call_mcp_skill", { tool: "get_offers", arguments: { n } }), many(41)],
+    ["calls by full name", (n: number): Said => call("call_mcp_skill", { tool: "shop__get_offers", arguments: { n } }), many(41)],
+  ])("end a turn when a server went away, for %s", async (_, attempt, more) => {
+    const { tools: offers } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
+    let isThere = true;
+    const away: ToolListing = { tools: [], gap: { server: "shop", reason: "It ended with 1." } };
+    const shop: ToolSource = {
+      name: "shop",
+      tools: async () => (isThere ? { tools: offers, gap: null } : away),
+      [Symbol.asyncDispose]: async () => {},
+    };
+    const catalog = createToolCatalog({ sources: [createLocalSource([getPrices, ...more]), shop] });
+    const leave = ({ type }: { type: string }): void => void (type === "tool-start" && (isThere = false));
+    const { result } = await run([attempt(1), attempt(2), attempt(3), final("No.")], { catalog, onEvent: leave });
+    expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 3]);
+    expect(result.gaps[0]!.detail).toMatch(
+      /^The server shop failed 3 times in a row\. The last time: The server "shop" of the tool "(?:shop__)?get_offers" cannot be used now: It ended with 1\.$/,
+    );
   });
 
   test("end a turn whose scripts keep calling what is not there", async () => {

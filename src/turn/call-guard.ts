@@ -76,7 +76,8 @@ export function createCallGuard(): CallGuard {
 
   function judgeServer(server: string, calls: readonly CallRecord[]): void {
     if (calls.some(({ status }) => status === "ok")) return void failing.delete(server);
-    const failed = calls.filter(({ status }) => status === "error");
+    // Refused: its server is away, so the call could not even be tried.
+    const failed = calls.filter((call) => call.status === "error" || (call.status === "refused" && isUpstream(call)));
     const before = failing.get(server) ?? { upstream: 0, all: 0 };
     const upstream = before.upstream + failed.filter(isUpstream).length;
     const all = before.all + failed.length;
@@ -98,7 +99,7 @@ export function createCallGuard(): CallGuard {
 }
 
 function ofRepeat(tool: string, last: CallRecord | undefined): GuardTrip {
-  if (last !== undefined && last.server !== undefined && last.status === "error" && isUpstream(last)) return ofServer(last.server, 2, last);
+  if (last !== undefined && last.server !== undefined && isUpstream(last)) return ofServer(last.server, 2, last);
   if (last?.isEmpty && last.server !== undefined)
     return { stopReason: "bounded_empty_result", detail: `${tool} was asked the same three times and has nothing.` };
   return {

@@ -36,7 +36,7 @@ export interface CallFailure {
   readonly reason: string;
 }
 
-/** A cell that counted; what an edit of it gave stands in its place. */
+/** A cell that was run to its end. What an edit of it gave stands in its place. */
 export interface CellRecord {
   readonly step: number;
   readonly tool: string;
@@ -47,13 +47,18 @@ export interface CellRecord {
   readonly artifacts: readonly ArtifactEnvelope[];
   /** Why its figure is sparse; null when it is not. */
   readonly sparse: string | null;
+  /** The step of the edit that took its place; null as long as it counts. */
+  readonly replacedIn: number | null;
 }
 
 /** Everything that happened in a turn, as it happened. The result, the answer and the dataset are made from it and from nothing else. */
 export interface Ledger {
   /** In the order in which they ended. */
   readonly calls: readonly CallRecord[];
+  /** Those that an edit has replaced, too. */
   readonly cells: readonly CellRecord[];
+  /** The cell that an edit would change and take the place of; null when there is none, or the last one failed and would be edited instead. */
+  readonly editable: CellRecord | null;
   /** What counts now, in the order in which it was published. */
   readonly artifacts: readonly ArtifactEnvelope[];
   readonly tokens: { input: number; output: number };
@@ -69,7 +74,7 @@ export interface Ledger {
   addCall(record: CallRecord): boolean;
   addChart(artifact: ArtifactEnvelope): void;
   /** A cell that counted. One that an edit gave takes the place of the cell that was edited. Gives the hashes of artifacts that do not count any more. */
-  addCell(cell: CellRecord): string[];
+  addCell(cell: Omit<CellRecord, "replacedIn">): string[];
   /** A cell that failed: an edit of a new one does not take the place of what came before it. */
   failCell(tool: string): void;
 }
@@ -87,6 +92,9 @@ export function createLedger(): Ledger {
   return {
     calls,
     cells,
+    get editable() {
+      return canBeEdited ? cells.at(-1)! : null;
+    },
     artifacts,
     tokens: { input: 0, output: 0 },
     steps: 0,
@@ -106,15 +114,16 @@ export function createLedger(): Ledger {
       if (tool === "code_interpreter") canBeEdited = false;
     },
     addCell(cell) {
-      const replaced = cell.tool === "python_code_edit" && canBeEdited ? (cells.pop()?.artifacts ?? []) : [];
+      const replaced = cell.tool === "python_code_edit" && canBeEdited ? cells.at(-1) : undefined;
+      if (replaced !== undefined) cells[cells.length - 1] = { ...replaced, replacedIn: cell.step };
       canBeEdited = true;
       const kept = new Set(cell.artifacts.map(({ contentHash }) => contentHash));
-      const gone = replaced.map(({ contentHash }) => contentHash).filter((hash) => !kept.has(hash));
+      const gone = (replaced?.artifacts ?? []).map(({ contentHash }) => contentHash).filter((hash) => !kept.has(hash));
       for (const hash of gone) {
         const at = artifacts.findIndex(({ contentHash }) => contentHash === hash);
         if (at !== -1) artifacts.splice(at, 1);
       }
-      cells.push(cell);
+      cells.push({ ...cell, replacedIn: null });
       for (const artifact of cell.artifacts) publish(artifact);
       return gone;
     },

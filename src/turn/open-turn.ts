@@ -33,8 +33,10 @@ export interface Turn extends AsyncDisposable {
   readonly gaps: Gap[];
   /** Of servers, as they were when the last step began. */
   serverGaps: readonly Gap[];
+  /** The server of every tool that was there in some step, by each of its names. */
+  readonly owners: Map<string, string>;
   plan: TurnPlan;
-  /** How often the model was made to mend a sparse figure. */
+  /** How often the model was made to mend the last figure. */
   forcedEdits: number;
   emit(event: TurnEvent): void;
   /** What was said goes to the conversation, for later turns. */
@@ -78,6 +80,7 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
     earlierAliases: conversation.evidence.aliases(),
     gaps: [],
     serverGaps: [],
+    owners: new Map(),
     plan: planByRules(request.question, "nothing was planned yet"),
     forcedEdits: 0,
     emit,

@@ -28,6 +28,8 @@ export interface DatasetArtifact {
   readonly kind: "image" | "chart";
   readonly contentHash: string;
   readonly title?: string | undefined;
+  /** It was published, and an edit took its place. */
+  readonly isReplaced?: boolean;
   readonly data?: readonly Readonly<Record<string, unknown>>[];
 }
 

@@ -12,8 +12,8 @@ const MAX_DEPTH = 4;
  */
 export function findCoverageEvents({ ledger, conversation }: Pick<Turn, "ledger" | "conversation">): Gap[] {
   const found = new Set<string>();
-  for (const { resultAlias } of ledger.cells) {
-    const item = resultAlias === null ? null : conversation.evidence.get(resultAlias);
+  for (const { resultAlias, replacedIn } of ledger.cells) {
+    const item = resultAlias === null || replacedIn !== null ? null : conversation.evidence.get(resultAlias);
     if (item === null || item.bytes > MAX_RESULT_BYTES) continue;
     for (const event of eventsIn(JSON.parse(new TextDecoder().decode(item.read())), MAX_DEPTH)) found.add(event);
   }

@@ -35,8 +35,8 @@ function causeOf(last: CallRecord | undefined, { detail }: StepsEnd): string {
 }
 
 function ofCoverage({ ledger }: Turn): Gap[] {
-  return ledger.cells.flatMap(({ sparse, artifacts }): Gap[] => {
-    if (sparse === null) return [];
+  return ledger.cells.flatMap(({ sparse, artifacts, replacedIn }): Gap[] => {
+    if (sparse === null || replacedIn !== null) return [];
     const title = artifacts[0]?.title;
     return [{ code: "low_coverage", severity: "minor", detail: `${title === undefined ? "" : `${title}: `}${sparse}` }];
   });

@@ -1,4 +1,5 @@
 import type { DatasetReference } from "../../protocol/turn-result.ts";
+import type { DatasetArtifact } from "../../evidence/dataset/contract.ts";
 import { describeError } from "../describe-error.ts";
 import type { Turn } from "../open-turn.ts";
 import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
@@ -10,7 +11,7 @@ export async function keepDataset(turn: Turn, { stopReason }: TerminalOutcome): 
     const { datasetId, hash, bytes, url } = await request.datasets.put({
       facts: { ...factsOf(turn), outcome: { stopReason }, provenance: await provenanceOf(turn) },
       items: usedItems(turn),
-      artifacts: ledger.artifacts,
+      artifacts: publishedIn(ledger),
     });
     return { datasetId, hash, bytes, publicDataUrl: url };
   } catch (error) {
@@ -60,7 +61,7 @@ async function provenanceOf({ runtime, ledger, request }: Turn): Promise<Record<
   return {
     snapshot,
     model: typeof model === "string" ? model : `${model.provider}:${model.modelId}`,
-    cells: ledger.cells.map(({ step, tool, code, inputAliases, reason, resultAlias, artifacts }) => ({
+    cells: ledger.cells.map(({ step, tool, code, inputAliases, reason, resultAlias, artifacts, replacedIn }) => ({
       step,
       tool,
       code,
@@ -68,8 +69,16 @@ async function provenanceOf({ runtime, ledger, request }: Turn): Promise<Record<
       reason,
       resultAlias,
       artifacts: artifacts.map(({ contentHash }) => contentHash),
+      replacedIn,
     })),
   };
+}
+
+/** Those of every stage, so that each hash in it leads somewhere: what counts first, then what was replaced on the way. */
+function publishedIn({ artifacts, calls }: Turn["ledger"]): DatasetArtifact[] {
+  const counting = new Set(artifacts.map(({ contentHash }) => contentHash));
+  const all = new Map([...artifacts, ...calls.flatMap((call) => call.artifacts)].map((artifact) => [artifact.contentHash, artifact]));
+  return [...all.values()].map((artifact) => (counting.has(artifact.contentHash) ? artifact : { ...artifact, isReplaced: true }));
 }
 
 /** What came in this turn, and what of earlier ones its calls name. */

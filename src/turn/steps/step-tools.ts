@@ -24,7 +24,10 @@ export async function openStepTools(turn: Turn, { isLast }: { isLast: () => bool
     instructions: toInstructions(turn, librarian),
     async tools() {
       const list = await readList(turn);
-      if (last?.list !== list) last = { list, tools: createTurnTools(turn, { list, codeMode, hasSandbox: librarian !== null, isLast }) };
+      if (last?.list === list) return last.tools;
+      for (const { name, fullName, bareName, tool } of list.tools)
+        for (const known of [name, fullName, bareName ?? name]) turn.owners.set(known, tool.server);
+      last = { list, tools: createTurnTools(turn, { list, codeMode, hasSandbox: librarian !== null, isLast }) };
       return last.tools;
     },
   };

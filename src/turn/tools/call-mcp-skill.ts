@@ -3,7 +3,7 @@ import { createEnvelope } from "../../errors/envelope.ts";
 import type { ToolList } from "../../tools/create-tool-catalog.ts";
 import type { Turn } from "../open-turn.ts";
 import { callTool } from "./call-tool.ts";
-import { findTool } from "./find-tool.ts";
+import { findServer, findTool } from "./find-tool.ts";
 import { refused, runCall } from "./run-call.ts";
 
 export interface McpSkillCall {
@@ -26,7 +26,7 @@ export async function callMcpSkill(
     return await runCall(turn, { callId, tool: "call_mcp_skill", input }, async () => refused(malformed(parsed.error.issues)));
   const { tool: name, arguments: args } = parsed.data;
   const known = findTool(list, name);
-  return await callTool(turn, { callId, name: known?.name ?? name, args, known });
+  return await callTool(turn, { callId, name: known?.name ?? name, server: findServer(turn, list, name), args, known });
 }
 
 function malformed(issues: readonly z.core.$ZodIssue[]): ReturnType<typeof createEnvelope> {

@@ -1,6 +1,5 @@
 import type { EvidenceItem } from "../../evidence/contract.ts";
-import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
-import type { ForeignEnvelope } from "../../errors/foreign-envelope.ts";
+import { createEnvelope } from "../../errors/envelope.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { callBackendTool, type BackendReply } from "../../tools/call-backend-tool.ts";
 import type { CatalogTool } from "../../tools/create-tool-catalog.ts";
@@ -12,14 +11,14 @@ import { failed, failedBy, refused, runCall, type CallOutcome } from "./run-call
 export interface BackendToolCall {
   readonly callId: string;
   readonly name: string;
+  readonly server: string | undefined;
   readonly args: unknown;
   /** As it is known now; null when there is none of this name. */
   readonly known: CatalogTool | null;
 }
 
 /** A backend tool of the catalog, for the model: its output is kept whole, the model reads a preview and an alias. */
-export async function callTool(turn: Turn, { callId, name, args, known }: BackendToolCall): Promise<string> {
-  const server = known?.tool.server;
+export async function callTool(turn: Turn, { callId, name, server, args, known }: BackendToolCall): Promise<string> {
   return await runCall(turn, { callId, tool: name, server, input: args }, async () => {
     const { catalog, session, toolTimeoutMs } = turn.request;
     const refusal = known === null ? null : (session?.refusalOf(known.tool) ?? null);
@@ -34,24 +33,17 @@ export async function callTool(turn: Turn, { callId, name, args, known }: Backen
       onProgress: ({ progress, total, message }) => turn.emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
       ...(known === null ? {} : session?.toCallExtras(known.tool)),
     });
-    return reply.ok ? await keep(turn, name, args, reply) : toFailed(reply, known);
+    return reply.ok ? await keep(turn, name, args, reply) : toFailed(reply);
   });
 }
 
-function toFailed(reply: Extract<BackendReply, { ok: false }>, known: CatalogTool | null): CallOutcome {
+function toFailed(reply: Extract<BackendReply, { ok: false }>): CallOutcome {
   const { failure, attempts } = reply;
-  if (reply.tool === null && known !== null && failure.kind === "envelope") return wentAway(failure.envelope);
   if (failure.kind === "envelope") return attempts === 0 ? refused(failure.envelope) : failedBy(failure.envelope);
   const reason = `${failure.type}: ${failure.message}`;
   const tool = reply.tool?.name ?? "";
   const { text } = failedBy(createEnvelope({ code: "TOOL_EXECUTION_ERROR", tool, summary: reason })).observation;
   return failed({ text, kind: null, code: "TOOL_EXECUTION_ERROR", reason }, "error");
-}
-
-/** It was there when the step began: its server is what failed. */
-function wentAway(envelope: Envelope | ForeignEnvelope): CallOutcome {
-  const outcome = failedBy(envelope);
-  return { ...outcome, failure: { ...outcome.failure!, kind: "upstream_http" } };
 }
 
 type Answered = Extract<BackendReply, { ok: true }>;

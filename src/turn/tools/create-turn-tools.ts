@@ -66,7 +66,7 @@ function backendTool(turn: Turn, known: CatalogTool): ToolSet[string] {
   return dynamicTool({
     description: description || title || known.name,
     inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]),
-    execute: (args, { toolCallId }) => callTool(turn, { callId: toolCallId, name: known.name, args, known }),
+    execute: (args, { toolCallId }) => callTool(turn, { callId: toolCallId, name: known.name, server: known.tool.server, args, known }),
   });
 }
 

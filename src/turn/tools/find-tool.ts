@@ -1,4 +1,11 @@
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
+import type { Turn } from "../open-turn.ts";
+
+/** Whose tool it is, also while its server is away: it was there in an earlier step, or the name says whose it is. */
+export function findServer({ owners }: Pick<Turn, "owners">, list: ToolList, name: string): string | undefined {
+  const away = list.gaps.find(({ server }) => name.startsWith(`${server}__`));
+  return findTool(list, name)?.tool.server ?? owners.get(name) ?? away?.server;
+}
 
 /** A tool by any of its names; null when there is none now. */
 export function findTool({ tools }: ToolList, name: string): CatalogTool | null {

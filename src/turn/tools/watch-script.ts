@@ -4,7 +4,7 @@ import type { ToolList } from "../../tools/create-tool-catalog.ts";
 import type { CallFailure } from "../ledger.ts";
 import type { Turn } from "../open-turn.ts";
 import { approvingPolicy } from "./approving-policy.ts";
-import { findTool } from "./find-tool.ts";
+import { findServer, findTool } from "./find-tool.ts";
 import { isEmpty } from "./is-empty.ts";
 import { openCall, repeated, toFailure, type CallEnd } from "./run-call.ts";
 
@@ -17,7 +17,8 @@ export function watchScript(turn: Turn, { callId: within, list }: { callId: stri
       count += 1;
       const known = findTool(list, name);
       const tool = known?.name ?? name;
-      const call = openCall(turn, { callId: `${within}/${count}`, tool, server: known?.tool.server, input: args, within });
+      const server = findServer(turn, list, name);
+      const call = openCall(turn, { callId: `${within}/${count}`, tool, server, input: args, within });
       return {
         refusal: turn.guard.admit({ tool, input: args, within }) ? null : repeated(tool),
         end: (end) => call.end(toCallEnd(turn, end)),
