@@ -352,7 +352,7 @@ df.to_parquet("made")`;
 
   test("wait in a sandbox of their own and give it up, when it is not asked or when others wait for one", async () => {
     let open = 0;
-    const gate = { places: 8, waiting: 0 };
+    const gate = { places: 8, waiting: 0, onWaiting: () => () => {} };
     await using tables = createTables({
       openSession: async (options) => {
         const session = await bench.runtime.openSession(options);
@@ -376,6 +376,26 @@ df.to_parquet("made")`;
     const aborted = AbortSignal.abort(new Error("gone"));
     await expect(tables.ask(items[0]!, question, { signal: aborted })).rejects.toThrow("gone");
     expect((await tables.ask(items[0]!, question)).ok).toBe(true);
+  });
+
+  test("end what they are asked when nobody waits for it any more, and go on when somebody does", async () => {
+    const { gate, openSession } = bench.runtime;
+    await using tables = createTables({ openSession, gate, idleMs: 3_600_000, graceMs: 0 });
+    write("many.csv", Buffer.concat([Buffer.from("a,b\n"), Buffer.alloc(60_000_000, "123,4567890\n")]));
+    const { evidence } = await bench.open();
+    const many = evidence.get("many")!;
+    const [one, other] = [new AbortController(), new AbortController()];
+    const before = gate.taken;
+    const asked = [one, other].map(({ signal }) => tables.ask(many, { ask: "schema" }, { signal }));
+    await expect.poll(() => gate.taken).toBe(before + 1);
+    one.abort(new Error("the first is gone"));
+    await expect(asked[0]).rejects.toThrow("the first is gone");
+    expect(gate.taken).toBe(before + 1);
+    other.abort(new Error("the other is gone"));
+    await expect(asked[1]).rejects.toThrow("the other is gone");
+    await expect.poll(() => gate.taken, { timeout: 60_000 }).toBe(before);
+    const reply = await tables.ask(many, { ask: "schema" }, { signal: AbortSignal.timeout(3_600_000) });
+    expect(reply.ok && JSON.parse(reply.json)).toMatchObject({ rows: 5_000_000 });
   });
 
   test("are stored under the name that was asked for, or it is said why not", async () => {

@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDataFiles } from "../src/data/files/open-data-files.ts";
+import { createTables } from "../src/data/tables/create-tables.ts";
 import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
@@ -124,6 +127,37 @@ describe("the MCP endpoint over HTTP", () => {
     expect(textOf(after)).toMatchObject({ status: "ok", result: "next" });
   });
 
+  test.each(generations)(
+    "ends the reading of a large file in the middle when a client of %s cancels its call",
+    { timeout: HANG_MS },
+    async (generation) => {
+      const directory = mkdtempSync(path.join(tmpdir(), "sluice-cancel-"));
+      try {
+        writeFileSync(path.join(directory, "many.csv"), Buffer.concat([Buffer.from("a,b\n"), Buffer.alloc(60_000_000, "123,4567890\n")]));
+        const files = await openDataFiles({ paths: [directory], maxFileBytes: 256e6 });
+        await using own = await openMcpEndpoint({
+          parts: ({ runtime }) => ({ files, tables: createTables({ ...runtime, idleMs: 3_600_000, graceMs: 0 }) }),
+        });
+        await using client = await openHttpClient(generation, own.url);
+        const { gate } = own.configured.runtime;
+        for (const [name, args] of [
+          ["render_chart", { alias: "many", spec: { type: "line", xKey: "a", series: [{ key: "b" }] } }],
+          ["read_data", { alias: "many" }],
+          ["list_data", { aliases: ["many"] }],
+        ] as const) {
+          const stop = new AbortController();
+          const running = client.call(name, args, { signal: stop.signal });
+          while (gate.taken === 0) await sleep(5);
+          stop.abort(new Error("enough"));
+          await expect(running).rejects.toThrow("enough");
+          while (gate.taken > 0) await sleep(5);
+        }
+      } finally {
+        rmSync(directory, { recursive: true });
+      }
+    },
+  );
+
   test.each(generations)("shows data and pictures of a client of %s to nobody else", { timeout: HANG_MS }, async (generation) => {
     await using one = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
     await using other = await openHttpClient(generation, opened.url, { "x-tenant": "other" });
@@ -150,7 +184,7 @@ describe("the MCP endpoint over HTTP", () => {
       const chartAppFile = path.join(directory, "chart-app.html");
       writeFileSync(chartAppFile, "<!doctype html><title>Chart</title>");
       try {
-        await using own = await openMcpEndpoint({ parts: { chartAppFile } });
+        await using own = await openMcpEndpoint({ parts: () => ({ chartAppFile }) });
         await using client = await openHttpClient(generation, own.url);
         const tools = await client.tools();
         const named = tools.filter(

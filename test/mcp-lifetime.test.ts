@@ -7,7 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";
-import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
+import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
 import { defaultLifetimes, type Schedule, type SessionLifetimes } from "../src/mcp/server/mcp-parts.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
@@ -140,14 +140,17 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
 
 describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS }, () => {
   /** The clock stands still until a test says that time has gone by. */
-  async function open(lifetimes: Partial<SessionLifetimes> = {}): Promise<TestEndpoint & { pass(ms: number): void }> {
+  async function open(
+    lifetimes: Partial<SessionLifetimes> = {},
+    configuration: object = {},
+  ): Promise<TestEndpoint & { pass(ms: number): void }> {
     const waiting = new Set<{ ms: number; work: () => void }>();
     const after: Schedule = (ms, work) => {
       const one = { ms, work };
       waiting.add(one);
       return () => void waiting.delete(one);
     };
-    const opened = await openMcpEndpoint({ parts: { lifetimes, after } });
+    const opened = await openMcpEndpoint({ configuration, parts: () => ({ lifetimes, after }) });
     const pass = (ms: number): void => {
       for (const one of waiting) if (one.ms <= ms && waiting.delete(one)) one.work();
     };
@@ -169,7 +172,7 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     expect(after).toMatchObject({
       status: "python_error",
       sandbox_note:
-        "The sandbox was not used for 15 minutes and was freed: variables and files of earlier cells are gone, aliases are there.",
+        "The sandbox was not used for 15 minutes: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.",
     });
     const edited = textOf(await client.call("python_code_edit", { edits: [{ oldText: "kept", newText: "len(rows)" }], ...handle }));
     expect(edited).toMatchObject({ status: "ok", result: 2 });
@@ -177,7 +180,7 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
 
   test("a call without a handle has a sandbox of its own and leaves none behind", async () => {
     const files = await openDataFiles({ paths: [path.join(import.meta.dirname, "../corpus")], maxFileBytes: 1e6 });
-    await using opened = await openMcpEndpoint({ parts: { files } });
+    await using opened = await openMcpEndpoint({ parts: () => ({ files }) });
     await using client = await openHttpClient("2026-07-28", opened.url);
     const alias = "bars";
     const first = textOf(await client.call("code_interpreter", cell("kept = 1\nset_result(kept)", [alias])));
@@ -234,8 +237,76 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     await begun.promise;
     expect(taken(opened)).toBe(1);
     await client.close();
-    // A client of 2026 has no connection that could be seen to close: its handle is not used any more, and that is all.
-    const graceMs = defaultLifetimes[generation === "2026-07-28" ? "sandboxIdleMs" : "vanishedMs"];
-    await until(() => (opened.pass(graceMs), taken(opened) === 0));
+    await until(() => (opened.pass(defaultLifetimes.vanishedMs), taken(opened) === 0));
+    if (session === undefined) return;
+    await using back = await openHttpClient(generation, opened.url);
+    expect(textOf(await back.call("list_data", { session }))).toMatchObject({
+      data: [{ alias: "rows" }],
+      sandbox_note:
+        "The client closed the connection and was gone for 30 s: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.",
+    });
+  });
+
+  test.each(generations)("a client of %s that only cancels a call and comes back keeps its sandbox", async (generation) => {
+    await using opened = await open();
+    await using client = await openHttpClient(generation, opened.url);
+    const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
+    const handle = session === undefined ? {} : { session };
+    await client.call("code_interpreter", { ...cell("kept = 1\nset_result(kept)", ["rows"]), ...handle });
+    const stop = new AbortController();
+    const running = client.call(
+      "code_interpreter",
+      { ...cell("print('begun', flush=True)\nwhile True: pass", ["rows"]), ...handle },
+      { signal: stop.signal, onprogress: ({ message }) => message === "begun" && stop.abort(new Error("enough")) },
+    );
+    await expect(running).rejects.toThrow("enough");
+    expect(textOf(await client.call("list_data", handle))).not.toHaveProperty("sandbox_note");
+    opened.pass(defaultLifetimes.vanishedMs);
+    const after = textOf(await client.call("code_interpreter", { ...cell("set_result(kept)", ["rows"]), ...handle }));
+    expect(after).toMatchObject({ status: "ok", result: 1 });
+    expect(after).not.toHaveProperty("sandbox_note");
+  });
+
+  test("when somebody waits for a sandbox, the session that has run nothing for longest gives up its own and is told", async () => {
+    await using opened = await open({}, { sandbox: { poolSize: 0, maxSandboxes: 2 } });
+    const { gate } = opened.configured.runtime;
+    const clients = await Promise.all(["a", "b", "c"].map(() => openHttpClient("2025-11-25", opened.url)));
+    const [a, b, c] = clients as [TestClient, TestClient, TestClient];
+    const run = async (client: TestClient, code: string): Promise<Record<string, unknown>> =>
+      textOf(await client.call("code_interpreter", cell(code, ["rows"])));
+    try {
+      for (const client of clients) await client.call("store_data", { name: "rows", data: [1, 2] });
+      for (const client of [a, b]) expect(await run(client, "kept = 1\nset_result(kept)")).toMatchObject({ status: "ok", result: 1 });
+      opened.pass(defaultLifetimes.spareMs);
+      expect(taken(opened)).toBe(2);
+      expect(await run(c, "set_result(3)")).toMatchObject({ status: "ok", result: 3 });
+      const kept = await run(b, "set_result(kept)");
+      expect(kept).toMatchObject({ status: "ok", result: 1 });
+      expect(kept).not.toHaveProperty("sandbox_note");
+      // Nobody has rested long enough now: who waits is let in as soon as somebody has.
+      const waiting = run(a, "set_result(kept)");
+      await until(() => gate.waiting === 1);
+      opened.pass(defaultLifetimes.spareMs);
+      expect(await waiting).toMatchObject({
+        status: "python_error",
+        sandbox_note:
+          "Somebody waited for a sandbox, and this session's was the one that had run nothing for longest: it was freed. Variables and files of earlier cells are gone, aliases are there.",
+      });
+      expect(await run(b, "set_result(kept)")).toMatchObject({ status: "ok", result: 1 });
+    } finally {
+      for (const client of clients) await client.close();
+    }
+  });
+
+  test("a session does not stand in its own way where there is one sandbox", async () => {
+    await using opened = await open({}, { sandbox: { poolSize: 0, maxSandboxes: 1 } });
+    await using client = await openHttpClient("2025-11-25", opened.url);
+    await client.call("store_data", { name: "rows", data: [{ n: 1 }, { n: 2 }] });
+    await client.call("code_interpreter", cell("kept = 1\nset_result(kept)", ["rows"]));
+    const reading = client.call("read_data", { alias: "rows" });
+    await until(() => opened.configured.runtime.gate.waiting === 1);
+    opened.pass(defaultLifetimes.spareMs);
+    expect(textOf(await reading)).toMatchObject({ rows: [{ n: 1 }, { n: 2 }] });
+    expect(textOf(await client.call("code_interpreter", cell("set_result(2)", ["rows"])))).toMatchObject({ status: "ok", result: 2 });
   });
 });

@@ -31,7 +31,7 @@ export const renderChartCallSchema: z.ZodType<RenderChartCall> = z.strictObject(
 /** Rows of what is not parsed on the host: files, and formats that take Python to read. */
 export type ReadChartRows = (
   item: EvidenceItem,
-  options: { readonly maxRows: number },
+  options: { readonly maxRows: number; readonly signal?: AbortSignal | undefined },
 ) => Promise<
   | { readonly ok: true; readonly rows: readonly Readonly<Record<string, unknown>>[]; readonly total: number }
   | { readonly ok: false; readonly envelope: Envelope }
@@ -39,18 +39,20 @@ export type ReadChartRows = (
 
 export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; envelope: Envelope };
 
-/** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed. */
+/** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed but by `readRows`. Rejects with `signal.reason` only. */
 export async function renderChart({
   input,
   evidence,
   artifacts,
   readRows,
+  signal,
 }: {
   input: unknown;
   evidence: EvidenceStore;
   artifacts: ArtifactStore;
   /** Without it, only JSON that is kept can be drawn. */
   readRows?: ReadChartRows | undefined;
+  signal?: AbortSignal | undefined;
 }): Promise<ChartAnswer> {
   const parsed = renderChartCallSchema.safeParse(input);
   if (!parsed.success) return malformed(input, parsed.error.issues);
@@ -59,7 +61,7 @@ export async function renderChart({
   if (item === null) return unknownAlias(alias, evidence.aliases());
   const isFile = item.file !== undefined;
   if ((isFile || item.format !== "json") && readRows === undefined) return reshape(alias, `it is ${item.format}, not JSON rows`, []);
-  const read = isFile || item.format !== "json" ? await readRows!(item, { maxRows: maxChartRows }) : null;
+  const read = isFile || item.format !== "json" ? await readRows!(item, { maxRows: maxChartRows, signal }) : null;
   if (read?.ok === false) return read;
   if (read !== null && read.total > read.rows.length)
     return reshape(

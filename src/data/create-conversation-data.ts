@@ -77,15 +77,15 @@ export function createConversationData({ evidence, tables, files }: Conversation
     }
   }
 
-  async function chartRows(item: EvidenceItem, { maxRows, columns }: ChartRowsOptions): Promise<ChartRowsAnswer> {
+  async function chartRows(item: EvidenceItem, { maxRows, signal }: ChartRowsOptions): Promise<ChartRowsAnswer> {
     try {
       const bounds = { maxBytes: CHART_BYTES, maxCellCharacters: 5000, records: true };
-      const reply = await tables.ask(item, { ask: "page", offset: 0, limit: maxRows, columns, ...bounds });
+      const reply = await tables.ask(item, { ask: "page", offset: 0, limit: maxRows, ...bounds }, { signal });
       if (!reply.ok) return refusedTable("render_chart", reply.refusal);
       const { rows, total } = pageFactsSchema.parse(JSON.parse(reply.json));
       return { ok: true, rows: rows as Readonly<Record<string, unknown>>[], total };
     } catch (error) {
-      return failed("render_chart", error);
+      return failed("render_chart", error, signal);
     }
   }
 

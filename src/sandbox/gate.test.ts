@@ -28,6 +28,23 @@ describe("the gate", () => {
     expect(gate.waiting).toBe(0);
   });
 
+  test("asks who holds places, one after the other, when somebody begins to wait", async () => {
+    const gate = createGate({ places: 1, deadlineMs: 10_000 });
+    const asked: string[] = [];
+    const leave = await gate.enter();
+    gate.onWaiting(() => (asked.push("has none"), false));
+    const end = gate.onWaiting(() => (asked.push("gives one"), leave(), true));
+    gate.onWaiting(() => (asked.push("is not needed"), true));
+    expect(asked).toEqual([]);
+    const second = await gate.enter();
+    expect(asked).toEqual(["has none", "gives one"]);
+    end();
+    const third = gate.enter();
+    expect(asked).toEqual(["has none", "gives one", "has none", "is not needed"]);
+    second();
+    await third;
+  });
+
   test("an aborted wait leaves the line", async () => {
     const gate = createGate({ places: 1, deadlineMs: 10_000 });
     const leave = await gate.enter();

@@ -10,10 +10,16 @@ export interface Gate {
   enter(signal?: AbortSignal): Promise<() => void>;
   /** A place if one is free and nobody waits for it, else null. */
   tryEnter(): (() => void) | null;
+  /**
+   * For who holds places that can be given up: asked when somebody begins to wait, one holder after the other, until one says that it gives up a place.
+   * The returned function ends it.
+   */
+  onWaiting(giveUp: () => boolean): () => void;
 }
 
 export function createGate({ places, deadlineMs }: { places: number; deadlineMs: number }): Gate {
   const line: (() => void)[] = [];
+  const holders = new Set<() => boolean>();
   let taken = 0;
 
   function place(): () => void {
@@ -30,11 +36,13 @@ export function createGate({ places, deadlineMs }: { places: number; deadlineMs:
   async function enter(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (taken < places && line.length === 0) return place();
-    return await waitInLine<() => void, () => void>(line, (admit) => () => admit(place()), {
+    const admitted = waitInLine<() => void, () => void>(line, (admit) => () => admit(place()), {
       deadlineMs,
       late: () => queueTooLong(places, deadlineMs),
       signal,
     });
+    for (const giveUp of holders) if (giveUp()) break;
+    return await admitted;
   }
 
   return {
@@ -47,6 +55,10 @@ export function createGate({ places, deadlineMs }: { places: number; deadlineMs:
     },
     enter,
     tryEnter: () => (taken < places && line.length === 0 ? place() : null),
+    onWaiting(giveUp) {
+      holders.add(giveUp);
+      return () => void holders.delete(giveUp);
+    },
   };
 }
 

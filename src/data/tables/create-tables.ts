@@ -21,26 +21,31 @@ export interface Tables extends AsyncDisposable {
 export interface TablesOptions {
   readonly openSession: (options?: { signal?: AbortSignal }) => Promise<Session>;
   /** The runtime's: a table that waits gives up its sandbox when somebody else waits for one. */
-  readonly gate?: Pick<Gate, "places" | "waiting"> | undefined;
+  readonly gate?: Pick<Gate, "places" | "waiting" | "onWaiting"> | undefined;
   /** Tables open at once; a quarter of the places unless told. */
   readonly maxOpen?: number | undefined;
   readonly idleMs?: number | undefined;
+  /** What nobody waits for any more may still be answered within this time, and then leaves its table ready for the next question. */
+  readonly graceMs?: number | undefined;
 }
 
 interface OpenTable extends TableSandbox {
   readonly key: string;
   /** Questions that are asked or wait. */
   busy: number;
+  /** Those of them whose askers have not given up. */
+  wanted: number;
   usedAt: number;
 }
 
 const LOOK_EVERY_MS = 250;
 
-export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: TablesOptions): Tables {
+export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, graceMs = 1000 }: TablesOptions): Tables {
   const most = maxOpen ?? Math.max(1, Math.floor((gate?.places ?? 4) / 4));
   const open = new Map<string, OpenTable>();
   const single = new Set<Promise<Session>>();
   const closing = new Set<Promise<void>>();
+  const stopGivingUp = gate?.onWaiting(giveUp);
   let watch: NodeJS.Timeout | undefined;
   let closed = false;
   let freed = Promise.withResolvers<void>();
@@ -53,10 +58,15 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
     refuseClosed();
     const version = versionOf(item);
     const table = await obtain(toKey(item, version), signal);
-    // Whoever gives up only stops waiting: the table is parsed once, and is there when they ask again.
     const asked = askTable(table, toAskedTable(item), question).finally(() => release(table));
     asked.then((reply) => reply.ok || !reply.lost || drop(table)).catch(() => drop(table));
-    return { ...(await orAbort(asked, signal)), version };
+    table.wanted += 1;
+    try {
+      return { ...(await orAbort(asked, signal)), version };
+    } finally {
+      table.wanted -= 1;
+      if (signal?.aborted === true) setTimeout(() => table.busy > 0 && table.wanted === 0 && drop(table), graceMs).unref();
+    }
   }
 
   /** It counts as busy from here on, so that nobody gives it up before it is asked. */
@@ -68,12 +78,10 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
         return found;
       }
       if (open.size < most) break;
-      const idlest = [...open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt)[0];
-      if (idlest !== undefined) drop(idlest);
-      else await orAbort(freed.promise, signal);
+      if (!giveUp()) await orAbort(freed.promise, signal);
       refuseClosed();
     }
-    const table: OpenTable = { key, session: openSession(), bound: new Set(), busy: 1, usedAt: Date.now() };
+    const table: OpenTable = { key, session: openSession(), bound: new Set(), busy: 1, wanted: 0, usedAt: Date.now() };
     table.session.catch(() => drop(table));
     open.set(key, table);
     watch ??= setInterval(look, LOOK_EVERY_MS).unref();
@@ -104,13 +112,22 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
     void done.finally(() => closing.delete(done));
   }
 
-  /** Gives up what nobody has asked for a while, and at once the one asked longest ago when others wait for a sandbox. */
+  /** Those that nobody asks now, the one asked longest ago first. */
+  function idle(): OpenTable[] {
+    return [...open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
+  }
+
+  function giveUp(): boolean {
+    const [idlest] = idle();
+    if (idlest === undefined) return false;
+    drop(idlest);
+    return true;
+  }
+
+  /** Gives up what nobody has asked for a while, and one that became idle while others wait for a sandbox. */
   function look(): void {
-    const idle = [...open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
-    const now = Date.now();
-    for (const [index, table] of idle.entries()) {
-      if (now - table.usedAt > idleMs || (index === 0 && (gate?.waiting ?? 0) > 0)) drop(table);
-    }
+    for (const table of idle()) if (Date.now() - table.usedAt > idleMs) drop(table);
+    if ((gate?.waiting ?? 0) > 0) giveUp();
     if (open.size === 0) {
       clearInterval(watch);
       watch = undefined;
@@ -146,6 +163,7 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000 }: Ta
   async function close(): Promise<void> {
     closed = true;
     clearInterval(watch);
+    stopGivingUp?.();
     free();
     for (const table of open.values()) drop(table);
     for (const session of single) closeLater(session);

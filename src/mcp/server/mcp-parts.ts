@@ -32,8 +32,10 @@ export interface SessionLifetimes {
   readonly sandboxIdleMs: number;
   /** Without a call, the session goes with all of its data. Not on stdio, where it lives as long as its client. */
   readonly sessionIdleMs: number;
-  /** A client over HTTP whose streams are all closed, and that does not come back, gives up its sandbox. */
+  /** A client over HTTP that closed the connection before it had its answer, and does not come back, gives up its sandbox. */
   readonly vanishedMs: number;
+  /** A sandbox that has run nothing for this long is given up when somebody waits for one. */
+  readonly spareMs: number;
   /** Of one tenant. Past it the longest unused goes. */
   readonly maxSessions: number;
   /** What all sessions of one tenant may keep. Past it the longest unused goes. */
@@ -46,6 +48,7 @@ export const defaultLifetimes: SessionLifetimes = {
   sandboxIdleMs: 15 * 60_000,
   sessionIdleMs: 60 * 60_000,
   vanishedMs: 30_000,
+  spareMs: 10_000,
   maxSessions: 1_000,
   maxBytes: 1024 ** 3,
   sessionBytes: 512 * 1024 ** 2,

@@ -34,7 +34,7 @@ function cellOptions({ clock, emit, ledger }: Turn, { callId, tool }: Pick<CellS
 export async function callRenderChart(turn: Turn, { callId, input }: CellCall): Promise<string> {
   return await runCall(turn, { callId, tool: "render_chart", input }, async () => {
     const { evidence, readChartRows: readRows } = turn.conversation;
-    const answer = await renderChart({ input, evidence, artifacts: turn.request.artifacts, readRows });
+    const answer = await renderChart({ input, evidence, artifacts: turn.request.artifacts, readRows, signal: turn.clock.stepsSignal });
     if (!answer.ok) return failedBy(answer.envelope);
     const { kind, url, contentHash, spec, data, title } = answer.artifact;
     turn.ledger.addChart(answer.artifact);
@@ -73,6 +73,7 @@ function addCell(turn: Turn, tool: string, { artifacts, resultAlias, repair }: C
     artifacts,
     sparse: repair?.because ?? null,
   };
+  if (tool === "code_interpreter") turn.forcedEdits = 0; // a figure of its own
   return turn.ledger.addCell(cell);
 }
 

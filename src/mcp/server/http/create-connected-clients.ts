@@ -1,5 +1,5 @@
 import { WebStandardStreamableHTTPServerTransport, type Server } from "@modelcontextprotocol/server";
-import { words, type SessionRegistry } from "../sessions/create-session-registry.ts";
+import type { SessionRegistry } from "../sessions/create-session-registry.ts";
 import type { McpSession } from "../sessions/open-mcp-session.ts";
 import { requestIdsOf } from "./request-ids-of.ts";
 import { watchBody } from "./watch-body.ts";
@@ -31,8 +31,6 @@ interface ConnectedClient {
   /** Of the latest request: its token may be another than the first one's. */
   caller: McpCaller;
   streams: number;
-  /** Calls off what happens to a client that does not come back. */
-  isBack: () => void;
 }
 
 export function createConnectedClients({ registry, maxBodyBytes, onError, openServer }: ConnectedClientsOptions): ConnectedClients {
@@ -46,7 +44,7 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
       maxRequestBodySize: maxBodyBytes,
     });
     const server = await openServer(session, () => client.caller);
-    const client: ConnectedClient = { session, transport, server, caller, streams: 0, isBack: () => {} };
+    const client: ConnectedClient = { session, transport, server, caller, streams: 0 };
     clients.set(session.id, client);
     await server.connect(transport);
     return client;
@@ -56,7 +54,6 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
     const client = clients.get(id);
     if (client === undefined) return;
     clients.delete(id);
-    client.isBack();
     await client.server.close().catch(onError);
     await registry.end(client.session);
   }
@@ -67,7 +64,6 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
   }
 
   async function serve(client: ConnectedClient, request: Request, ids: readonly (string | number)[]): Promise<Response> {
-    client.isBack();
     const leave = registry.use(client.session);
     const response = await client.transport.handleRequest(request);
     if (response.body === null || !isStream(response)) {
@@ -89,10 +85,7 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
     const reason = "the client closed the connection";
     for (const requestId of ids)
       client.transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
-    if (client.streams > 0) return;
-    const { vanishedMs } = registry.lifetimes;
-    const why = `The client was gone for ${words(vanishedMs)} and its sandbox was freed: variables and files of earlier cells are gone, aliases are there.`;
-    client.isBack = registry.after(vanishedMs, () => void client.session.freeSandbox(why));
+    if (client.streams === 0) registry.lost(client.session);
   }
 
   return {

@@ -1,17 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { addressArtifacts, type TenantArtifacts } from "../resources/address-artifacts.ts";
-import { afterTimeout, defaultLifetimes, type McpParts, type Schedule, type SessionLifetimes } from "../mcp-parts.ts";
+import { afterTimeout, defaultLifetimes, type McpParts, type SessionLifetimes } from "../mcp-parts.ts";
+import { createSpareSandboxes } from "./create-spare-sandboxes.ts";
 import { openMcpSession, type McpSession } from "./open-mcp-session.ts";
 
 /** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
 export interface SessionRegistry extends AsyncDisposable {
   readonly lifetimes: SessionLifetimes;
-  readonly after: Schedule;
   open(options: NewSession): McpSession;
   /** Null also for another tenant's. */
   find(key: { readonly tenant: string; readonly id: string }): McpSession | null;
-  /** Marks it as in use until what is given back is called. A session in use does not go. */
-  use(session: McpSession): () => void;
+  /** Marks it as in use until what is given back is called, which says whether it was the last use. A session in use does not go. */
+  use(session: McpSession): () => boolean;
+  /** The client closed the connection before it had its answer. Unless it comes back, its sandbox goes soon after the last use. */
+  lost(session: McpSession): void;
   end(session: McpSession): Promise<void>;
   /** Artifacts that this tenant's sessions published. */
   artifactsOf(tenant: string): TenantArtifacts;
@@ -29,6 +31,7 @@ export interface NewSession {
 interface Entry extends NewSession {
   readonly session: McpSession;
   uses: number;
+  isLost: boolean;
   callOff: (() => void)[];
 }
 
@@ -38,13 +41,21 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
   /** The longest unused first, because a used one is put at the end. */
   const entries = new Map<string, Entry>();
   const published = new Map<string, TenantArtifacts>();
+  const spare = createSpareSandboxes({ gate: parts.runtime.gate, after, lifetimes });
 
   function open(wanted: NewSession): McpSession {
     const { tenant } = wanted;
     makeRoom(tenant, 1);
     const id = randomBytes(18).toString("base64url");
-    const session = openMcpSession(parts, { id, tenant, artifacts: artifactsOf(tenant).store, maxBytes: lifetimes.sessionBytes });
-    const entry: Entry = { ...wanted, session, uses: 0, callOff: [] };
+    const session = openMcpSession(parts, {
+      id,
+      tenant,
+      artifacts: artifactsOf(tenant).store,
+      maxBytes: lifetimes.sessionBytes,
+      onFirstCell: () => spare.remove(session),
+      onLastCell: () => entries.has(id) && spare.add(session),
+    });
+    const entry: Entry = { ...wanted, session, uses: 0, isLost: false, callOff: [] };
     entries.set(id, entry);
     rest(entry);
     return session;
@@ -65,28 +76,43 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
   }
 
   function rest(entry: Entry): void {
-    const { sandboxIdleMs, sessionIdleMs } = lifetimes;
-    const why = `The sandbox was not used for ${words(sandboxIdleMs)} and was freed: variables and files of earlier cells are gone, aliases are there.`;
-    entry.callOff = [after(sandboxIdleMs, () => void entry.session.freeSandbox(why))];
+    const { sandboxIdleMs, vanishedMs, sessionIdleMs } = lifetimes;
+    const [ms, why] = entry.isLost
+      ? [vanishedMs, `The client closed the connection and was gone for ${words(vanishedMs)}`]
+      : [sandboxIdleMs, `The sandbox was not used for ${words(sandboxIdleMs)}`];
+    const note = `${why}: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.`;
+    entry.callOff = [after(ms, () => void entry.session.freeSandbox(note))];
     if (entry.isPermanent !== true) entry.callOff.push(after(sessionIdleMs, () => expire(entry)));
   }
 
-  function use(session: McpSession): () => void {
+  function use(session: McpSession): () => boolean {
     const entry = entries.get(session.id);
-    if (entry === undefined) return () => {};
+    if (entry === undefined) return () => true;
     stopTimers(entry);
     entry.uses += 1;
+    entry.isLost = false;
     let isOver = false;
     return () => {
-      if (isOver) return;
+      if (isOver) return entry.uses === 0;
       isOver = true;
       if (entries.has(session.id)) makeRoom(session.tenant, 0);
       entry.uses -= 1;
-      if (entry.uses > 0 || !entries.has(session.id)) return;
-      entries.delete(session.id);
-      entries.set(session.id, entry);
-      rest(entry);
+      if (entry.uses > 0) return false;
+      if (entries.delete(session.id)) {
+        entries.set(session.id, entry);
+        rest(entry);
+      }
+      return true;
     };
+  }
+
+  function lost(session: McpSession): void {
+    const entry = entries.get(session.id);
+    if (entry === undefined) return;
+    entry.isLost = true;
+    if (entry.uses > 0) return; // what still runs for it is being ended
+    stopTimers(entry);
+    rest(entry);
   }
 
   function expire(entry: Entry): void {
@@ -99,6 +125,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     if (entry === undefined) return;
     stopTimers(entry);
     entries.delete(session.id);
+    spare.remove(session);
     parts.sessions?.delete({ tenant: session.tenant, sessionId: session.id });
     await session[Symbol.asyncDispose]();
   }
@@ -113,19 +140,20 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
 
   return {
     lifetimes,
-    after,
     open,
     find({ tenant, id }) {
       const entry = entries.get(id);
       return entry?.tenant === tenant ? entry.session : null;
     },
     use,
+    lost,
     end,
     artifactsOf,
     get size() {
       return entries.size;
     },
     async [Symbol.asyncDispose]() {
+      spare[Symbol.dispose]();
       await Promise.all([...entries.values()].map(({ session }) => end(session)));
     },
   };

@@ -18,8 +18,8 @@ export interface McpSession extends AsyncDisposable {
   readonly artifacts: ArtifactStore;
   turn(): InterpreterTurn;
   readonly hasSandbox: boolean;
-  /** Cells run one after the other: live output belongs to the call that came first of those not yet over. Gives what ends it. */
-  listen(progress: Progress): () => void;
+  /** Around a cell. Cells run one after the other: live output belongs to the call that came first of those not yet over. Gives what ends it. */
+  beginCell(progress: Progress): () => void;
   /** Ends what runs in the sandbox. The next answer says why it is gone. */
   freeSandbox(why: string): Promise<void>;
   /** What happened since the last answer, once. */
@@ -31,9 +31,13 @@ export interface McpSessionOptions {
   readonly tenant: string;
   readonly artifacts: ArtifactStore;
   readonly maxBytes: number;
+  readonly onFirstCell: () => void;
+  /** No cell runs in the sandbox any more. */
+  readonly onLastCell: () => void;
 }
 
-export function openMcpSession(parts: McpParts, { id, tenant, artifacts, maxBytes }: McpSessionOptions): McpSession {
+export function openMcpSession(parts: McpParts, options: McpSessionOptions): McpSession {
+  const { id, tenant, artifacts, maxBytes, onFirstCell, onLastCell } = options;
   const { previewBytes, stepBytes } = parts.configuration.budgets;
   const evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes, totalBytes: maxBytes } });
   const data = createConversationData({ evidence, tables: parts.tables, files: parts.files });
@@ -70,9 +74,12 @@ export function openMcpSession(parts: McpParts, { id, tenant, artifacts, maxByte
     get hasSandbox() {
       return turn.sandbox !== null;
     },
-    listen(progress) {
-      listeners.push(progress);
-      return () => void listeners.splice(listeners.indexOf(progress), 1);
+    beginCell(progress) {
+      if (listeners.push(progress) === 1) onFirstCell();
+      return () => {
+        listeners.splice(listeners.indexOf(progress), 1);
+        if (listeners.length === 0) onLastCell();
+      };
     },
     async freeSandbox(why) {
       if (isOver || turn.sandbox === null) return;

@@ -24,7 +24,8 @@ export interface EnteredSession {
   readonly keepsSandbox: boolean;
   /** What the answer has to say about the session beside its own words. */
   readonly fields: Readonly<Record<string, unknown>>;
-  leave(): Promise<void>;
+  /** `wasAborted`: nobody waits for the answer any more. */
+  leave(options: { readonly wasAborted: boolean }): Promise<void>;
 }
 
 export interface AccessOptions {
@@ -44,7 +45,7 @@ export function accessByConnection({ registry, states, tenant, tokenHash }: Acce
     enter() {
       const leave = registry.use(session);
       const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
-      return { ok: true, entered: { session, state, keepsSandbox: true, fields: {}, leave: async () => leave() } };
+      return { ok: true, entered: { session, state, keepsSandbox: true, fields: {}, leave: async () => void leave() } };
     },
   };
 }
@@ -58,7 +59,16 @@ export function accessByHandle({ registry, states, tenant, tokenHash }: AccessOp
     const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
     return {
       ok: true,
-      entered: { session, state, keepsSandbox: true, fields: { session: session.id, state_scope: "session" }, leave: async () => leave() },
+      entered: {
+        session,
+        state,
+        keepsSandbox: true,
+        fields: { session: session.id, state_scope: "session" },
+        async leave({ wasAborted }) {
+          // Without a connection, a client that goes away can only be seen to close the stream of its answer.
+          if (leave() && wasAborted) registry.lost(session);
+        },
+      },
     };
   }
 

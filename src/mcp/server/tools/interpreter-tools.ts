@@ -43,11 +43,11 @@ export function createInterpreterTools({ hasChartApp }: { hasChartApp: boolean }
 
 async function runCell(call: SluiceCall, work: typeof runCodeInterpreter): Promise<ToolReply> {
   const { session } = call.entered;
-  const stopListening = session.listen(call.progress);
+  const endCell = session.beginCell(call.progress);
   try {
     return toReply(await work(session.turn(), call.args, { signal: call.signal }), call);
   } finally {
-    stopListening();
+    endCell();
   }
 }
 
@@ -72,9 +72,9 @@ function imagesOf({ outcome, artifacts }: CodeInterpreterAnswer): PublishedImage
   });
 }
 
-async function drawChart({ entered: { session }, args }: SluiceCall): Promise<ToolReply> {
+async function drawChart({ entered: { session }, args, signal }: SluiceCall): Promise<ToolReply> {
   const { evidence, artifacts, data } = session;
-  const answer: ChartAnswer = await renderChart({ input: args, evidence, artifacts, readRows: data.chartRows });
+  const answer: ChartAnswer = await renderChart({ input: args, evidence, artifacts, readRows: data.chartRows, signal });
   if (!answer.ok) return toErrorReply(answer.envelope);
   const { kind, url, contentHash, spec, data: rows, title } = answer.artifact;
   const json = JSON.stringify({ status: "ok", artifacts: [{ kind, url, contentHash, title, type: spec.type, rows: rows.length }] });

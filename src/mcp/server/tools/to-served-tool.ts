@@ -17,7 +17,7 @@ export function toServedTool(tool: SluiceTool, access: SessionAccess): ServedToo
       try {
         return await callInSession(tool, entry.entered, { args: access.isByHandle ? rest : given, context, access });
       } finally {
-        await entry.entered.leave();
+        await entry.entered.leave({ wasAborted: context.signal.aborted });
       }
     },
   };
