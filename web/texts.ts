@@ -163,6 +163,8 @@ export const texts = {
     close: "Close",
     back: "Back",
     tabs: { view: "View", numbers: "Numbers", code: "Code", data: "Data" },
+    zoom: "Zoom",
+    zoomHint: "Drag it, or scroll",
     zoomIn: "Zoom in",
     zoomOut: "Zoom out",
     zoomFit: "Fit",

@@ -11,7 +11,7 @@ export function CandleLayer({ plot }: { plot: Plot }) {
     const [open, high, low, close] = candle;
     const at = plot.x.values[index] ?? 0;
     const middle = round(scales.x(at));
-    const half = Math.max(0.5, (scales.x(at + plot.x.step * 0.35) - scales.x(at)) * 1);
+    const half = Math.max(0.5, scales.x(at + plot.x.step * 0.35) - scales.x(at));
     const [top, bottom] = [round(scales.y(Math.max(open, close))), round(scales.y(Math.min(open, close)))];
     const body = `M${round(middle - half)} ${top}H${round(middle + half)}V${bottom}H${round(middle - half)}Z`;
     const wicks = `M${middle} ${round(scales.y(high))}V${top}M${middle} ${bottom}V${round(scales.y(low))}`;

@@ -28,6 +28,7 @@ export function HoverLayer({ plot, stacked, range, host, keys }: HoverLayerProps
   const area = usePlotArea();
   const [scaleX, left, right] = [useXAxisScale(0), useYAxisScale("left"), useYAxisScale("right")];
   const frame = useRef(0);
+  const mark = useRef<SVGGElement>(null);
   const scalesOf = useMemo(
     () =>
       (side: "left" | "right"): Scales | null => {
@@ -57,6 +58,10 @@ export function HoverLayer({ plot, stacked, range, host, keys }: HoverLayerProps
     };
   }, [keys, range, target]);
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
+  // What is read by key is in sight, also in a chart that is larger than its window.
+  useEffect(() => {
+    if (byKey && target) mark.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [byKey, target]);
 
   if (!area || !host) return null;
   const follow = (event: PointerEvent<SVGRectElement>): void => {
@@ -76,11 +81,13 @@ export function HoverLayer({ plot, stacked, range, host, keys }: HoverLayerProps
   const place = shown ? placeOf(plot, shown, stacked, scalesOf) : null;
   return (
     <g>
-      {place && !plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
-      {place?.dots.map(({ y, colour, key }) => (
-        <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />
-      ))}
-      {place?.cell && <rect {...place.cell} className="chart-cell" />}
+      <g ref={mark}>
+        {place && !plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
+        {place?.dots.map(({ y, colour, key }) => (
+          <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />
+        ))}
+        {place?.cell && <rect {...place.cell} className="chart-cell" />}
+      </g>
       <rect
         x={area.x}
         y={area.y}

@@ -1,14 +1,13 @@
 import { useRef, useState, type KeyboardEvent } from "react";
 import type { Alias } from "../../../src/protocol/http-tables.ts";
-import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
 import { artifactName } from "../answer/artifact-name.ts";
 import { AliasTable } from "./alias-table.tsx";
+import { ArtifactView } from "./artifact-view.tsx";
 import { CodeTab } from "./code-tab.tsx";
 import { Downloads } from "./downloads.tsx";
 import { NumbersTab } from "./numbers-tab.tsx";
 import type { PanelTarget } from "./panel-target.ts";
-import { PictureZoom } from "./picture-zoom.tsx";
 import { useTurnCells } from "./use-turn-cells.ts";
 
 interface ArtifactPanelProps {
@@ -58,12 +57,7 @@ export function ArtifactPanel({ conversationId, target, aliases, onData, onChang
       </div>
       <div id="tab-body" role="tabpanel" aria-labelledby={`tab-${tab}`} className="tab-body">
         <div ref={view} hidden={tab !== "view"}>
-          {artifact.kind === "image" ? (
-            <PictureZoom artifact={artifact} />
-          ) : (
-            <ChartView spec={artifact.spec} data={artifact.data} title={artifact.title} height={460} />
-          )}
-          {artifact.kind === "image" && <p className="soft">{artifact.alt}</p>}
+          <ArtifactView artifact={artifact} />
         </div>
         {tab === "numbers" && <NumbersTab artifact={artifact} />}
         {tab === "code" && <CodeTab {...cells} artifact={artifact} all={all} onChanged={onChanged} />}

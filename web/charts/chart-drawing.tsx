@@ -1,0 +1,47 @@
+import { useMemo, useState, type ReactNode } from "react";
+import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
+import { texts } from "../texts.ts";
+import { ChartBoundary } from "./chart-boundary.tsx";
+import { ChartLegend } from "./chart-legend.tsx";
+import { ChartPlot } from "./chart-plot.tsx";
+import { HeatScale } from "./heat-scale.tsx";
+import { toPlot } from "./to-plot.ts";
+
+interface ChartDrawingProps {
+  readonly spec: ChartSpec;
+  readonly data: readonly ChartRow[];
+  readonly title: string;
+  readonly height: number;
+  /** What is put around the plot, inside legend and scale. */
+  readonly frame?: (plot: ReactNode) => ReactNode;
+}
+
+/** Legend and plot of a chart that was checked. */
+export function ChartDrawing(props: ChartDrawingProps) {
+  return (
+    <ChartBoundary>
+      <Drawing {...props} />
+    </ChartBoundary>
+  );
+}
+
+function Drawing({ spec, data, title, height, frame = (plot) => plot }: ChartDrawingProps) {
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const plot = useMemo(() => toPlot(spec, data), [spec, data]);
+  const visible = useMemo(() => plot.series.filter(({ key }) => !hidden.has(key)), [plot, hidden]);
+  const hasLegend = plot.series.length > 0 && spec.legend !== false && (plot.series.length > 1 || spec.legend === true);
+  const isEmpty = plot.series.length > 0 && visible.length === 0 && !plot.candles;
+  const toggle = (key: string): void =>
+    setHidden(hidden.has(key) ? new Set([...hidden].filter((one) => one !== key)) : new Set([...hidden, key]));
+  return (
+    <>
+      {hasLegend && <ChartLegend series={plot.series} hidden={hidden} onToggle={toggle} />}
+      {plot.heat && <HeatScale heat={plot.heat} label={spec.valueKey ?? ""} />}
+      {isEmpty ? (
+        <p className="chart-note">{texts.chart.allHidden}</p>
+      ) : (
+        frame(<ChartPlot plot={plot} visible={visible} title={title} height={height} />)
+      )}
+    </>
+  );
+}
