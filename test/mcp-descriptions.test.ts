@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { toolDescriptions } from "../src/interpreter/tool-descriptions.ts";
 import { describeExecute } from "../src/execute/description/describe-execute.ts";
 import { defaultExecuteLimits } from "../src/execute/contract.ts";
-import { generations, openHttpClient } from "./fixtures/mcp-clients.ts";
+import { generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
 const session = { identities: { choices: { a: {} } }, regions: { choices: { eu: {} } }, profiles: { choices: { p: {} } } };
@@ -33,7 +33,7 @@ test("tells it in the words of the librarian's prompt and of the library's tools
 });
 
 test("publishes every tool with a title, annotations and the schemas of what goes in and comes out", async () => {
-  await using opened = await openMcpEndpoint({ configuration: { session } });
+  await using opened = await openMcpEndpoint();
   await using client = await openHttpClient("2026-07-28", opened.url);
   const tools = await client.tools();
   expect(tools.map(({ name, title, annotations }) => [name, title, annotations?.readOnlyHint, annotations?.destructiveHint])).toEqual([
@@ -60,17 +60,54 @@ test("publishes every tool with a title, annotations and the schemas of what goe
   }
 });
 
-test("has only get_session_state of the session's tools where there is nothing to choose, and the whole guide to execute as a resource", async () => {
+test("has the session's tools also where there is nothing to choose, and each says so", async () => {
   await using opened = await openMcpEndpoint();
   await using client = await openHttpClient("2025-11-25", opened.url);
-  const names = (await client.tools()).map(({ name }) => name);
-  expect(names.slice(-2)).toEqual(["get_envelope_contract", "get_session_state"]);
+  const fields = { session_present: true, state_scope: "session", state_reason: null };
+  expect(textOf(await client.call("get_session_state"))).toEqual(fields);
+  expect(textOf(await client.call("get_active_context"))).toEqual({
+    ...fields,
+    identity: null,
+    region: null,
+    profile: null,
+    available: { identities: [], regions: [], profiles: [] },
+    note: "No identities, regions or profiles are configured (session in the configuration): calls are made without them.",
+  });
+  for (const [tool, kind, plural] of [
+    ["set_active_identity", "identity", "identities"],
+    ["set_region", "region", "regions"],
+    ["set_active_profile", "profile", "profiles"],
+  ] as const) {
+    const refused = await client.call(tool, { [kind]: "EU" });
+    expect([refused.isError, textOf(refused)]).toEqual([
+      true,
+      {
+        status: "refused",
+        error: {
+          error_kind: "mcp_input_validation",
+          tool,
+          summary: `There is no ${kind} "EU": no ${plural} are configured.`,
+          details: [{ path: kind, issue: `is none of the configured ${plural}`, received_type: "string" }],
+          hints: [`Call backend tools without: whoever runs Sluice adds ${plural} to its configuration, under session.${plural}.choices.`],
+          examples: [],
+          error_code: "SCHEMA_ENUM_MISMATCH",
+          retryable: false,
+          _envelope_version: 1,
+        },
+      },
+    ]);
+  }
+});
+
+test("has the whole guide to execute as a resource", async () => {
+  await using opened = await openMcpEndpoint();
+  await using client = await openHttpClient("2025-11-25", opened.url);
   expect(await client.read("sluice://docs/execute")).toMatchObject({
     contents: [
       {
         uri: "sluice://docs/execute",
         mimeType: "text/plain",
-        text: describeExecute({ limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasSession: false }),
+        text: describeExecute({ limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasSession: true }),
       },
     ],
   });

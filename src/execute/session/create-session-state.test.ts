@@ -137,7 +137,12 @@ describe("session state", () => {
 
   it("says so where nothing is configured", () => {
     const context = createSessionState({ configuration: {}, sessionPresent: true }).open("a");
-    expect(context.setRegion("EU")).toMatchObject({ ok: false, envelope: { hints: ["No regions can be chosen here."] } });
+    expect(context.setRegion("EU")).toMatchObject({
+      ok: false,
+      envelope: {
+        hints: ["Call backend tools without: whoever runs Sluice adds regions to its configuration, under session.regions.choices."],
+      },
+    });
   });
 
   it("holds a profile to the identities that it belongs to", () => {

@@ -31,6 +31,7 @@ interface Tenure {
 }
 
 const nothing: ActiveNames = Object.freeze({ identity: null, region: null, profile: null });
+const kinds: readonly StateKind[] = ["identity", "region", "profile"];
 const MAX_LISTED = 100;
 
 export function createSessionState(options: SessionStateOptions): SessionState {
@@ -76,7 +77,10 @@ export function createSessionState(options: SessionStateOptions): SessionState {
 
     return {
       getSessionState: fields,
-      getActiveContext: () => ({ ok: true, value: { ...active(), ...fields(), available: toAvailable(configuration, active().identity) } }),
+      getActiveContext() {
+        const available = toAvailable(configuration, active().identity);
+        return { ok: true, value: { ...active(), ...fields(), available, ...(isEmpty(configuration) ? { note: nothingToChoose } : {}) } };
+      },
       setActiveIdentity: (name) => set("identity", name),
       setRegion: (name) => set("region", name),
       setActiveProfile: (name) => set("profile", name),
@@ -120,7 +124,6 @@ function withoutForeign(configuration: SessionConfiguration, { identity, region,
 }
 
 function toAvailable(configuration: SessionConfiguration, identity: string | null): Record<string, string[]> {
-  const kinds: StateKind[] = ["identity", "region", "profile"];
   return Object.fromEntries(
     kinds.map((kind) => {
       const choices = choicesOf(configuration, kind);
@@ -132,6 +135,12 @@ function toAvailable(configuration: SessionConfiguration, identity: string | nul
       ];
     }),
   );
+}
+
+const nothingToChoose = "No identities, regions or profiles are configured (session in the configuration): calls are made without them.";
+
+function isEmpty(configuration: SessionConfiguration): boolean {
+  return kinds.every((kind) => Object.keys(choicesOf(configuration, kind)).length === 0);
 }
 
 function toNote({

@@ -41,9 +41,9 @@ function unknownName(kind: StateKind, name: string, names: readonly string[]): E
   return createEnvelope({
     code: "SCHEMA_ENUM_MISMATCH",
     tool: setters[kind],
-    summary: `There is no ${kind} ${quote(name)}.`,
+    summary: `There is no ${kind} ${quote(name)}${names.length === 0 ? `: no ${plurals[kind]} are configured` : ""}.`,
     details: [{ path: kind, issue: `is none of the configured ${plurals[kind]}`, received_type: "string" }],
-    hints: [...(near === null ? [] : [`Did you mean ${quote(near)}?`]), listOf(kind, names)],
+    hints: names.length === 0 ? [noneConfigured(kind)] : [...(near === null ? [] : [`Did you mean ${quote(near)}?`]), listOf(kind, names)],
     examples: near === null ? [] : [{ [kind]: near }],
   });
 }
@@ -52,6 +52,10 @@ function listOf(kind: StateKind, names: readonly string[]): string {
   if (names.length === 0) return `No ${plurals[kind]} can be chosen here.`;
   const shown = names.slice(0, 20).map(quote).join(", ");
   return `The ${plurals[kind]} are ${shown}${names.length > 20 ? ` and ${names.length - 20} more (get_active_context lists them)` : ""}.`;
+}
+
+function noneConfigured(kind: StateKind): string {
+  return `Call backend tools without: whoever runs Sluice adds ${plurals[kind]} to its configuration, under session.${plurals[kind]}.choices.`;
 }
 
 function owners(choices: StateChoices["choices"], name: string): string {

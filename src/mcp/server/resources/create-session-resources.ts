@@ -93,9 +93,8 @@ function withNext(json: string, address: DataAddress): string {
   return `{"next":${JSON.stringify(next)},${json.slice(1)}`;
 }
 
-function guideOf({ configuration, sessions }: McpParts): string {
-  const { limits, execute } = configuration;
-  return describeExecute({ limits: limits.execute, engine: execute.engine, hasCpython: true, hasSession: sessions !== null });
+function guideOf({ configuration: { limits, execute } }: McpParts): string {
+  return describeExecute({ limits: limits.execute, engine: execute.engine, hasCpython: true, hasSession: true });
 }
 
 function hintOf([hint]: readonly string[]): { hint?: string } {

@@ -15,8 +15,7 @@ const SHOWN_RESULT_BYTES = 64 * 1024;
 /** `execute`, the tools that find what it can call, and those of the session. */
 export function createCodeModeTools(parts: McpParts): readonly SluiceTool[] {
   const { engine } = parts.configuration.execute;
-  const ofSession = sessionTools.filter(({ name }) => parts.sessions !== null || name === "get_session_state");
-  return [...codeModeSchemas, ...ofSession].map(({ name, inputSchema, annotations, ...own }) => {
+  return [...codeModeSchemas, ...sessionTools].map(({ name, inputSchema, annotations, ...own }) => {
     const title = "title" in own ? own.title : toTitle(name);
     const listing: Tool = {
       name,
