@@ -108,8 +108,7 @@ describe("what a child may not send", () => {
     callTool: async () => ({ ok: true, json: "1" }),
   };
   const header = `const { writeSync, readSync } = require("node:fs");
-    const pack = (header, body = "") => { const head = Buffer.from(JSON.stringify(header)); const prefix = Buffer.alloc(8); prefix.writeUInt32BE(head.length, 0); prefix.writeUInt32BE(Buffer.byteLength(body), 4);
-      return Buffer.concat([prefix, head, Buffer.from(body)]); };
+    const pack = (header, body = "") => { const bytes = Buffer.from("1234" + JSON.stringify(header) + "\\n" + body); bytes.writeUInt32BE(bytes.length - 4); return bytes; };
     const send = (header, body) => writeSync(3, pack(header, body));
     send({ type: "ready" }); readSync(3, Buffer.alloc(65536)); `;
   const fake = (program: string): ChildCommand => ({
@@ -121,13 +120,10 @@ describe("what a child may not send", () => {
   });
 
   it.each<[title: string, program: string, detail: string]>([
-    ["bytes that are no frame", `writeSync(3, "hello, this is no frame")`, "sent a header of 1751477356 bytes"],
-    ["a body over the limit", `writeSync(3, Buffer.from([0, 0, 0, 2, 255, 0, 0, 0, 123, 125]))`, "sent a body of 4278190080 bytes"],
-    [
-      "a header that is no JSON",
-      `writeSync(3, Buffer.from([0, 0, 0, 2, 0, 0, 0, 0, 123, 123]))`,
-      expect.stringContaining("JSON") as string,
-    ],
+    ["bytes that are no frame", `writeSync(3, "hello, this is no frame")`, "sent a frame of 1751477356 bytes"],
+    ["a frame over the limit", `writeSync(3, Buffer.from([255, 0, 0, 0, 123, 125]))`, "sent a frame of 4278190080 bytes"],
+    ["a frame without a header", `writeSync(3, Buffer.from([0, 0, 0, 2, 123, 125]))`, "sent a frame without a header"],
+    ["a header that is no JSON", `writeSync(3, Buffer.from([0, 0, 0, 3, 123, 123, 10]))`, expect.stringContaining("JSON") as string],
     ["a type that nobody knows", `send({ type: "boo" })`, "sent a frame of no known type"],
     ["a second ready", `send({ type: "ready" })`, "sent a frame ready out of place"],
     ["a wait for nothing", `send({ type: "wait" })`, "sent that it waits, for no call"],

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type {
   CellResult,
@@ -12,12 +12,12 @@ import type {
   ToolOutput,
 } from "./contract.ts";
 import { toFileSource } from "./file-source.ts";
+import { KeptItem, type ItemFacts } from "./kept-item.ts";
 import { measureText } from "./measure-text.ts";
 import { createMemoryBytes } from "./memory-bytes.ts";
 import { createToolAliases, nameGivenAlias, namePartAlias } from "./name-alias.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
 import { buildPreview, type PreviewSource } from "./preview/build-preview.ts";
-import { createDigestReader } from "./preview/create-digest-reader.ts";
 import { previewStep } from "./preview/preview-step.ts";
 import { readData } from "./read-data.ts";
 import { createOutputReader, type OutputReader } from "./reading/create-output-reader.ts";
@@ -64,19 +64,19 @@ export function createEvidenceStore({
   }
 
   /** All parts or none: nothing is kept before everything is known to fit. */
-  function put(alias: string, parts: readonly Part[], facts: ItemFacts): EvidenceItem {
+  function put(alias: string, parts: readonly Part[], given: Omit<ItemFacts, "tenant" | "at">): EvidenceItem {
     const sizes = parts.map(sizeOf);
     claim(alias, sizes);
     const aliases = nameParts(alias, parts);
-    const at = now().toISOString();
-    const made = parts.map((part, index) => toSource({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, at, facts }));
-    for (const [index, source] of made.entries()) {
-      kept.put(source.item.alias, toKept(parts[index]!));
-      totalBytes += sizes[index]!;
-      items.set(source.item.alias, source.item);
-      sources.set(source.item.alias, source);
+    const facts = { ...given, tenant, at: now().toISOString() };
+    const made = parts.map((part, index) => new KeptItem({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, facts, kept }));
+    for (const [index, item] of made.entries()) {
+      kept.put(item.alias, toKept(parts[index]!));
+      totalBytes += item.bytes;
+      items.set(item.alias, item);
+      sources.set(item.alias, item);
     }
-    return made[0]!.item;
+    return made[0]!;
   }
 
   function claim(alias: string, sizes: readonly number[]): void {
@@ -89,39 +89,6 @@ export function createEvidenceStore({
     for (const { part } of parts.slice(1))
       names.push(namePartAlias({ of: alias, part, isTaken: (name) => isTaken(name) || names.includes(name) }));
     return names;
-  }
-
-  function toSource({ part, bytes, alias, aliases, at, facts }: NewItem): PreviewSource {
-    const read = createDigestReader(part, bytes, () => kept.get(alias));
-    const isMain = alias === aliases[0];
-    let hash = isRead(part) ? part.sha256 : undefined;
-    const item: EvidenceItem = {
-      alias,
-      tenant,
-      ...facts,
-      at,
-      get sha256() {
-        hash ??= createHash("sha256").update(kept.get(alias)).digest("hex");
-        return hash;
-      },
-      bytes,
-      format: part.format,
-      ...(part.mimeType === undefined ? {} : { mimeType: part.mimeType }),
-      get shape() {
-        return read().shape;
-      },
-      ...(part.precisionLoss === undefined ? {} : { precisionLoss: part.precisionLoss }),
-      attachments: isMain ? aliases.slice(1) : [],
-      ...(isMain ? {} : { partOf: aliases[0]! }),
-      read: () => kept.get(alias),
-    };
-    return {
-      item,
-      get digest() {
-        return read();
-      },
-      isStrictJson: part.isStrictJson === true,
-    };
   }
 
   function add(output: ToolOutput): EvidenceItem {
@@ -191,17 +158,6 @@ type Part = OutputPart | ReadPart;
 
 function isRead(part: Part): part is ReadPart {
   return "digest" in part;
-}
-
-type ItemFacts = Pick<EvidenceItem, "source" | "tool" | "arguments" | "isError">;
-
-interface NewItem {
-  readonly part: Part;
-  readonly bytes: number;
-  readonly alias: string;
-  readonly aliases: readonly string[];
-  readonly at: string;
-  readonly facts: ItemFacts;
 }
 
 function sizeOf(part: Part): number {

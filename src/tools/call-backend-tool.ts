@@ -6,7 +6,7 @@ import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
 import { hideHeaders } from "./failures/hide-headers.ts";
-import { orAbort } from "../waiting/or-abort.ts";
+import { startDeadline } from "./start-deadline.ts";
 import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./to-failure-envelope.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
@@ -110,7 +110,9 @@ async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
   using deadline = startDeadline(timeoutMs, signal);
   try {
     const options: ToolCallOptions = {
-      signal: deadline.signal,
+      get signal() {
+        return deadline.signal();
+      },
       onProgress: (progress) => {
         deadline.restart();
         onProgress?.(progress);
@@ -119,7 +121,7 @@ async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
       meta,
     };
     // A tool that does not heed its signal is not waited for.
-    const answer = await orAbort(tool.tool.call(args, options), deadline.signal);
+    const answer = await deadline.race(tool.tool.call(args, options));
     const failure = failureOfAnswer(answer, context);
     return failure === null ? { ok: true, answer, attempts } : { ok: false, failure, attempts };
   } catch (error) {
@@ -127,35 +129,6 @@ async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
     const failure = deadline.isOver() ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context);
     return { ok: false, failure, attempts };
   }
-}
-
-interface Deadline extends Disposable {
-  /** Of the caller, or of the time that is over. */
-  readonly signal: AbortSignal;
-  isOver(): boolean;
-  restart(): void;
-}
-
-/** Not with `AbortSignal.any`: a script makes a thousand calls with one signal, and each would leave a weak reference behind. */
-function startDeadline(timeoutMs: number, signal: AbortSignal | undefined): Deadline {
-  const abort = new AbortController();
-  let isOver = false;
-  const timer = setTimeout(() => {
-    isOver = !abort.signal.aborted;
-    abort.abort(new DOMException("The tool did not answer in time.", "TimeoutError"));
-  }, timeoutMs);
-  const giveUp = (): void => abort.abort(signal?.reason);
-  if (signal?.aborted) giveUp();
-  signal?.addEventListener("abort", giveUp, { once: true });
-  return {
-    signal: abort.signal,
-    isOver: () => isOver,
-    restart: () => void timer.refresh(),
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", giveUp);
-    },
-  };
 }
 
 async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -9,12 +9,7 @@ export function createCallSlots(max: number): CallSlots {
   const waiting = new Set<() => void>();
   let free = max;
 
-  async function acquire(signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
-    if (free > 0) {
-      free -= 1;
-      return;
-    }
+  async function wait(signal?: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = (): void => {
       waiting.delete(resolve);
@@ -43,7 +38,9 @@ export function createCallSlots(max: number): CallSlots {
   return {
     max,
     async run(work, signal) {
-      await acquire(signal);
+      signal?.throwIfAborted();
+      if (free > 0) free -= 1;
+      else await wait(signal);
       try {
         return await work();
       } finally {

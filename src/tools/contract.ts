@@ -51,8 +51,8 @@ export interface ToolAnswer {
 /** Where tools come from. What it offers can change while it lives: a server goes down, and comes back. */
 export interface ToolSource extends AsyncDisposable {
   readonly name: string;
-  /** What is there now; connects on first use. A source that cannot be reached gives a gap, and never rejects for it. */
-  tools(signal?: AbortSignal): Promise<ToolListing>;
+  /** What is there now, at once where it is known; connects on first use. A source that cannot be reached gives a gap, and never rejects for it. */
+  tools(signal?: AbortSignal): ToolListing | Promise<ToolListing>;
 }
 
 export interface ToolListing {

@@ -17,7 +17,7 @@ export interface LocalTool {
 
 export function createLocalSource(tools: readonly LocalTool[], { name = "local" }: { name?: string } = {}): ToolSource {
   const listing = { tools: tools.map((tool) => toBackendTool(tool, name)), gap: null };
-  return { name, tools: () => Promise.resolve(listing), [Symbol.asyncDispose]: () => Promise.resolve() };
+  return { name, tools: () => listing, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
 function toBackendTool(local: LocalTool, server: string): BackendTool {

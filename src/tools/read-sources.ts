@@ -17,21 +17,24 @@ export function createSourceReader(sources: readonly ToolSource[], timeoutMs: nu
   return {
     async read(signal) {
       signal?.throwIfAborted();
-      return await orAbort(Promise.all(sources.map((source) => readOne(source))), signal);
+      const listings = sources.map(readOne);
+      return listings.every(isThere) ? listings : await orAbort(Promise.all(listings), signal);
     },
   };
 
   /** Shared by all who wait, so that one who gives up does not end it for the others; and its time counts from its start. */
-  function readOne(source: ToolSource): Promise<ToolListing> {
+  function readOne(source: ToolSource): ToolListing | Promise<ToolListing> {
     const current = pending.get(source) ?? start(source);
-    return Promise.race([current.listing, current.tooLate]);
+    return "tools" in current ? current : Promise.race([current.listing, current.tooLate]);
   }
 
-  function start(source: ToolSource): Pending {
+  function start(source: ToolSource): ToolListing | Pending {
+    const asked = listTools(source);
+    if (isThere(asked)) return asked;
     const { promise: tooLate, resolve } = Promise.withResolvers<ToolListing>();
     const reason = `It did not say within ${timeoutMs / 1000} s which tools it has.`;
     const timer = setTimeout(() => resolve({ tools: [], gap: { server: source.name, reason } }), timeoutMs);
-    const listing = listTools(source).finally(() => {
+    const listing = asked.catch(gapOf(source)).finally(() => {
       clearTimeout(timer);
       pending.delete(source);
     });
@@ -40,10 +43,18 @@ export function createSourceReader(sources: readonly ToolSource[], timeoutMs: nu
   }
 }
 
-async function listTools(source: ToolSource): Promise<ToolListing> {
+function isThere(listing: ToolListing | Promise<ToolListing>): listing is ToolListing {
+  return "tools" in listing;
+}
+
+function listTools(source: ToolSource): ToolListing | Promise<ToolListing> {
   try {
-    return await source.tools();
+    return source.tools();
   } catch (error) {
-    return { tools: [], gap: { server: source.name, reason: error instanceof Error ? error.message : String(error) } };
+    return gapOf(source)(error);
   }
+}
+
+function gapOf({ name }: ToolSource): (error: unknown) => ToolListing {
+  return (error) => ({ tools: [], gap: { server: name, reason: error instanceof Error ? error.message : String(error) } });
 }

@@ -8,6 +8,8 @@ export type ChildFrame =
   | { readonly type: "tail"; readonly omittedBytes: number; readonly text: string }
   | { readonly type: "done"; readonly header: Readonly<Record<string, unknown>>; readonly body: string };
 
+/** Frames are as `child/blocking-frames` says. */
+const PREFIX_BYTES = 4;
 const MAX_HEADER_BYTES = 256 * 1024;
 
 class ChildFrameError extends Error {}
@@ -23,7 +25,7 @@ export function readChildFrames(
 ): void {
   let chunks: Buffer[] = [];
   let buffered = 0;
-  let wanted = 8;
+  let wanted = PREFIX_BYTES;
   let broken = false;
 
   readable.on("data", (chunk: Buffer) => {
@@ -42,17 +44,15 @@ export function readChildFrames(
   function next(): void {
     const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, buffered);
     chunks = [bytes];
-    const headerBytes = bytes.readUInt32BE(0);
-    const bodyBytes = bytes.readUInt32BE(4);
-    if (headerBytes > MAX_HEADER_BYTES) throw new ChildFrameError(`a header of ${headerBytes} bytes`);
-    if (bodyBytes > maxBodyBytes()) throw new ChildFrameError(`a body of ${bodyBytes} bytes`);
-    wanted = 8 + headerBytes + bodyBytes;
+    const length = bytes.readUInt32BE(0);
+    if (length > MAX_HEADER_BYTES + maxBodyBytes()) throw new ChildFrameError(`a frame of ${length} bytes`);
+    wanted = PREFIX_BYTES + length;
     if (buffered < wanted) return;
-    const frame = toFrame(bytes.toString("utf8", 8, 8 + headerBytes), bytes.toString("utf8", 8 + headerBytes, wanted));
+    const frame = toFrame(bytes.toString("utf8", PREFIX_BYTES, wanted));
     const rest = bytes.subarray(wanted);
     chunks = rest.length === 0 ? [] : [rest];
     buffered = rest.length;
-    wanted = 8;
+    wanted = PREFIX_BYTES;
     onFrame(frame);
   }
 }
@@ -78,18 +78,26 @@ export function toRepliesFrame(items: readonly ReplyItem[]): FrameBytes {
   return toBytes({ type: "replies", items: items.map(({ id, ok }, index) => [id, ok, bodies[index]!.length]) }, bodies);
 }
 
+/** Headers are ASCII. */
 function toBytes(header: unknown, bodies: readonly Uint8Array[]): FrameBytes {
-  const head = Buffer.from(JSON.stringify(header));
-  const prefix = Buffer.alloc(8);
+  const head = `${JSON.stringify(header)}\n`;
   const bodyBytes = bodies.reduce((sum, { length }) => sum + length, 0);
-  prefix.writeUInt32BE(head.length, 0);
-  prefix.writeUInt32BE(bodyBytes, 4);
-  const parts = [prefix, head, ...bodies];
-  return bodyBytes <= WHOLE_BYTES ? [Buffer.concat(parts)] : parts;
+  const isWhole = bodyBytes <= WHOLE_BYTES;
+  const bytes = Buffer.allocUnsafe(PREFIX_BYTES + head.length + (isWhole ? bodyBytes : 0));
+  bytes.writeUInt32BE(head.length + bodyBytes, 0);
+  let at = PREFIX_BYTES + bytes.write(head, PREFIX_BYTES, "latin1");
+  if (!isWhole) return [bytes, ...bodies];
+  for (const body of bodies) {
+    bytes.set(body, at);
+    at += body.length;
+  }
+  return [bytes];
 }
 
-function toFrame(headerText: string, body: string): ChildFrame {
-  const header: unknown = JSON.parse(headerText);
+function toFrame(text: string): ChildFrame {
+  const end = text.indexOf("\n");
+  if (end === -1) throw new ChildFrameError("a frame without a header");
+  const header: unknown = JSON.parse(text.slice(0, end));
   if (typeof header !== "object" || header === null || Array.isArray(header)) throw new ChildFrameError("a header that is no object");
   const fields = header as Record<string, unknown>;
   const type = fields["type"];
@@ -99,14 +107,14 @@ function toFrame(headerText: string, body: string): ChildFrame {
       return { type };
     case "call":
       if (!isCount(fields["id"]) || typeof fields["name"] !== "string") throw new ChildFrameError("a call without id and name");
-      return { type, id: fields["id"], name: fields["name"], params: body };
+      return { type, id: fields["id"], name: fields["name"], params: text.slice(end + 1) };
     case "print":
-      return { type, text: body };
+      return { type, text: text.slice(end + 1) };
     case "tail":
       if (!isCount(fields["omittedBytes"])) throw new ChildFrameError("prints without their count");
-      return { type, omittedBytes: fields["omittedBytes"], text: body };
+      return { type, omittedBytes: fields["omittedBytes"], text: text.slice(end + 1) };
     case "done":
-      return { type, header: fields, body };
+      return { type, header: fields, body: text.slice(end + 1) };
     default:
       throw new ChildFrameError("a frame of no known type");
   }

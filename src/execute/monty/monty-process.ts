@@ -139,9 +139,10 @@ function createCalls({ concurrent, paramsBytes, beforeWait }: CallsOptions) {
   }
 
   function isEveryoneWaiting(id: number): boolean {
+    if (!concurrent) return true;
     const seen = (polls.get(id) ?? 0) + 1;
     polls.set(id, seen);
-    return !concurrent || seen >= POLLS_BEFORE_WAIT;
+    return seen >= POLLS_BEFORE_WAIT;
   }
 
   function wait(): void {
