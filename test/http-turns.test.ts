@@ -194,6 +194,75 @@ describe("turns", { timeout: 240_000 }, () => {
     expect([unknown.status, unknown.body.error.code]).toEqual([404, "APPROVAL_NOT_FOUND"]);
   });
 
+  test("begin once also when the first of several with one Idempotency-Key was refused", async () => {
+    await open.restart({ script: endlessScript, configuration: { server: { maxTurns: 1 } } });
+    const { turn: running } = await ask({ question: "Go." });
+    const key = { "idempotency-key": "again" };
+    const gone = new AbortController();
+    const { gate } = open.server.parts;
+    const body = JSON.stringify({ question: "Once?" });
+    const headers = { "content-type": "application/json", ...key };
+    const first = open.request("/api/turns", { method: "POST", headers, body, signal: gone.signal }).catch(() => null);
+    while (gate.queued === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const retries = Promise.all([ask({ question: "Once?" }, key), ask({ question: "Once?" }, key)]);
+    gone.abort();
+    await first;
+    await open.call("POST", `/api/turns/${running.turnId}/stop`);
+    const [second, third] = await retries;
+    expect([second.status, third.status, third.turn.turnId]).toEqual([202, 202, second.turn.turnId]);
+    await open.call("POST", `/api/turns/${second.turn.turnId}/stop`);
+    await follow(second.turn.turnId);
+  });
+
+  test("keep one conversation in line, in work and when something of it is removed", async () => {
+    await open.restart({ script: plainScript });
+    const { turn: old } = await ask({ question: "First.", conversationId: "one", wait: true });
+    await ask({ question: "Second.", conversationId: "one", wait: true });
+    await open.restart({ script: endlessScript, configuration: { server: { maxTurns: 1 } } });
+    const { turn: other } = await ask({ question: "Elsewhere." });
+    const { gate } = open.server.parts;
+    const again = (): Promise<Response> =>
+      open.request("/api/chat", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ id: "one", messages: [], trigger: "regenerate-message" }),
+      });
+    const waiting = again();
+    while (gate.queued === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const refused = await again(); // while the first waits in line
+    expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([409, "TURN_RUNNING"]);
+    await open.call("POST", `/api/turns/${other.turnId}/stop`);
+    let running = "";
+    for await (const { data } of readEvents(await waiting)) {
+      if (data["type"] === "start") running = String(data["messageId"]);
+      if (data["type"] === "data-cell-output") break;
+    }
+    expect((await open.call("DELETE", `/api/turns/${old.turnId}`)).status).toBe(204);
+    expect((await ask({ question: "Third.", conversationId: "one" })).status).toBe(409); // the turn that runs is still known
+    await open.call("POST", `/api/turns/${running}/stop`);
+    await follow(running);
+    const { body } = await open.call<{ aliases: { alias: string; turnId: string }[] }>("GET", "/api/conversations/one/aliases");
+    const aliases = body.aliases.filter(({ turnId }) => turnId === running).map(({ alias }) => alias);
+    expect(aliases).toEqual(["get_prices_3"]); // what the running turn fetched after that has not been lost, nor has its name been given twice
+    await open.call("DELETE", "/api/conversations/one");
+  });
+
+  test("that run or wait are ended with their conversation", async () => {
+    const { gate } = open.server.parts;
+    const { turn } = await ask({ question: "Go.", conversationId: "ended" });
+    await follow(turn.turnId, { until: "cell-output" });
+    const waiting = open.call<{ error: { code: string } }>("POST", "/api/turns", { question: "Wait.", conversationId: "in-line" });
+    while (gate.queued === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await open.request("/api/conversations/in-line/files?name=a.csv", { method: "POST", body: "a\n1\n" });
+    expect((await open.call("DELETE", "/api/conversations/in-line")).status).toBe(204);
+    const refused = await waiting;
+    expect([refused.status, refused.body.error.code]).toEqual([409, "CONVERSATION_REMOVED"]);
+    expect((await open.call("DELETE", "/api/conversations/ended")).status).toBe(204);
+    expect((await open.request(`/api/turns/${turn.turnId}`)).status).toBe(404);
+    expect((await open.call<{ turns: unknown[] }>("GET", "/api/turns?status=running")).body.turns).toEqual([]);
+    for (const id of ["in-line", "ended"]) expect((await open.request(`/api/conversations/${id}`)).status).toBe(404);
+  });
+
   test("are stopped in the middle of a cell, and free its sandbox", async () => {
     await open.restart({ script: endlessScript });
     const { turn } = await ask({ question: "Go." });

@@ -34,10 +34,9 @@ export interface DataCallOptions {
 /** `json` is the text of an object. Send it as it is: integers past 2^53 are exact in it. */
 export type DataAnswer = { readonly ok: true; readonly json: string } | { readonly ok: false; readonly envelope: Envelope };
 
-export interface ChartRowsOptions {
+export interface ChartRowsOptions extends DataCallOptions {
   /** More rows than this are not given. */
   readonly maxRows: number;
-  readonly columns?: readonly string[] | undefined;
 }
 
 export type ChartRowsAnswer =
@@ -86,9 +85,13 @@ export interface UploadStore {
   put(upload: NewUpload): Promise<OpenedUpload>;
   /** One that was kept before. Null when its bytes are not there any more. */
   open(upload: StoredUpload): Promise<OpenedUpload | null>;
-  remove(upload: Pick<StoredUpload, "tenant" | "sha256">): Promise<void>;
-  /** Hashes of what is kept for a tenant. */
-  list(tenant: string): Promise<string[]>;
+  /** Whether its bytes are there. At once, as the next: for who looks and removes while nobody else can. */
+  has(upload: Pick<StoredUpload, "tenant" | "sha256">): boolean;
+  remove(upload: Pick<StoredUpload, "tenant" | "sha256">): void;
+  /** Hashes of what was given by a tenant longer ago than this. */
+  listOld(tenant: string, olderThanMs: number): string[];
+  /** What uploads that broke off with their process left, of all tenants; how many there were. */
+  removeDrafts(olderThanMs: number): number;
 }
 
 export interface NewUpload {

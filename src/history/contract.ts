@@ -18,6 +18,10 @@ export interface History extends Disposable {
   readonly sessions: SessionRows;
   readonly references: ReferenceRows;
   readonly tenants: { list(): string[] };
+  /** Nobody else writes meanwhile, of this process or another; all of it or nothing. */
+  exclusively<Value>(work: () => Value): Value;
+  /** Does it, and undoes it: to see what would be. */
+  rehearse<Value>(work: () => Value): Value;
   /** Turns that ran when the last server died are ended, truthfully. Gives their ids. Only for who has the history to itself. */
   recover(at: string): string[];
   close(): void;
@@ -55,8 +59,6 @@ export interface ConversationRows {
   list(options: ListOptions & { search?: string | undefined }): Page<ListedConversation>;
   rename(tenant: string, id: string, title: string): boolean;
   touch(tenant: string, id: string, at: string): void;
-  /** Not used since then, oldest first. */
-  unusedSince(tenant: string, at: string): string[];
 }
 
 export interface StoredTurn {
@@ -105,7 +107,6 @@ export interface EventRows {
   append(place: { tenant: string; turnId: string }, stored: StoredEvent): void;
   /** Those after a number, in order. */
   read(place: { tenant: string; turnId: string; after?: number | undefined }): StoredEvent[];
-  lastSeq(place: { tenant: string; turnId: string }): number;
 }
 
 /** One alias. `record` is JSON text that whoever keeps it can read again. */
@@ -132,7 +133,8 @@ export interface StoredUploadRow {
 }
 
 export interface UploadRows {
-  add(place: { tenant: string; conversationId: string; at: string }, upload: StoredUploadRow): void;
+  /** `isThere`: whether the bytes are, asked when nobody can remove them any more. When they are not, nothing is added, and it says so. */
+  add(place: { tenant: string; conversationId: string; at: string }, upload: StoredUploadRow, isThere: () => boolean): boolean;
   list(tenant: string, conversationId: string): StoredUploadRow[];
 }
 
@@ -165,12 +167,29 @@ export interface Files {
   readonly uploads: readonly string[];
 }
 
+/** What is removed by itself: a conversation with all that only it uses, or an artifact that a client without a conversation made. */
+export type Removable =
+  | { readonly kind: "conversation"; readonly id: string }
+  | { readonly kind: "artifact"; readonly contentHash: string; readonly type: string };
+
+export interface StoredArtifact {
+  readonly tenant: string;
+  readonly contentHash: string;
+  readonly type: string;
+  readonly bytes: number;
+}
+
 export interface ReferenceRows {
   /** Before the bytes are kept: what is referred to is never removed. */
-  addArtifact(artifact: { tenant: string; turnId: string; contentHash: string; type: string; bytes: number }): void;
+  addArtifact(artifact: StoredArtifact & { readonly turnId: string }): void;
+  /** One that no turn made, of a client of `/mcp`. Published again it counts as new. */
+  addPublished(artifact: StoredArtifact & { readonly at: string }): void;
   /** Everything that is referred to. */
   inUse(tenant: string): Files;
   usedBytes(tenant: string): number;
+  /** Not used since then, oldest first, without conversations that run. */
+  unusedSince(tenant: string, at: string): Removable[];
+  remove(tenant: string, what: Removable, remove: (files: Files) => void): void;
   /**
    * Removes a turn with what only it uses. Evidence that later turns of the conversation name stays. `remove` deletes the files that nothing refers to any
    * more, while nobody else can begin to refer to them; if it throws, nothing is removed.

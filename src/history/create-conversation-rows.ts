@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import type { ConversationRows, StoredConversation } from "./contract.ts";
 import { fromCursor, likePattern, toCursor } from "./cursor.ts";
 
@@ -13,12 +13,7 @@ export function createConversationRows(database: DatabaseSync): ConversationRows
   );
   const select = database.prepare("SELECT * FROM conversations WHERE tenant = ? AND id = ?");
   const rename = database.prepare("UPDATE conversations SET title = ? WHERE tenant = ? AND id = ?");
-  const touch = database.prepare("UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?");
-  const unused = database.prepare(
-    `SELECT id FROM conversations WHERE tenant = ? AND updated_at < ?
-     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.tenant = conversations.tenant AND t.conversation_id = conversations.id AND t.status = 'running')
-     ORDER BY updated_at, id`,
-  );
+  const touch = prepareTouch(database);
   const list = database.prepare(
     `SELECT c.*, (SELECT count(*) FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL) AS turns,
        CASE WHEN :pattern = '%' THEN NULL ELSE (
@@ -53,8 +48,12 @@ export function createConversationRows(database: DatabaseSync): ConversationRows
     },
     rename: (tenant, id, title) => rename.run(title, tenant, id).changes === 1,
     touch: (tenant, id, at) => void touch.run(at, tenant, id),
-    unusedSince: (tenant, at) => unused.all(tenant, at).map(({ id }) => String(id)),
   };
+}
+
+/** It was used. */
+export function prepareTouch(database: DatabaseSync): StatementSync {
+  return database.prepare("UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?");
 }
 
 function toConversation(row: Row): StoredConversation {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Files, ReferenceRows } from "./contract.ts";
+import type { Files, ReferenceRows, Removable } from "./contract.ts";
 import { inTransaction } from "./in-transaction.ts";
 
 export function createReferenceRows(database: DatabaseSync): ReferenceRows {
@@ -12,6 +12,18 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
   const run = (sql: string, ...values: string[]): number => Number(database.prepare(sql).run(...values).changes);
   const addArtifact = database.prepare(
     "INSERT INTO artifacts (tenant, turn_id, content_hash, type, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+  );
+
+  const addPublished = database.prepare(
+    `INSERT INTO published (tenant, content_hash, type, bytes, published_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET published_at = excluded.published_at`,
+  );
+  const unused = database.prepare(
+    `SELECT 'conversation' AS kind, id AS name, '' AS type, updated_at AS at FROM conversations c WHERE tenant = :tenant AND updated_at < :at
+       AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.status = 'running')
+     UNION ALL
+     SELECT 'artifact', content_hash, type, published_at FROM published WHERE tenant = :tenant AND published_at < :at
+     ORDER BY at, name`,
   );
 
   /** What the rows of one turn refer to. */
@@ -32,7 +44,9 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
     return {
       artifacts: artifacts.filter(
         ({ contentHash, type }) =>
-          !isThere("SELECT 1 FROM artifacts WHERE tenant = ? AND content_hash = ? AND type = ?", tenant, contentHash, type),
+          !["artifacts", "published"].some((table) =>
+            isThere(`SELECT 1 FROM ${table} WHERE tenant = ? AND content_hash = ? AND type = ?`, tenant, contentHash, type),
+          ),
       ),
       datasets: datasets.filter((hash) => !isThere("SELECT 1 FROM turns WHERE tenant = ? AND dataset_hash = ?", tenant, hash)),
       evidence: evidence.filter((hash) => !isThere("SELECT 1 FROM evidence WHERE tenant = ? AND sha256 = ?", tenant, hash)),
@@ -56,25 +70,63 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
     run("DELETE FROM evidence WHERE tenant = ? AND turn_id = ?", tenant, turnId);
   }
 
+  function deleteConversation(tenant: string, id: string, remove: (files: Files) => void): boolean {
+    return inTransaction(database, () => {
+      const turns = texts("SELECT id FROM turns WHERE tenant = ? AND conversation_id = ?", tenant, id);
+      const each = turns.map((turnId) => filesOf(tenant, turnId));
+      const before: Files = {
+        artifacts: each.flatMap(({ artifacts }) => artifacts),
+        datasets: each.flatMap(({ datasets }) => datasets),
+        evidence: texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id),
+        uploads: texts("SELECT DISTINCT sha256 FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id),
+      };
+      for (const turnId of turns) removeTurnRows(tenant, turnId);
+      run("DELETE FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id);
+      run("DELETE FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id);
+      const removed = run("DELETE FROM conversations WHERE tenant = ? AND id = ?", tenant, id);
+      remove(unreferenced(tenant, before));
+      return removed > 0 || turns.length > 0;
+    });
+  }
+
   return {
     addArtifact: ({ tenant, turnId, contentHash, type, bytes }) => void addArtifact.run(tenant, turnId, contentHash, type, bytes),
+    addPublished: ({ tenant, contentHash, type, bytes, at }) => void addPublished.run(tenant, contentHash, type, bytes, at),
     inUse: (tenant) => ({
       artifacts: database
-        .prepare("SELECT DISTINCT content_hash, type FROM artifacts WHERE tenant = ?")
-        .all(tenant)
+        .prepare(
+          "SELECT content_hash, type FROM artifacts WHERE tenant = :tenant UNION SELECT content_hash, type FROM published WHERE tenant = :tenant",
+        )
+        .all({ tenant })
         .map((row) => ({ contentHash: String(row["content_hash"]), type: String(row["type"]) })),
       datasets: texts("SELECT dataset_hash FROM turns WHERE tenant = ? AND dataset_hash IS NOT NULL", tenant),
       evidence: texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ?", tenant),
       uploads: texts("SELECT DISTINCT sha256 FROM uploads WHERE tenant = ?", tenant),
     }),
     usedBytes(tenant) {
-      const distinct = ["artifacts", "evidence", "uploads"].map((table) => {
-        const key = table === "artifacts" ? "content_hash" : "sha256";
-        return `SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT ${key}, bytes FROM ${table} WHERE tenant = :tenant)`;
+      const files = [
+        "SELECT 'artifact' AS kind, content_hash, type, bytes FROM artifacts WHERE tenant = :tenant",
+        "SELECT 'artifact', content_hash, type, bytes FROM published WHERE tenant = :tenant",
+        "SELECT 'evidence', sha256, '', bytes FROM evidence WHERE tenant = :tenant",
+        "SELECT 'upload', sha256, '', bytes FROM uploads WHERE tenant = :tenant",
+        "SELECT 'dataset', dataset_hash, '', dataset_bytes FROM turns WHERE tenant = :tenant AND dataset_hash IS NOT NULL",
+      ];
+      return Number(database.prepare(`SELECT sum(bytes) AS bytes FROM (${files.join(" UNION ")})`).get({ tenant })?.["bytes"] ?? 0);
+    },
+    unusedSince: (tenant, at) =>
+      unused
+        .all({ tenant, at })
+        .map(({ kind, name, type }): Removable =>
+          kind === "conversation"
+            ? { kind: "conversation", id: String(name) }
+            : { kind: "artifact", contentHash: String(name), type: String(type) },
+        ),
+    remove(tenant, what, remove) {
+      if (what.kind === "conversation") return void deleteConversation(tenant, what.id, remove);
+      inTransaction(database, () => {
+        run("DELETE FROM published WHERE tenant = ? AND content_hash = ? AND type = ?", tenant, what.contentHash, what.type);
+        remove(unreferenced(tenant, { artifacts: [what], datasets: [], evidence: [], uploads: [] }));
       });
-      const datasets = "SELECT coalesce(sum(dataset_bytes), 0) AS bytes FROM turns WHERE tenant = :tenant";
-      const sum = database.prepare(`SELECT sum(bytes) AS bytes FROM (${[...distinct, datasets].join(" UNION ALL ")})`).get({ tenant });
-      return Number(sum?.["bytes"] ?? 0);
     },
     deleteTurn: (tenant, turnId, remove) =>
       inTransaction(database, () => {
@@ -85,22 +137,6 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
         remove(unreferenced(tenant, before));
         return true;
       }),
-    deleteConversation: (tenant, id, remove) =>
-      inTransaction(database, () => {
-        const turns = texts("SELECT id FROM turns WHERE tenant = ? AND conversation_id = ?", tenant, id);
-        const each = turns.map((turnId) => filesOf(tenant, turnId));
-        const before: Files = {
-          artifacts: each.flatMap(({ artifacts }) => artifacts),
-          datasets: each.flatMap(({ datasets }) => datasets),
-          evidence: texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id),
-          uploads: texts("SELECT DISTINCT sha256 FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id),
-        };
-        for (const turnId of turns) removeTurnRows(tenant, turnId);
-        run("DELETE FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id);
-        run("DELETE FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id);
-        const removed = run("DELETE FROM conversations WHERE tenant = ? AND id = ?", tenant, id);
-        remove(unreferenced(tenant, before));
-        return removed > 0 || turns.length > 0;
-      }),
+    deleteConversation,
   };
 }

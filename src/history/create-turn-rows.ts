@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
 import type { StoredTurn, TurnRows } from "./contract.ts";
+import { prepareTouch } from "./create-conversation-rows.ts";
 import { fromCursor, toCursor } from "./cursor.ts";
 import { inTransaction } from "./in-transaction.ts";
 
@@ -10,7 +11,7 @@ export function createTurnRows(database: DatabaseSync): TurnRows {
      VALUES (:tenant, :turnId, :conversationId, :question, 'running', :at, :key, :requestHash)`,
   );
   const supersede = database.prepare("UPDATE turns SET superseded_by = ? WHERE tenant = ? AND id = ? AND superseded_by IS NULL");
-  const touch = database.prepare("UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?");
+  const touch = prepareTouch(database);
   const end = database.prepare(
     `UPDATE turns SET status = 'ended', ended_at = :at, stop_reason = :stopReason, answer = :answer, result = :result,
        dataset_id = :datasetId, dataset_hash = :datasetHash, dataset_bytes = :datasetBytes WHERE tenant = :tenant AND id = :turnId`,
@@ -37,18 +38,20 @@ export function createTurnRows(database: DatabaseSync): TurnRows {
     },
     end({ tenant, turnId, result, at }) {
       const { outcome, answer, dataset, conversationId } = result;
-      end.run({
-        tenant,
-        turnId,
-        at,
-        stopReason: outcome.stopReason,
-        answer,
-        result: JSON.stringify(result),
-        datasetId: dataset?.datasetId ?? null,
-        datasetHash: dataset?.hash ?? null,
-        datasetBytes: dataset?.bytes ?? null,
+      inTransaction(database, () => {
+        end.run({
+          tenant,
+          turnId,
+          at,
+          stopReason: outcome.stopReason,
+          answer,
+          result: JSON.stringify(result),
+          datasetId: dataset?.datasetId ?? null,
+          datasetHash: dataset?.hash ?? null,
+          datasetBytes: dataset?.bytes ?? null,
+        });
+        touch.run(at, tenant, conversationId);
       });
-      touch.run(at, tenant, conversationId);
     },
     get(tenant, turnId) {
       const row = select.get(tenant, turnId);

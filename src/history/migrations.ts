@@ -1,6 +1,3 @@
-/** The newest form of the file that this version knows. */
-export const historyVersion = 1;
-
 /** What brings a file from one version to the next; the first makes it. */
 export const migrations: readonly string[] = [
   `
@@ -53,4 +50,14 @@ export const migrations: readonly string[] = [
     sha256 TEXT PRIMARY KEY, tenant TEXT NOT NULL, is_operator INTEGER NOT NULL, expires_at TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE published (
+    tenant TEXT NOT NULL, content_hash TEXT NOT NULL, type TEXT NOT NULL, bytes INTEGER NOT NULL, published_at TEXT NOT NULL,
+    PRIMARY KEY (tenant, content_hash, type)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX published_by_age ON published (tenant, published_at);
+  `,
 ];
+
+/** The newest form of the file that this version knows. */
+export const historyVersion: number = migrations.length;

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TurnResult } from "../protocol/turn-result.ts";
 import type { Files, History } from "./contract.ts";
+import { migrations } from "./migrations.ts";
 import { openHistory } from "./open-history.ts";
 
 const at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
@@ -78,10 +79,38 @@ describe("the history", () => {
     const database = new DatabaseSync(file);
     database.exec("PRAGMA user_version = 7");
     database.close();
-    expect(() => openHistory({ file })).toThrow(`The history ${file} has schemaVersion 7; this version of Sluice knows up to 1.`);
+    expect(() => openHistory({ file })).toThrow(`The history ${file} has schemaVersion 7; this version of Sluice knows up to 2.`);
     const again = new DatabaseSync(file);
     expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
     again.close();
+  });
+
+  test("brings a file of an older version to its own form, with all that is in it", () => {
+    history.close();
+    rmSync(file);
+    const database = new DatabaseSync(file);
+    database.exec(migrations[0]!);
+    database.exec("PRAGMA user_version = 1; INSERT INTO conversations VALUES ('a', 'c', 'Old', '2026', '2026')");
+    database.close();
+    history = openHistory({ file });
+    history.references.addPublished({ tenant: "b", contentHash: hash("1"), type: "png", bytes: 5, at: at(0) });
+    expect([history.conversations.get("a", "c")?.title, history.tenants.list()]).toEqual(["Old", ["a", "b"]]);
+  });
+
+  test("adds an upload only while its bytes are there", () => {
+    const place = { tenant: "a", conversationId: "c", at: at(0) };
+    const row = { alias: "x", record: "{}", sha256: hash("1"), bytes: 5 };
+    expect([history.uploads.add(place, row, () => false), history.uploads.list("a", "c")]).toEqual([false, []]);
+    expect([history.uploads.add(place, row, () => true), history.uploads.list("a", "c")]).toEqual([true, [row]]);
+  });
+
+  test("rehearses without a trace", () => {
+    addTurn("a", "t1");
+    const seen = history.rehearse(() => {
+      history.references.deleteConversation("a", "c", () => {});
+      return history.conversations.get("a", "c");
+    });
+    expect([seen, history.conversations.get("a", "c")?.id]).toEqual([null, "c"]);
   });
 
   test("finds nothing of another tenant", () => {

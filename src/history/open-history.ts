@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { History } from "./contract.ts";
 import { createCellRunRows } from "./create-cell-run-rows.ts";
@@ -11,8 +11,10 @@ import { createReferenceRows } from "./create-reference-rows.ts";
 import { createSessionRows } from "./create-session-rows.ts";
 import { createTurnRows } from "./create-turn-rows.ts";
 import { createUploadRows } from "./create-upload-rows.ts";
+import { inTransaction } from "./in-transaction.ts";
 import { historyVersion, migrations } from "./migrations.ts";
 import { recoverTurns } from "./recover-turns.ts";
+import { sqlite } from "./sqlite.ts";
 
 /** The file appears when it is first opened, readable by its owner alone. One that a newer version wrote is refused and left as it is. */
 export function openHistory({ file }: { file: string }): History {
@@ -40,10 +42,12 @@ export function openHistory({ file }: { file: string }): History {
     tenants: {
       list: () =>
         database
-          .prepare("SELECT DISTINCT tenant FROM conversations ORDER BY tenant")
+          .prepare("SELECT tenant FROM conversations UNION SELECT tenant FROM published ORDER BY tenant")
           .all()
           .map(({ tenant }) => String(tenant)),
     },
+    exclusively: (work) => inTransaction(database, work),
+    rehearse: (work) => rehearse(database, work),
     recover: (at) => recoverTurns({ database, turns, events, at }),
     close,
     [Symbol.dispose]: close,
@@ -53,7 +57,7 @@ export function openHistory({ file }: { file: string }): History {
 function openDatabase(file: string): DatabaseSync {
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    const database = new DatabaseSync(file, { timeout: 10_000 });
+    const database = new sqlite.DatabaseSync(file, { timeout: 10_000 });
     chmodSync(file, 0o600);
     // A commit that the machine's loss of power undoes is one of the last moments; the file stays whole.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000;");
@@ -72,13 +76,18 @@ function migrate(database: DatabaseSync, file: string): void {
   const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
   if (version > historyVersion) throw tooNew(file, version);
   if (version === historyVersion) return;
+  inTransaction(database, () => {
+    for (const step of migrations.slice(version)) database.exec(step);
+    database.exec(`PRAGMA user_version = ${historyVersion}`);
+  });
+}
+
+function rehearse<Value>(database: DatabaseSync, work: () => Value): Value {
   database.exec("BEGIN IMMEDIATE");
   try {
-    for (const step of migrations.slice(version)) database.exec(step);
-    database.exec(`PRAGMA user_version = ${historyVersion}; COMMIT`);
-  } catch (error) {
+    return work();
+  } finally {
     database.exec("ROLLBACK");
-    throw error;
   }
 }
 

@@ -8,6 +8,9 @@ export interface Principal {
   readonly via: "bearer" | "cookie" | "none";
 }
 
+/** Who everybody is where no tenants are told apart. */
+export const localTenant = "local";
+
 /** A token that is let in, by its hash. */
 export interface AcceptedToken {
   readonly tenant: string;

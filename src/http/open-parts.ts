@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { ArtifactStore } from "../artifacts/contract.ts";
 import { bundledSample } from "../config/bundled-sample.ts";
 import { openConfigured, type Configured } from "../configured/open-configured.ts";
 import { createTables } from "../data/tables/create-tables.ts";
@@ -43,9 +44,9 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const metrics = measure(configured, gate, log);
   probes.to(metrics.probe);
 
-  const storesOf = createTenantStores({ directory, history, onArtifact: (artifact) => countArtifact(metrics, artifact) });
-  const tables = cleanup.use(createTables({ openSession: runtime.openSession, gate: runtime.gate }));
   const uploads = createUploadStore({ directory: path.join(directory, "uploads"), maxBytes: configuration.server.uploadBytes });
+  const storesOf = createTenantStores({ directory, history, uploads, onArtifact: (artifact) => countArtifact(metrics, artifact) });
+  const tables = cleanup.use(createTables({ openSession: runtime.openSession, gate: runtime.gate }));
   const conversations = createConversations({ history, storesOf, tables, uploads, budgets: configuration.budgets, log });
   const model = await serveModel({ configured, named: options.model, isBundledSample });
   const turns = createTurns({
@@ -105,6 +106,7 @@ function openMcp(
   configured: Configured,
   { tables, storesOf, metrics, log }: Pick<ServerParts, "tables" | "metrics" | "log"> & { storesOf: (tenant: string) => TenantStores },
 ): ReturnType<typeof createMcpEndpoint> {
-  const parts = { ...configured, tables, storesOf, onProbe: metrics.probe };
+  const published = (tenant: string): { artifacts: ArtifactStore } => ({ artifacts: storesOf(tenant).published });
+  const parts = { ...configured, tables, storesOf: published, onProbe: metrics.probe };
   return createMcpEndpoint(parts, { onError: (error) => log.warn("mcp", { reason: error.message }) });
 }

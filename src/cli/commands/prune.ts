@@ -4,15 +4,16 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
 import { openHistory } from "../../history/open-history.ts";
+import { configuredTenants } from "../../http/auth/accepted-tokens.ts";
 import { prune, type Pruned } from "../../http/retention/prune.ts";
 import { createTenantStores } from "../../http/stores/create-tenant-stores.ts";
 import { wrongUsage } from "../wrong-usage.ts";
 
 export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
 
-Removes conversations that were not used for so long (server.retention.days, 30 unless told), then the oldest of each tenant that keeps more than it may
-(server.retention.maxBytes), then files that nothing refers to. What a removed turn shares with another stays. A server may go on running meanwhile.
---dry-run says what is too old, and removes nothing.
+Removes conversations, and artifacts of MCP clients, that were not used for so long (server.retention.days, 30 unless told), then the oldest of each tenant
+that keeps more than it may (server.retention.maxBytes), then files that nothing refers to. What a removed turn shares with another stays. A server may go on
+running meanwhile. --dry-run says what would be removed, and removes nothing.
 `;
 
 export async function pruneCommand(args: string[]): Promise<number> {
@@ -31,10 +32,12 @@ export async function pruneCommand(args: string[]): Promise<number> {
   const { directory } = configuration.artifacts;
   const { retention } = configuration.server;
   using history = openHistory({ file: path.join(directory, "history.sqlite") });
+  const uploads = createUploadStore({ directory: path.join(directory, "uploads") });
   const pruned = await prune({
     history,
-    storesOf: createTenantStores({ directory, history }),
-    uploads: createUploadStore({ directory: path.join(directory, "uploads") }),
+    storesOf: createTenantStores({ directory, history, uploads }),
+    uploads,
+    tenants: configuredTenants(configuration.auth.tokens),
     retention: {
       days: toNumber("--older-than", values["older-than"]) ?? retention.days,
       maxBytes: toNumber("--max-bytes", values["max-bytes"]) ?? retention.maxBytes,
@@ -46,7 +49,7 @@ export async function pruneCommand(args: string[]): Promise<number> {
 }
 
 function describe(pruned: readonly Pruned[], directory: string): string {
-  if (pruned.length === 0) return `There is no conversation in ${directory}.\n`;
+  if (pruned.length === 0) return `Nothing is kept in ${directory}.\n`;
   return pruned
     .map(
       ({ tenant, expired, overQuota, orphans, bytesBefore, bytesAfter }) =>

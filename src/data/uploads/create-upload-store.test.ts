@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -40,10 +40,10 @@ describe("uploads", () => {
     await store.put({ tenant: "t1", fileName: "../../etc/again.csv", content: pieces("a,b\n1,2\n") });
     await store.put({ tenant: "../t1", fileName: "x.csv", content: pieces("a,b\n1,2\n") });
     expect(filesLeft()).toEqual([sha256, sha256]);
-    expect([await store.list("t1"), await store.list("nobody")]).toEqual([[sha256], []]);
+    expect([store.has(first), store.has({ ...first, tenant: "nobody" })]).toEqual([true, false]);
     const reopened = createUploadStore({ directory });
     expect(Buffer.from((await reopened.open(first))!.content.read()).toString()).toBe("a,b\n1,2\n");
-    await reopened.remove(first);
+    reopened.remove(first);
     expect([await reopened.open(first), await reopened.open({ ...first, sha256: "../../x" }), filesLeft()]).toEqual([null, null, [sha256]]);
   });
 
@@ -88,6 +88,18 @@ describe("uploads", () => {
     }
     await expect(store.put({ tenant: "t", fileName: "x.csv", content: failing() })).rejects.toThrow("connection reset");
     expect(filesLeft()).toEqual([]);
+  });
+
+  test("and drafts of them are listed, and removed, by their age", async () => {
+    const store = createUploadStore({ directory });
+    const { sha256 } = await store.put({ tenant: "t", fileName: "x.csv", content: pieces("a\n") });
+    const [folder] = readdirSync(directory);
+    const draft = path.join(directory, folder!, "abc.part");
+    writeFileSync(draft, "half of it");
+    expect([store.listOld("t", 1000), store.listOld("nobody", 1000), store.removeDrafts(1000)]).toEqual([[], [], 0]);
+    for (const file of [draft, path.join(directory, folder!, sha256.slice(0, 2), sha256)]) utimesSync(file, new Date(0), new Date(0));
+    expect([store.listOld("t", 1000), store.removeDrafts(1000), filesLeft()]).toEqual([[sha256], 1, [sha256]]);
+    expect(createUploadStore({ directory: path.join(directory, "none") }).removeDrafts(0)).toBe(0);
   });
 
   test("that cannot be kept say so", async () => {

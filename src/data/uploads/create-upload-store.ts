@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, realpath, rename, rm } from "node:fs/promises";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdir, open, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceFormat } from "../../evidence/contract.ts";
@@ -46,15 +47,29 @@ export function createUploadStore({ directory, maxBytes = defaultLimits.inputByt
     return { ...stored, content: createFileContent({ real, kind: "upload", format: stored.format, maxBytes, sha256: stored.sha256 }) };
   }
 
-  async function list(tenant: string): Promise<string[]> {
-    const found = await readdir(folderOf(tenant), { recursive: true }).catch(() => []);
-    return found
-      .map((file) => path.basename(file))
-      .filter((name) => /^[0-9a-f]{64}$/.test(name))
-      .sort();
-  }
+  return {
+    put,
+    open: openUpload,
+    has: (upload) => existsSync(fileOf(upload)),
+    remove: (upload) => rmSync(fileOf(upload), { force: true }),
+    listOld: (tenant, olderThanMs) =>
+      oldFilesIn(folderOf(tenant), /^[0-9a-f]{64}$/, olderThanMs)
+        .map((file) => path.basename(file))
+        .sort(),
+    removeDrafts(olderThanMs) {
+      const drafts = oldFilesIn(directory, /\.part$/, olderThanMs);
+      for (const draft of drafts) rmSync(draft, { force: true });
+      return drafts.length;
+    },
+  };
+}
 
-  return { put, open: openUpload, remove: (upload) => rm(fileOf(upload), { force: true }), list };
+function oldFilesIn(folder: string, name: RegExp, olderThanMs: number): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => name.test(path.basename(file)))
+    .map((file) => path.join(folder, file))
+    .filter((file) => Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > olderThanMs);
 }
 
 /** The last part of what the sender calls it; both kinds of separators count. */

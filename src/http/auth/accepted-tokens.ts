@@ -1,5 +1,5 @@
 import type { AuthToken } from "../../config/contract.ts";
-import type { AcceptedToken } from "../contract.ts";
+import { localTenant, type AcceptedToken } from "../contract.ts";
 import { hashOf } from "./create-authenticator.ts";
 import { loadServerToken } from "./load-server-token.ts";
 
@@ -7,6 +7,11 @@ export interface TokenSource {
   readonly tokens: readonly AcceptedToken[];
   /** The one that was made here, because the configuration names none. Of the others only the hash is known. */
   readonly made: string | null;
+}
+
+/** Everybody who may have something here. */
+export function configuredTenants(configured: readonly AuthToken[]): string[] {
+  return configured.length === 0 ? [localTenant] : [...new Set(configured.map(({ tenant }) => tenant))];
 }
 
 /** There is always a token. A tenant that is the only one is the operator, too. */
@@ -19,7 +24,7 @@ export async function acceptedTokens({
 }): Promise<TokenSource> {
   if (configured.length === 0) {
     const made = await loadServerToken({ directory });
-    return { tokens: [{ tenant: "local", sha256: hashOf(made), isOperator: true }], made };
+    return { tokens: [{ tenant: localTenant, sha256: hashOf(made), isOperator: true }], made };
   }
   const isAlone = new Set(configured.map(({ tenant }) => tenant)).size === 1;
   return {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { SessionRows } from "../../history/contract.ts";
-import type { AcceptedToken, Principal } from "../contract.ts";
+import { localTenant, type AcceptedToken, type Principal } from "../contract.ts";
 import { HttpFailure } from "../http-failure.ts";
 
 export interface Authenticator {
@@ -21,7 +21,7 @@ export interface AuthenticatorOptions {
   readonly sessions: SessionRows;
   /** Cookies do not tell ports apart, so the name does. */
   readonly port: number;
-  /** Lets everybody in, as the tenant `local`. */
+  /** Lets everybody in, as the one tenant that there is. */
   readonly isOpen?: boolean;
   readonly now?: () => Date;
 }
@@ -38,7 +38,7 @@ export function createAuthenticator({
 }: AuthenticatorOptions): Authenticator {
   const codes = new Map<string, { tenant: string; isOperator: boolean; expiresAt: number }>();
   const cookieName = `sluice_session_${port}`;
-  const nobody: Principal = { tenant: "local", isOperator: true, tokenHash: null, via: "none" };
+  const nobody: Principal = { tenant: localTenant, isOperator: true, tokenHash: null, via: "none" };
 
   function byBearer(authorization: string): Principal | null {
     const token = /^Bearer ([\w.~+/=-]{1,512})$/i.exec(authorization)?.[1];

@@ -27,7 +27,7 @@ const PREVIEW_CHARACTERS = 64 * 1024;
  */
 export async function runCellAgain(parts: ServerParts, { live, turnId, cell, code, signal }: CellAgain): Promise<CellRun> {
   const { runtime } = parts.configured;
-  const { evidence } = live.conversation;
+  const { evidence } = live;
   const runId = randomUUID();
   const options = { id: runId, onProbe: parts.metrics.probe };
   const replay = runtime.createTurn({ ...options, evidence: withoutResults(evidence), artifacts: createMemoryStore() });

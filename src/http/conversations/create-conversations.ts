@@ -1,35 +1,44 @@
 import type { Configured } from "../../configured/open-configured.ts";
 import type { ConversationData, StoredUpload, Tables, UploadStore } from "../../data/contract.ts";
 import { createConversationData } from "../../data/create-conversation-data.ts";
+import type { EvidenceStore } from "../../evidence/contract.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { evidenceRecordSchema, toEvidenceRecord } from "../../evidence/evidence-record.ts";
 import type { History } from "../../history/contract.ts";
-import { createConversation, type Conversation } from "../../turn/create-conversation.ts";
+import { HttpFailure } from "../http-failure.ts";
 import type { Log } from "../log/create-log.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
 import type { LiveTurn } from "../turns/create-live-turn.ts";
 
-/** A conversation that somebody uses now: one object for all who do, so that they see the same aliases. */
-export interface LiveConversation {
+export interface ConversationPlace {
   readonly tenant: string;
   readonly id: string;
-  readonly conversation: Conversation;
+}
+
+/** A conversation that somebody uses now: one object for all who do, so that they see the same aliases. What was said is read from the history. */
+export interface LiveConversation extends ConversationPlace {
+  readonly evidence: EvidenceStore;
   readonly data: ConversationData;
   /** Aliases whose rows are written. */
   readonly kept: Set<string>;
-  /** How many aliases it had when it was opened. */
-  readonly openedWith: number;
+  /** Aborted when it is about to be removed: whoever uses it comes to an end. */
+  readonly removed: AbortSignal;
+  /** Ended turns of which a cell is run again now, once for each. */
+  readonly runAgain: string[];
   /** The one that runs, or is about to. */
   turn: LiveTurn | "starting" | null;
 }
 
 export interface Conversations {
   /** Opens it from the history, a new one when it is not there, for as long as the work takes. */
-  use<Value>(place: { tenant: string; id: string }, work: (live: LiveConversation) => Promise<Value>): Promise<Value>;
-  /** Writes down what it holds and is not written yet. */
-  save(live: LiveConversation, turnId: string | null): Promise<void>;
-  /** What was opened is forgotten: it was deleted. */
-  forget(place: { tenant: string; id: string }): void;
+  use<Value>(place: ConversationPlace, work: (live: LiveConversation) => Promise<Value>): Promise<Value>;
+  isInUse(place: ConversationPlace): boolean;
+  /** Writes down those of its aliases that are not written yet: all, unless some are named. */
+  save(live: LiveConversation, turnId: string, aliases?: readonly string[]): Promise<void>;
+  /** Something of it was removed: who uses it keeps what they have, and when nobody does it is opened anew. */
+  refresh(place: ConversationPlace): void;
+  /** Ends what uses it, does the work when nothing does any more, and lets those who come meanwhile wait for that. */
+  remove(place: ConversationPlace, work: () => void): Promise<void>;
 }
 
 export interface ConversationsOptions {
@@ -43,7 +52,15 @@ export interface ConversationsOptions {
 
 interface Opened {
   readonly live: Promise<LiveConversation>;
+  readonly removing: AbortController;
+  /** How many aliases it had when it was opened; null until it is. */
+  openedWith: number | null;
   users: number;
+  isStale: boolean;
+  /** Called when the last user has left. */
+  onFree: (() => void) | null;
+  /** Resolves when it is removed, once somebody began to. */
+  gone: Promise<void> | null;
 }
 
 /** Opened again from the history it takes no memory for bytes, so few need to be kept between two uses. */
@@ -51,62 +68,104 @@ const KEPT_IDLE = 16;
 
 export function createConversations(options: ConversationsOptions): Conversations {
   const { history, storesOf, log } = options;
+  /** The last used is last. */
   const opened = new Map<string, Opened>();
-  const keyOf = ({ tenant, id }: { tenant: string; id: string }): string => JSON.stringify([tenant, id]);
+  const keyOf = ({ tenant, id }: ConversationPlace): string => JSON.stringify([tenant, id]);
 
-  async function use<Value>(place: { tenant: string; id: string }, work: (live: LiveConversation) => Promise<Value>): Promise<Value> {
+  const goingOf = (place: ConversationPlace): Promise<void> | null => opened.get(keyOf(place))?.gone ?? null;
+
+  function enter(place: ConversationPlace): Opened {
     const key = keyOf(place);
-    const entry = opened.get(key) ?? { live: open(place, options), users: 0 };
+    const entry = opened.get(key) ?? toOpened(place, options);
     opened.delete(key);
-    opened.set(key, entry); // the last used is last
+    opened.set(key, entry);
     entry.users += 1;
+    return entry;
+  }
+
+  async function use<Value>(place: ConversationPlace, work: (live: LiveConversation) => Promise<Value>): Promise<Value> {
+    for (let going = goingOf(place); going !== null; going = goingOf(place)) await going;
+    const entry = enter(place);
     try {
-      const live = await entry.live;
-      return await work(live);
+      return await work(await entry.live);
     } finally {
       entry.users -= 1;
-      await release(key, entry);
+      if (entry.users === 0) await release(keyOf(place), entry);
     }
   }
 
   /** What came in meanwhile is in memory, and on the disk by now: the next use reads it from there. */
   async function release(key: string, entry: Opened): Promise<void> {
-    if (entry.users > 0 || opened.get(key) !== entry) return;
+    entry.onFree?.();
     const live = await entry.live.catch(() => null);
-    if (entry.users > 0 || opened.get(key) !== entry) return;
-    if (live === null || live.turn !== null || hasGrown(live)) opened.delete(key);
-    const idle = [...opened].filter(([, { users }]) => users === 0);
+    if (entry.users > 0 || entry.gone !== null || opened.get(key) !== entry) return;
+    if (live === null || entry.isStale || live.evidence.aliases().length !== entry.openedWith) opened.delete(key);
+    const idle = [...opened].filter(([, { users, gone }]) => users === 0 && gone === null);
     for (const [old] of idle.slice(0, Math.max(0, idle.length - KEPT_IDLE))) opened.delete(old);
   }
 
-  async function save({ tenant, id, conversation, kept }: LiveConversation, turnId: string | null): Promise<void> {
-    const { evidence } = conversation;
-    for (const alias of evidence.aliases()) {
+  async function save(live: LiveConversation, turnId: string, aliases: readonly string[] = live.evidence.aliases()): Promise<void> {
+    const { tenant, id, evidence, kept } = live;
+    for (const alias of aliases) {
       const item = evidence.get(alias);
       if (item === null || kept.has(alias) || item.file !== undefined) continue;
+      kept.add(alias); // from now on, so that nobody else writes it meanwhile
       try {
         const { sha256, bytes } = item;
-        history.evidence.add(
-          { tenant, conversationId: id },
-          { alias, turnId, record: JSON.stringify(toEvidenceRecord(item)), sha256, bytes },
-        );
+        const record = JSON.stringify(toEvidenceRecord(item));
+        history.evidence.add({ tenant, conversationId: id }, { alias, turnId, record, sha256, bytes });
         await storesOf(tenant).evidence.put(sha256, item.read());
-        kept.add(alias);
       } catch (error) {
         log.error("evidence_not_kept", { conversation: id, alias, reason: (error as Error).message });
       }
     }
   }
 
-  return { use, save, forget: (place) => void opened.delete(keyOf(place)) };
+  async function remove(place: ConversationPlace, work: () => void): Promise<void> {
+    const key = keyOf(place);
+    for (let going = goingOf(place); going !== null; going = goingOf(place)) await going;
+    const entry = enter(place);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    entry.gone = promise;
+    entry.removing.abort(conversationRemoved());
+    try {
+      entry.users -= 1;
+      if (entry.users > 0) await new Promise<void>((free) => (entry.onFree = free));
+      work();
+    } finally {
+      opened.delete(key);
+      resolve();
+    }
+  }
+
+  return {
+    use,
+    isInUse: (place) => (opened.get(keyOf(place))?.users ?? 0) > 0,
+    save,
+    refresh(place) {
+      const entry = opened.get(keyOf(place));
+      if (entry === undefined) return;
+      entry.isStale = true;
+      if (entry.users === 0 && entry.gone === null) opened.delete(keyOf(place));
+    },
+    remove,
+  };
 }
 
-function hasGrown({ conversation, openedWith }: LiveConversation): boolean {
-  return conversation.evidence.aliases().length !== openedWith;
+function toOpened(place: ConversationPlace, options: ConversationsOptions): Opened {
+  const removing = new AbortController();
+  const live = open(place, removing.signal, options);
+  const entry: Opened = { live, removing, openedWith: null, users: 0, isStale: false, onFree: null, gone: null };
+  live.then(
+    ({ evidence }) => (entry.openedWith = evidence.aliases().length),
+    () => {}, // told to who uses it
+  );
+  return entry;
 }
 
 async function open(
-  { tenant, id }: { tenant: string; id: string },
+  { tenant, id }: ConversationPlace,
+  removed: AbortSignal,
   { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
 ): Promise<LiveConversation> {
   const { previewBytes, stepBytes } = budgets;
@@ -124,16 +183,9 @@ async function open(
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
     else kept.add(data.addUpload(upload).alias);
   }
-  const exchanges = history.turns
-    .ofConversation(tenant, id)
-    .flatMap(({ turnId, question, result }) => (result === null ? [] : [{ turnId, question, answer: result.answer }]));
-  return {
-    tenant,
-    id,
-    conversation: createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows }),
-    data,
-    kept,
-    openedWith: evidence.aliases().length,
-    turn: null,
-  };
+  return { tenant, id, evidence, data, kept, removed, runAgain: [], turn: null };
+}
+
+function conversationRemoved(): HttpFailure {
+  return new HttpFailure({ status: 409, code: "CONVERSATION_REMOVED", message: "The conversation was removed meanwhile." });
 }

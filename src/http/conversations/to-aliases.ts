@@ -6,9 +6,8 @@ const withRows: ReadonlySet<string> = new Set(["records", "array", "map", "table
 const tableFormats: ReadonlySet<string> = new Set(["csv", "tsv", "parquet", "xlsx", "jsonl"]);
 
 /** What a conversation holds, oldest first. Nothing is read for it. */
-export function toAliases({ tenant, id, conversation }: LiveConversation, history: History): Alias[] {
+export function toAliases({ tenant, id, evidence }: LiveConversation, history: History): Alias[] {
   const turnOf = new Map(history.evidence.list(tenant, id).map(({ alias, turnId }) => [alias, turnId]));
-  const { evidence } = conversation;
   return evidence.aliases().flatMap((alias) => {
     const item = evidence.get(alias);
     if (item === null) return [];

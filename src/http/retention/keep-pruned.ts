@@ -1,3 +1,4 @@
+import { configuredTenants } from "../auth/accepted-tokens.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { prune } from "./prune.ts";
 
@@ -5,10 +6,20 @@ const EVERY_MS = 60 * 60_000;
 
 /** At once, and then every hour. What fails is tried again the next time. */
 export function keepPruned({ history, storesOf, uploads, configured, conversations, log }: ServerParts): Disposable {
-  const { retention } = configured.configuration.server;
+  const { auth, server } = configured.configuration;
+  const { retention } = server;
+  const tenants = configuredTenants(auth.tokens);
   const run = async (): Promise<void> => {
     try {
-      const all = await prune({ history, storesOf, uploads, retention, onRemoved: (place) => conversations.forget(place) });
+      const all = await prune({
+        history,
+        storesOf,
+        uploads,
+        retention,
+        tenants,
+        isInUse: conversations.isInUse,
+        onRemoved: conversations.refresh,
+      });
       for (const { tenant, expired, overQuota, orphans, bytesBefore, bytesAfter } of all)
         if (expired + overQuota + orphans > 0) log.info("pruned", { tenant, expired, overQuota, orphans, bytesBefore, bytesAfter });
     } catch (error) {

@@ -1,6 +1,8 @@
-import { existsSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UploadStore } from "../../data/contract.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
@@ -21,8 +23,8 @@ describe("prune", () => {
   beforeEach(() => {
     directory = mkdtempSync(path.join(tmpdir(), "sluice-prune-"));
     history = openHistory({ file: path.join(directory, "history.sqlite") });
-    storesOf = createTenantStores({ directory, history });
     uploads = createUploadStore({ directory: path.join(directory, "uploads") });
+    storesOf = createTenantStores({ directory, history, uploads });
   });
   afterEach(() => {
     history.close();
@@ -64,7 +66,11 @@ describe("prune", () => {
     await add("fresh", 1);
     await add("runs", 50, { isRunning: true });
     const dry = await prune({ history, storesOf, uploads, retention, now, isDryRun: true });
-    expect([dry[0]!.expired, listed()]).toEqual([1, ["fresh", "old", "runs"]]);
+    expect([dry, listed(), existsSync(old)]).toEqual([
+      [{ tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 }],
+      ["fresh", "old", "runs"],
+      true,
+    ]);
     expect(await prune({ history, storesOf, uploads, retention, now })).toEqual([
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
     ]);
@@ -76,7 +82,10 @@ describe("prune", () => {
   test("removes the oldest of a tenant that has too much, until it has not, and nothing of the others", async () => {
     for (const [index, id] of ["c1", "c2", "c3"].entries()) await add(id, 10 - index);
     await add("theirs", 20, { tenant: "b" });
-    const pruned = await prune({ history, storesOf, uploads, retention: { ...retention, maxBytes: 2100 }, now });
+    const options = { history, storesOf, uploads, retention: { ...retention, maxBytes: 2100 }, now };
+    const dry = await prune({ ...options, isDryRun: true });
+    const pruned = await prune(options);
+    expect(pruned).toEqual(dry);
     expect(pruned).toEqual([
       { tenant: "a", expired: 0, overQuota: 1, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
       { tenant: "b", expired: 0, overQuota: 0, orphans: 0, bytesBefore: 1006, bytesAfter: 1006 },
@@ -92,5 +101,59 @@ describe("prune", () => {
     utimesSync(file, new Date(0), new Date(0));
     expect((await prune({ history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(1);
     expect([existsSync(file), listed()]).toEqual([false, ["fresh"]]);
+  });
+
+  test("reaches artifacts of tenants that have no conversation: by age, by quota, and not while a turn uses them", async () => {
+    const publish = async (text: string, days: number, tenant = "mcp"): Promise<void> => {
+      const bytes = Buffer.from(text.padEnd(500));
+      const { contentHash } = await storesOf(tenant).published.put({ bytes, type: "json" });
+      history.references.addPublished({ tenant, contentHash, type: "json", bytes: 500, at: daysAgo(days) });
+    };
+    for (const [text, days] of Object.entries({ c1: 40, c2: 3, c3: 2, c4: 1 })) await publish(text, days);
+    await add("c1", 1);
+    await publish("c1", 40, "a"); // the same bytes as the chart of the conversation
+    const kept = async (tenant: string, text: string): Promise<boolean> => {
+      const contentHash = createHash("sha256").update(text.padEnd(500)).digest("hex");
+      return (await storesOf(tenant).artifacts.get(contentHash, "json")) !== null;
+    };
+    expect(await prune({ history, storesOf, uploads, retention: { days: 30, maxBytes: 1006 }, now })).toEqual([
+      { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 1006, bytesAfter: 1006 },
+      { tenant: "mcp", expired: 1, overQuota: 1, orphans: 0, bytesBefore: 2000, bytesAfter: 1000 },
+    ]);
+    const left = await Promise.all(["c1", "c2", "c3", "c4"].map((text) => kept("mcp", text)));
+    expect([left, await kept("a", "c1"), listed()]).toEqual([[false, false, true, true], true, ["c1"]]);
+  });
+
+  test("removes uploads with their conversation unless another has the same, and what broke off, and nothing that is in use", async () => {
+    const upload = async (id: string, days: number, text: string): Promise<string> => {
+      const kept = await uploads.put({ tenant: "a", fileName: "x.csv", content: Readable.from([Buffer.from(text)]) });
+      const at = daysAgo(days);
+      history.conversations.ensure({ tenant: "a", id, title: id, at });
+      const row = { alias: "x", record: "{}", sha256: kept.sha256, bytes: kept.bytes };
+      expect(history.uploads.add({ tenant: "a", conversationId: id, at }, row, () => uploads.has(kept))).toBe(true);
+      return kept.sha256;
+    };
+    const shared = await upload("old", 40, "shared\n");
+    await upload("fresh", 1, "shared\n");
+    const own = await upload("older", 50, "own\n");
+    const busy = await upload("busy", 60, "busy\n");
+    const { sha256: orphan } = await uploads.put({ tenant: "a", fileName: "y.csv", content: Readable.from([Buffer.from("of nobody\n")]) });
+    const folder = path.join(directory, "uploads", readdirSync(path.join(directory, "uploads"))[0]!);
+    const drafts = [path.join(folder, "1.part"), path.join(directory, "tenants", directoryName("a"), "evidence", "ab", "ab.1.part")];
+    mkdirSync(path.dirname(drafts[1]!), { recursive: true });
+    for (const draft of drafts) writeFileSync(draft, "");
+    for (const file of [...drafts, path.join(folder, orphan.slice(0, 2), orphan)]) utimesSync(file, new Date(0), new Date(0));
+    const isInUse = ({ id }: { id: string }): boolean => id === "busy";
+    const removed: string[] = [];
+    const onRemoved = ({ id }: { id: string }): void => void removed.push(id);
+    expect(await prune({ history, storesOf, uploads, retention, now, isInUse, onRemoved })).toEqual([
+      { tenant: "a", expired: 2, overQuota: 0, orphans: 1, bytesBefore: 16, bytesAfter: 12 },
+    ]);
+    const left = [shared, own, busy, orphan].map((sha256) => uploads.has({ tenant: "a", sha256 }));
+    expect([left, removed, drafts.map((draft) => existsSync(draft))]).toEqual([
+      [true, false, true, false],
+      ["older", "old"],
+      [false, false],
+    ]);
   });
 });

@@ -1,6 +1,7 @@
+import { setImmediate as nextTick } from "node:timers/promises";
 import type { Configuration } from "../../config/contract.ts";
 import type { UploadStore } from "../../data/contract.ts";
-import type { Files, History } from "../../history/contract.ts";
+import type { Files, History, Removable } from "../../history/contract.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
 
 export interface PruneOptions {
@@ -8,15 +9,19 @@ export interface PruneOptions {
   readonly storesOf: (tenant: string) => TenantStores;
   readonly uploads: UploadStore;
   readonly retention: Configuration["server"]["retention"];
+  /** Looked at besides those that the history knows. */
+  readonly tenants?: readonly string[];
   /** Says what would be removed, and removes nothing. */
   readonly isDryRun?: boolean;
   readonly now?: Date;
+  /** Conversations that somebody uses at this moment are left alone. */
+  readonly isInUse?: (place: { tenant: string; id: string }) => boolean;
   readonly onRemoved?: (place: { tenant: string; id: string }) => void;
 }
 
 export interface Pruned {
   readonly tenant: string;
-  /** Not used for too long. */
+  /** Conversations, and artifacts of clients without one, that were not used for too long. */
   readonly expired: number;
   /** The oldest of a tenant that has too much. */
   readonly overQuota: number;
@@ -27,44 +32,71 @@ export interface Pruned {
 }
 
 const DAY_MS = 24 * 60 * 60_000;
+/** What is younger may be about to get its row, or its name. */
+const UNFINISHED_MS = 60 * 60_000;
 
-/** Removes what is too old, then the oldest of what is too much, then what a killed server left. A conversation that runs is left alone. */
+/** Removes what is too old, then the oldest of what is too much, then what killed processes left. A conversation that runs is left alone. */
 export async function prune(options: PruneOptions): Promise<Pruned[]> {
+  const { history, uploads, isDryRun = false, tenants = [] } = options;
+  if (!isDryRun) uploads.removeDrafts(UNFINISHED_MS);
   const pruned: Pruned[] = [];
-  for (const tenant of options.history.tenants.list()) pruned.push(await pruneTenant(tenant, options));
-  return pruned;
-}
-
-async function pruneTenant(tenant: string, options: PruneOptions): Promise<Pruned> {
-  const { history, storesOf, uploads, retention, isDryRun = false, now = new Date(), onRemoved = () => {} } = options;
-  const bytesBefore = history.references.usedBytes(tenant);
-  const tooOld = new Date(now.getTime() - retention.days * DAY_MS).toISOString();
-  const expired = history.conversations.unusedSince(tenant, tooOld);
-  const gone: string[] = [];
-
-  const remove = (id: string): void => {
-    history.references.deleteConversation(tenant, id, (files) => {
-      storesOf(tenant).remove(files);
-      gone.push(...files.uploads);
-    });
-    onRemoved({ tenant, id });
-  };
-  if (!isDryRun) for (const id of expired) remove(id);
-
-  let overQuota = 0;
-  for (const id of isDryRun ? [] : history.conversations.unusedSince(tenant, now.toISOString())) {
-    if (history.references.usedBytes(tenant) <= retention.maxBytes) break;
-    remove(id);
-    overQuota += 1;
+  for (const tenant of [...new Set([...history.tenants.list(), ...tenants])].sort()) {
+    const steps = pruneTenant(tenant, options);
+    pruned.push(isDryRun ? history.rehearse(() => atOnce(steps)) : await oneByOne(steps));
   }
-
-  const orphans = storesOf(tenant).orphans(retention.days * DAY_MS);
-  if (!isDryRun) storesOf(tenant).remove(orphans);
-  for (const sha256 of new Set(gone)) await uploads.remove({ tenant, sha256 });
-  const bytesAfter = history.references.usedBytes(tenant);
-  return { tenant, expired: expired.length, overQuota, orphans: countOf(orphans), bytesBefore, bytesAfter };
+  return pruned.filter(({ bytesBefore, orphans }) => bytesBefore > 0 || orphans > 0);
 }
 
-function countOf({ artifacts, datasets, evidence }: Files): number {
-  return artifacts.length + datasets.length + evidence.length;
+/** Each step is whole: between two of them others may have their turn. */
+function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pruned> {
+  const { history, storesOf, retention, isDryRun = false, now = new Date(), isInUse = () => false, onRemoved = () => {} } = options;
+  const { references } = history;
+  const stores = storesOf(tenant);
+  const removeFiles = isDryRun ? () => {} : (files: Files) => stores.remove(files);
+  const unused = (at: Date): Removable[] =>
+    references.unusedSince(tenant, at.toISOString()).filter((one) => one.kind === "artifact" || !isInUse({ tenant, id: one.id }));
+  const remove = (one: Removable): void => {
+    references.remove(tenant, one, removeFiles);
+    if (one.kind === "conversation") onRemoved({ tenant, id: one.id });
+  };
+
+  const bytesBefore = references.usedBytes(tenant);
+  const expired = unused(new Date(now.getTime() - retention.days * DAY_MS));
+  for (const one of expired) {
+    remove(one);
+    yield;
+  }
+  let overQuota = 0;
+  for (const one of unused(now)) {
+    if (references.usedBytes(tenant) <= retention.maxBytes) break;
+    remove(one);
+    overQuota += 1;
+    yield;
+  }
+  const orphans = history.exclusively(() => {
+    const found = stores.orphans(Math.max(retention.days * DAY_MS, UNFINISHED_MS));
+    removeFiles(found);
+    return countOf(found);
+  });
+  if (!isDryRun) stores.removeDrafts(UNFINISHED_MS);
+  return { tenant, expired: expired.length, overQuota, orphans, bytesBefore, bytesAfter: references.usedBytes(tenant) };
+}
+
+function atOnce<Value>(steps: Generator<void, Value>): Value {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+async function oneByOne<Value>(steps: Generator<void, Value>): Promise<Value> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await nextTick();
+  }
+}
+
+function countOf({ artifacts, datasets, evidence, uploads }: Files): number {
+  return artifacts.length + datasets.length + evidence.length + uploads.length;
 }

@@ -86,12 +86,12 @@ export function aliasRoutes(parts: ServerParts): Route[] {
         tag: "conversations",
         answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
         handle: (request) =>
-          within(request, async ({ conversation }) => {
-            const item = conversation.evidence.get(request.parameters["alias"]!);
+          within(request, async ({ evidence }) => {
+            const item = evidence.get(request.parameters["alias"]!);
             if (item === null) throw noAlias(request.parameters["alias"]!);
             const { openSession } = parts.configured.runtime;
             const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
-            return download === null ? failNoTable(item.alias) : toDownload(download, { isAttachment: true });
+            return toDownload(download, { isAttachment: true });
           }),
       }),
     ),
@@ -103,8 +103,8 @@ export function aliasRoutes(parts: ServerParts): Route[] {
       tag: "conversations",
       answers: { 200: { description: "The bytes.", contentType: "application/json" } },
       handle: (request) =>
-        within(request, async ({ conversation }) => {
-          const item = conversation.evidence.get(request.parameters["alias"]!);
+        within(request, async ({ evidence }) => {
+          const item = evidence.get(request.parameters["alias"]!);
           if (item === null) throw noAlias(request.parameters["alias"]!);
           if (item.format !== "json") failNoTable(item.alias);
           const download = {
@@ -138,19 +138,35 @@ async function upload(parts: ServerParts, { request, parameters, query, principa
   const fileName = String(query["name"]);
   if (Number(request.headers.get("content-length") ?? 0) > uploadBytes) throw tooLarge(uploadBytes);
   const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);
-  const kept = await uploads.put({ tenant, fileName, content, signal });
-  const at = new Date().toISOString();
-  history.conversations.ensure({ tenant, id, title: kept.fileName, at });
   return await conversations.use({ tenant, id }, async (live) => {
+    const wanted = AbortSignal.any([signal, live.removed]);
+    const kept = await uploads.put({ tenant, fileName, content, signal: wanted });
+    const at = new Date().toISOString();
+    history.conversations.ensure({ tenant, id, title: kept.fileName, at });
     const { alias } = live.data.addUpload(kept);
     const { sha256, bytes, format } = kept;
     const record = JSON.stringify({ tenant, sha256, bytes, fileName: kept.fileName, format });
-    history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes });
+    const isKept = history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes }, () => uploads.has(kept));
+    if (!isKept) {
+      conversations.refresh({ tenant, id });
+      throw uploadRemoved();
+    }
     history.conversations.touch(tenant, id, at);
     live.kept.add(alias);
-    const read = await live.data.schema(alias, { signal }); // rows and columns are known from now on; so is what is wrong with it
+    const read = await live.data.schema(alias, { signal: wanted }); // rows and columns are known from now on; so is what is wrong with it
     const taken = toAliases(live, history).find((one) => one.alias === alias);
     return json({ ...taken, ...(read.ok ? {} : { problem: read.envelope.summary }) }, { status: 201 });
+  });
+}
+
+/** The same bytes were another's as well, and were removed with it in the moment in which they came again. */
+function uploadRemoved(): HttpFailure {
+  return new HttpFailure({
+    status: 503,
+    code: "UPLOAD_REMOVED",
+    message: "The file was removed while it was taken.",
+    hint: "Send it again.",
+    retryAfterSeconds: 1,
   });
 }
 

@@ -1,13 +1,15 @@
 import { cellRunCreationSchema, cellRunSchema, type CellRunCreation } from "../../protocol/http-cells.ts";
+import type { StoredEvent } from "../../history/contract.ts";
 import { runCellAgain } from "../cells/run-cell-again.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../server-parts.ts";
-import { listCells } from "../turns/list-cells.ts";
+import { findEndedTurn } from "../turns/find-turn.ts";
+import { listCells, type PlayedCell } from "../turns/list-cells.ts";
 import { defineRoute, json, type Route } from "./define-route.ts";
 
 /** Code by hand: one cell of a turn with other words in it. */
 export function cellRoutes(parts: ServerParts): Route[] {
-  const { history, turns, gate } = parts;
+  const { history, conversations, gate } = parts;
   return [
     defineRoute({
       method: "post",
@@ -19,34 +21,34 @@ export function cellRoutes(parts: ServerParts): Route[] {
       answers: { 200: { description: "What it gave; a cell that failed is an answer, too.", schema: cellRunSchema } },
       async handle({ body, principal: { tenant }, signal }) {
         const { turnId, cell: number, code } = body as CellRunCreation;
-        const turn = history.turns.get(tenant, turnId);
-        if (turn === null) throw new HttpFailure({ status: 404, code: "TURN_NOT_FOUND", message: `There is no turn ${turnId}.` });
-        if (turns.find(tenant, turnId) !== null)
-          throw new HttpFailure({
-            status: 409,
-            code: "TURN_RUNNING",
-            message: "The turn still runs; its cells can be run again when it has ended.",
-          });
-        const cells = listCells(history.events.read({ tenant, turnId }));
-        const cell = cells[number - 1];
-        if (cell === undefined)
-          throw new HttpFailure({
-            status: 404,
-            code: "CELL_NOT_FOUND",
-            message: `The turn has ${cells.length} cells, and no cell ${number}.`,
-          });
-        const leave = await gate.enter(tenant, signal);
-        try {
-          return await parts.conversations.use({ tenant, id: turn.conversationId }, async (live) => {
-            const run = await runCellAgain(parts, { live, turnId, cell, code, signal });
-            await parts.conversations.save(live, turnId);
-            history.cellRuns.add(tenant, run);
-            return json(run);
-          });
-        } finally {
-          leave();
-        }
+        const { conversationId } = findEndedTurn(parts, tenant, turnId);
+        return await conversations.use({ tenant, id: conversationId }, async (live) => {
+          live.runAgain.push(turnId);
+          try {
+            findEndedTurn(parts, tenant, turnId); // nobody can remove it from here on
+            const cell = findCell(history.events.read({ tenant, turnId }), number);
+            const wanted = AbortSignal.any([signal, live.removed]);
+            const leave = await gate.enter(tenant, wanted);
+            try {
+              const run = await runCellAgain(parts, { live, turnId, cell, code, signal: wanted });
+              if (run.resultAlias !== null) await conversations.save(live, turnId, [run.resultAlias]);
+              history.cellRuns.add(tenant, run);
+              return json(run);
+            } finally {
+              leave();
+            }
+          } finally {
+            live.runAgain.splice(live.runAgain.indexOf(turnId), 1);
+          }
+        });
       },
     }),
   ];
+}
+
+function findCell(events: readonly StoredEvent[], number: number): PlayedCell {
+  const cells = listCells(events);
+  const cell = cells[number - 1];
+  if (cell !== undefined) return cell;
+  throw new HttpFailure({ status: 404, code: "CELL_NOT_FOUND", message: `The turn has ${cells.length} cells, and no cell ${number}.` });
 }

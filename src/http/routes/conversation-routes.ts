@@ -86,34 +86,18 @@ export function conversationRoutes(parts: ServerParts): Route[] {
       method: "delete",
       path: "/api/conversations/{conversationId}",
       operationId: "deleteConversation",
-      summary: "Remove a conversation with its turns and everything that only it uses. A turn that runs is ended first.",
+      summary: "Remove a conversation with its turns and everything that only it uses. What runs or waits in it is ended first.",
       tag: "conversations",
       answers: { 204: { description: "It is gone." } },
       async handle(request) {
         const { tenant, id } = find(request);
-        const running = turns.ofConversation(tenant, id);
-        running?.stop("its conversation was removed");
-        await running?.over;
-        await deleteConversation(parts, tenant, id);
+        await parts.conversations.remove({ tenant, id }, () => {
+          history.references.deleteConversation(tenant, id, (files) => parts.storesOf(tenant).remove(files));
+        });
         return new Response(null, { status: 204 });
       },
     }),
   ];
-}
-
-/** With its files; uploads of it that nobody else uses go last. */
-async function deleteConversation(
-  { history, storesOf, uploads, conversations }: Pick<ServerParts, "history" | "storesOf" | "uploads" | "conversations">,
-  tenant: string,
-  id: string,
-): Promise<void> {
-  let gone: readonly string[] = [];
-  history.references.deleteConversation(tenant, id, (files) => {
-    storesOf(tenant).remove(files);
-    gone = files.uploads;
-  });
-  conversations.forget({ tenant, id });
-  for (const sha256 of gone) await uploads.remove({ tenant, sha256 });
 }
 
 export function noConversation(id: string): never {

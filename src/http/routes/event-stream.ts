@@ -23,7 +23,7 @@ export function eventStream(
   const events =
     live === null
       ? history.events.read({ tenant, turnId, after }).values()
-      : live.follow(Math.min(after, live.lastSeq), AbortSignal.any([signal, gone.signal]));
+      : live.follow(Math.min(after, live.events.length), AbortSignal.any([signal, gone.signal]));
   const encoder = new TextEncoder();
   let alive: NodeJS.Timeout | undefined;
   const body = new ReadableStream<Uint8Array>(

@@ -15,6 +15,7 @@ import {
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../server-parts.ts";
 import type { LiveTurn } from "../turns/create-live-turn.ts";
+import { findEndedTurn, findTurn } from "../turns/find-turn.ts";
 import { toTurnDocument, toTurnSummary } from "../turns/to-turn-document.ts";
 import { defineRoute, json, type Route, type RouteRequest } from "./define-route.ts";
 import { eventStream, wantsEvents } from "./event-stream.ts";
@@ -27,11 +28,11 @@ const after = z.object({ after: z.coerce.number().int().nonnegative().optional()
 
 /** Turns for programs: begin one, look at it, follow it, answer what it asks, end it, remove it. */
 export function turnRoutes(parts: ServerParts): Route[] {
-  const { history, turns } = parts;
+  const { history, turns, conversations } = parts;
   const beginning = new Map<string, Promise<LiveTurn>>();
 
   function find({ parameters, principal }: RouteRequest): StoredTurn {
-    return history.turns.get(principal.tenant, parameters["turnId"]!) ?? missing(parameters["turnId"]!);
+    return findTurn(parts, principal.tenant, parameters["turnId"]!);
   }
 
   return [
@@ -137,13 +138,14 @@ export function turnRoutes(parts: ServerParts): Route[] {
       summary: "Remove a turn that has ended, with everything that only it uses.",
       tag: "turns",
       answers: { 204: { description: "It is gone." } },
-      handle(request) {
-        const { turnId, conversationId } = find(request);
-        const { tenant } = request.principal;
-        if (turns.find(tenant, turnId) !== null)
-          throw new HttpFailure({ status: 409, code: "TURN_RUNNING", message: "The turn still runs.", hint: "Stop it first." });
-        history.references.deleteTurn(tenant, turnId, (files) => parts.storesOf(tenant).remove(files));
-        parts.conversations.forget({ tenant, id: conversationId });
+      async handle({ parameters, principal: { tenant } }) {
+        const { turnId, conversationId } = findEndedTurn(parts, tenant, parameters["turnId"]!);
+        const place = { tenant, id: conversationId };
+        await conversations.use(place, async ({ runAgain }) => {
+          if (runAgain.includes(turnId)) throw cellRuns();
+          history.references.deleteTurn(tenant, turnId, (files) => parts.storesOf(tenant).remove(files));
+          conversations.refresh(place);
+        });
         return new Response(null, { status: 204 });
       },
     }),
@@ -164,8 +166,8 @@ async function create(
     .update(JSON.stringify([question, conversationId ?? null]))
     .digest("hex");
   const place = JSON.stringify([tenant, key]);
-  const waiting = key === null ? undefined : beginning.get(place);
-  if (waiting !== undefined) await waiting.catch(() => null); // from here to where it is set nothing is awaited
+  for (let first = beginning.get(place); first !== undefined; first = beginning.get(place)) await first.catch(() => null);
+  // From here to where it is set nothing is awaited: of those who waited for one that was refused, the next begins it and the others wait again.
   const earlier = key === null ? null : history.turns.byIdempotencyKey(tenant, key);
   if (earlier !== null) {
     if (earlier.requestHash !== requestHash) throw otherRequest();
@@ -182,7 +184,7 @@ async function create(
     ...(key === null ? {} : { idempotency: { key: checkKey(key), requestHash } }),
   });
   if (key !== null) beginning.set(place, begun);
-  const turn = await begun.finally(() => beginning.delete(place));
+  const turn = await begun.finally(() => beginning.delete(place)); // before anybody hears of it who waits
   if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
   const stored = history.turns.get(tenant, turn.turnId)!;
   return json(toTurnDocument(parts, stored, originOf(request)), {
@@ -196,6 +198,15 @@ function checkKey(key: string): string {
   throw new HttpFailure({ status: 400, code: "REQUEST_INVALID", message: "The Idempotency-Key is longer than 200 characters." });
 }
 
+function cellRuns(): HttpFailure {
+  return new HttpFailure({
+    status: 409,
+    code: "TURN_RUNNING",
+    message: "A cell of the turn is being run again.",
+    hint: "Wait for its end.",
+  });
+}
+
 function otherRequest(): HttpFailure {
   return new HttpFailure({
     status: 422,
@@ -203,10 +214,6 @@ function otherRequest(): HttpFailure {
     message: "This Idempotency-Key came with another request before.",
     hint: "Use a new key for a new question.",
   });
-}
-
-function missing(turnId: string): never {
-  throw new HttpFailure({ status: 404, code: "TURN_NOT_FOUND", message: `There is no turn ${turnId}.` });
 }
 
 function notAsked(

@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import type { ArtifactStore } from "../../artifacts/contract.ts";
 import { createFileStore } from "../../artifacts/create-file-store.ts";
+import type { UploadStore } from "../../data/contract.ts";
 import type { DatasetStore } from "../../evidence/dataset/contract.ts";
 import { createDatasetFileStore } from "../../evidence/dataset/create-dataset-file-store.ts";
-import type { Files, History } from "../../history/contract.ts";
+import type { Files, History, StoredArtifact } from "../../history/contract.ts";
 import { createBlobStore, type BlobStore } from "../../history/create-blob-store.ts";
-import { listOldFiles, removeFiles } from "./remove-files.ts";
+import { listOldFiles, removeFiles, removeOldDrafts } from "./remove-files.ts";
 
 /** Where one tenant's bytes are. Nothing is shared between tenants, not even what is the same. */
 export interface TenantStores {
@@ -15,18 +16,24 @@ export interface TenantStores {
   readonly evidence: BlobStore;
   /** Artifacts that a turn makes are its own from before they are written. Their addresses are of this server. */
   artifactsFor(turnId: string): ArtifactStore;
+  /** For clients without a turn, of `/mcp`. */
+  readonly published: ArtifactStore;
   remove(files: Files): void;
   /** Files older than this that no row refers to. */
   orphans(olderThanMs: number): Files;
+  /** What writers that were killed left; how many there were. */
+  removeDrafts(olderThanMs: number): number;
 }
 
 export interface TenantStoresOptions {
   readonly directory: string;
   readonly history: History;
+  readonly uploads: UploadStore;
   readonly onArtifact?: (artifact: { type: string; bytes: number }) => void;
 }
 
-export function createTenantStores({ directory, history, onArtifact = () => {} }: TenantStoresOptions): (tenant: string) => TenantStores {
+export function createTenantStores(options: TenantStoresOptions): (tenant: string) => TenantStores {
+  const { directory, history, uploads, onArtifact = () => {} } = options;
   const made = new Map<string, TenantStores>();
 
   function make(tenant: string): TenantStores {
@@ -38,6 +45,16 @@ export function createTenantStores({ directory, history, onArtifact = () => {} }
     };
     const artifacts = withHttpUrls(createFileStore({ directory: places.artifacts }));
     const stored = createDatasetFileStore({ directory: places.datasets });
+    const recorded = (record: (artifact: StoredArtifact) => void): ArtifactStore => ({
+      get: (contentHash, type) => artifacts.get(contentHash, type),
+      async put({ bytes, type }) {
+        const contentHash = createHash("sha256").update(bytes).digest("hex");
+        record({ tenant, contentHash, type, bytes: bytes.length });
+        const kept = await artifacts.put({ bytes, type });
+        onArtifact({ type, bytes: bytes.length });
+        return kept;
+      },
+    });
     return {
       artifacts,
       datasets: {
@@ -48,18 +65,18 @@ export function createTenantStores({ directory, history, onArtifact = () => {} }
         },
       },
       evidence: createBlobStore({ directory: places.evidence }),
-      artifactsFor: (turnId) => ({
-        get: (contentHash, type) => artifacts.get(contentHash, type),
-        async put({ bytes, type }) {
-          const contentHash = createHash("sha256").update(bytes).digest("hex");
-          history.references.addArtifact({ tenant, turnId, contentHash, type, bytes: bytes.length });
-          const kept = await artifacts.put({ bytes, type });
-          onArtifact({ type, bytes: bytes.length });
-          return kept;
-        },
-      }),
-      remove: (files) => removeFiles(places, files),
-      orphans: (olderThanMs) => listOldFiles(places, { olderThanMs, inUse: history.references.inUse(tenant) }),
+      artifactsFor: (turnId) => recorded((artifact) => history.references.addArtifact({ ...artifact, turnId })),
+      published: recorded((artifact) => history.references.addPublished({ ...artifact, at: new Date().toISOString() })),
+      remove(files) {
+        removeFiles(places, files);
+        for (const sha256 of files.uploads) uploads.remove({ tenant, sha256 });
+      },
+      orphans(olderThanMs) {
+        const inUse = history.references.inUse(tenant);
+        const given = uploads.listOld(tenant, olderThanMs).filter((sha256) => !inUse.uploads.includes(sha256));
+        return { ...listOldFiles(places, { olderThanMs, inUse }), uploads: given };
+      },
+      removeDrafts: (olderThanMs) => removeOldDrafts(places, olderThanMs),
     };
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Files } from "../../history/contract.ts";
 
@@ -19,13 +19,16 @@ export function removeFiles(places: Places, { artifacts, datasets, evidence }: F
 }
 
 /** What a server that was killed, or a client that is gone for long, left. */
-export function listOldFiles(places: Places, { olderThanMs, inUse }: { olderThanMs: number; inUse: Files }): Files {
+export function listOldFiles(places: Places, { olderThanMs, inUse }: { olderThanMs: number; inUse: Files }): Omit<Files, "uploads"> {
   const used = new Set([
     ...inUse.artifacts.map(({ contentHash, type }) => `${contentHash}.${type}`),
     ...inUse.datasets.map((hash) => `${hash}.json`),
     ...inUse.evidence,
   ]);
-  const old = (place: string): string[] => oldNamesIn(place, olderThanMs).filter((name) => !used.has(name));
+  const old = (place: string): string[] =>
+    filesIn(place)
+      .filter((file) => !used.has(path.basename(file)) && isOld(file, olderThanMs))
+      .map((file) => path.basename(file));
   return {
     artifacts: old(places.artifacts).flatMap((name) => {
       const [, contentHash, type] = /^([0-9a-f]{64})\.(png|json)$/.exec(name) ?? [];
@@ -33,17 +36,25 @@ export function listOldFiles(places: Places, { olderThanMs, inUse }: { olderThan
     }),
     datasets: old(places.datasets).flatMap((name) => /^([0-9a-f]{64})\.json$/.exec(name)?.[1] ?? []),
     evidence: old(places.evidence).filter((name) => /^[0-9a-f]{64}$/.test(name)),
-    uploads: [],
   };
 }
 
-function oldNamesIn(place: string, olderThanMs: number): string[] {
-  return namesIn(place).flatMap((directory) =>
-    namesIn(path.join(place, directory)).filter((name) => {
-      const found = statSync(path.join(place, directory, name), { throwIfNoEntry: false });
-      return found !== undefined && Date.now() - found.mtimeMs > olderThanMs;
-    }),
-  );
+/** Files get their name when they are whole; until then it ends in `.part`, or `.part-index`. */
+export function removeOldDrafts(places: Places, olderThanMs: number): number {
+  const drafts = Object.values(places)
+    .flatMap(filesIn)
+    .filter((file) => /\.part(-index)?$/.test(file) && isOld(file, olderThanMs));
+  for (const draft of drafts) remove(draft);
+  return drafts.length;
+}
+
+function filesIn(place: string): string[] {
+  return existsSync(place) ? readdirSync(place, { recursive: true, encoding: "utf8" }).map((name) => path.join(place, name)) : [];
+}
+
+function isOld(file: string, olderThanMs: number): boolean {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found !== undefined && Date.now() - found.mtimeMs > olderThanMs;
 }
 
 function namesIn(directory: string): string[] {

@@ -1,5 +1,6 @@
 import type { StoredEvent } from "../../history/contract.ts";
 import type { TurnEvent } from "../../protocol/turn-events.ts";
+import type { TurnResult } from "../../protocol/turn-result.ts";
 import { createApprovals, type Approvals } from "../../turn/create-approvals.ts";
 
 /** A turn while it runs: what happened so far, who listens, and how it is ended. */
@@ -9,7 +10,10 @@ export interface LiveTurn {
   readonly conversationId: string;
   readonly approvals: Approvals;
   readonly signal: AbortSignal;
-  readonly lastSeq: number;
+  /** What happened so far. */
+  readonly events: readonly StoredEvent[];
+  /** What it gave, once it is over. */
+  readonly result: TurnResult | null;
   /** Resolves when it has ended and everything of it is kept. */
   readonly over: Promise<void>;
   /** What happened after a number, and then what happens, until the turn has ended. Whoever goes through it counts as a listener meanwhile. */
@@ -85,8 +89,10 @@ export function createLiveTurn({ tenant, turnId, conversationId, unattendedMs, k
     approvals: createApprovals(),
     signal: stopping.signal,
     over: over.promise,
-    get lastSeq() {
-      return events.length;
+    events,
+    get result() {
+      const last = events.at(-1)?.event;
+      return last?.type === "turn-end" ? last.result : null;
     },
     follow,
     stop,

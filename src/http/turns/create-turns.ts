@@ -4,6 +4,7 @@ import type { History } from "../../history/contract.ts";
 import { toAbandonedResult } from "../../history/recover-turns.ts";
 import type { TurnEvent } from "../../protocol/turn-events.ts";
 import type { TurnResult } from "../../protocol/turn-result.ts";
+import { createConversation, type Conversation } from "../../turn/create-conversation.ts";
 import { runTurn } from "../../turn/run-turn.ts";
 import { removeRemoteImages } from "../../turn/synthesis/remove-remote-images.ts";
 import type { Conversations, LiveConversation } from "../conversations/create-conversations.ts";
@@ -34,7 +35,9 @@ export interface TurnStart {
 export interface Turns {
   /** Resolves when it has begun. Rejects with 409 when the conversation has one already, 429 when too many run, 503 when the server is stopping. */
   start(turn: TurnStart): Promise<LiveTurn>;
+  /** One that runs, or has ended and could not be written down yet. */
   find(tenant: string, turnId: string): LiveTurn | null;
+  /** The one that runs. */
   ofConversation(tenant: string, conversationId: string): LiveTurn | null;
   /** No new ones; those that run may go on for so long, and are then ended. */
   drain(ms: number): Promise<void>;
@@ -61,17 +64,14 @@ export function createTurns(options: TurnsOptions): Turns {
   async function start(turn: TurnStart): Promise<LiveTurn> {
     if (isDraining) throw stopping();
     const model = await options.model();
-    const { tenant, conversationId, supersedes = [] } = turn;
-    const running = ofConversation(tenant, conversationId);
-    if (running !== null) throw alreadyRuns(running.turnId);
-    if (supersedes.length > 0) conversations.forget({ tenant, id: conversationId });
+    const { tenant, conversationId } = turn;
     const begun = Promise.withResolvers<LiveTurn>();
     void conversations
       .use({ tenant, id: conversationId }, async (conversation) => {
         if (conversation.turn !== null) throw alreadyRuns(typeof conversation.turn === "string" ? null : conversation.turn.turnId);
         conversation.turn = "starting";
         try {
-          const leave = await gate.enter(tenant, turn.signal);
+          const leave = await gate.enter(tenant, AbortSignal.any([turn.signal, conversation.removed]));
           try {
             if (isDraining) throw stopping();
             await run(turn, { conversation, model, onBegin: begun.resolve });
@@ -97,17 +97,37 @@ export function createTurns(options: TurnsOptions): Turns {
     history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at });
     history.turns.begin({ tenant, turnId, conversationId, question, at, supersedes, idempotency });
     const feed = openFeed(turn, turnId);
+    const stop = (): void => feed.stop("its conversation is removed");
+    conversation.removed.addEventListener("abort", stop);
+    if (conversation.removed.aborted) stop();
     conversation.turn = feed;
     onBegin(feed);
     log.info("turn_started", { turn: turnId, conversation: conversationId, tenant });
     const result = await answer(turn, { feed, conversation, model });
     await conversations.save(conversation, turnId);
+    conversation.removed.removeEventListener("abort", stop);
     conversation.turn = null;
     feed.push({ type: "turn-end", result });
-    live.delete(keyOf(tenant, turnId));
+    settle(feed);
     feed.end();
     const { outcome, usage } = result;
     log.info("turn_ended", { turn: turnId, tenant, stopReason: outcome.stopReason, ms: usage.wallMs, steps: usage.steps });
+  }
+
+  /** An ended turn is found here until its end is written. One whose end cannot be (a full disk) is tried again whenever somebody looks for it. */
+  function settle({ tenant, turnId, result, events }: LiveTurn): void {
+    if (result === null) return;
+    try {
+      const { at } = events.at(-1)!;
+      history.exclusively(() => {
+        const written = new Set(history.events.read({ tenant, turnId }).map(({ seq }) => seq));
+        for (const stored of events) if (!written.has(stored.seq)) history.events.append({ tenant, turnId }, stored);
+        history.turns.end({ tenant, turnId, result, at });
+      });
+      live.delete(keyOf(tenant, turnId));
+    } catch (error) {
+      log.error("end_not_kept", { turn: turnId, reason: (error as Error).message });
+    }
   }
 
   function openFeed({ tenant, conversationId, isAttended }: TurnStart, turnId: string): TurnFeed {
@@ -118,9 +138,9 @@ export function createTurns(options: TurnsOptions): Turns {
       unattendedMs: isAttended ? unattendedMs : null,
       keep: (stored) => {
         options.onEvent(stored.event);
+        if (stored.event.type === "turn-end") return; // with the end of the turn itself
         try {
           history.events.append({ tenant, turnId }, stored);
-          if (stored.event.type === "turn-end") history.turns.end({ tenant, turnId, result: stored.event.result, at: stored.at });
         } catch (error) {
           log.error("event_not_kept", { turn: turnId, type: stored.event.type, reason: (error as Error).message });
         }
@@ -144,10 +164,15 @@ export function createTurns(options: TurnsOptions): Turns {
       if (event.type === "answer-delta") feed.push({ ...event, text: clean(event.text) });
       else if (event.type !== "turn-end") feed.push(event);
     };
-    const place = { conversation: conversation.conversation, tenant, tokenHash, artifacts, datasets: stores.datasets };
     try {
       const result = await runTurn(options.configured.runtime, {
-        ...options.configured.openConversation(place),
+        ...options.configured.openConversation({
+          conversation: toConversation(conversation),
+          tenant,
+          tokenHash,
+          artifacts,
+          datasets: stores.datasets,
+        }),
         question,
         model,
         turnId,
@@ -159,18 +184,33 @@ export function createTurns(options: TurnsOptions): Turns {
     } catch (error) {
       log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
       const detail = "The turn could not be carried out: the server failed. Its log says how.";
-      return toAbandonedResult(history.events.read({ tenant, turnId }), { turnId, conversationId, code: "turn_failed", detail });
+      return toAbandonedResult(feed.events, { turnId, conversationId, code: "turn_failed", detail });
     }
   }
 
+  /** With what was said in it so far: a turn that is asked again, or was removed, was not. */
+  function toConversation({ tenant, id, evidence, data }: LiveConversation): Conversation {
+    const exchanges = history.turns
+      .ofConversation(tenant, id)
+      .flatMap(({ turnId, question, result }) => (result === null ? [] : [{ turnId, question, answer: result.answer }]));
+    return createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows });
+  }
+
+  function find(tenant: string, turnId: string): LiveTurn | null {
+    const found = live.get(keyOf(tenant, turnId));
+    if (found !== undefined) settle(found);
+    return live.get(keyOf(tenant, turnId)) ?? null;
+  }
+
   function ofConversation(tenant: string, conversationId: string): LiveTurn | null {
-    for (const turn of live.values()) if (turn.tenant === tenant && turn.conversationId === conversationId) return turn;
+    for (const turn of live.values())
+      if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
     return null;
   }
 
   return {
     start,
-    find: (tenant, turnId) => live.get(keyOf(tenant, turnId)) ?? null,
+    find,
     ofConversation,
     async drain(ms) {
       isDraining = true;
@@ -180,6 +220,7 @@ export function createTurns(options: TurnsOptions): Turns {
       }, ms);
       await all;
       clearTimeout(timer);
+      for (const turn of live.values()) settle(turn);
     },
   };
 }

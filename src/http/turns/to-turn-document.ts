@@ -14,7 +14,7 @@ export function toTurnSummary(turn: StoredTurn): TurnSummary {
 export function toTurnDocument({ history, turns }: ServerParts, turn: StoredTurn, origin: string): TurnDocument {
   const { tenant, turnId } = turn;
   const live = turns.find(tenant, turnId);
-  const events = history.events.read({ tenant, turnId });
+  const events = live?.events ?? history.events.read({ tenant, turnId });
   return {
     schemaVersion: 1,
     ...toTurnSummary(turn),
