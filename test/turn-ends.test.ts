@@ -9,6 +9,7 @@ import { parseProbe } from "../src/protocol/probe.ts";
 import type { TurnEvent } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { LocalTool } from "../src/tools/create-local-source.ts";
+import type { TurnRuntime } from "../src/turn/contract.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { killSandbox, listSandboxLeavings } from "./fixtures/host-processes.ts";
@@ -328,7 +329,7 @@ describe("whoever throws", () => {
     await expectNothingLeft();
   });
 
-  test("as the catalog, the store of datasets or the store of artifacts ends in a truthful result", async () => {
+  test("as the store of datasets or the store of artifacts ends in a truthful result", async () => {
     const broken = (): Promise<never> => Promise.reject(new Error("disk full"));
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell(draw, ["image"])] }, final("Done.")] }),
@@ -340,6 +341,62 @@ describe("whoever throws", () => {
     expect(result.dataset).toBeNull();
     expect(result.gaps.map(({ code }) => code)).toEqual(["chart_not_rendered", "dataset_not_kept"]);
     expect(result.gaps[0]!.detail).toBe("The chart that was asked for could not be rendered: code_interpreter failed: disk full.");
+    await expectNothingLeft();
+  });
+
+  test("as evidence that cannot be read any more at the end has an outcome all the same", async () => {
+    const store = createEvidenceStore();
+    let isGone = false;
+    const orGone = <Value>(value: Value): Value => {
+      if (isGone) throw new Error("EIO");
+      return value;
+    };
+    const evidence = { ...store, aliases: () => orGone(store.aliases()), get: (alias: string) => orGone(store.get(alias)) };
+    const run = async (...steps: Parameters<typeof scriptedModel>[0]["steps"]): Promise<TurnResult> => {
+      isGone = false;
+      const turn = testTurn({
+        conversation: createConversation({ evidence }),
+        model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(4711)")] }, ...steps] }),
+        onEvent: (event) => void (event.type === "step-start" && event.step === 3 && (isGone = true)),
+      });
+      const result = await runTurn(runtime, turn.request);
+      await expectNothingLeft();
+      return result;
+    };
+    const gone = "What is missing could not be found out to the end: EIO";
+    const failedToWrite = "The answer could not be written to its end: EIO";
+    const notKept = "The data behind the answer could not be kept: EIO";
+    const answered = await run(final("It is 4711."));
+    expect(answered.outcome.stopReason).toBe("complete_answer");
+    const unchecked = "The numbers of the answer could not be held against what was found: EIO";
+    expect(answered.gaps.map(({ detail }) => detail)).toEqual([gone, notKept, failedToWrite, unchecked]);
+    expect(answered.answer).toBe(`It is 4711.\n\n${gone}.\n${notKept}.\n${failedToWrite}.\n${unchecked}.`);
+    const failed = await run({ error: new Error("boom") });
+    expect(failed.outcome.stopReason).toBe("model_error");
+    expect(failed.gaps.map(({ code }) => code)).toEqual(["model_error", "gaps_unknown", "dataset_not_kept"]);
+    expect(failed.answer).toBe(`The question could not be answered.\n\nThe model failed in step 3: boom.\n${gone}.\n${notKept}.`);
+  });
+
+  test("as a sandbox that cannot be ended is a gap", async () => {
+    const turn = testTurn({ model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }) });
+    const stuck: TurnRuntime = {
+      ...runtime,
+      createTurn(options) {
+        const interpreter = runtime.createTurn(options);
+        const openSession: typeof interpreter.source.openSession = async (how) => {
+          const session = await interpreter.source.openSession(how);
+          const close = async (): Promise<never> => {
+            await session.close();
+            throw new Error("the cgroup is busy");
+          };
+          return { ...session, close };
+        };
+        return { ...interpreter, source: { ...interpreter.source, openSession } };
+      },
+    };
+    const result = await runTurn(stuck, turn.request);
+    expect(result.gaps.map(({ detail }) => detail)).toEqual(["The sandbox could not be ended: the cgroup is busy"]);
+    expect(result.outcome.stopReason).toBe("complete_answer");
     await expectNothingLeft();
   });
 

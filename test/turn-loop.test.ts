@@ -316,6 +316,48 @@ describe("a server", () => {
       'The server shop failed 3 times in a row. The last time: The server "shop" of the tool "get_offers" cannot be used now: It ended with 1.',
     );
   });
+
+  test("that goes away and stays away is what fails when its tools are called all the same", async () => {
+    const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
+    const there = { tools, gap: null };
+    const catalog = createToolCatalog({ sources: [source([there, there, down])] });
+    const { result, model } = await run({ steps: different("get_offers", 9) }, { catalog });
+    expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 4]);
+    const detail = "The server shop of the tool get_offers cannot be used now: It ended with 1.";
+    expect(result.gaps[0]!.detail).toBe(`The server shop failed 3 times in a row. The last time: ${detail}`);
+    expect(JSON.stringify(model.stepCalls[3]!.prompt)).toContain(detail);
+  });
+});
+
+describe("a catalog that cannot be read", () => {
+  const catalogWith = (list: () => Promise<never> | null): TestTurnOptions["catalog"] => {
+    const catalog = createToolCatalog({ sources: [createLocalSource([getPrices])] });
+    return { ...catalog, list: (signal) => list() ?? catalog.list(signal) };
+  };
+  const broken = (): Promise<never> => Promise.reject(new Error("the list is locked"));
+
+  test("is a gap, and the turn goes on with what needs no catalog", async () => {
+    const { result, model } = await run({ steps: [final("No prices.")] }, { catalog: catalogWith(broken) });
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    const detail = "The list of tools could not be read: the list is locked";
+    expect(result.gaps).toEqual([{ code: "tools_unavailable", severity: "major", detail }]);
+    expect(result.answer).toBe(`No prices.\n\n${detail}.`);
+    expect(result.confidence.level).toBe("low");
+    expect(model.stepCalls[0]!.tools!.map(({ name }) => name)).toEqual([
+      "code_interpreter",
+      "python_code_edit",
+      "render_chart",
+      "final_response",
+    ]);
+  });
+
+  test("is no gap any more when it can be read in the next step", async () => {
+    let reads = 0;
+    const catalog = catalogWith(() => (reads++ === 0 ? broken() : null));
+    const { result } = await run({ steps: [call("search", { query: "x" }), call("get_prices"), final("Done.")] }, { catalog });
+    expect(codes(result)).toEqual([]);
+    expect(result.trace[1]!.calls[0]!.status).toBe("ok");
+  });
 });
 
 describe("chart_not_rendered", () => {

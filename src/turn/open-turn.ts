@@ -4,10 +4,12 @@ import { disposeTurnSandbox } from "../interpreter/turn-sandbox.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { TurnPlan } from "../protocol/turn-plan.ts";
 import type { Gap } from "../protocol/turn-result.ts";
+import type { ToolList } from "../tools/create-tool-catalog.ts";
 import { withBudgets, type TurnBudgets } from "./budgets.ts";
 import { createCallGuard, type CallGuard } from "./call-guard.ts";
 import type { TurnRequest, TurnRuntime } from "./contract.ts";
 import { createConversation, type Conversation, type Exchange } from "./create-conversation.ts";
+import { describeError } from "./describe-error.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createObservations, type Observations } from "./observations.ts";
 import { planByRules } from "./plan/plan-by-rules.ts";
@@ -33,6 +35,8 @@ export interface Turn extends AsyncDisposable {
   readonly gaps: Gap[];
   /** Of servers, as they were when the last step began. */
   serverGaps: readonly Gap[];
+  /** The servers that were away then. */
+  away: ToolList["gaps"];
   /** The server of every tool that was there in some step, by each of its names. */
   readonly owners: Map<string, string>;
   plan: TurnPlan;
@@ -51,6 +55,7 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
   const budgets = withBudgets(request.budgets);
   const clock = createTurnClock(budgets, request.signal);
   const running = createRunningTools();
+  const gaps: Gap[] = [];
   const emit = heard<TurnEvent>(request.onEvent);
   const interpreter = runtime.createTurn({
     id,
@@ -61,7 +66,9 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
   const settleOnce = async (): Promise<void> => {
     await running.settle(budgets.settleMs);
     clock.endSteps();
-    await disposeTurnSandbox(interpreter);
+    await disposeTurnSandbox(interpreter).catch((error: unknown) =>
+      gaps.push({ code: "sandbox_not_closed", severity: "minor", detail: `The sandbox could not be ended: ${describeError(error)}` }),
+    );
   };
   let settled: Promise<void> | null = null; // who ignores its signal is waited for once, whoever asks again
   const settle = (): Promise<void> => (settled ??= settleOnce());
@@ -78,8 +85,9 @@ export function openTurn(runtime: TurnRuntime, request: TurnRequest): Turn {
     running,
     interpreter,
     earlierAliases: conversation.evidence.aliases(),
-    gaps: [],
+    gaps,
     serverGaps: [],
+    away: [],
     owners: new Map(),
     plan: planByRules(request.question, "nothing was planned yet"),
     forcedEdits: 0,

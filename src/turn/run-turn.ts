@@ -19,9 +19,9 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   begin(turn);
   await planTurn(turn);
   const end = await takeSteps(turn);
+  const dataset = await keepDataset(turn, end);
   const outcome = buildBestEffortTerminalOutcome(turn, end);
-  const dataset = await keepDataset(turn, outcome);
-  const { answer, stopReason, gaps } = await synthesize(turn, buildBestEffortTerminalOutcome(turn, end));
+  const { answer, stopReason, gaps } = await synthesize(turn, outcome);
   const result = toTurnResult(turn, { answer, stopReason, gaps, dataset });
   turn.remember({ turnId: turn.id, question: request.question, answer });
   turn.emit({ type: "turn-end", result });

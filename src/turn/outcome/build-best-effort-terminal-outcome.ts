@@ -1,7 +1,9 @@
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import type { Turn } from "../open-turn.ts";
+import { describeError } from "../describe-error.ts";
+import { readItemText } from "../read-item-text.ts";
 import type { StepsEnd } from "../steps/run-steps.ts";
-import { findGaps } from "./find-gaps.ts";
+import { findGaps, ofEnd } from "./find-gaps.ts";
 
 /** How a turn ends: why, what is missing, and an answer from what there is, should nobody be able to write a better one. */
 export interface TerminalOutcome {
@@ -10,37 +12,26 @@ export interface TerminalOutcome {
   readonly answer: string;
 }
 
+/** An outcome there is, whatever cannot be read any more by now: then it says what it could not find out. */
 export function buildBestEffortTerminalOutcome(turn: Turn, end: StepsEnd): TerminalOutcome {
-  const actual = isCapabilityMiss(turn, end) ? missedCapability(turn) : end;
-  return { stopReason: actual.stopReason, gaps: findGaps(turn, actual), answer: answerOf(turn) };
-}
-
-/** The model came to an end of its own, but what was asked for needs what is not here. */
-function isCapabilityMiss({ plan, ledger, gaps }: Turn, { stopReason }: StepsEnd): boolean {
-  const hasNoSandbox =
-    gaps.some(({ code }) => code === "sandbox_unavailable") || ledger.calls.some(({ failure }) => failure?.code === "SANDBOX_UNAVAILABLE");
-  return (
-    stopReason === "complete_answer" &&
-    hasNoSandbox &&
-    ledger.cells.length === 0 &&
-    plan.chartIntent === "explicit" &&
-    ledger.artifacts.length === 0
-  );
-}
-
-function missedCapability({ ledger }: Turn): StepsEnd {
-  const said = ledger.calls.findLast(({ failure }) => failure?.code === "SANDBOX_UNAVAILABLE")?.failure?.reason;
-  return {
-    stopReason: "capability_miss",
-    detail: `This needs Python, and no sandbox can be had here.${said === undefined ? "" : ` ${said}`}`,
-  };
+  const { stopReason } = end;
+  try {
+    return { stopReason, gaps: findGaps(turn, end), answer: answerOf(turn) };
+  } catch (error) {
+    const detail = `What is missing could not be found out to the end: ${describeError(error)}`;
+    const unknown: Gap = { code: "gaps_unknown", severity: "major", detail };
+    const gaps = [...ofEnd(end), unknown, ...turn.serverGaps, ...turn.gaps];
+    return { stopReason, gaps, answer: writtenBy(turn) || "The question could not be answered." };
+  }
 }
 
 /** What the model wrote, else a list of what there is. */
 function answerOf(turn: Turn): string {
-  const { ledger } = turn;
-  const written = ledger.final?.answer ?? ledger.text;
-  return written !== "" ? written : describeFindings(turn);
+  return writtenBy(turn) || describeFindings(turn);
+}
+
+function writtenBy({ ledger }: Turn): string {
+  return ledger.final?.answer ?? ledger.text;
 }
 
 const LISTED = 12;
@@ -59,8 +50,7 @@ function describeFindings({ ledger, conversation, earlierAliases }: Turn): strin
   return [
     "The question was not answered fully. This is what there is:",
     ...results.map(
-      ({ alias, read, bytes }) =>
-        `- ${alias}: ${bytes <= VALUE_CHARACTERS ? new TextDecoder().decode(read()) : `${bytes} bytes of derived data`}`,
+      (item) => `- ${item.alias}: ${(item.bytes <= VALUE_CHARACTERS ? readItemText(item) : null) ?? `${item.bytes} bytes of derived data`}`,
     ),
     ...fetched.map(
       ({ alias, tool, shape, bytes }) =>

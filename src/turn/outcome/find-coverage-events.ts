@@ -1,6 +1,7 @@
 import { isRecord } from "../../errors/is-record.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { Turn } from "../open-turn.ts";
+import { readItemText } from "../read-item-text.ts";
 
 const LISTED = 12;
 const MAX_RESULT_BYTES = 256 * 1024;
@@ -15,7 +16,7 @@ export function findCoverageEvents({ ledger, conversation }: Pick<Turn, "ledger"
   for (const { resultAlias, replacedIn } of ledger.cells) {
     const item = resultAlias === null || replacedIn !== null ? null : conversation.evidence.get(resultAlias);
     if (item === null || item.bytes > MAX_RESULT_BYTES) continue;
-    for (const event of eventsIn(JSON.parse(new TextDecoder().decode(item.read())), MAX_DEPTH)) found.add(event);
+    for (const event of eventsIn(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH)) found.add(event);
   }
   if (found.size === 0) return [];
   const more = found.size > LISTED ? `; and ${found.size - LISTED} more` : "";

@@ -12,7 +12,7 @@ export function findGaps(turn: Turn, end: StepsEnd): Gap[] {
   return gaps.sort((a, b) => order[a.severity] - order[b.severity]);
 }
 
-function ofEnd({ stopReason, detail }: StepsEnd): Gap[] {
+export function ofEnd({ stopReason, detail }: StepsEnd): Gap[] {
   return detail === null ? [] : [{ code: stopReason, severity: "major", detail }];
 }
 

@@ -2,10 +2,10 @@ import type { DatasetReference } from "../../protocol/turn-result.ts";
 import type { DatasetArtifact } from "../../evidence/dataset/contract.ts";
 import { describeError } from "../describe-error.ts";
 import type { Turn } from "../open-turn.ts";
-import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
+import type { StepsEnd } from "../steps/run-steps.ts";
 
 /** The backing data of the answer, written once. A store that fails costs the dataset, which is a gap, and not the turn. */
-export async function keepDataset(turn: Turn, { stopReason }: TerminalOutcome): Promise<DatasetReference | null> {
+export async function keepDataset(turn: Turn, { stopReason }: StepsEnd): Promise<DatasetReference | null> {
   const { request, ledger } = turn;
   try {
     const { datasetId, hash, bytes, url } = await request.datasets.put({

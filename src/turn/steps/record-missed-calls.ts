@@ -1,25 +1,48 @@
-import type { CallFailure } from "../ledger.ts";
+import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
 import type { Turn } from "../open-turn.ts";
+import { failed, refused, type CallOutcome } from "../tools/run-call.ts";
 import type { StepEnd } from "./run-step.ts";
 
+type AskedCall = StepEnd["toolCalls"][number];
+
 /** Calls that never reached a tool: no such tool, a tool that was not to be called now, arguments that are no JSON, or a model that was gone before. */
-export function recordMissedCalls({ ledger, emit }: Turn, { toolCalls, error }: Pick<StepEnd, "toolCalls" | "error">): void {
+export function recordMissedCalls(turn: Turn, { toolCalls, error }: Pick<StepEnd, "toolCalls" | "error">): void {
+  const { ledger, observations, emit, owners } = turn;
   const step = ledger.steps;
-  for (const { callId, tool, input, reason } of toolCalls) {
-    if (ledger.begun.has(callId)) continue;
-    const failure = whyMissed(tool, reason, error !== null);
-    const status = failure.code === "ABORTED" ? "aborted" : "refused";
-    ledger.addCall({ step, callId, tool, input, status, durationMs: 0, aliases: [], artifacts: [], failure, isEmpty: false });
-    emit({ type: "tool-start", step, callId, tool });
-    emit({ type: "tool-end", step, callId, tool, status, durationMs: 0, reason: failure.reason });
+  for (const call of toolCalls) {
+    if (ledger.begun.has(call.callId)) continue;
+    const { callId, tool, input, problem } = call;
+    const { status, failure, observation } = problem === null && error !== null ? brokenOff : refused(toEnvelope(turn, call));
+    const server = owners.get(tool);
+    ledger.addCall({ step, callId, tool, server, input, status, durationMs: 0, aliases: [], artifacts: [], failure, isEmpty: false });
+    observations.add(callId, observation);
+    emit({ type: "tool-start", step, callId, tool, server });
+    emit({ type: "tool-end", step, callId, tool, server, status, durationMs: 0, reason: failure!.reason });
   }
 }
 
-function whyMissed(tool: string, reason: string | null, isBroken: boolean): CallFailure {
-  if (reason === null && isBroken) return { kind: null, code: "ABORTED", reason: "the model's answer broke off before it was called" };
-  if (reason === null || /unavailable tool|no such tool/i.test(reason))
-    return { kind: "tool_not_found", code: "TOOL_NOT_FOUND", reason: reason ?? `${tool} cannot be called in this step.` };
-  return { kind: "mcp_input_validation", code: "SCHEMA_VALIDATION_FAILED", reason };
+const brokenOff: CallOutcome = failed(
+  { text: "The call was not made.", kind: null, code: "ABORTED", reason: "the model's answer broke off before it was called" },
+  "aborted",
+);
+
+function toEnvelope({ owners, away }: Turn, { tool, problem }: AskedCall): Envelope {
+  if (problem?.kind === "malformed")
+    return createEnvelope({
+      code: "SCHEMA_VALIDATION_FAILED",
+      tool,
+      summary: "The call was not made: its arguments are not valid JSON.",
+      details: [{ path: "", issue: problem.reason, received_type: "string" }],
+    });
+  const gone = away.find(({ server }) => server === owners.get(tool));
+  if (gone !== undefined)
+    return createEnvelope({
+      code: "UPSTREAM_UNREACHABLE",
+      tool,
+      summary: `The server ${gone.server} of the tool ${tool} cannot be used now: ${gone.reason}`,
+    });
+  const details = problem === null ? [] : [{ path: "", issue: problem.reason, received_type: "string" }];
+  return createEnvelope({ code: "TOOL_NOT_FOUND", tool, summary: `${tool} cannot be called in this step.`, details });
 }
 
 /** Calls that were not over when they could be waited for no longer. */

@@ -1,4 +1,4 @@
-import { streamText, type ModelMessage, type ToolSet } from "ai";
+import { NoSuchToolError, streamText, type ModelMessage, type ToolSet } from "ai";
 import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
 import { describeFinish } from "../describe-finish.ts";
@@ -20,7 +20,8 @@ export interface StepEnd {
     readonly callId: string;
     readonly tool: string;
     readonly input: unknown;
-    readonly reason: string | null;
+    /** Why it reached no tool, as far as the SDK knows. */
+    readonly problem: { readonly kind: "no_such_tool" | "malformed"; readonly reason: string } | null;
   }[];
   /** The provider failed, or the connection to it. */
   readonly error: string | null;
@@ -57,7 +58,7 @@ export async function runStep(turn: Turn, call: StepCall): Promise<StepEnd> {
           callId: part.toolCallId,
           tool: part.toolName,
           input: part.input,
-          reason: part.invalid === true ? describeError(part.error) : null,
+          problem: part.invalid === true ? toProblem(part.error) : null,
         });
       else if (part.type === "error" && !isViolation(part.error)) seen.error = describeError(part.error);
       else if (part.type === "finish-step") {
@@ -74,6 +75,10 @@ export async function runStep(turn: Turn, call: StepCall): Promise<StepEnd> {
       return { messages: [], ...seen, error: seen.error ?? "The model's answer ended before it was whole." };
     return { ...seen, messages: await result.responseMessages };
   }
+}
+
+function toProblem(error: unknown): StepEnd["toolCalls"][number]["problem"] {
+  return { kind: NoSuchToolError.isInstance(error) ? "no_such_tool" : "malformed", reason: describeError(error) };
 }
 
 /** The model did something else than it was told. What it did is read as it is. */

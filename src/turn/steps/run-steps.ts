@@ -4,6 +4,7 @@ import type { Turn } from "../open-turn.ts";
 import { stepsOf } from "../plan/plan-turn.ts";
 import { compactContext } from "./compact-context.ts";
 import { chooseForced } from "./choose-forced.ts";
+import { missedCapability } from "./missed-capability.ts";
 import { overBudget } from "./over-budget.ts";
 import { recordMissedCalls } from "./record-missed-calls.ts";
 import { runStep } from "./run-step.ts";
@@ -41,8 +42,8 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
     if (end.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${end.error}` };
     messages.push(...end.messages);
     if (end.text.trim() !== "") ledger.text = end.text.trim();
-    if (ledger.final !== null) return step < of ? complete : { stopReason: "bounded_step_budget", detail: madeToAnswer(of) };
-    if (end.toolCalls.length === 0 && end.text.trim() !== "" && forced === null) return complete;
+    if (ledger.final !== null) return step < of ? ofAnswer(turn) : { stopReason: "bounded_step_budget", detail: madeToAnswer(of) };
+    if (end.toolCalls.length === 0 && end.text.trim() !== "" && forced === null) return ofAnswer(turn);
     guard.judgeStep(ledger.calls.filter((call) => call.step === step));
     if (guard.tripped !== null) return guard.tripped;
     const spent = overBudget(turn);
@@ -52,7 +53,9 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
   return { stopReason: "bounded_step_budget", detail: `The ${used} used before the model was done.` };
 }
 
-const complete: StepsEnd = { stopReason: "complete_answer", detail: null };
+function ofAnswer(turn: Turn): StepsEnd {
+  return missedCapability(turn) ?? { stopReason: "complete_answer", detail: null };
+}
 
 /** Whether it was done by itself cannot be told then, so it is not claimed. */
 function madeToAnswer(of: number): string {

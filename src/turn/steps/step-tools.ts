@@ -43,14 +43,22 @@ async function readLibrarianPrompt(turn: Turn): Promise<string | null> {
   }
 }
 
-/** A server that is down is a gap, and not a crash; one that came back is none any more. */
+/** A server that is down is a gap, and not a crash; one that came back is none any more. The same for a catalog that cannot be read. */
 async function readList(turn: Turn): Promise<ToolList> {
-  const list = await turn.request.catalog.list(turn.clock.stepsSignal).catch(() => null);
-  if (list === null) return noTools;
-  turn.serverGaps = list.gaps.map(({ server, reason }): Gap => {
-    return { code: "server_unavailable", severity: "minor", detail: `The server ${server} could not be used: ${reason}` };
-  });
-  return list;
+  try {
+    const list = await turn.request.catalog.list(turn.clock.stepsSignal);
+    turn.away = list.gaps;
+    turn.serverGaps = list.gaps.map(({ server, reason }): Gap => {
+      return { code: "server_unavailable", severity: "minor", detail: `The server ${server} could not be used: ${reason}` };
+    });
+    return list;
+  } catch (error) {
+    if (!turn.clock.stepsSignal.aborted)
+      turn.serverGaps = [
+        { code: "tools_unavailable", severity: "major", detail: `The list of tools could not be read: ${describeError(error)}` },
+      ];
+    return noTools;
+  }
 }
 
 const noTools: ToolList = { tools: [], gaps: [], warnings: [] };

@@ -115,7 +115,13 @@ const LISTED_NUMBERS = 12;
 
 /** Said and not judged: it may be right, but nothing that was found says so. */
 function ofUnknownNumbers(turn: Turn, { answer, gaps }: { answer: string; gaps: readonly Gap[] }): Gap[] {
-  const unknown = findUnknownNumbers(answer, () => readShownNumbers(turn, gaps));
+  let unknown: readonly string[];
+  try {
+    unknown = findUnknownNumbers(answer, () => readShownNumbers(turn, gaps));
+  } catch (error) {
+    const detail = `The numbers of the answer could not be held against what was found: ${describeError(error)}`;
+    return [{ code: "numbers_not_checked", severity: "info", detail }];
+  }
   if (unknown.length === 0) return [];
   const more = unknown.length - LISTED_NUMBERS;
   const listed = `${unknown.slice(0, LISTED_NUMBERS).join("; ")}${more > 0 ? ` and ${more} more` : ""}`;

@@ -1,7 +1,7 @@
-import type { EvidenceItem } from "../../../evidence/contract.ts";
 import type { ArtifactEnvelope } from "../../../protocol/artifact.ts";
 import type { Gap } from "../../../protocol/turn-result.ts";
 import type { Turn } from "../../open-turn.ts";
+import { readItemText } from "../../read-item-text.ts";
 import { createKnownNumbers, type KnownNumbers } from "./known-numbers.ts";
 
 /** Of results, which are the turn's own numbers; more than this of them is not read again. */
@@ -34,16 +34,7 @@ function* readResults({ conversation: { evidence } }: Turn): Generator<string> {
     const item = evidence.get(alias)!;
     if (item.source !== "result" || item.bytes > left) continue;
     left -= item.bytes;
-    yield readText(item);
-  }
-}
-
-/** What an earlier process kept may be gone by now; its numbers are unknown then. */
-function readText(item: EvidenceItem): string {
-  try {
-    return new TextDecoder().decode(item.read());
-  } catch {
-    return "";
+    yield readItemText(item) ?? "";
   }
 }
 
