@@ -18,7 +18,7 @@ export function createSourceReader(sources: readonly ToolSource[], timeoutMs: nu
     async read(signal) {
       signal?.throwIfAborted();
       const listings = sources.map(readOne);
-      return listings.every(isThere) ? listings : await orAbort(Promise.all(listings), signal);
+      return listings.every(isThere) ? listings : await orAbort(Promise.all(listings.map((listing) => Promise.resolve(listing))), signal);
     },
   };
 

@@ -14,8 +14,12 @@ const FIELD_BYTES = 80;
 const VALUE_BYTES = 32;
 const TEXT_COPIES = 8;
 
-/** More than this it cannot be, a character: for most texts that is enough to know, and they need not be looked at. */
-export const MOST_BYTES_PER_CHARACTER: number = TEXT_COPIES + FIELD_BYTES;
+/** More than this it cannot be. For most requests that is enough to know, and their text need not be looked at. */
+export function mostHeapBytes(request: unknown): number {
+  if (typeof request === "string" || request instanceof Uint8Array) return request.length * (TEXT_COPIES + FIELD_BYTES);
+  if (typeof request !== "object" || request === null) return 8;
+  return Object.values(request).reduce<number>((sum, part) => sum + mostHeapBytes(part), OBJECT_BYTES);
+}
 
 /** What is in strings counts as well: it may be JSON that is parsed after them. */
 function weigh(length: number, codeAt: (at: number) => number): number {

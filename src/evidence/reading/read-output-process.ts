@@ -5,7 +5,7 @@ import { SluiceError } from "../../errors/sluice-error.ts";
 import { readData } from "../read-data.ts";
 import { readText } from "../read-text.ts";
 import { readToolOutput } from "../read-tool-output.ts";
-import { estimateHeapBytes, MOST_BYTES_PER_CHARACTER } from "./estimate-heap.ts";
+import { estimateHeapBytes, mostHeapBytes } from "./estimate-heap.ts";
 import { readMessage } from "./read-message.ts";
 import type { ThreadAnswer, ThreadMessage, ThreadRequest, ThreadResult } from "./reading-requests.ts";
 import { toReadPart } from "./to-read-part.ts";
@@ -51,8 +51,9 @@ function read(id: number, request: ThreadRequest): ThreadResult {
     case "value": {
       const bytes = takePieces(id);
       refuseTooMuch(bytes);
-      const part = readText(bytes.toString("utf8"));
-      return { kind: "parts", parts: [toReadPart({ ...part, precisionLoss: request.precisionLoss })] };
+      const { value } = readText(bytes.toString("utf8"));
+      const part = { part: "json", format: "json", body: bytes, value, isStrictJson: true, precisionLoss: request.precisionLoss } as const;
+      return { kind: "parts", parts: [toReadPart(part)] };
     }
     case "output":
       refuseTooMuch(request.output);
@@ -68,9 +69,7 @@ function read(id: number, request: ThreadRequest): ThreadResult {
 
 function refuseTooMuch(text: unknown): void {
   const allowed = getHeapStatistics().heap_size_limit * 0.85;
-  const length = typeof text === "string" || text instanceof Uint8Array ? text.length : Number.POSITIVE_INFINITY;
-  if (length * MOST_BYTES_PER_CHARACTER > allowed && estimateHeapBytes(text) > allowed)
-    throw new RangeError("it takes more memory than there is");
+  if (mostHeapBytes(text) > allowed && estimateHeapBytes(text) > allowed) throw new RangeError("it takes more memory than there is");
 }
 
 /** Bytes are handed over, not copied. */
