@@ -8,6 +8,7 @@ const levels: Readonly<Record<string, number>> = {
   protocol: 0,
   waiting: 0,
   "package-version.ts": 0,
+  "require-node.ts": 1,
   sandbox: 1,
   snapshot: 1,
   artifacts: 1,

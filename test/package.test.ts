@@ -27,8 +27,8 @@ describe("the tarball", () => {
       /^bin\/sluice$/,
       /^dist\/(?!web\/)[\w/-]+\.(js|d\.ts)$/,
       /^dist\/models\/demo-script\.json$/,
-      /^dist\/web\/(index|chart-app)\.html$/,
-      /^dist\/web\/assets\/[\w.-]+\.(js|css|woff2|svg)$/,
+      /^dist\/web\/(index|chart-app)\.html(\.(br|gz))?$/,
+      /^dist\/web\/assets\/[\w.-]+\.(js|css|woff2|svg)(\.(br|gz))?$/,
       /^python\/requirements\.lock$/,
       /^python\/(sluice|sluice_worker|snapshot)\/[\w/]+\.(py|json)$/,
     ];
@@ -75,6 +75,16 @@ describe("a project that has nothing but the package", { timeout: 300_000 }, () 
       'ok ["A","B"]',
       "",
     ]);
+  });
+
+  test.each(["sluice", "sluice/ai-sdk", "sluice/server"])("tells a Node.js that is too old for %s so, and nothing else", async (entry) => {
+    // The machine's own, whichever that is.
+    const program = `await import("${entry}").then(() => console.log("loaded"), ({ name, message, hint }) => console.log(name, message, hint))`;
+    const { stdout: version } = await installed.run("node", ["--version"]);
+    const { stdout } = await installed.run("node", ["--input-type=module", "--eval", program]);
+    const isNew = Number.parseInt(version.slice(1), 10) >= 24;
+    const refusal = `UsageError The library sluice needs Node.js 24 or newer; this is ${version.trim()}. Run the program with a newer Node.js. The command \`sluice\` works with this one too: it brings its own.`;
+    expect(stdout).toBe(`${isNew ? "loaded" : refusal}\n`);
   });
 
   test("runs an AI SDK app", async () => {

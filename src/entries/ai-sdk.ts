@@ -1,4 +1,5 @@
 /** `sluice/ai-sdk`: for programs that have a model of the AI SDK. The tools, for a loop of your own, and the whole turn. */
+import "../require-node.ts";
 export { createCodeInterpreterTools, type CodeInterpreterTools } from "../turn/create-code-interpreter-tools.ts";
 export { createExecuteTools } from "../turn/create-execute-tools.ts";
 export { runTurn } from "../turn/run-turn.ts";

@@ -1,4 +1,5 @@
 /** `sluice/server`: for programs that serve others. Parts from a configuration, the MCP server over them, and all of `sluice serve`. */
+import "../require-node.ts";
 export { loadConfiguration, type LoadOptions } from "../config/load-configuration.ts";
 export type { Configuration, LoadedConfiguration } from "../config/contract.ts";
 export { openConfigured, type Configured, type ConfiguredOptions } from "../configured/open-configured.ts";

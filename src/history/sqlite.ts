@@ -1,2 +1,4 @@
-/** Looked up when it is evaluated rather than imported: a Node.js without it is then told that it is too old, which is the first thing every entry does. */
-export const sqlite: typeof import("node:sqlite") = process.getBuiltinModule("node:sqlite");
+import type * as Sqlite from "node:sqlite";
+
+/** Looked up when this runs rather than imported: a Node.js without it then gets as far as being told that it is too old, by what every entry imports first. */
+export const sqlite: typeof Sqlite = process.getBuiltinModule("node:sqlite");

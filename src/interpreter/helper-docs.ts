@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 /** A helper of the library in the sandbox, as its own source tells it. */
@@ -14,7 +14,8 @@ const directory = path.join(import.meta.dirname, "..", "..", "python", "sluice")
 export function readHelperDocs(): HelperDoc[] {
   const exported = /__all__ = \[([^\]]*)\]/.exec(readFileSync(path.join(directory, "__init__.py"), "utf8"))?.[1] ?? "";
   const names = [...exported.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
-  const sources = globSync("*.py", { cwd: directory }).map((file) => readFileSync(path.join(directory, file), "utf8"));
+  const files = readdirSync(directory).filter((file) => file.endsWith(".py"));
+  const sources = files.map((file) => readFileSync(path.join(directory, file), "utf8"));
   return names.map((name) => readOne(name, sources));
 }
 

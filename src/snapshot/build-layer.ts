@@ -1,4 +1,4 @@
-import { chmod, glob, lstat, lutimes, mkdir, opendir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import fs, { chmod, lstat, lutimes, mkdir, opendir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
@@ -99,7 +99,7 @@ async function trim(rootfs: string, source: SnapshotSource): Promise<void> {
 async function removeMatches(directory: string, patterns: readonly string[]): Promise<void> {
   for (const pattern of patterns) {
     const matches: string[] = [];
-    for await (const match of glob(pattern, { cwd: directory })) matches.push(match);
+    for await (const match of fs.glob(pattern, { cwd: directory })) matches.push(match);
     for (const match of matches) await rm(path.join(directory, match), { recursive: true, force: true });
   }
 }
@@ -148,7 +148,7 @@ async function configureMatplotlib(rootfs: string, source: SnapshotSource): Prom
   const families = recipe.fontFamilies[source].join(", ");
   const data = source === "wheels" ? `${packagesPath}/matplotlib/mpl-data` : "usr/share/matplotlib/mpl-data";
   const files = [`${data}/matplotlibrc`];
-  for await (const style of glob(`${data}/stylelib/*.mplstyle`, { cwd: rootfs })) files.push(style);
+  for await (const style of fs.glob(`${data}/stylelib/*.mplstyle`, { cwd: rootfs })) files.push(style);
   for (const name of files) {
     const file = path.join(rootfs, name);
     const text = await readFile(file, "utf8");

@@ -1,4 +1,4 @@
-import { glob, mkdir, readFile, writeFile } from "node:fs/promises";
+import fs, { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "./file-list.ts";
@@ -17,7 +17,7 @@ export interface WorkerCode {
 
 export async function readWorkerCode(directory: string = pythonDirectory): Promise<WorkerCode> {
   const names: string[] = [];
-  for await (const name of glob("{sluice,sluice_worker}/**/*.{py,json,txt,typed}", { cwd: directory })) names.push(name);
+  for await (const name of fs.glob("{sluice,sluice_worker}/**/*.{py,json,txt,typed}", { cwd: directory })) names.push(name);
   const files = new Map<string, Uint8Array>();
   for (const name of names.sort()) files.set(name, await readFile(path.join(directory, name)));
   const hash = sha256(JSON.stringify([...files].map(([name, content]) => [name, sha256(content)]))).slice(0, 32);
