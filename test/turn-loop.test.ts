@@ -158,6 +158,12 @@ describe("the plan", () => {
     });
   });
 
+  test("that is none was paid for, too", async () => {
+    const { result, of } = await run({ plan: [] as object, steps: [final("No.")] });
+    expect(of("plan")[0]?.plan).toMatchObject({ source: "rules", because: expect.stringMatching(/^The planning call gave no plan: /) });
+    expect([result.usage.inputTokens, result.usage.outputTokens]).toEqual([30, 15]); // the plan, a step, the answer
+  });
+
   test("has what the rules read where the model left a field out or wrote nonsense", async () => {
     const { of } = await run({ plan: { chartIntent: "maybe", measures: ["mean"] }, steps: [final("No.")] }, { question: "Draw it." });
     expect(of("plan")[0]?.plan).toEqual({
@@ -513,6 +519,46 @@ describe("context", () => {
       .map(({ output }) => output.value);
     expect(answers[0]).toMatch(/characters were left out to make room\]$/);
     expect(answers.at(-1)).not.toContain("left out to make room");
+  });
+
+  test("has at most 64 KB of other answers, however many there are", async () => {
+    const batch = (from: number): Said => ({
+      calls: Array.from({ length: 100 }, (_, at) => ({ tool: "search", input: { query: `price ${from + at}` } })),
+    });
+    const many = Array.from({ length: 40 }, (_, at) => ({ ...getPrices, name: `price_${at}`, description: "Prices. ".repeat(40) }));
+    const { model } = await run({ steps: [batch(0), batch(100), final("Done.")] }, { tools: many });
+    const answers = model.stepCalls[2]!.prompt.filter(({ role }) => role === "tool")
+      .flatMap(({ content }) => content as { output: { value: string } }[])
+      .map(({ output }) => output.value);
+    expect(answers).toHaveLength(200);
+    expect(answers[0]).toBe('{"note":"Left out to make room."}');
+    expect(answers.at(-1)).toContain("price_1");
+    expect(Buffer.byteLength(answers.slice(0, -1).join(""))).toBeLessThanOrEqual(65_536);
+  });
+
+  test("has at most 64 KB of what the model wrote itself: code of a megabyte does not stay in it", async () => {
+    const code = `set_result(1) # ${"x".repeat(1_000_000)}`;
+    const { model } = await run({
+      steps: [
+        { calls: [{ tool: "code_interpreter", input: { code, postProcessingContract: {} } }] },
+        call("get_prices"),
+        { calls: [{ tool: "render_chart", input: { alias: "get_prices_1", spec: { note: "y".repeat(200_000) } } }] },
+        final("Done."),
+      ],
+    });
+    const asked = model.stepCalls.map(({ prompt }) => Buffer.byteLength(JSON.stringify(prompt.filter(({ role }) => role !== "system"))));
+    expect(Math.max(...asked)).toBeLessThan(65_536);
+    const [first] = model.stepCalls[3]!.prompt.filter(({ role }) => role === "assistant");
+    expect(JSON.stringify(first)).toContain("set_result(1) # xxx");
+    expect(JSON.stringify(first)).toContain("characters were left out to make room]");
+  });
+
+  test("has earlier answers cut, in the planning call too", async () => {
+    const conversation = createConversation({ exchanges: [{ turnId: "t", question: "First?", answer: "a".repeat(1_000_000) }] });
+    const { model } = await run({ steps: [final("Done.")] }, { conversation });
+    const said = `${"a".repeat(4_096)}… [995904 characters were left out to make room]`;
+    for (const { prompt } of [model.doGenerateCalls[0]!, model.stepCalls[0]!])
+      expect(prompt.filter(({ role }) => role === "assistant").map(({ content }) => content)).toEqual([[{ type: "text", text: said }]]);
   });
 });
 

@@ -16,6 +16,8 @@ export interface TurnBudgets {
   readonly stepBytes: number;
   /** Other answers that it rereads: of cells, scripts and searches. */
   readonly answerBytes: number;
+  /** What it wrote itself in earlier turns and steps: text, and arguments of calls. */
+  readonly saidBytes: number;
   /** How long tools that still run are waited for at the end. */
   readonly settleMs: number;
   /** Input and output tokens together. */
@@ -38,6 +40,7 @@ export const defaultBudgets: TurnBudgets = Object.freeze({
   previewBytes: 4096,
   stepBytes: 24_576,
   answerBytes: 65_536,
+  saidBytes: 65_536,
   settleMs: 5_000,
 });
 

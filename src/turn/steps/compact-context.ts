@@ -1,5 +1,6 @@
 import type { EvidenceStore, Preview } from "../../evidence/contract.ts";
 import type { TurnBudgets } from "../budgets.ts";
+import { clip } from "../clip.ts";
 import type { Observation, Observations } from "../observations.ts";
 
 export interface CompactOptions {
@@ -41,19 +42,31 @@ function toText(aliases: readonly string[], byAlias: ReadonlyMap<string | null, 
   return texts.length > 0 ? texts.join("\n") : JSON.stringify({ alias: aliases[0] });
 }
 
-/** The newest stays whole: it is what the model asked for last. */
+/** The newest is what the model asked for last, and has a bound of its own. Of the others the oldest give way first: to what is brief, then altogether. */
 function compactAnswers({ observations, budgets }: CompactOptions): void {
   const shown = [...observations.entries()].filter(([, { previews }]) => previews.length === 0);
+  const newest = shown.pop();
+  if (newest !== undefined) shortenTo(newest, clip(newest[1].text, LONGEST_CHARACTERS));
   let bytes = bytesOf(shown);
   if (bytes <= budgets.answerBytes) return;
-  for (const [callId, observation] of shown.slice(0, -1)) {
-    if (bytes <= budgets.answerBytes * SHARE) return;
-    const { text, brief } = observation;
-    if (brief.length >= text.length) continue;
-    bytes -= Buffer.byteLength(text) - Buffer.byteLength(brief);
-    observations.add(callId, { ...observation, text: brief });
+  for (const shorter of [({ brief }: Observation) => brief, () => leftOut])
+    for (const one of shown) {
+      if (bytes <= budgets.answerBytes * SHARE) return;
+      bytes -= shortenTo(one, shorter(observations.get(one[0])!));
+    }
+
+  /** Gives how many bytes that saves. */
+  function shortenTo([callId]: readonly [string, Observation], text: string): number {
+    const before = observations.get(callId)!;
+    if (text.length >= before.text.length) return 0;
+    observations.add(callId, { ...before, text });
+    return Buffer.byteLength(before.text) - Buffer.byteLength(text);
   }
 }
+
+/** More than a script can say with all of its result and prints. */
+const LONGEST_CHARACTERS = 163_840;
+const leftOut = JSON.stringify({ note: "Left out to make room." });
 
 function bytesOf(shown: readonly (readonly [string, Observation])[]): number {
   return shown.reduce((sum, [, { text }]) => sum + Buffer.byteLength(text), 0);

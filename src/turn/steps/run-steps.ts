@@ -1,8 +1,10 @@
 import type { ModelMessage } from "ai";
 import type { StopReason } from "../../protocol/turn-result.ts";
+import { toFirstMessages } from "../first-messages.ts";
 import type { Turn } from "../open-turn.ts";
 import { stepsOf } from "../plan/plan-turn.ts";
 import { compactContext } from "./compact-context.ts";
+import { compactMessages } from "./compact-messages.ts";
 import { chooseForced } from "./choose-forced.ts";
 import { missedCapability } from "./missed-capability.ts";
 import { overBudget } from "./over-budget.ts";
@@ -10,7 +12,6 @@ import { recordMissedCalls } from "./record-missed-calls.ts";
 import { runStep } from "./run-step.ts";
 import { openStepTools } from "./step-tools.ts";
 import { toStepMessages } from "./step-messages.ts";
-import { toFirstMessages } from "./first-messages.ts";
 
 /** What ended the steps. `detail` is a sentence for the person who asked; null for a complete answer. */
 export interface StepsEnd {
@@ -18,12 +19,14 @@ export interface StepsEnd {
   readonly detail: string | null;
 }
 
+const EARLIER_EXCHANGES = 10;
+
 /** Step after step until the model is done or must be stopped. */
 export async function runSteps(turn: Turn): Promise<StepsEnd> {
   const { clock, ledger, guard, observations, budgets, conversation } = turn;
   const of = stepsOf(turn);
   const stepTools = await openStepTools(turn, { isLast: () => ledger.steps === of });
-  const messages: ModelMessage[] = toFirstMessages(turn);
+  let messages: ModelMessage[] = toFirstMessages(turn, EARLIER_EXCHANGES);
 
   for (let step = 1; step <= of; step += 1) {
     if (clock.stopped() !== null) return ofClock(turn);
@@ -31,6 +34,7 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
     const forced = chooseForced(turn, { isLast: step === of });
     turn.emit({ type: "step-start", step, of, forced: forced ?? undefined });
     compactContext({ observations, evidence: conversation.evidence, budgets });
+    messages = compactMessages(messages, budgets.saidBytes);
     const end = await runStep(turn, {
       instructions: stepTools.instructions,
       messages: toStepMessages(messages, observations),

@@ -1,5 +1,6 @@
 import { createEnvelope, serializeEnvelope, type Envelope } from "../../errors/envelope.ts";
 import type { ForeignEnvelope } from "../../errors/foreign-envelope.ts";
+import { clip } from "../clip.ts";
 import type { BegunCall, Call, CallFailure, CallRecord } from "../ledger.ts";
 import type { ToolStartEvent } from "../../protocol/turn-events.ts";
 import type { Observation } from "../observations.ts";
@@ -89,7 +90,7 @@ function record(turn: Turn, call: BegunCall & { durationMs: number }, end: CallE
 
 /** An answer that is not a preview: what a cell, a script or a search said. */
 export function answered(text: string, rest: Partial<CallOutcome> & { brief?: string } = {}): CallOutcome {
-  const { brief = clip(text), ...others } = rest;
+  const { brief = clip(text, BRIEF_CHARACTERS), ...others } = rest;
   return { observation: { text, isError: false, previews: [], brief }, status: "ok", ...others };
 }
 
@@ -104,7 +105,7 @@ export function refused(envelope: Envelope | ForeignEnvelope, text: string = toT
 }
 
 export function failed({ text, ...failure }: CallFailure & { text: string }, status: "error" | "refused" | "aborted"): CallOutcome {
-  return { observation: { text, isError: true, previews: [], brief: clip(text) }, status, failure };
+  return { observation: { text, isError: true, previews: [], brief: clip(text, BRIEF_CHARACTERS) }, status, failure };
 }
 
 export function toFailure(envelope: Envelope | ForeignEnvelope): CallFailure {
@@ -126,12 +127,6 @@ export function repeated(tool: string): Envelope {
 }
 
 const BRIEF_CHARACTERS = 600;
-
-function clip(text: string): string {
-  return text.length <= BRIEF_CHARACTERS
-    ? text
-    : `${text.slice(0, BRIEF_CHARACTERS)}… [${text.length - BRIEF_CHARACTERS} characters were left out to make room]`;
-}
 
 function round(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
