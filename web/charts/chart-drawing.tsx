@@ -1,4 +1,4 @@
-import { useMemo, useState, type ReactNode } from "react";
+import { useMemo, useState } from "react";
 import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
 import { texts } from "../texts.ts";
 import { ChartBoundary } from "./chart-boundary.tsx";
@@ -6,14 +6,15 @@ import { ChartLegend } from "./chart-legend.tsx";
 import { ChartPlot } from "./chart-plot.tsx";
 import { HeatScale } from "./heat-scale.tsx";
 import { toPlot } from "./to-plot.ts";
+import { useRange } from "./use-range.ts";
+import { ZoomBar } from "./zoom-bar.tsx";
 
 interface ChartDrawingProps {
   readonly spec: ChartSpec;
   readonly data: readonly ChartRow[];
   readonly title: string;
   readonly height: number;
-  /** What is put around the plot, inside legend and scale. */
-  readonly frame?: (plot: ReactNode) => ReactNode;
+  readonly canZoom?: boolean;
 }
 
 /** Legend and plot of a chart that was checked. */
@@ -25,23 +26,25 @@ export function ChartDrawing(props: ChartDrawingProps) {
   );
 }
 
-function Drawing({ spec, data, title, height, frame = (plot) => plot }: ChartDrawingProps) {
+function Drawing({ spec, data, title, height, canZoom = false }: ChartDrawingProps) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const plot = useMemo(() => toPlot(spec, data), [spec, data]);
+  const inView = useRange(plot.heat ? plot.heat.columns.length : plot.rows.length);
   const visible = useMemo(() => plot.series.filter(({ key }) => !hidden.has(key)), [plot, hidden]);
   const hasLegend = plot.series.length > 0 && spec.legend !== false && (plot.series.length > 1 || spec.legend === true);
   const isEmpty = plot.series.length > 0 && visible.length === 0 && !plot.candles;
   const toggle = (key: string): void =>
     setHidden(hidden.has(key) ? new Set([...hidden].filter((one) => one !== key)) : new Set([...hidden, key]));
+  const drawing = isEmpty ? (
+    <p className="chart-note">{texts.chart.allHidden}</p>
+  ) : (
+    <ChartPlot plot={plot} visible={visible} title={title} height={height} inView={inView} />
+  );
   return (
     <>
       {hasLegend && <ChartLegend series={plot.series} hidden={hidden} onToggle={toggle} />}
       {plot.heat && <HeatScale heat={plot.heat} label={spec.valueKey ?? ""} />}
-      {isEmpty ? (
-        <p className="chart-note">{texts.chart.allHidden}</p>
-      ) : (
-        frame(<ChartPlot plot={plot} visible={visible} title={title} height={height} />)
-      )}
+      {canZoom ? <ZoomBar zoom={inView.zoom}>{drawing}</ZoomBar> : drawing}
     </>
   );
 }

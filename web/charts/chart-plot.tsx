@@ -10,34 +10,33 @@ import { Marks } from "./layers/marks.tsx";
 import { ReferenceWords } from "./layers/reference-layer.tsx";
 import type { Plot, PlotSeries, Side } from "./plot.ts";
 import { stack } from "./stack.ts";
+import type { RangeInView } from "./use-range.ts";
 import { useWidth } from "./use-width.ts";
-import { xTicks } from "./x-ticks.ts";
+import { xTicks, type XTicks } from "./x-ticks.ts";
 
 interface ChartPlotProps {
   readonly plot: Plot;
   readonly visible: readonly PlotSeries[];
   readonly title: string;
   readonly height: number;
+  readonly inView: RangeInView;
 }
 
 const brushHeight = 26;
+const leastOverhang = 12;
 /** Recharts needs rows for its brush only; it is slow with thousands of them. */
 const none: object[] = [];
 
 /** The drawing itself: Recharts gives axes, grid, references and brush; the marks are ours, one shape a series. */
-export function ChartPlot({ plot, visible, title, height }: ChartPlotProps) {
+export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const keys = useRef<KeyReader | null>(null);
   const [host, setHost] = useState<HTMLDivElement | null>(null);
   const width = useWidth(box);
   const last = plot.rows.length - 1;
-  // Null is everything, also when rows are added.
-  const [range, setRange] = useState<Range | null>(null);
-  const { start, end } = range && range.end <= last ? range : { start: 0, end: last };
-  const inView = useMemo(() => ({ start, end }), [start, end]);
-
+  const { range } = inView;
   const stacked = useMemo(() => stack(plot, visible), [plot, visible]);
-  const frame = useMemo(() => toFrame(plot, stacked, inView, width), [plot, stacked, inView, width]);
+  const frame = useMemo(() => toFrame(plot, stacked, range, width), [plot, stacked, range, width]);
   const { left, right, x, domain } = frame;
   const hasBrush = plot.spec.brush === true && !plot.heat && last > 1;
   const named = plot.spec.xAxis?.label === undefined ? 0 : 18;
@@ -60,7 +59,7 @@ export function ChartPlot({ plot, visible, title, height }: ChartPlotProps) {
           height={height}
           data={hasBrush ? frame.rows : none}
           accessibilityLayer={false}
-          margin={{ top, right: right ? 2 : 12, bottom: named + (hasBrush ? 4 : 0), left: 2 }}
+          margin={{ top, right: right ? 2 : frame.overhang, bottom: named + (hasBrush ? 4 : 0), left: 2 }}
         >
           <CartesianGrid vertical={false} horizontal={!plot.heat} yAxisId={left ? "left" : "right"} className="chart-grid" />
           <XAxis
@@ -107,25 +106,24 @@ export function ChartPlot({ plot, visible, title, height }: ChartPlotProps) {
                 yAxisId={side}
                 {...(axis === "x" ? { x: at } : { y: at })}
                 ifOverflow="hidden"
+                zIndex={0}
                 className="chart-reference-line"
               />
             );
           })}
           <ReferenceWords plot={plot} />
           <AxisNames plot={plot} bottom={height - 4} />
-          <HoverLayer plot={plot} stacked={stacked} range={inView} host={host} keys={keys} />
+          <HoverLayer plot={plot} stacked={stacked} inView={inView} host={host} keys={keys} />
           {hasBrush && (
             <Brush
               dataKey="label"
               height={brushHeight}
               travellerWidth={8}
-              startIndex={inView.start}
-              endIndex={inView.end}
+              startIndex={range.start}
+              endIndex={range.end}
               ariaLabel={texts.chart.range}
               className="chart-brush"
-              onChange={({ startIndex, endIndex }) =>
-                setRange(startIndex === 0 && endIndex === last ? null : { start: startIndex, end: endIndex })
-              }
+              onChange={({ startIndex, endIndex }) => inView.set({ start: startIndex, end: endIndex })}
             />
           )}
         </ComposedChart>
@@ -146,14 +144,22 @@ function toFrame(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, wi
   const [left, right] = plot.heat
     ? [heatAxis(plot.heat.rows), null]
     : [sideAxis(plot, stacked, range, "left"), sideAxis(plot, stacked, range, "right")];
-  const domain: [number, number] = plot.heat ? [-0.5, plot.heat.columns.length - 0.5] : xDomain(plot, range);
+  const domain: [number, number] = plot.heat ? [range.start - 0.5, range.end + 0.5] : xDomain(plot, range);
   const named = plot.heat ? { ...plot, x: { ...plot.x, labels: plot.heat.columns } } : plot;
-  const room = Math.max(40, width - (left?.width ?? 0) - (right?.width ?? 12));
+  const room = Math.max(40, width - (left?.width ?? 0) - (right?.width ?? leastOverhang));
   const rows = plot.x.values.map((x, index) => ({
     x,
     label: plot.x.kind === "category" ? plot.x.labels[index] : String(plot.rows[index]?.[plot.spec.xKey]),
   }));
-  return { left, right, domain, rows, x: xTicks(named, domain, room) };
+  const x = xTicks(named, domain, room);
+  return { left, right, domain, rows, x, overhang: overhangOf(x, domain, room) };
+}
+
+/** How far the last word of x reaches over the plot's right edge. */
+function overhangOf({ values, angle, format }: XTicks, [from, to]: readonly [number, number], room: number): number {
+  const last = values.at(-1) ?? to;
+  const toEdge = ((to - last) / (to - from || 1)) * room;
+  return angle === 0 ? Math.max(leastOverhang, Math.ceil((format(last).length * 6.6) / 2 - toEdge)) : leastOverhang;
 }
 
 function sideAxis(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, side: Side): YFrame | null {

@@ -1,7 +1,8 @@
 import { useMemo, useState } from "react";
 import type { ChartCell } from "../../src/protocol/chart-spec.ts";
 import { texts } from "../texts.ts";
-import { formatExact } from "./format-value.ts";
+import { SortHead, type Order } from "./sort-head.tsx";
+import { TableCell } from "./table-cell.tsx";
 
 interface DataTableProps {
   readonly caption: string;
@@ -11,45 +12,29 @@ interface DataTableProps {
 
 const page = 100;
 
-interface Order {
-  readonly key: string;
-  readonly descending: boolean;
-}
-
 /** Rows that can be sorted; a hundred at a time. */
 export function DataTable({ caption, columns, rows }: DataTableProps) {
   const [order, setOrder] = useState<Order | null>(null);
   const [count, setCount] = useState(page);
   const sorted = useMemo(
-    () => (order ? [...rows].sort((a, b) => compare(a[order.key], b[order.key], order.descending)) : rows),
+    () => (order ? [...rows].sort((a, b) => compare(a[order.key], b[order.key], order.isDescending)) : rows),
     [rows, order],
+  );
+  const heads = useMemo(
+    () => columns.map((column) => ({ ...column, isNumeric: rows.some((row) => typeof row[column.key] === "number") })),
+    [columns, rows],
   );
   const shown = sorted.slice(0, count);
   return (
     <div className="data-table" role="region" aria-label={caption} tabIndex={0}>
       <table>
         <caption className="visually-hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {columns.map(({ key, label }) => (
-              <th key={key} scope="col" aria-sort={order?.key !== key ? "none" : order.descending ? "descending" : "ascending"}>
-                <button
-                  type="button"
-                  title={texts.chart.sortBy(label)}
-                  onClick={() => setOrder({ key, descending: order?.key === key && !order.descending })}
-                >
-                  {label}
-                  <span aria-hidden>{order?.key !== key ? "" : order.descending ? " ↓" : " ↑"}</span>
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <SortHead columns={heads} order={order} onOrder={setOrder} />
         <tbody>
           {shown.map((row, index) => (
             <tr key={index}>
               {columns.map(({ key }) => (
-                <Cell key={key} value={row[key] ?? null} />
+                <TableCell key={key} value={row[key] ?? null} />
               ))}
             </tr>
           ))}
@@ -65,11 +50,6 @@ export function DataTable({ caption, columns, rows }: DataTableProps) {
       </p>
     </div>
   );
-}
-
-function Cell({ value }: { value: ChartCell }) {
-  if (value === null) return <td className="is-null">–</td>;
-  return typeof value === "number" ? <td className="is-number">{formatExact(value)}</td> : <td>{value}</td>;
 }
 
 /** Numbers before words or after them; nothing always last. */

@@ -12,6 +12,8 @@ export interface XTicks {
 
 const letter = 6.6;
 const longest = 22;
+/** What a line of turned words needs beside the next. */
+const turnedRoom = 18;
 
 /** As many ticks as have room in `width` pixels; words that do not fit side by side are turned. */
 export function xTicks({ type, x }: Plot, [from, to]: readonly [number, number], width: number): XTicks {
@@ -33,9 +35,10 @@ function categoryTicks(labels: readonly string[], [from, to]: readonly [number, 
   const widest = places.reduce((most, index) => Math.max(most, words(index).length), 1) * letter + 10;
   const room = width / Math.max(1, places.length);
   if (widest <= room) return { values: places, angle: 0, height: 24, format: words };
-  if (room >= 15 && widest > 50) return { values: places, angle: -40, height: Math.min(100, 16 + widest * 0.64), format: words };
-  const every = Math.ceil(widest / room);
-  return { values: places.filter((_index, order) => order % every === 0), angle: 0, height: 24, format: words };
+  const isTurned = widest > 50 && room >= turnedRoom / 3;
+  const every = Math.ceil((isTurned ? turnedRoom : widest) / room);
+  const values = places.filter((_index, order) => order % every === 0);
+  return { values, angle: isTurned ? -40 : 0, height: isTurned ? Math.min(100, 16 + widest * 0.64) : 24, format: words };
 }
 
 function shorten(text: string): string {

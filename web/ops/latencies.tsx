@@ -22,7 +22,7 @@ export function Latencies({ latencies }: Pick<Operations, "latencies">) {
             <ChartView spec={chart.spec} data={chart.data} title={title} height={180} />
             <p className="soft">
               {texts.ops.p50} {formatDuration(latency.p50Ms ?? 0)} · {texts.ops.p95} {formatDuration(latency.p95Ms ?? 0)} ·{" "}
-              {formatCount(latency.count)}
+              {texts.ops.measured(formatCount(latency.count))}
             </p>
           </>
         )}

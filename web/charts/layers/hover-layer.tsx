@@ -2,12 +2,12 @@ import { useEffect, useMemo, useRef, useState, type PointerEvent, type RefObject
 import { createPortal } from "react-dom";
 import { usePlotArea, useXAxisScale, useYAxisScale } from "recharts";
 import { ChartTooltip } from "../chart-tooltip.tsx";
-import type { Range } from "../domains.ts";
 import { findTarget } from "../find-target.ts";
 import { colourOf } from "../palette.ts";
 import type { Plot } from "../plot.ts";
 import { readingsAt, type Target } from "../readings.ts";
 import type { Stacked } from "../stack.ts";
+import type { RangeInView } from "../use-range.ts";
 import type { Scales } from "./scales.ts";
 
 export type KeyReader = (key: string) => boolean;
@@ -15,20 +15,21 @@ export type KeyReader = (key: string) => boolean;
 interface HoverLayerProps {
   readonly plot: Plot;
   readonly stacked: readonly Stacked[];
-  readonly range: Range;
+  readonly inView: RangeInView;
   /** Where the words go: HTML beside the drawing. */
   readonly host: HTMLElement | null;
   readonly keys: RefObject<KeyReader | null>;
 }
 
 /** The pointer's and the keyboard's place in the chart. Its state is its own, so that nothing else is drawn again while it moves. */
-export function HoverLayer({ plot, stacked, range, host, keys }: HoverLayerProps) {
+export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProps) {
   const [target, setTarget] = useState<Target | null>(null);
   const [byKey, setByKey] = useState(false);
+  const { range, move } = inView;
   const area = usePlotArea();
   const [scaleX, left, right] = [useXAxisScale(0), useYAxisScale("left"), useYAxisScale("right")];
   const frame = useRef(0);
-  const mark = useRef<SVGGElement>(null);
+  const dragged = useRef<{ x: number; places: number } | null>(null);
   const scalesOf = useMemo(
     () =>
       (side: "left" | "right"): Scales | null => {
@@ -41,30 +42,28 @@ export function HoverLayer({ plot, stacked, range, host, keys }: HoverLayerProps
 
   useEffect(() => {
     keys.current = (key) => {
-      const step = key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : null;
       if (key === "Escape" && target) {
         setTarget(null);
         return true;
       }
-      if (step === null && key !== "Home" && key !== "End") return false;
+      const index = nextIndex(plot, range, key, target);
+      if (index === null) return false;
       setByKey(true);
-      const at = target?.index ?? (step === -1 ? range.end + 1 : range.start - 1);
-      const next = key === "Home" ? range.start : key === "End" ? range.end : at + (step ?? 0);
-      setTarget({ index: Math.min(range.end, Math.max(range.start, next)) });
+      setTarget({ index });
+      // What is read is in sight: the range follows.
+      const place = placeAlong(plot, index);
+      if (place < range.start || place > range.end) move(place < range.start ? place - range.start : place - range.end);
       return true;
     };
     return () => {
       keys.current = null;
     };
-  }, [keys, range, target]);
+  }, [keys, plot, range, move, target]);
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
-  // What is read by key is in sight, also in a chart that is larger than its window.
-  useEffect(() => {
-    if (byKey && target) mark.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [byKey, target]);
 
   if (!area || !host) return null;
   const follow = (event: PointerEvent<SVGRectElement>): void => {
+    if (dragged.current) return drag(dragged.current, event.clientX);
     const box = event.currentTarget.getBoundingClientRect();
     const at = { x: event.clientX - box.left + area.x, y: event.clientY - box.top + area.y };
     cancelAnimationFrame(frame.current);
@@ -73,35 +72,66 @@ export function HoverLayer({ plot, stacked, range, host, keys }: HoverLayerProps
       setTarget(findTarget(plot, visible, range, scalesOf, at));
     });
   };
+  const drag = (from: { x: number; places: number }, x: number): void => {
+    const places = Math.round(((from.x - x) / area.width) * (range.end - range.start + 1));
+    if (places !== from.places) move(places - from.places);
+    from.places = places;
+  };
+  const press = (event: PointerEvent<SVGRectElement>): void => {
+    follow(event);
+    if (!inView.zoom.canShrink || event.pointerType !== "mouse" || event.button !== 0) return;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    dragged.current = { x: event.clientX, places: 0 };
+  };
+  const release = (): void => {
+    dragged.current = null;
+  };
   const leave = (): void => {
     cancelAnimationFrame(frame.current);
     setTarget(null);
   };
-  const shown = target && target.index <= range.end ? target : null;
+  const along = target ? placeAlong(plot, target.index) : -1;
+  const shown = target && along >= range.start && along <= range.end ? target : null;
   const place = shown ? placeOf(plot, shown, stacked, scalesOf) : null;
   return (
     <g>
-      <g ref={mark}>
-        {place && !plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
-        {place?.dots.map(({ y, colour, key }) => (
-          <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />
-        ))}
-        {place?.cell && <rect {...place.cell} className="chart-cell" />}
-      </g>
+      {place && !plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
+      {place?.dots.map(({ y, colour, key }) => (
+        <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />
+      ))}
+      {place?.cell && <rect {...place.cell} className="chart-cell" />}
       <rect
         x={area.x}
         y={area.y}
         width={area.width}
         height={area.height}
         fill="transparent"
+        className={inView.zoom.canShrink ? "chart-movable" : undefined}
         onPointerMove={follow}
-        onPointerDown={follow}
+        onPointerDown={press}
+        onPointerUp={release}
+        onPointerCancel={release}
         onPointerLeave={leave}
         data-hover
       />
       {shown && place && createPortal(<ChartTooltip {...readingsAt(plot, visible, shown)} x={place.x} y={area.y} isSpoken={byKey} />, host)}
     </g>
   );
+}
+
+/** Where along x a row stands; of a heatmap's cell, its column. */
+function placeAlong(plot: Plot, index: number): number {
+  return plot.heat?.cells[index]?.column ?? index;
+}
+
+function nextIndex(plot: Plot, { start, end }: RangeInView["range"], key: string, target: Target | null): number | null {
+  const [first, last] = plot.heat ? [0, plot.heat.cells.length - 1] : [start, end];
+  if (key === "Home") return first;
+  if (key === "End") return last;
+  const step = key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : 0;
+  if (step === 0) return null;
+  const at = target?.index ?? (step > 0 ? first - 1 : last + 1);
+  return Math.min(plot.rows.length - 1, Math.max(0, at + step));
 }
 
 interface Place {

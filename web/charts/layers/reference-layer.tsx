@@ -47,9 +47,18 @@ export function ReferenceWords({ plot }: { plot: Plot }) {
   return (
     <g>
       {words.map(({ text, x, y, anchor }) => (
-        <text key={`${text} ${x} ${y}`} x={x} y={y} textAnchor={anchor} className="chart-reference-text">
-          {text}
-        </text>
+        <g key={`${text} ${x} ${y}`}>
+          <rect
+            x={anchor === "end" ? x - text.length * letter - 2 : x - 2}
+            y={y - 10}
+            width={text.length * letter + 4}
+            height={lineHeight}
+            className="chart-reference-ground"
+          />
+          <text x={x} y={y} textAnchor={anchor} className="chart-reference-text">
+            {text}
+          </text>
+        </g>
       ))}
     </g>
   );

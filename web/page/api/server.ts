@@ -71,7 +71,7 @@ export const server = {
   stop: (id: string): Promise<unknown> => request(`${turn(id)}/stop`, turnStopSchema, { method: "POST" }),
   approve: (turnId: string, approvalId: string, approved: boolean): Promise<unknown> =>
     request(`${turn(turnId)}/approvals/${encodeURIComponent(approvalId)}`, approvalTakenSchema, { method: "POST", json: { approved } }),
-  runCell: (turnId: string, cell: number, code: string, signal?: AbortSignal): Promise<CellRun> =>
+  runCell: (turnId: string, cell: number, code: string, signal: AbortSignal): Promise<CellRun> =>
     request("/api/cells", cellRunSchema, { method: "POST", json: { turnId, cell, code }, signal }),
   operations: (signal?: AbortSignal): Promise<Operations> => request("/api/ops", operationsSchema, { signal }),
   selfTest: (): Promise<SelfTest> => request("/api/ops/self-test", selfTestSchema, { method: "POST" }),

@@ -1,6 +1,5 @@
-import { useRef, useState, type KeyboardEvent } from "react";
+import { useState, type KeyboardEvent } from "react";
 import { texts } from "../../texts.ts";
-import { dataKinds } from "./data-kinds.ts";
 
 interface ComposerProps {
   readonly isRunning: boolean;
@@ -9,13 +8,12 @@ interface ComposerProps {
   readonly maxCharacters: number;
   onAsk(text: string): void;
   onStop(): void;
-  onFiles(files: readonly File[]): void;
+  onAttach(): void;
 }
 
 /** Where questions are written. Enter asks, Shift and Enter makes a new line. */
-export function Composer({ isRunning, isStopping, isDisabled, maxCharacters, onAsk, onStop, onFiles }: ComposerProps) {
+export function Composer({ isRunning, isStopping, isDisabled, maxCharacters, onAsk, onStop, onAttach }: ComposerProps) {
   const [text, setText] = useState("");
-  const picker = useRef<HTMLInputElement>(null);
   const isTooLong = text.length > maxCharacters;
   const canAsk = text.trim() !== "" && !isRunning && !isDisabled && !isTooLong;
   const ask = (): void => {
@@ -46,18 +44,7 @@ export function Composer({ isRunning, isStopping, isDisabled, maxCharacters, onA
       />
       {isTooLong && <p role="alert">{texts.conversation.tooLong(maxCharacters)}</p>}
       <div className="composer-row">
-        <input
-          ref={picker}
-          type="file"
-          multiple
-          hidden
-          accept={dataKinds.join(",")}
-          onChange={(event) => {
-            onFiles([...(event.target.files ?? [])]);
-            event.target.value = "";
-          }}
-        />
-        <button type="button" className="quiet" onClick={() => picker.current?.click()}>
+        <button type="button" className="quiet" onClick={onAttach}>
           {texts.conversation.attach}
         </button>
         {isRunning ? (

@@ -16,6 +16,7 @@ import { FailureNotice } from "./failure-notice.tsx";
 import { Question } from "./question.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useDrop } from "./use-drop.ts";
+import { useFilePicker } from "./use-file-picker.tsx";
 import { useFollow } from "./use-follow.ts";
 import { useUploads } from "./use-uploads.ts";
 import { Welcome } from "./welcome.tsx";
@@ -25,13 +26,15 @@ interface ConversationProps {
   readonly info: ServerInfo;
   readonly aliases: readonly Alias[];
   onAsked(): void;
+  /** The server has the question. */
+  onStarted(): void;
   onEnded(): void;
   onUploaded(): void;
   onOpen(target: PanelTarget): void;
 }
 
 /** The turns of one conversation, and where the next question is asked. */
-export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded, onOpen }: ConversationProps) {
+export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded, onUploaded, onOpen }: ConversationProps) {
   const { messages, sendMessage, regenerate, resumeStream, setMessages, clearError, status, error } = useChat<ChatMessage>({
     chat,
     resume: true,
@@ -41,6 +44,7 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
   const isRunning = status === "submitted" || status === "streaming";
   const { uploads, add, dismiss } = useUploads(chat.id, onUploaded);
   const isOver = useDrop(add);
+  const { picker, open: attach } = useFilePicker(add);
   const list = useRef<HTMLDivElement>(null);
   const { isBehind, jump } = useFollow(list, messages, isRunning);
   const last = messages.at(-1);
@@ -52,6 +56,10 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
     setMessages(nameQuestions);
     onEnded();
   }, [isRunning, isEmpty, setMessages, onEnded]);
+
+  useEffect(() => {
+    if (status === "streaming") onStarted();
+  }, [status, onStarted]);
 
   const ask = useCallback(
     (text: string, messageId?: string) => {
@@ -80,7 +88,7 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
   return (
     <div className={isOver ? "conversation is-over" : "conversation"}>
       <div className="conversation-list" ref={list} role="log" aria-label={texts.conversation.title} aria-busy={isRunning} tabIndex={0}>
-        {messages.length === 0 && !isRunning && <Welcome info={info} onAsk={ask} />}
+        {messages.length === 0 && !isRunning && <Welcome info={info} onAsk={ask} onAttach={attach} />}
         {messages.map((message) =>
           message.role === "user" ? (
             <Question key={message.id} text={textOf(message)} canEdit={!isRunning} onEdit={(text) => ask(text, message.id)} />
@@ -113,6 +121,7 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
         </button>
       )}
       <div className="conversation-foot">
+        {picker}
         <UploadList uploads={uploads} onDismiss={dismiss} />
         <AliasChips aliases={aliases} onOpen={(alias) => onOpen({ kind: "data", alias })} />
         <Composer
@@ -122,7 +131,7 @@ export function Conversation({ chat, info, aliases, onAsked, onEnded, onUploaded
           maxCharacters={info.limits.questionCharacters}
           onAsk={ask}
           onStop={stop}
-          onFiles={add}
+          onAttach={attach}
         />
       </div>
       {isOver && <div className="drop">{texts.conversation.drop}</div>}

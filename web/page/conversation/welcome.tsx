@@ -1,8 +1,15 @@
 import type { ServerInfo } from "../../../src/protocol/http-operations.ts";
 import { texts } from "../../texts.ts";
+import { dataKinds } from "./data-kinds.ts";
+
+interface WelcomeProps {
+  readonly info: ServerInfo;
+  onAsk(question: string): void;
+  onAttach(): void;
+}
 
 /** What can be asked here, before anything was. */
-export function Welcome({ info, onAsk }: { info: ServerInfo; onAsk(question: string): void }) {
+export function Welcome({ info, onAsk, onAttach }: WelcomeProps) {
   const names = info.servers.map(({ name }) => name).join(", ");
   return (
     <section className="welcome">
@@ -23,6 +30,10 @@ export function Welcome({ info, onAsk }: { info: ServerInfo; onAsk(question: str
           </ul>
         </>
       )}
+      <button type="button" className="own-data" onClick={onAttach}>
+        <strong>{texts.conversation.ownData}</strong>
+        <span>{texts.conversation.ownDataMore(dataKinds.join(", "))}</span>
+      </button>
       <p className="soft">
         {names !== "" && texts.conversation.connected(names)}{" "}
         {info.driver === null ? texts.shell.noDriver : texts.shell.driver(info.driver)}.

@@ -1,40 +1,32 @@
 import { memo } from "react";
-import type { TableCell, TableRows } from "../../../src/protocol/http-tables.ts";
-import { formatExact } from "../../charts/format-value.ts";
+import type { TableColumn, TableRows } from "../../../src/protocol/http-tables.ts";
+import { SortHead, type Order } from "../../charts/sort-head.tsx";
+import { TableCell } from "../../charts/table-cell.tsx";
 import { texts } from "../../texts.ts";
 
 interface RowsTableProps {
   readonly page: TableRows;
+  readonly columns: readonly TableColumn[];
   readonly isStale: boolean;
-  readonly sort: { readonly column: string; readonly descending: boolean } | null;
-  onSort(sort: { column: string; descending: boolean }): void;
+  readonly order: Order | null;
+  onOrder(order: Order): void;
 }
 
-export const RowsTable = memo(function RowsTable({ page, isStale, sort, onSort }: RowsTableProps) {
+export const RowsTable = memo(function RowsTable({ page, columns, isStale, order, onOrder }: RowsTableProps) {
+  const numeric = new Set(columns.flatMap(({ name, type }) => (type === "integer" || type === "number" ? [name] : [])));
   return (
     <div className="data-table rows-table" role="region" aria-label={texts.data.rows} aria-busy={isStale} tabIndex={0}>
       <table>
-        <thead>
-          <tr>
-            {page.columns.map((column) => (
-              <th key={column} scope="col" aria-sort={sort?.column !== column ? "none" : sort.descending ? "descending" : "ascending"}>
-                <button
-                  type="button"
-                  title={texts.chart.sortBy(column)}
-                  onClick={() => onSort({ column, descending: sort?.column === column && !sort.descending })}
-                >
-                  {column}
-                  <span aria-hidden>{sort?.column !== column ? "" : sort.descending ? " ↓" : " ↑"}</span>
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <SortHead
+          columns={page.columns.map((name) => ({ key: name, label: name, isNumeric: numeric.has(name) }))}
+          order={order}
+          onOrder={onOrder}
+        />
         <tbody>
           {page.rows.map((row, index) => (
             <tr key={page.offset + index}>
               {row.map((cell, place) => (
-                <Cell key={place} value={cell} />
+                <TableCell key={place} value={cell} />
               ))}
             </tr>
           ))}
@@ -43,10 +35,3 @@ export const RowsTable = memo(function RowsTable({ page, isStale, sort, onSort }
     </div>
   );
 });
-
-function Cell({ value }: { value: TableCell }) {
-  if (value === null) return <td className="is-null">–</td>;
-  if (typeof value === "number") return <td className="is-number">{formatExact(value)}</td>;
-  const text = String(value);
-  return <td title={text.length > 40 ? text : undefined}>{text}</td>;
-}

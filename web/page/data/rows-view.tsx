@@ -1,5 +1,6 @@
-import { useDeferredValue, useState } from "react";
+import { useState } from "react";
 import type { TableColumn } from "../../../src/protocol/http-tables.ts";
+import type { Order } from "../../charts/sort-head.tsx";
 import { texts } from "../../texts.ts";
 import { server, type TableFilter } from "../api/server.ts";
 import { FailureNotice } from "../conversation/failure-notice.tsx";
@@ -19,12 +20,15 @@ const limit = 100;
 export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
   const [search, setSearch] = useState("");
   const [filter, setFilter] = useState<readonly TableFilter[]>([]);
-  const [sort, setSort] = useState<{ column: string; descending: boolean } | null>(null);
+  const [order, setOrder] = useState<Order | null>(null);
   const [offset, setOffset] = useState(0);
-  const words = useDelayed(useDeferredValue(search), 300);
+  const words = useDelayed(search, 300);
   const [page, reload] = useLoaded(
-    (signal) => server.rows(conversationId, alias, { offset, limit, search: words, filter, sort: sort ? [sort] : [] }, signal),
-    [conversationId, alias, offset, words, filter, sort],
+    (signal) => {
+      const sort = order ? [{ column: order.key, descending: order.isDescending }] : [];
+      return server.rows(conversationId, alias, { offset, limit, search: words, filter, sort }, signal);
+    },
+    [conversationId, alias, offset, words, filter, order],
   );
   const narrow = (change: () => void): void => {
     setOffset(0);
@@ -63,7 +67,13 @@ export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
               {texts.data.next}
             </button>
           </div>
-          <RowsTable page={page.value} isStale={page.isStale} sort={sort} onSort={(next) => narrow(() => setSort(next))} />
+          <RowsTable
+            page={page.value}
+            isStale={page.isStale}
+            columns={columns}
+            order={order}
+            onOrder={(next) => narrow(() => setOrder(next))}
+          />
           {(page.value.notes ?? []).map((note) => (
             <p key={note} className="soft">
               {note}

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import type { CellDocument, CellRun } from "../../../src/protocol/http-cells.ts";
 import type { TurnDocument } from "../../../src/protocol/http-turns.ts";
@@ -62,14 +62,17 @@ function CellForm({ turn, cell, before, onChanged }: CellFormProps) {
   const [run, setRun] = useState<CellRun | null>(cell.runs.at(-1) ?? null);
   const [isRunning, setIsRunning] = useState(false);
   const [problem, setProblem] = useState<unknown>(null);
+  const stop = useRef<AbortController | null>(null);
+  useEffect(() => () => stop.current?.abort(), []);
   const start = async (): Promise<void> => {
+    const { signal } = (stop.current = new AbortController());
     setIsRunning(true);
     setProblem(null);
     try {
-      setRun(await server.runCell(turn.turnId, cell.cell, code));
+      setRun(await server.runCell(turn.turnId, cell.cell, code, signal));
       onChanged();
     } catch (error) {
-      setProblem(error);
+      if (!signal.aborted) setProblem(error);
     } finally {
       setIsRunning(false);
     }
@@ -84,6 +87,11 @@ function CellForm({ turn, cell, before, onChanged }: CellFormProps) {
         <button type="button" className="primary" disabled={isRunning || turn.status === "running"} onClick={() => void start()}>
           {isRunning ? texts.panel.running : texts.panel.run}
         </button>
+        {isRunning && (
+          <button type="button" className="stop" onClick={() => stop.current?.abort()}>
+            {texts.conversation.stop}
+          </button>
+        )}
         <button type="button" className="quiet" disabled={isRunning || code === cell.code} onClick={() => setCode(cell.code)}>
           {texts.panel.reset}
         </button>

@@ -10,7 +10,6 @@ export function NumbersTab({ artifact }: { artifact: ArtifactEnvelope }) {
   const [at, setAt] = useState(0);
   const table = tables[at];
   const unread = artifact.kind === "image" ? (artifact.figure?.axes ?? []).flatMap((axes) => axes.unread) : [];
-  if (!table) return <p className="soft">{texts.panel.noNumbers}</p>;
   return (
     <>
       {tables.length > 1 && (
@@ -25,7 +24,11 @@ export function NumbersTab({ artifact }: { artifact: ArtifactEnvelope }) {
           </select>
         </label>
       )}
-      <DataTable key={at} caption={table.title} columns={table.columns} rows={table.rows} />
+      {table ? (
+        <DataTable key={at} caption={table.title} columns={table.columns} rows={table.rows} />
+      ) : (
+        <p className="soft">{texts.panel.noNumbers}</p>
+      )}
       {unread.length > 0 && (
         <p className="notice notice-info">
           <strong>{texts.panel.unread}:</strong> {unread.map(({ artist, reason }) => `${artist} (${reason})`).join("; ")}

@@ -30,10 +30,7 @@ export function ChatPage({ info, conversationId, go }: ChatPageProps) {
     },
     [go],
   );
-  const asked = useCallback(() => {
-    go(`/c/${id}`);
-    setTimeout(refresh, 400);
-  }, [go, id, refresh]);
+  const asked = useCallback(() => go(`/c/${id}`), [go, id]);
   useEffect(() => {
     const title = conversations.list.find((one) => one.id === id)?.title;
     document.title = title === undefined ? texts.shell.name : `${title} · ${texts.shell.name}`;

@@ -21,8 +21,9 @@ export function ConversationLoader({ id, isNew, info, target, onTarget, onAsked,
   const { loaded, refreshAliases } = useConversation(id, isNew, onChanged);
   const onUploaded = useCallback(() => {
     onAsked();
+    onChanged();
     refreshAliases();
-  }, [onAsked, refreshAliases]);
+  }, [onAsked, onChanged, refreshAliases]);
   return (
     <>
       <main id="conversation" className="main" tabIndex={-1}>
@@ -38,6 +39,7 @@ export function ConversationLoader({ id, isNew, info, target, onTarget, onAsked,
             info={info}
             aliases={loaded.aliases}
             onAsked={onAsked}
+            onStarted={onChanged}
             onEnded={refreshAliases}
             onUploaded={onUploaded}
             onOpen={onTarget}

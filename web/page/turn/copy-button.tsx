@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { texts } from "../../texts.ts";
 
 export function CopyButton({ text, label = texts.turn.copy }: { text: string; label?: string }) {
@@ -6,8 +6,12 @@ export function CopyButton({ text, label = texts.turn.copy }: { text: string; la
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text);
     setIsCopied(true);
-    setTimeout(() => setIsCopied(false), 2000);
   };
+  useEffect(() => {
+    if (!isCopied) return;
+    const timer = setTimeout(() => setIsCopied(false), 2000);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
   return (
     <button type="button" className="quiet small" onClick={() => void copy().catch(() => setIsCopied(false))}>
       <span aria-live="polite">{isCopied ? texts.turn.copied : label}</span>

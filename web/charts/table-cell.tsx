@@ -1,0 +1,12 @@
+import type { TableCell as Cell } from "../../src/protocol/http-tables.ts";
+import { formatExact } from "./format-value.ts";
+
+const long = 40;
+
+/** One value of a table: numbers with every digit, nothing as a dash. */
+export function TableCell({ value }: { value: Cell }) {
+  if (value === null) return <td className="is-null">–</td>;
+  if (typeof value === "number") return <td className="is-number">{formatExact(value)}</td>;
+  const text = String(value);
+  return <td title={text.length > long ? text : undefined}>{text}</td>;
+}

@@ -1,0 +1,21 @@
+import { useCallback, useRef, type ReactNode } from "react";
+import { dataKinds } from "./data-kinds.ts";
+
+/** Asks for data files. What is returned has to be on the page somewhere; nobody sees it. */
+export function useFilePicker(onFiles: (files: readonly File[]) => void): { picker: ReactNode; open(): void } {
+  const input = useRef<HTMLInputElement>(null);
+  const picker = (
+    <input
+      ref={input}
+      type="file"
+      multiple
+      hidden
+      accept={dataKinds.join(",")}
+      onChange={(event) => {
+        onFiles([...(event.target.files ?? [])]);
+        event.target.value = "";
+      }}
+    />
+  );
+  return { picker, open: useCallback(() => input.current?.click(), []) };
+}
