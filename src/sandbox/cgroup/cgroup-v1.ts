@@ -4,9 +4,10 @@ import type { Usage } from "../contract.ts";
 import { fieldOf, killProcesses, createMeterFile, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
 import type { LeaseCgroup } from "./contract.ts";
 import { hostCgroupName } from "./host-cgroup-name.ts";
+import type { Version1Parents } from "./find-cgroups.ts";
 
 export interface Version1Options {
-  readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string };
+  readonly parents: Version1Parents;
   readonly name: string;
   readonly memoryBytes: number;
   readonly processes: number;
@@ -18,7 +19,8 @@ export async function createVersion1({ parents, name, memoryBytes, processes, ow
   const memory = join(parents.memory, place);
   const pids = join(parents.pids, place);
   const cpuacct = join(parents.cpuacct, place);
-  const paths = [...new Set([memory, pids, cpuacct])]; // controllers may be mounted together
+  const cpu = parents.cpu === undefined ? [] : [join(parents.cpu, place)];
+  const paths = [...new Set([memory, pids, cpuacct, ...cpu])]; // controllers may be mounted together
   try {
     for (const path of paths) await mkdir(path, { recursive: true, mode: 0o755 });
     await limitMemory(memory, memoryBytes);
@@ -47,7 +49,7 @@ export async function createVersion1({ parents, name, memoryBytes, processes, ow
 
   async function kill(): Promise<void> {
     await tryWriteControl(pids, "pids.max", "0"); // no fork can outrun the list
-    await killProcesses(paths, 10_000);
+    await killProcesses([memory], 10_000); // joined first: whoever is in another is in this one
   }
 
   async function remove(): Promise<void> {

@@ -20,6 +20,7 @@ export async function createVersion2({ parent, name, memoryBytes, processes, own
   const joinPath = join(directory, "cgroup.procs");
   try {
     await mkdir(host, { recursive: true, mode: 0o755 });
+    await tryWriteControl(host, "cgroup.subtree_control", "+cpu");
     await writeControl(host, "cgroup.subtree_control", "+memory +pids");
     await mkdir(directory, { mode: 0o755 });
     await writeControl(directory, "memory.max", String(memoryBytes));

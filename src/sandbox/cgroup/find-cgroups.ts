@@ -7,10 +7,21 @@ export type Cgroups =
   | {
       readonly available: true;
       readonly version: 1;
-      readonly parents: { readonly memory: string; readonly pids: string; readonly cpuacct: string };
+      readonly parents: Version1Parents;
     }
   | { readonly available: true; readonly version: 2; readonly parent: string }
   | { readonly available: false; readonly reason: string };
+
+/**
+ * Through `cpu`, all sandboxes of a host together have as large a share of the processor as the host, however many they are; else a server that runs many is
+ * not heard any more. Where the host cannot hand it out, here or in version 2, each sandbox is the host's equal.
+ */
+export interface Version1Parents {
+  readonly memory: string;
+  readonly pids: string;
+  readonly cpuacct: string;
+  readonly cpu?: string;
+}
 
 interface Mount {
   readonly path: string;
@@ -39,14 +50,17 @@ export async function findCgroups(): Promise<Cgroups> {
 
 async function findVersion1(mounts: readonly Mount[], own: ReadonlyMap<string, string>): Promise<Cgroups> {
   const parents: Record<string, string> = {};
+  const mountOf = (controller: string) => mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
   for (const controller of ["memory", "pids", "cpuacct"]) {
-    const mount = mounts.find((candidate) => candidate.type === "cgroup" && candidate.options.includes(controller));
+    const mount = mountOf(controller);
     if (mount === undefined) return { available: false, reason: `The cgroup controller "${controller}" is not mounted here.` };
     const parent = controller === "memory" ? await deepestLimited(mount, own.get(controller) ?? "/", "memory.limit_in_bytes") : mount.path;
     if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
     parents[controller] = parent;
   }
-  return { available: true, version: 1, parents: { memory: parents["memory"]!, pids: parents["pids"]!, cpuacct: parents["cpuacct"]! } };
+  const { memory, pids, cpuacct } = parents as Record<keyof Version1Parents, string>;
+  const cpu = mountOf("cpu")?.path;
+  return { available: true, version: 1, parents: { memory, pids, cpuacct, ...(cpu !== undefined && (await isWritable(cpu)) && { cpu }) } };
 }
 
 async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
@@ -65,6 +79,7 @@ async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
       };
     }
   }
+  if (!enabled.includes("cpu")) await tryWriteControl(parent, "cgroup.subtree_control", "+cpu");
   return { available: true, version: 2, parent };
 }
 

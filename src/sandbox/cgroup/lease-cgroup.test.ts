@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { currentProcess } from "../host-process.ts";
 import { findCgroups } from "./find-cgroups.ts";
-import { createLeaseCgroup, type LeaseCgroup } from "./lease-cgroup.ts";
+import { createLeaseCgroup, hostCgroupName, type LeaseCgroup } from "./lease-cgroup.ts";
 import { listHostCgroups, removeEmptyHostCgroups, removeHostCgroups } from "./remove-host-cgroups.ts";
 
 const MB = 1024 * 1024;
@@ -29,6 +29,16 @@ if (!cgroups.available) {
   afterAll(() => removeEmptyHostCgroups(cgroups, currentProcess()));
 
   describe("a lease's cgroup", () => {
+    test("shares the processor with the host as one of all its sandboxes, where there is the controller", async () => {
+      const cgroup = await create("share");
+      const child = startInside(cgroup, "/bin/cat", "/proc/self/cgroup");
+      const [output] = (await once(child.stdout, "data")) as [Buffer];
+      const controller = cgroups.version === 1 ? "([^:\\n]*,)?cpu(,[^:\\n]*)?" : "";
+      const isThere = cgroups.version === 2 || cgroups.parents.cpu !== undefined;
+      expect(new RegExp(`^\\d+:${controller}:/.*${hostCgroupName()}/share$`, "m").test(output.toString())).toBe(isThere);
+      await cgroup.remove();
+    });
+
     test("measures memory and processor time of what runs inside", async () => {
       const cgroup = await create("meter");
       const child = startInside(cgroup, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=60M", "count=10");
