@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
 import { processEnvironment } from "../src/config/process-environment.ts";
 import { openConfigured, type Configured } from "../src/configured/open-configured.ts";
+import type { ProbeSink } from "../src/protocol/probe.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { evidenceRecordSchema, toEvidenceRecord } from "../src/evidence/evidence-record.ts";
@@ -16,12 +17,12 @@ const directory = mkdtempSync(path.join(tmpdir(), "sluice-configured-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const server = path.resolve(import.meta.dirname, "../examples/backends/market/market-server.ts");
 
-async function open(budgets: object, rest: object = {}): Promise<Configured> {
+async function open(budgets: object, rest: object = {}, onProbe?: ProbeSink): Promise<Configured> {
   const file = path.join(directory, "sluice.config.json");
   const mcpServers = { market: { command: process.execPath, args: [server] } };
   writeFileSync(file, JSON.stringify({ mcpServers, artifacts: { directory: "artifacts" }, budgets, ...rest }));
   const environment = processEnvironment();
-  return openConfigured({ loaded: await loadConfiguration({ file, workingDirectory: directory, environment }), environment });
+  return openConfigured({ loaded: await loadConfiguration({ file, workingDirectory: directory, environment }), environment, onProbe });
 }
 
 const prices = (asset: string): Said => call("get_prices", { asset });
@@ -60,6 +61,17 @@ describe("parts of a configuration", () => {
     await expect(without.openModel()).rejects.toThrow("No model is configured.");
     await using demo = await open({}, { model: "demo" });
     expect((await demo.openModel()).modelId).toBe("demo");
+  });
+
+  test("let no more calls through at once than limits.mcp.maxConcurrentCalls says", async () => {
+    const probes: string[] = [];
+    const limits = { mcp: { maxConcurrentCalls: 1 } };
+    await using configured = await open({}, { limits }, (line) => probes.push(line));
+    const both: Said = { calls: ["BTC", "ETH"].map((asset) => ({ tool: "get_prices", input: { asset } })) };
+    const model = scriptedModel({ steps: [both, final("Done.")] });
+    await runTurn(configured.runtime, { ...configured.openConversation(), question: "How?", model });
+    const events = probes.flatMap((line) => /^\[mcp-latency-probe\] event=mcp_call_(\w+)/.exec(line)?.[1] ?? []);
+    expect(events.map((event) => (event === "start" ? "start" : "end"))).toEqual(["start", "end", "start", "end"]);
   });
 
   test("let a conversation go on after the program has ended", async () => {

@@ -3,15 +3,16 @@ import { SluiceError } from "../errors/sluice-error.ts";
 import { defaultExecuteLimits, type ExecuteLimits } from "../execute/contract.ts";
 import type { SessionConfiguration } from "../execute/session/contract.ts";
 import { sessionConfigurationSchema } from "../execute/session/session-configuration.ts";
-import { defaultMcpLimits, type McpLimits } from "../mcp/client/contract.ts";
 import type { ModelProviders } from "../models/contract.ts";
 import { parseModelName } from "../models/parse-model-name.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
+import { defaultCallLimits } from "./default-call-limits.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import type {
   ArtifactsConfiguration,
   AuthConfiguration,
   BudgetsConfiguration,
+  CallLimits,
   ExecuteConfiguration,
   RetentionConfiguration,
   SandboxConfiguration,
@@ -32,7 +33,7 @@ export interface ConfigurationFile {
     | {
         readonly sandbox?: Partial<SandboxLimits> | undefined;
         readonly execute?: Partial<ExecuteLimits> | undefined;
-        readonly mcp?: Partial<McpLimits> | undefined;
+        readonly mcp?: Partial<CallLimits> | undefined;
       }
     | undefined;
   readonly execute?: Partial<ExecuteConfiguration> | undefined;
@@ -60,6 +61,10 @@ function isHttp(text: string): boolean {
 }
 
 const httpUrl = z.string().refine(isHttp, "must be a URL that begins with http:// or https://");
+
+export function isOrigin(text: string): boolean {
+  return isHttp(text) && [`${URL.parse(text)!.origin}`, `${URL.parse(text)!.origin}/`].includes(text.toLowerCase());
+}
 
 const stdioOnly = ["args", "env", "cwd"] as const;
 
@@ -128,7 +133,7 @@ export const configurationSchema: z.ZodType<ConfigurationFile> = z.strictObject(
     .strictObject({
       sandbox: limitsLike(defaultLimits).optional(),
       execute: limitsLike(defaultExecuteLimits).optional(),
-      mcp: limitsLike(defaultMcpLimits).optional(),
+      mcp: limitsLike(defaultCallLimits).optional(),
     })
     .optional(),
   execute: z
@@ -172,6 +177,10 @@ export const configurationSchema: z.ZodType<ConfigurationFile> = z.strictObject(
     .optional(),
   server: z
     .strictObject({
+      publicUrl: z
+        .string()
+        .refine(isOrigin, "must be http:// or https:// and a host, with a port or without, and nothing after it")
+        .optional(),
       allowedHosts: z.array(name.regex(/^[A-Za-z0-9.-]+$/, "must be the name of a host, without a port")).optional(),
       maxTurns: count.optional(),
       maxTurnsPerClient: count.optional(),

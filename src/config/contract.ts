@@ -44,7 +44,12 @@ export interface SandboxConfiguration {
 export interface LimitsConfiguration {
   readonly sandbox: SandboxLimits;
   readonly execute: ExecuteLimits;
-  readonly mcp: McpLimits;
+  readonly mcp: CallLimits;
+}
+
+export interface CallLimits extends McpLimits {
+  /** To all servers together, of everybody who calls; more wait in line. */
+  readonly maxConcurrentCalls: number;
 }
 
 export interface ExecuteConfiguration {
@@ -79,6 +84,8 @@ export interface AuthToken {
 
 /** `sluice serve`. */
 export interface ServeConfiguration {
+  /** What clients reach it by where something stands before it, as a proxy with TLS: `https://sluice.example`. */
+  readonly publicUrl?: string | undefined;
   /** Names that the server may be reached by besides addresses and localhost; a request for another is refused. */
   readonly allowedHosts: readonly string[];
   /** Turns that run at once: of all clients, and of one. More wait in line, in the order in which they came. */

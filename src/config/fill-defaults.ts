@@ -1,8 +1,8 @@
 import path from "node:path";
 import { defaultExecuteLimits } from "../execute/contract.ts";
-import { defaultMcpLimits } from "../mcp/client/contract.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import { defaultBudgets } from "../turn/budgets.ts";
+import { defaultCallLimits } from "./default-call-limits.ts";
 import type { ConfigurationFile } from "./configuration-schema.ts";
 import type { BudgetsConfiguration, Configuration, ServeConfiguration, ServerConfiguration } from "./contract.ts";
 
@@ -36,7 +36,7 @@ export function fillDefaults(file: ConfigurationFile, { base, dataDirectory }: F
     limits: {
       sandbox: { ...defaultLimits, ...limits?.sandbox },
       execute: { ...defaultExecuteLimits, ...limits?.execute },
-      mcp: { ...defaultMcpLimits, ...limits?.mcp },
+      mcp: { ...defaultCallLimits, ...limits?.mcp },
     },
     execute: { engine: "auto", isolation: "namespaces", ...execute },
     artifacts: { directory: path.resolve(base, artifacts?.directory ?? path.join(dataDirectory, "artifacts")) },

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UsageError } from "../errors/sluice-error.ts";
 import { defaultExecuteLimits } from "../execute/contract.ts";
-import { defaultMcpLimits } from "../mcp/client/contract.ts";
+import { defaultCallLimits } from "./default-call-limits.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import type { Environment, LoadedConfiguration } from "./contract.ts";
 import { loadConfiguration } from "./load-configuration.ts";
@@ -66,7 +66,7 @@ describe("loadConfiguration", () => {
       model: null,
       models: {},
       sandbox: { driver: "auto", poolSize: 1, queueDeadlineMs: 60_000 },
-      limits: { sandbox: defaultLimits, execute: defaultExecuteLimits, mcp: defaultMcpLimits },
+      limits: { sandbox: defaultLimits, execute: defaultExecuteLimits, mcp: defaultCallLimits },
       execute: { engine: "auto", isolation: "namespaces" },
       artifacts: { directory: path.join(homedir(), ".local/share/sluice/artifacts") },
       session: null,
@@ -114,7 +114,7 @@ describe("loadConfiguration", () => {
       limits: {
         sandbox: { ...defaultLimits, cellTimeoutMs: 1000 },
         execute: { ...defaultExecuteLimits, toolCalls: 7 },
-        mcp: { ...defaultMcpLimits, timeoutMs: 9 },
+        mcp: { ...defaultCallLimits, timeoutMs: 9 },
       },
       execute: { engine: "monty", isolation: "process-only" },
       artifacts: { directory: path.join(directory, "kept") },

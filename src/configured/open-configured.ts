@@ -12,6 +12,7 @@ import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../evidence/dataset/contract.ts";
 import { createDatasetFileStore } from "../evidence/dataset/create-dataset-file-store.ts";
 import { createSessionStore, type SessionStore } from "../execute/session/create-session-store.ts";
+import type { McpLimits } from "../mcp/client/contract.ts";
 import { createMcpSource } from "../mcp/client/create-mcp-source.ts";
 import { openModel } from "../models/open-model.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
@@ -65,8 +66,9 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   const { limits, execute, budgets, session } = configuration;
   const runtime = createRuntime(toRuntimeOptions(configuration, environment));
   const entries = Object.entries(servers ?? configuration.mcpServers);
-  const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server, { limits: limits.mcp, environment, onProbe })]));
-  const catalog = createToolCatalog({ sources: [...sources.values()] });
+  const { maxConcurrentCalls, ...mcp } = limits.mcp;
+  const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server, { limits: mcp, environment, onProbe })]));
+  const catalog = createToolCatalog({ sources: [...sources.values()], maxConcurrentCalls });
   const policy = createToolPolicy(toolPolicyOf(configuration));
   const sessions = session === null ? null : createSessionStore({ configuration: session });
   const artifacts = createFileStore({ directory: configuration.artifacts.directory });
@@ -127,7 +129,7 @@ function toRuntimeOptions({ sandbox, limits, execute }: Configuration, environme
 }
 
 interface SourceOptions {
-  readonly limits: Configuration["limits"]["mcp"];
+  readonly limits: McpLimits;
   readonly environment: Environment;
   readonly onProbe: ProbeSink | undefined;
 }

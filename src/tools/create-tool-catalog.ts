@@ -35,7 +35,13 @@ export interface ToolCatalogOptions {
   readonly listTimeoutMs?: number;
 }
 
-export function createToolCatalog({ sources, maxConcurrentCalls = 16, listTimeoutMs = 15_000 }: ToolCatalogOptions): ToolCatalog {
+export const DEFAULT_CONCURRENT_CALLS = 16;
+
+export function createToolCatalog({
+  sources,
+  maxConcurrentCalls = DEFAULT_CONCURRENT_CALLS,
+  listTimeoutMs = 15_000,
+}: ToolCatalogOptions): ToolCatalog {
   const reader = createSourceReader(sources, listTimeoutMs);
   const inputs = createInputChecker();
   /** Who ever had a bare name here: a name that meant one tool must not mean another because a server is down. */
