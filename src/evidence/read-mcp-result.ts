@@ -1,3 +1,4 @@
+import type { PrecisionLoss } from "./contract.ts";
 import { findTwin } from "./find-twin.ts";
 import { isObject, type McpContent } from "./mcp-result.ts";
 import { EXACT_CHARACTERS } from "./parse-json-text.ts";
@@ -5,15 +6,18 @@ import { readResource } from "./read-resource.ts";
 import { plainText, readText } from "./read-text.ts";
 import { fromValue, type OutputPart } from "./output-part.ts";
 
+/** The text of `structuredContent`: as it was sent, or written by us from a value that reached us parsed, with what that value cannot vouch for. */
+export type StructuredText = string | { readonly json: string; readonly precisionLoss: PrecisionLoss | undefined };
+
 /** Structured content first, then JSON text, then text, then whatever else there is; the rules are in contract.ts. */
-export function readMcpResult(result: Readonly<Record<string, unknown>>, structuredJson?: string): [OutputPart, ...OutputPart[]] {
+export function readMcpResult(result: Readonly<Record<string, unknown>>, text?: StructuredText): [OutputPart, ...OutputPart[]] {
   const content = Array.isArray(result["content"])
     ? result["content"].map((part: unknown) => (isObject(part) ? part : { value: part }))
     : [];
   const texts = content.filter(isText).map(({ text }) => text as string);
   const others = readOthers(content.filter((part) => !isText(part)));
   const structured = result["structuredContent"];
-  if (structured !== undefined || structuredJson !== undefined) return [...readStructured(structured, texts, structuredJson), ...others];
+  if (structured !== undefined || text !== undefined) return [...readStructured(structured, texts, text), ...others];
   const [first, ...rest] = [...readTexts(texts), ...others];
   return first === undefined ? [fromValue(result)] : [first, ...rest];
 }
@@ -22,12 +26,13 @@ function isText(part: McpContent): boolean {
   return part["type"] === "text" && typeof part["text"] === "string";
 }
 
-function readStructured(structured: unknown, texts: readonly string[], sent?: string): [OutputPart, ...OutputPart[]] {
-  const asSent = sent === undefined ? null : readText(sent);
-  const parsed = asSent?.format === "json" ? { ...asSent, precisionLoss: undefined } : fromValue(structured);
+function readStructured(structured: unknown, texts: readonly string[], text?: StructuredText): [OutputPart, ...OutputPart[]] {
+  const { json, precisionLoss = undefined } = typeof text === "object" ? text : { json: text };
+  const fromText = json === undefined ? null : readText(json);
+  const parsed = fromText?.format === "json" ? { ...fromText, precisionLoss } : fromValue(structured);
   const twin = findTwin({ json: parsed.body as string, structured: structured ?? parsed.value, texts });
   if (twin === null) return [parsed, ...readTexts(texts, "text")];
-  if (asSent?.format === "json") return [parsed];
+  if (typeof text === "string" && fromText?.format === "json") return [parsed]; // nothing says it better than what was sent
   const isKnown = twin === parsed.body && twin.length > EXACT_CHARACTERS; // parsed once more it would be the same value
   return isKnown ? [{ ...parsed, precisionLoss: undefined }] : [readText(twin)];
 }

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { isJson } from "../waiting/is-json.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
 import type { Usage } from "../sandbox/contract.ts";
@@ -25,7 +26,7 @@ export type CellVerdict = Pick<CellRun, "status" | "resultJson" | "diagnostics" 
 /** The cause, from what the host itself saw; the worker is believed only about the user's own exception. */
 export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
   const { end, options, stopped, after, before } = judged;
-  if ("frame" in end && end.frame.type === "done") return judgeDone(end.frame, end.body, judged);
+  if ("frame" in end && end.frame.type === "done") return await judgeDone(end.frame, end.body, judged);
   const scratchChanged = "frame" in end ? (end.frame.scratchChanged ?? []) : [];
   const diagnostics = scratchChanged.length > 0 ? { scratchChanged } : {};
   const leaseUsable = "frame" in end && options.rollback === "fork";
@@ -54,7 +55,7 @@ export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
   });
 }
 
-function judgeDone(frame: DoneFrame, body: Uint8Array, judged: JudgedCell): CellVerdict {
+async function judgeDone(frame: DoneFrame, body: Uint8Array, judged: JudgedCell): Promise<CellVerdict> {
   const { options } = judged;
   const left = frame.leftBehind;
   const diagnostics = {
@@ -100,19 +101,10 @@ function judgeDone(frame: DoneFrame, body: Uint8Array, judged: JudgedCell): Cell
     return broken("contract_violation", { type: "ArtifactsNotAsDeclared", message });
   }
   const resultJson = body.length === 0 ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-  if (resultJson !== null && !isJson(resultJson)) {
+  if (resultJson !== null && !(await isJson(resultJson))) {
     return broken("contract_violation", { type: "ResultNotJson", message: "The result that the sandbox sent is not JSON." });
   }
   return { status: "ok", resultJson, diagnostics, leaseUsable: true };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function timeoutError({ options, runMs }: JudgedCell): CellError {

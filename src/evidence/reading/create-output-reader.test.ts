@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import type { ToolOutput } from "../contract.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
+import { toEvidenceRecord } from "../evidence-record.ts";
 import { createOutputReader, type LargeMessage } from "./create-output-reader.ts";
 import { ReadOutput } from "./read-output.ts";
 
@@ -22,6 +23,17 @@ const outputs: Record<string, Omit<ToolOutput, "tool">> = {
     structuredJson: JSON.stringify({ rows }),
   },
   "structured content with words beside it": { output: { content: [text("two words")], structuredContent: 1 }, structuredJson: json },
+  "structured content that came parsed": {
+    output: { content: [text("two words")], structuredContent: { rows, big: 2 ** 60, wrong: Number.NaN, none: undefined } },
+    as: "mcp",
+  },
+  "structured content that came parsed, and its text with more digits": {
+    output: { content: [text(`{"result":${json}}`)], structuredContent: { result: JSON.parse(json) as unknown } },
+  },
+  "a large text beside small structured content that came parsed": {
+    output: { content: [text("word ".repeat(200_000))], structuredContent: { rows: [1] } },
+  },
+  bytes: { output: Buffer.alloc(600_000, 3) },
   "an image and a table": {
     output: {
       content: [
@@ -43,7 +55,7 @@ describe("a large output that is read in a thread", () => {
     expect(inThread.aliases()).toEqual(atOnce.aliases());
     for (const one of atOnce.aliases()) {
       const [a, b] = [atOnce.get(one)!, inThread.get(one)!];
-      expect({ ...b, read: null }).toEqual({ ...a, read: null });
+      expect(toEvidenceRecord(b)).toEqual(toEvidenceRecord(a));
       expect(Buffer.compare(a.read(), b.read())).toBe(0);
       expect(inThread.preview(one)).toEqual(atOnce.preview(one));
     }

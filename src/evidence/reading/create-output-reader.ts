@@ -1,6 +1,6 @@
 import { totalmem } from "node:os";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import type { CellResult, NamedData, ToolOutput } from "../contract.ts";
+import type { CellResult, NamedData, PrecisionLoss, ToolOutput } from "../contract.ts";
 import { isMcpResult, isObject } from "../mcp-result.ts";
 import { isLargeOutput, LARGE_BYTES } from "./is-large-output.ts";
 import type { CallIds, MessageId, ReadMessage } from "./read-message.ts";
@@ -80,14 +80,17 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap(
     };
   }
 
-  /** Null when it has to be written at once after all, which says what is wrong with it. */
-  async function readValue(value: unknown): Promise<ReadOutput | null> {
+  /** Writes a value and has the thread read it. Null when it has to be written at once after all, which says what is wrong with it. */
+  async function readValue(
+    value: unknown,
+    toQuestion: (precisionLoss: PrecisionLoss | undefined) => ThreadRequest,
+  ): Promise<ReadOutput | null> {
     const id = thread.open();
     const pieces = createPieces((piece) => thread.push(id, piece));
     try {
       const precisionLoss = await writeInTurns(value, (text) => pieces.push(Buffer.from(text)));
       pieces.flush();
-      return await readParts({ kind: "value", precisionLoss }, [], id);
+      return await readParts(toQuestion(precisionLoss), [], id);
     } catch (error) {
       thread.drop(id);
       if (error instanceof RangeError || (error instanceof SluiceError && error.code === "EVIDENCE_NOT_JSON")) return null;
@@ -95,15 +98,25 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap(
     }
   }
 
+  function readLarge(given: ToolOutput): Promise<ReadOutput | null> | null {
+    const { output } = given;
+    if (isValue(given)) return isLargeValue(output) ? readValue(output, (precisionLoss) => ({ kind: "value", precisionLoss })) : null;
+    const structured = structuredOf(given);
+    if (isLargeValue(structured)) {
+      const rest = toRequest(given, true);
+      return readValue(structured, (precisionLoss) => ({ kind: "output", output: rest, structured: { precisionLoss } }));
+    }
+    if (!(output instanceof Uint8Array)) return isLargeOutput(given) ? readParts({ kind: "output", output: toRequest(given) }) : null;
+    if (output.length < LARGE_BYTES) return null;
+    const own = Uint8Array.from(output);
+    return readParts({ kind: "output", output: { ...toRequest(given), output: own } }, [own.buffer]);
+  }
+
   return {
     async readOutput(given) {
       if (given.read !== undefined) return given;
-      if (isValue(given) && isLargeValue(given.output)) {
-        const read = await readValue(given.output);
-        return read === null ? given : { ...given, read };
-      }
-      if (!isLargeOutput(given)) return given;
-      return { ...given, read: await readParts({ kind: "output", output: toRequest(given) }) };
+      const read = await readLarge(given);
+      return read === null ? given : { ...given, read };
     },
     readResult: async ({ json }) => (json.length < LARGE_BYTES ? null : await readParts({ kind: "text", text: json })),
     async readData({ format, bytes, mimeType }) {
@@ -161,12 +174,19 @@ function unreadable(bytes: number, cause: unknown): SluiceError {
   });
 }
 
-/** The parsed value is not needed where there is its text. */
-function toRequest({ output, as, structuredJson }: ToolOutput): Pick<ToolOutput, "output" | "as" | "structuredJson"> {
+/** The parsed value is not needed where there is its text, or will be. */
+function toRequest({ output, as, structuredJson }: ToolOutput, isWritten = structuredJson !== undefined): OutputRequest {
   const named = as === undefined ? {} : { as };
-  if (structuredJson === undefined || !isObject(output)) return { output, ...named };
+  if (!isWritten || !isObject(output)) return { output, ...named };
   const { structuredContent: _, ...others } = output;
-  return { output: others, ...named, structuredJson };
+  return { output: others, ...named, ...(structuredJson === undefined ? {} : { structuredJson }) };
+}
+
+type OutputRequest = Pick<ToolOutput, "output" | "as" | "structuredJson">;
+
+/** Of an MCP result, where there is no text of it. */
+function structuredOf({ output, structuredJson }: ToolOutput): unknown {
+  return isObject(output) && structuredJson === undefined ? output["structuredContent"] : undefined;
 }
 
 function join(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {

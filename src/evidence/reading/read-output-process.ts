@@ -3,6 +3,8 @@ import { getHeapStatistics } from "node:v8";
 import { parentPort } from "node:worker_threads";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { readData } from "../read-data.ts";
+import type { McpContent } from "../mcp-result.ts";
+import { readMcpResult } from "../read-mcp-result.ts";
 import { readText } from "../read-text.ts";
 import { readToolOutput } from "../read-tool-output.ts";
 import { estimateHeapBytes, mostHeapBytes } from "./estimate-heap.ts";
@@ -55,9 +57,13 @@ function read(id: number, request: ThreadRequest): ThreadResult {
       const part = { part: "json", format: "json", body: bytes, value, isStrictJson: true, precisionLoss: request.precisionLoss } as const;
       return { kind: "parts", parts: [toReadPart(part)] };
     }
-    case "output":
-      refuseTooMuch(request.output);
-      return { kind: "parts", parts: readToolOutput({ tool: "", ...request.output }).map(toReadPart) };
+    case "output": {
+      const { output, structured } = request;
+      const written = structured === undefined ? undefined : { json: takePieces(id).toString("utf8"), ...structured };
+      refuseTooMuch([output, written?.json]);
+      const parts = written === undefined ? readToolOutput({ tool: "", ...output }) : readMcpResult(output.output as McpContent, written);
+      return { kind: "parts", parts: parts.map(toReadPart) };
+    }
     case "text":
       refuseTooMuch(request.text);
       return { kind: "parts", parts: [toReadPart(readText(request.text))] };

@@ -9,7 +9,12 @@ export type ThreadRequest =
   | { readonly kind: "message"; readonly callIds: CallIds }
   /** JSON text in pieces, of a value that reached us parsed. */
   | { readonly kind: "value"; readonly precisionLoss: PrecisionLoss | undefined }
-  | { readonly kind: "output"; readonly output: Pick<ToolOutput, "output" | "as" | "structuredJson"> }
+  /** `structured`: there are pieces too, the JSON text of a `structuredContent` that reached us parsed. */
+  | {
+      readonly kind: "output";
+      readonly output: Pick<ToolOutput, "output" | "as" | "structuredJson">;
+      readonly structured?: { readonly precisionLoss: PrecisionLoss | undefined };
+    }
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "data"; readonly data: Pick<NamedData, "format" | "bytes" | "mimeType"> };
 

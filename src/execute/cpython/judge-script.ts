@@ -1,4 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { constants } from "node:os";
+import { isJson } from "../../waiting/is-json.ts";
 import type { Death, Lease, Usage } from "../../sandbox/contract.ts";
 import type { EngineEnd, ExecuteLimits } from "../contract.ts";
 import type { CellError } from "../../protocol/outcome.ts";
@@ -28,7 +30,7 @@ export interface Judged {
 /** The cause, from what the host itself saw; the worker is believed only about the script's own exception. */
 export async function judgeScript(judged: Judged): Promise<EngineEnd> {
   const { seen, stop, lease, before, limits } = judged;
-  if ("frame" in seen && seen.frame.type === "done") return judgeDone(seen.frame, seen.body, judged);
+  if ("frame" in seen && seen.frame.type === "done") return await judgeDone(seen.frame, seen.body, judged);
   if (stop !== null && stop !== "aborted") return { kind: "limit", limit: stop, allowed: limits[stop], seen: Math.ceil(judged[stop]) };
   const death = "lost" in seen ? await deathOf(lease) : null;
   const after = await lease.usage().catch(() => before);
@@ -38,11 +40,11 @@ export async function judgeScript(judged: Judged): Promise<EngineEnd> {
   return { kind: "crashed", detail: `The sandbox is gone: ${seen.lost}${how}.` };
 }
 
-function judgeDone(frame: DoneFrame, body: Uint8Array, { limits, code }: Judged): EngineEnd {
+async function judgeDone(frame: DoneFrame, body: Uint8Array, { limits, code }: Judged): Promise<EngineEnd> {
   const error = frame.error ?? { type: "Error", message: "the script failed and did not say how" };
   switch (frame.status) {
     case "ok":
-      return judgeResult(body, limits);
+      return await judgeResult(body, limits);
     case "syntax_error":
       return { kind: "syntax", unsupported: false, message: syntaxMessage(error), line: error.line, column: error.column };
     case "memory_error":
@@ -59,15 +61,11 @@ function syntaxMessage({ type, message }: CellError): string {
   return ["SyntaxError", "IndentationError", "TabError"].includes(type) ? message : `${type}: ${message}`;
 }
 
-function judgeResult(body: Uint8Array, { resultBytes }: ExecuteLimits): EngineEnd {
+async function judgeResult(body: Uint8Array, { resultBytes }: ExecuteLimits): Promise<EngineEnd> {
   if (body.length > resultBytes) return { kind: "limit", limit: "resultBytes", allowed: resultBytes, seen: body.length };
-  try {
-    const json = new TextDecoder("utf-8", { fatal: true }).decode(body);
-    JSON.parse(json);
-    return { kind: "value", json };
-  } catch {
-    return { kind: "crashed", detail: "The result that the sandbox sent is not JSON." };
-  }
+  const json = isUtf8(body) ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(body) : null;
+  if (json !== null && (await isJson(json))) return { kind: "value", json };
+  return { kind: "crashed", detail: "The result that the sandbox sent is not JSON." };
 }
 
 function toException(
