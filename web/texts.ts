@@ -111,6 +111,7 @@ export const texts = {
     done: (steps: number, calls: number, time: string): string =>
       `${steps} ${steps === 1 ? "step" : "steps"}, ${calls} ${calls === 1 ? "tool call" : "tool calls"}, ${time}`,
     failedCalls: (count: number): string => `${count} failed`,
+    refusedCalls: (count: number): string => `${count} refused`,
     showTimeline: "What was done",
     status: { running: "runs", ok: "done", error: "failed", refused: "refused", aborted: "stopped" },
     arguments: "Arguments",

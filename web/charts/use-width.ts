@@ -7,8 +7,9 @@ export function useWidth(element: RefObject<HTMLElement | null>): number {
     const node = element.current;
     if (!node) return;
     const observer = new ResizeObserver(([entry]) => {
-      // Drawing a chart takes a while; nobody who types or scrolls has to wait for it.
-      startTransition(() => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+      const laidOut = Math.floor(entry?.contentRect.width ?? 0);
+      // Out of sight it has no width, and keeps its drawing. Drawing a chart takes a while; nobody who types or scrolls has to wait for it.
+      if (laidOut > 0) startTransition(() => setWidth(laidOut));
     });
     observer.observe(node);
     return () => observer.disconnect();

@@ -6,7 +6,9 @@ import "../style/panel.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./shell/app.tsx";
+import { applyTheme, chosenTheme } from "./shell/theme.ts";
 
+applyTheme(chosenTheme());
 const root = document.getElementById("root");
 if (root) {
   createRoot(root).render(

@@ -94,7 +94,7 @@ export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProp
   const shown = target && along >= range.start && along <= range.end ? target : null;
   const place = shown ? placeOf(plot, shown, stacked, scalesOf) : null;
   return (
-    <g>
+    <g data-reading>
       {place && !plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
       {place?.dots.map(({ y, colour, key }) => (
         <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />

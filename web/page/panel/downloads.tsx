@@ -68,9 +68,9 @@ export function Downloads({ artifact, drawing, resultAlias, conversationId }: Do
 async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable | null, drawing: HTMLElement | null): Promise<Blob> {
   if (kind === "png" && artifact.kind === "image") return (await send(artifactPath(artifact))).blob();
   if (kind === "png" || kind === "svg") {
-    const svg = drawing?.querySelector<SVGSVGElement>(".chart-plot svg");
-    if (!svg) throw new Error(texts.panel.nothingDrawn);
-    const drawn = toSvg(svg, artifact.title ?? "");
+    const chart = drawing?.querySelector(".chart");
+    if (!chart) throw new Error(texts.panel.nothingDrawn);
+    const drawn = toSvg(chart, artifact.title ?? "");
     return kind === "svg" ? new Blob([drawn.svg], { type: "image/svg+xml" }) : toPng(drawn);
   }
   if (kind === "json") {

@@ -8,46 +8,107 @@ const kept = [
   "stroke-width",
   "stroke-dasharray",
   "stroke-linejoin",
-  "paint-order",
   "font-family",
   "font-size",
   "font-weight",
   "text-anchor",
 ] as const;
 
-/** The drawing of a chart as a file of its own: every colour and font that the page gave it is written into it, with its title above. */
-export function toSvg(drawing: SVGSVGElement, title: string): { svg: string; width: number; height: number } {
+const [titleHeight, rowHeight, letter] = [30, 20, 6.8];
+
+interface Drawn {
+  readonly svg: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * A chart as a file of its own: its title, its legend or scale, its drawing. Every colour and font that the page gave it is written into it; what
+ * only works on the page (the cursor, the brush) is not in it.
+ */
+export function toSvg(chart: Element, title: string): Drawn {
+  const drawing = chart.querySelector<SVGSVGElement>(".chart-plot svg");
+  if (!drawing) throw new Error(texts.panel.nothingDrawn);
+  const width = Number(drawing.getAttribute("width"));
+  const page = getComputedStyle(document.documentElement);
+  const [ink, ground] = ["--ink", "--surface"].map((name) => page.getPropertyValue(name).trim());
+  const font = { fill: ink ?? "", "font-family": "sans-serif" };
+  const legend = placeInRows(legendOf(chart, font), width);
+  const top = titleHeight + legend.height;
+  const height = top + Number(drawing.getAttribute("height"));
+  const file = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  const plot = toFixed(drawing);
+  plot.setAttribute("y", String(top));
+  file.append(
+    shape("rect", { width, height, fill: ground ?? "" }),
+    shape("text", { ...font, x: 8, y: 21, "font-size": 15, "font-weight": 600 }, title),
+    ...legend.shapes,
+    plot,
+  );
+  return { svg: new XMLSerializer().serializeToString(file), width, height };
+}
+
+/** A copy that looks the same without the page's style sheets. */
+function toFixed(drawing: SVGSVGElement): SVGSVGElement {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const [sources, targets] = [[...drawing.querySelectorAll("*")], [...copy.querySelectorAll("*")]];
+  const doomed = [...copy.querySelectorAll(".recharts-brush, [data-reading], title:empty, desc:empty")];
   for (const [index, source] of sources.entries()) {
     const target = targets[index];
-    if (!target) continue;
     const style = getComputedStyle(source);
-    target.removeAttribute("style");
-    target.removeAttribute("class");
-    for (const name of kept) target.setAttribute(name, style.getPropertyValue(name));
+    target?.removeAttribute("style");
+    target?.removeAttribute("class");
+    for (const name of kept) target?.setAttribute(name, style.getPropertyValue(name));
   }
-  for (const hover of copy.querySelectorAll("[data-hover]")) hover.remove();
-  const { width, height } = drawing.getBoundingClientRect();
-  const page = getComputedStyle(document.documentElement);
-  const head = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  head.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  head.setAttribute("width", String(width));
-  head.setAttribute("height", String(height + 32));
-  head.setAttribute("viewBox", `0 0 ${width} ${height + 32}`);
-  head.append(
-    shape("rect", { width, height: height + 32, fill: page.getPropertyValue("--surface").trim() }),
-    shape(
-      "text",
-      { x: 8, y: 21, fill: page.getPropertyValue("--ink").trim(), "font-family": "sans-serif", "font-size": 15, "font-weight": 600 },
-      title,
-    ),
-  );
-  copy.setAttribute("y", "32");
+  for (const element of doomed) element.remove();
   copy.removeAttribute("style");
   copy.removeAttribute("class");
-  head.append(copy);
-  return { svg: new XMLSerializer().serializeToString(head), width, height: height + 32 };
+  return copy;
+}
+
+interface Piece {
+  readonly element: SVGElement;
+  readonly width: number;
+  /** The next one may begin a row. */
+  readonly isLast: boolean;
+}
+
+/** The series in sight with their colours; of a heatmap, its scale. */
+function legendOf(chart: Element, font: Record<string, string>): Piece[] {
+  const words = (text: string, isLast: boolean): Piece => ({
+    element: shape("text", { ...font, y: 14, "font-size": 12 }, text),
+    width: text.length * letter + 8,
+    isLast,
+  });
+  const series = [...chart.querySelectorAll('.chart-legend [aria-pressed="true"]')].flatMap((entry): Piece[] => {
+    const swatch = entry.querySelector(".chart-swatch");
+    const fill = swatch ? getComputedStyle(swatch).backgroundColor : "none";
+    return [
+      { element: shape("rect", { y: 4, width: 11, height: 11, rx: 2, fill }), width: 17, isLast: false },
+      words(entry.textContent, true),
+    ];
+  });
+  const scale = [...(chart.querySelector(".chart-heat-scale")?.children ?? [])].map((part): Piece => {
+    if (!(part instanceof SVGSVGElement)) return words(part.textContent, false);
+    const copy = toFixed(part);
+    copy.setAttribute("y", "5");
+    return { element: copy, width: Number(part.getAttribute("width")) + 8, isLast: false };
+  });
+  return [...series, ...scale];
+}
+
+function placeInRows(pieces: readonly Piece[], width: number): { shapes: SVGElement[]; height: number } {
+  let [x, row, mayBreak] = [8, 0, false];
+  const shapes = pieces.map((piece, index) => {
+    const whole = piece.width + (piece.isLast ? 0 : (pieces[index + 1]?.width ?? 0));
+    if (mayBreak && x + whole > width) [x, row] = [8, row + 1];
+    const placed = shape("g", { transform: `translate(${x}, ${titleHeight + row * rowHeight})` });
+    placed.append(piece.element);
+    x += piece.width;
+    mayBreak = piece.isLast;
+    return placed;
+  });
+  return { shapes, height: pieces.length === 0 ? 0 : (row + 1) * rowHeight + 4 };
 }
 
 function shape(tag: string, attributes: Record<string, string | number>, text = ""): SVGElement {
@@ -58,7 +119,7 @@ function shape(tag: string, attributes: Record<string, string | number>, text = 
 }
 
 /** The same as a picture, twice as fine as the screen. */
-export async function toPng({ svg, width, height }: ReturnType<typeof toSvg>): Promise<Blob> {
+export async function toPng({ svg, width, height }: Drawn): Promise<Blob> {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {
     const image = new Image();

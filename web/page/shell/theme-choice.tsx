@@ -1,20 +1,17 @@
 import { useEffect, useState } from "react";
 import { texts } from "../../texts.ts";
-
-const themes = ["auto", "light", "dark"] as const;
-type Theme = (typeof themes)[number];
+import { applyTheme, chosenTheme, themes, toTheme } from "./theme.ts";
 
 export function ThemeChoice() {
-  const [theme, setTheme] = useState<Theme>(() => themes.find((one) => one === localStorage.getItem("theme")) ?? "auto");
+  const [theme, setTheme] = useState(chosenTheme);
   useEffect(() => {
     localStorage.setItem("theme", theme);
-    if (theme === "auto") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = theme;
+    applyTheme(theme);
   }, [theme]);
   return (
     <label className="soft">
       <span className="visually-hidden">{texts.shell.theme}</span>
-      <select value={theme} onChange={(event) => setTheme(themes.find((one) => one === event.target.value) ?? "auto")}>
+      <select value={theme} onChange={(event) => setTheme(toTheme(event.target.value))}>
         {themes.map((one) => (
           <option key={one} value={one}>
             {texts.shell.themes[one]}

@@ -52,7 +52,9 @@ export function CallCard({ call, turnId, isRunning }: CallCardProps) {
         )}
       </details>
       {approval && <ApprovalCard turnId={turnId} approval={approval} isRunning={isRunning && end === undefined} />}
-      {!isOpen && end?.status === "error" && end.reason !== undefined && <p className="call-reason">{end.reason}</p>}
+      {!isOpen && (end?.status === "error" || end?.status === "refused") && end.reason !== undefined && (
+        <p className="call-reason">{end.reason}</p>
+      )}
     </li>
   );
 }

@@ -67,7 +67,7 @@ function TimelineSummary({ turn }: { turn: TurnView }) {
       </span>
     );
   }
-  const failed = turn.calls.filter(({ end }) => end?.status === "error").length;
+  const [failed, refused] = (["error", "refused"] as const).map((status) => turn.calls.filter(({ end }) => end?.status === status).length);
   const [steps, wall] = [turn.result?.usage.steps ?? turn.step?.step ?? 0, turn.result?.usage.wallMs ?? 0];
   return (
     <span className="timeline-line">
@@ -75,7 +75,8 @@ function TimelineSummary({ turn }: { turn: TurnView }) {
       <span>{texts.turn.showTimeline}</span>
       <span className="soft">
         {texts.turn.done(steps, turn.calls.length, formatDuration(wall))}
-        {failed > 0 && `, ${texts.turn.failedCalls(failed)}`}
+        {failed ? `, ${texts.turn.failedCalls(failed)}` : ""}
+        {refused ? `, ${texts.turn.refusedCalls(refused)}` : ""}
       </span>
     </span>
   );
