@@ -60,6 +60,28 @@ describe("render_chart", () => {
     expect(await draw({ alias: "get_nested_1", spec, path })).toEqual(flat);
   });
 
+  test("finds rows inside an alias that is too large to be parsed beside others, while others go on", async () => {
+    const ballast = Array.from({ length: 40_000 }, (_, id) => ({ id, words: "some words of a row" }));
+    await evidence.keep({ tool: "get_much", output: JSON.stringify({ ballast, data: { items: [{ prices: rows }] } }) });
+    const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    expect(await draw({ alias: "get_much_1", spec, path: "data.items[0].prices" })).toEqual(flat);
+    isOver = true;
+    expect(turns).toBeGreaterThan(2);
+    expect(await refusal({ alias: "get_much_1", spec, path: "ballast" })).toEqual(
+      invalid({
+        summary:
+          "get_much_1 cannot be drawn as it is: it has 40000 rows, a chart has at most 5000: aggregate first. The columns that are there: id, words.",
+      }),
+    );
+  });
+
   test("an unknown alias is an envelope with those that there are", async () => {
     expect(await refusal({ alias: "get_row_1", spec })).toEqual({
       error_kind: "mcp_input_validation",

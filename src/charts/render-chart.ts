@@ -7,10 +7,11 @@ import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import { readPath } from "../evidence/read-path.ts";
+import { rowsAt } from "../evidence/rows-at.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
-import { readPath } from "./read-path.ts";
 
 export interface RenderChartCall {
   alias: string;
@@ -72,19 +73,20 @@ export async function renderChart({
   const known = item.shape.rows ?? 0;
   if (read === null && path === undefined && known > maxChartRows)
     return reshape(alias, `it has ${known} rows, a chart has at most ${maxChartRows}: aggregate first`, item.shape.columns);
-  const root = read === null ? parse(item.read()) : read.rows;
-  const found = readPath(root, path ?? item.shape.path);
+  const question = { path: path ?? (read === null ? item.shape.path : []), maxRows: maxChartRows };
+  const found = read === null ? await evidence.rowsAt(alias, question).catch(unreadable) : rowsAt(read.rows, question);
+  if (found instanceof SluiceError) return reshape(alias, found.message.replace(/\.$/, ""), item.shape.columns);
   if (!found.ok)
     return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
-  if (!isRows(found.value)) return reshape(alias, "its rows are not a list of flat records", isPlain(root) ? Object.keys(root) : []);
-  const columns = [...new Set(found.value.slice(0, 100).flatMap((row) => Object.keys(row)))];
-  if (found.value.length > maxChartRows)
-    return reshape(alias, `it has ${found.value.length} rows, a chart has at most ${maxChartRows}: aggregate first`, columns);
-  const nested = nestedColumns(found.value, spec);
+  if (found.rows === null) return reshape(alias, "its rows are not a list of flat records", found.rootKeys);
+  const columns = [...new Set(found.rows.slice(0, 100).flatMap((row) => Object.keys(row)))];
+  if (found.total > maxChartRows)
+    return reshape(alias, `it has ${found.total} rows, a chart has at most ${maxChartRows}: aggregate first`, columns);
+  const nested = nestedColumns(found.rows, spec);
   if (nested.length > 0) return reshape(alias, "the spec names columns that hold more than one value a row", columns, nested);
-  const rows = pickColumns(found.value, spec);
+  const rows = pickColumns(found.rows, spec);
   const faults = checkChart(spec, rows);
-  if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faultsOfAll(found.value, spec)));
+  if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faultsOfAll(found.rows, spec)));
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
   try {
     const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
@@ -93,6 +95,11 @@ export async function renderChart({
   } catch (error) {
     return { ok: false, envelope: notKept(error) };
   }
+}
+
+function unreadable(error: unknown): SluiceError {
+  if (error instanceof SluiceError) return error;
+  throw error;
 }
 
 /** Once a column, at the first row where it is so. */
@@ -130,22 +137,6 @@ function namedColumns(spec: ChartSpec): string[] {
     ...spec.series.flatMap(({ key, errorKey }) => [key, errorKey]),
   ];
   return [...new Set(named.filter((key) => key !== undefined))];
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isRows(value: unknown): value is Record<string, unknown>[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isPlain);
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 function toDetails(issues: readonly { path: string; message: string }[]): EnvelopeDetail[] {

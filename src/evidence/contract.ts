@@ -1,3 +1,5 @@
+import type { RowsAt, RowsQuestion } from "./rows-at.ts";
+
 /**
  * Evidence: every output of a tool, whole, under a name that Python can use. It belongs to one conversation of one tenant; nothing in it changes
  * and nothing leaves it while the conversation lives. A model reads previews, Python reads the bytes.
@@ -31,6 +33,8 @@ export interface EvidenceStore {
   keepData(data: NamedData): Promise<EvidenceItem>;
   get(alias: string): EvidenceItem | null;
   aliases(): string[];
+  /** The flat rows at a path inside of JSON that is kept; what is large is parsed in a thread. Throws UNKNOWN_ALIAS. */
+  rowsAt(alias: string, question: RowsQuestion): Promise<RowsAt>;
   /** What a model reads of one output. Throws UNKNOWN_ALIAS. */
   preview(alias: string, options?: PreviewOptions): Preview;
   /**

@@ -27,7 +27,7 @@ function isText(part: McpContent): boolean {
 }
 
 function readStructured(structured: unknown, texts: readonly string[], text?: StructuredText): [OutputPart, ...OutputPart[]] {
-  const { json, precisionLoss = undefined } = typeof text === "object" ? text : { json: text };
+  const { json, precisionLoss } = typeof text === "object" ? text : { json: text, precisionLoss: undefined };
   const fromText = json === undefined ? null : readText(json);
   const parsed = fromText?.format === "json" ? { ...fromText, precisionLoss } : fromValue(structured);
   const twin = findTwin({ json: parsed.body as string, structured: structured ?? parsed.value, texts });

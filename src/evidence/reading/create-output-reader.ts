@@ -1,7 +1,9 @@
 import { totalmem } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { CellResult, NamedData, PrecisionLoss, ToolOutput } from "../contract.ts";
 import { isMcpResult, isObject } from "../mcp-result.ts";
+import { parseBytes, rowsAt, type RowsAt, type RowsQuestion } from "../rows-at.ts";
 import { isLargeOutput, LARGE_BYTES } from "./is-large-output.ts";
 import type { CallIds, MessageId, ReadMessage } from "./read-message.ts";
 import { ReadOutput } from "./read-output.ts";
@@ -19,6 +21,8 @@ export interface OutputReader {
   /** Null when it is small. */
   readResult(result: Pick<CellResult, "json">): Promise<ReadOutput | null>;
   readData(data: NamedData): Promise<ReadOutput | null>;
+  /** Rows inside of JSON that is kept. */
+  readRows(json: Uint8Array, question: RowsQuestion): Promise<RowsAt>;
   /** A JSON-RPC message that turned out to be large while it comes. */
   openMessage(): LargeMessage;
   /** Ends the thread now. Idempotent; what is being read is not. */
@@ -124,6 +128,17 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap(
       const own = Uint8Array.from(bytes);
       const data = { format, bytes: own, ...(mimeType === undefined ? {} : { mimeType }) };
       return await readParts({ kind: "data", data }, [own.buffer]);
+    },
+    async readRows(json, question) {
+      if (json.length < LARGE_BYTES) return rowsAt(parseBytes(json), question);
+      const id = thread.open();
+      for (let at = 0; at < json.length; at += PIECE_BYTES) {
+        thread.push(id, Uint8Array.from(json.subarray(at, at + PIECE_BYTES)));
+        await nextTurn();
+      }
+      const result = await thread.ask(id, { kind: "rows", ...question });
+      if (result.kind !== "rows") throw new TypeError("the thread answered another question");
+      return result.found;
     },
     openMessage,
     close: () => thread.close(),

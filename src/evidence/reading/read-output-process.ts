@@ -7,6 +7,7 @@ import type { McpContent } from "../mcp-result.ts";
 import { readMcpResult } from "../read-mcp-result.ts";
 import { readText } from "../read-text.ts";
 import { readToolOutput } from "../read-tool-output.ts";
+import { parseBytes, rowsAt } from "../rows-at.ts";
 import { estimateHeapBytes, mostHeapBytes } from "./estimate-heap.ts";
 import { readMessage } from "./read-message.ts";
 import type { ThreadAnswer, ThreadMessage, ThreadRequest, ThreadResult } from "./reading-requests.ts";
@@ -64,6 +65,11 @@ function read(id: number, request: ThreadRequest): ThreadResult {
       const parts = written === undefined ? readToolOutput({ tool: "", ...output }) : readMcpResult(output.output as McpContent, written);
       return { kind: "parts", parts: parts.map(toReadPart) };
     }
+    case "rows": {
+      const bytes = takePieces(id);
+      refuseTooMuch(bytes);
+      return { kind: "rows", found: rowsAt(parseBytes(bytes), request) };
+    }
     case "text":
       refuseTooMuch(request.text);
       return { kind: "parts", parts: [toReadPart(readText(request.text))] };
@@ -84,6 +90,7 @@ function reply(id: number, answered: ThreadAnswer): void {
 }
 
 function buffersOf(result: ThreadResult): ArrayBuffer[] {
+  if (result.kind === "rows") return [];
   const parts = result.kind === "parts" ? result.parts : result.message.kind === "answer" ? result.message.parts : [];
   return parts.map(({ body }) => body.buffer as ArrayBuffer);
 }

@@ -1,6 +1,7 @@
 import type { ErrorFacts } from "../../errors/sluice-error.ts";
 import type { NamedData, PrecisionLoss, ToolOutput } from "../contract.ts";
 import type { ReadPart } from "../output-part.ts";
+import type { RowsAt, RowsQuestion } from "../rows-at.ts";
 import type { CallIds, ReadMessage } from "./read-message.ts";
 
 /** What the thread is asked. Plain data: it crosses from one thread to the other. */
@@ -15,11 +16,14 @@ export type ThreadRequest =
       readonly output: Pick<ToolOutput, "output" | "as" | "structuredJson">;
       readonly structured?: { readonly precisionLoss: PrecisionLoss | undefined };
     }
+  /** Of JSON text in pieces. */
+  | ({ readonly kind: "rows" } & RowsQuestion)
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "data"; readonly data: Pick<NamedData, "format" | "bytes" | "mimeType"> };
 
 export type ThreadResult =
   | { readonly kind: "message"; readonly message: ReadMessage }
+  | { readonly kind: "rows"; readonly found: RowsAt }
   | { readonly kind: "parts"; readonly parts: readonly ReadPart[] };
 
 export type ThreadMessage =
