@@ -74,6 +74,26 @@ describe("parts of a configuration", () => {
     expect(events.map((event) => (event === "start" ? "start" : "end"))).toEqual(["start", "end", "start", "end"]);
   });
 
+  test("let 100 MB of a server's answer through: Python has all of it, the model a preview", { timeout: 300_000 }, async () => {
+    const faulty = path.resolve(import.meta.dirname, "fixtures/faulty-server.ts");
+    const mcpServers = { shop: { command: process.execPath, args: [faulty] } };
+    await using configured = await open({}, { mcpServers, limits: { mcp: { timeoutMs: 240_000 }, sandbox: { cellTimeoutMs: 240_000 } } });
+    const contract = { operation: "aggregate", reason: "All rows.", inputAliases: ["get_huge_1"], expectedArtifacts: [] };
+    const code = "set_result([len(get_huge_1), sum(row['price'] for row in get_huge_1), get_huge_1[-1]['note']])";
+    const model = scriptedModel({
+      steps: [call("get_huge"), call("code_interpreter", { code, postProcessingContract: contract }), final("100,000 rows.")],
+    });
+    const parts = configured.openConversation();
+    const result = await runTurn(configured.runtime, { ...parts, question: "How many?", model });
+    expect([result.outcome.stopReason, result.grounding.failures]).toEqual(["complete_answer", []]);
+    const { evidence } = parts.conversation!;
+    expect(evidence.get("get_huge_1")!.bytes).toBeGreaterThan(100_000_000);
+    const sum = Array.from({ length: 100_000 }, (_, day) => day % 7).reduce((total, price) => total + price, 0);
+    expect(JSON.parse(new TextDecoder().decode(evidence.get("result_1")!.read()))).toEqual([100_000, sum, "x".repeat(1_000)]);
+    expect(result.dataset!.bytes).toBeGreaterThan(100_000_000);
+    expect(JSON.stringify(model.stepCalls[1]!.prompt.at(-1)).length).toBeLessThan(6_000);
+  });
+
   test("let a conversation go on after the program has ended", async () => {
     const first = await open({});
     const parts = first.openConversation({ tenant: "acme" });

@@ -229,7 +229,14 @@ describe("calls at the end", () => {
 
   test("that do not heed their signal are left after 5 s, and the turn ends without them", { timeout: 60_000 }, async () => {
     const { promise: never } = Promise.withResolvers<void>();
-    const { result, events } = await drawnWith(() => never);
+    let endedAt = 0;
+    const { result, events } = await drawnWith(() => {
+      endedAt = performance.now();
+      return never;
+    });
+    const waitedMs = performance.now() - endedAt;
+    expect(waitedMs).toBeGreaterThan(4_900); // it was waited for
+    expect(waitedMs).toBeLessThan(30_000); // and no longer: what is left of it is a machine that is busy
     expect(result.outcome.stopReason).toBe("aborted");
     expect(result.trace[1]!.calls).toEqual([
       { tool: "code_interpreter", intent: "A number is asked for.", durationMs: 0, status: "aborted", artifacts: [] },

@@ -1,4 +1,7 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
@@ -6,6 +9,7 @@ import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.t
 import type { ToolListing, ToolSource } from "../src/tools/contract.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
+import type { TurnRuntime } from "../src/turn/contract.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import {
@@ -26,10 +30,10 @@ afterAll(() => runtime.close());
 
 type Ran = TestTurn & { readonly result: TurnResult; readonly model: ReturnType<typeof scriptedModel> };
 
-async function run(script: Script, options: Partial<TestTurnOptions> = {}): Promise<Ran> {
+async function run(script: Script, options: Partial<TestTurnOptions> = {}, by: TurnRuntime = runtime): Promise<Ran> {
   const model = scriptedModel(script);
   const turn = testTurn({ ...options, model });
-  const result = await runTurn(runtime, turn.request);
+  const result = await runTurn(by, turn.request);
   expect(turnResultSchema.parse(result)).toEqual(result);
   for (const event of turn.events) turnEventSchema.parse(event);
   expect(turn.events.at(0)?.type).toBe("turn-start");
@@ -404,6 +408,67 @@ describe("chart_not_rendered", () => {
     for (const gap of result.gaps) expect(result.answer).toContain(gap.detail);
   });
 
+  const nothing: LocalTool = { ...getPrices, execute: () => [] };
+  const failing: LocalTool = {
+    ...getPrices,
+    annotations: {},
+    execute: () => Promise.reject(Object.assign(new Error("HTTP 503"), { status: 503 })),
+  };
+  test.each<[string, Script["steps"], LocalTool, string]>([
+    ["bounded_step_budget", different("get_prices", 20), getPrices, "The 14 steps of this turn were used before the model was done."],
+    [
+      "bounded_step_budget",
+      [...different("get_prices", 13), final("Enough.")],
+      getPrices,
+      "The model had to answer in the last of 14 steps, done or not.",
+    ],
+    [
+      "bounded_empty_result",
+      different("get_prices", 9),
+      nothing,
+      "Tools answered 3 times with nothing in it, the last one was get_prices.",
+    ],
+    [
+      "bounded_repeat_guardrail",
+      [call("get_prices")],
+      getPrices,
+      "get_prices was called three times with the same arguments; the third call was not made.",
+    ],
+    [
+      "bounded_upstream_failure",
+      different("get_prices", 9),
+      failing,
+      "The server local failed 3 times in a row. The last time: get_prices failed: the backend answered HTTP 503 Service Unavailable. HTTP 503",
+    ],
+    [
+      "capability_miss",
+      different("draw_chart", 9),
+      getPrices,
+      "The model asked 3 times for tools that are not there, the last one was draw_chart.",
+    ],
+  ])("is a gap after %s, with it as the cause", async (stopReason, steps, tool, detail) => {
+    const { result } = await run({ ...explicit, steps }, { tools: [tool] });
+    expect(result.outcome.stopReason).toBe(stopReason);
+    expect(result.gaps).toEqual([
+      { code: stopReason, severity: "major", detail },
+      { code: "chart_not_rendered", severity: "major", detail: `The chart that was asked for could not be rendered: ${detail}` },
+    ]);
+    expect(result.answer).toContain(`The chart that was asked for could not be rendered: ${detail}`);
+  });
+
+  test("has both what failed last and what ended the turn", async () => {
+    const { result } = await run({
+      ...explicit,
+      steps: [
+        call("render_chart", { alias: "nothing", spec: { type: "line", xKey: "x", series: [{ key: "y" }] } }),
+        ...different("draw_chart", 9),
+      ],
+    });
+    expect(result.gaps[1]!.detail).toBe(
+      'The chart that was asked for could not be rendered: render_chart failed: No tool output has the alias "nothing". There are: none yet. The model asked 3 times for tools that are not there, the last one was draw_chart.',
+    );
+  });
+
   test("is none when a chart was published", async () => {
     const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
     const { result, of } = await run({
@@ -414,6 +479,57 @@ describe("chart_not_rendered", () => {
     expect(codes(result)).toEqual([]);
     expect(of("artifact").map(({ artifact, replaces }) => [artifact.kind, replaces])).toEqual([["chart", []]]);
     expect(result.answer).toBe("Numbers only.\n\nChart 1: Price of A.");
+  });
+});
+
+describe("without a sandbox", () => {
+  const contract = { operation: "derive_metric", reason: "A figure.", inputAliases: ["get_prices_1"], expectedArtifacts: ["image"] };
+  const draw = call("code_interpreter", { code: "set_result(1)", postProcessingContract: contract });
+  const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
+  const chart = call("render_chart", { alias: "get_prices_1", spec, title: "Price" });
+  const missing = "Python could not be used: There is no snapshot for this version of Sluice in the cache.";
+  const unusable =
+    "The driver gvisor cannot be used. gvisor: runsc, the program of gVisor, was not found. Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.";
+
+  let directory = "";
+  beforeAll(async () => {
+    directory = await mkdtemp(path.join(tmpdir(), "sluice-no-sandbox-"));
+    await symlink(path.join(cacheDirectory(), "snapshots"), path.join(directory, "snapshots"));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  /** Nothing is prepared; or all but a driver. */
+  const runWithout = async (what: "snapshot" | "driver", script: Script): Promise<Ran> => {
+    const cache = what === "driver" ? directory : path.join(directory, "empty");
+    await using without = createRuntime({ cacheDirectory: cache, driver: "gvisor", searchPath: "", poolSize: 0 });
+    return await run(script, {}, without);
+  };
+
+  test.each([
+    ["snapshot" as const, missing],
+    ["driver" as const, unusable],
+  ])("(no %s) a figure that was asked for is a capability that is missing, and the chart's cause", async (what, reason) => {
+    const { result } = await runWithout(what, { plan: { chartIntent: "explicit" }, steps: [call("get_prices"), draw, final("Sorry.")] });
+    expect(result.outcome.stopReason).toBe("capability_miss");
+    const detail = `This needs Python, and no sandbox can be had here. ${reason}`;
+    expect(result.gaps).toEqual([
+      { code: "capability_miss", severity: "major", detail },
+      { code: "chart_not_rendered", severity: "major", detail: `The chart that was asked for could not be rendered: ${detail}` },
+      ...(what === "snapshot" ? [{ code: "sandbox_unavailable", severity: "minor", detail: missing }] : []),
+    ]);
+    expect(result.answer).toBe(`Sorry.\n\nThe chart that was asked for could not be rendered: ${detail}`);
+    expect(result.grounding.failures).toEqual([{ tool: "code_interpreter", reason }]);
+  });
+
+  test("the interpreter is not offered, the model is told, and charts can be drawn all the same", async () => {
+    const script = { plan: { chartIntent: "explicit" }, steps: [call("get_prices"), chart, final("Chart 1.")] };
+    const { result, model } = await runWithout("snapshot", script);
+    const [{ prompt, tools }] = model.stepCalls as [(typeof model.stepCalls)[0]];
+    expect(tools!.map(({ name }) => name).filter((name) => /code_/.test(name))).toEqual([]);
+    expect(prompt[0]!.content).toContain("Python cannot be used in this turn. Answer from tool outputs and render_chart.");
+    expect(result.outcome.stopReason).toBe("complete_answer");
+    expect(result.gaps).toEqual([{ code: "sandbox_unavailable", severity: "minor", detail: missing }]);
+    expect(result.artifacts).toHaveLength(1);
   });
 });
 

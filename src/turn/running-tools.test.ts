@@ -20,7 +20,11 @@ describe("running tools", () => {
   test("are awaited no longer than they may be", async () => {
     const running = createRunningTools();
     void running.track(new Promise(() => {}));
-    await running.settle(20);
-    expect(true).toBe(true);
+    const over: string[] = [];
+    await Promise.all([
+      running.settle(20).then(() => over.push("settled")),
+      new Promise((resolve) => setTimeout(resolve, 10)).then(() => over.push("waited")),
+    ]);
+    expect(over).toEqual(["waited", "settled"]);
   });
 });

@@ -31,7 +31,8 @@ function causeOf(last: CallRecord | undefined, { detail }: StepsEnd): string {
   if (last === undefined) return detail ?? "nothing was drawn before the model was done.";
   if (last.status === "ok") return `the last ${last.tool} call published no figure.${ended}`;
   if (last.status === "aborted") return detail ?? "the turn was ended while it was drawn.";
-  return `${last.tool} failed: ${asSentence(last.failure?.reason ?? "it did not say why")}${ended}`;
+  const reason = last.failure?.reason ?? "it did not say why";
+  return detail?.includes(reason) ? detail : `${last.tool} failed: ${asSentence(reason)}${ended}`;
 }
 
 function ofCoverage({ ledger }: Turn): Gap[] {

@@ -26,7 +26,9 @@ const brokenOff: CallOutcome = failed(
   "aborted",
 );
 
-function toEnvelope({ owners, away }: Turn, { tool, problem }: AskedCall): Envelope {
+const ofPython: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit"]);
+
+function toEnvelope({ owners, away, gaps }: Turn, { tool, problem }: AskedCall): Envelope {
   if (problem?.kind === "malformed")
     return createEnvelope({
       code: "SCHEMA_VALIDATION_FAILED",
@@ -41,6 +43,8 @@ function toEnvelope({ owners, away }: Turn, { tool, problem }: AskedCall): Envel
       tool,
       summary: `The server ${gone.server} of the tool ${tool} cannot be used now: ${gone.reason}`,
     });
+  const noPython = ofPython.has(tool) ? gaps.find(({ code }) => code === "sandbox_unavailable") : undefined;
+  if (noPython !== undefined) return createEnvelope({ code: "SANDBOX_UNAVAILABLE", tool, summary: noPython.detail });
   const details = problem === null ? [] : [{ path: "", issue: problem.reason, received_type: "string" }];
   return createEnvelope({ code: "TOOL_NOT_FOUND", tool, summary: `${tool} cannot be called in this step.`, details });
 }

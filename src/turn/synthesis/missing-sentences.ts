@@ -5,19 +5,21 @@ import { labelArtifacts, type LabelledArtifact } from "./label-artifacts.ts";
 
 /**
  * What the answer should have said and did not: every artifact by its label, every gap by its sentence. Only a gap's own sentence counts: what sounds like
- * it may say the opposite. The model is told so, and said twice does less harm than not said.
+ * it may say the opposite. The model is told so, and said twice does less harm than not said. What stands in another of them as a whole is not said by itself.
  */
 export function missingSentences(
   answer: string,
   { artifacts, gaps }: { artifacts: readonly ArtifactEnvelope[]; gaps: readonly Gap[] },
 ): string[] {
   const said = toPlain(answer);
-  return [
+  const missing = [
     ...labelArtifacts(artifacts)
       .filter((artifact) => !speaksOf(answer, artifact))
       .map(({ label, words }) => `${label}: ${asSentence(words)}`),
     ...gaps.filter(({ detail }) => !said.includes(toPlain(detail))).map(({ detail }) => asSentence(detail)),
   ];
+  const isPart = (sentence: string): boolean => missing.some((other) => other.length > sentence.length && other.includes(sentence));
+  return [...new Set(missing)].filter((sentence) => !isPart(sentence));
 }
 
 function speaksOf(answer: string, { label, artifact }: LabelledArtifact): boolean {
