@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
-import { dataFormats, formatOf } from "../data/data-formats.ts";
+import { formatOf } from "../data/data-formats.ts";
+import { dataFileEndings } from "../protocol/data-files.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { SessionInput } from "../interpreter/session-inputs.ts";
 import { wrong } from "./parse-run-arguments.ts";
@@ -18,7 +19,7 @@ export async function readScript(script: string, signal: AbortSignal): Promise<s
 
 export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<SessionInput> {
   const format = formatOf(file);
-  if (format === null) throw wrong(`--input ${alias}=${file}: known are ${[...dataFormats.keys()].join(", ")}.`);
+  if (format === null) throw wrong(`--input ${alias}=${file}: known are ${dataFileEndings.join(", ")}.`);
   return { format, bytes: await readNamed(file, `The input ${alias}`, signal) };
 }
 

@@ -1,19 +1,12 @@
 import path from "node:path";
 import type { EvidenceFormat } from "../evidence/contract.ts";
+import { dataFileEndings } from "../protocol/data-files.ts";
 
-/** Endings of files that can be data, and how Python reads each. */
-export const dataFormats: ReadonlyMap<string, EvidenceFormat> = new Map([
-  [".csv", "csv"],
-  [".tsv", "tsv"],
-  [".json", "json"],
-  [".jsonl", "jsonl"],
-  [".parquet", "parquet"],
-  [".xlsx", "xlsx"],
-  [".txt", "text"],
-]);
-
+/** How Python reads a file, by its ending; null for what is no data. */
 export function formatOf(fileName: string): EvidenceFormat | null {
-  return dataFormats.get(path.extname(fileName).toLowerCase()) ?? null;
+  const ending = path.extname(fileName).toLowerCase();
+  if (!dataFileEndings.includes(ending)) return null;
+  return ending === ".txt" ? "text" : (ending.slice(1) as EvidenceFormat);
 }
 
 export function stemOf(fileName: string): string {

@@ -5,14 +5,15 @@ import { openConfigured } from "../../configured/open-configured.ts";
 import type { DataFiles } from "../../data/contract.ts";
 import { openDataFiles } from "../../data/files/open-data-files.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
+import { dataFileEndings } from "../../protocol/data-files.ts";
 import { serveMcpStdio } from "../../mcp/server/serve-mcp-stdio.ts";
 import { toTerminal } from "../to-terminal.ts";
 import { wrongUsage } from "../wrong-usage.ts";
 
-export const mcpUsage = `Usage: sluice mcp [--config FILE] [--data PATH]… [--probes]
+export const mcpUsage: string = `Usage: sluice mcp [--config FILE] [--data PATH]… [--probes]
 
 An MCP server on standard input and output, for desktop assistants, editors and other clients: sandboxed Python over the data it is given.
---data gives a file or a folder (.csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt), read-only, each as an alias; it can be given several times.
+--data gives a file or a folder (${dataFileEndings.join(", ")}), read-only, each as an alias; it can be given several times.
 --config names a configuration; only the file that is named is read. Its mcpServers are what execute can call, and those with "expose": true are
 passed through to the client. --probes writes the probe lines of tools and cells to standard error.
 Standard output is the protocol's alone. Exit status: 0 when the client closed the connection or at a signal, 2 wrong usage.

@@ -2,7 +2,8 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { defaultLimits } from "../../sandbox/limits.ts";
 import type { DataFile, DataFiles, LeftOut } from "../contract.ts";
-import { dataFormats, formatOf, stemOf, toPrintable } from "../data-formats.ts";
+import { dataFileEndings } from "../../protocol/data-files.ts";
+import { formatOf, stemOf, toPrintable } from "../data-formats.ts";
 import { createFileContent } from "./create-file-content.ts";
 import { walkFolder, type FoundFile, type WalkBounds } from "./walk-folder.ts";
 
@@ -83,7 +84,7 @@ async function resolveRoot(given: string): Promise<Root> {
     return { given, real, isFolder: true };
   }
   if (!found.isFile()) throw refused(given, "it is neither a file nor a folder");
-  if (formatOf(given) === null) throw refused(given, `its ending is not one of ${[...dataFormats.keys()].join(", ")}`);
+  if (formatOf(given) === null) throw refused(given, `its ending is not one of ${dataFileEndings.join(", ")}`);
   return { given, real, isFolder: false };
 }
 

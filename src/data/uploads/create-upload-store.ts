@@ -6,6 +6,7 @@ import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceFormat } from "../../evidence/contract.ts";
 import { defaultLimits } from "../../sandbox/limits.ts";
 import type { NewUpload, OpenedUpload, StoredUpload, UploadStore } from "../contract.ts";
+import { tableFileEndings } from "../../protocol/data-files.ts";
 import { formatOf, toPlainName } from "../data-formats.ts";
 import { createFileContent } from "../files/create-file-content.ts";
 import { createContentCheck } from "./create-content-check.ts";
@@ -77,15 +78,13 @@ function toFileName(fileName: string): string {
   return toPlainName(fileName.toWellFormed().split(/[/\\]/).at(-1) ?? "");
 }
 
-const accepted = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"];
-
 function acceptedFormat(name: string): EvidenceFormat {
-  const format = accepted.includes(path.extname(name).toLowerCase()) ? formatOf(name) : null;
+  const format = tableFileEndings.includes(path.extname(name).toLowerCase()) ? formatOf(name) : null;
   if (format !== null) return format;
   throw new UsageError({
     code: "UPLOAD_TYPE_UNKNOWN",
     message: `The file ${JSON.stringify(name)} is none that can be taken as data.`,
-    hint: `Files that end in ${accepted.join(", ")} can be.`,
+    hint: `Files that end in ${tableFileEndings.join(", ")} can be.`,
   });
 }
 
