@@ -106,6 +106,31 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect((await raw({ host, cookie, origin: `http://${host}` }, post)).status).toBe(201);
   });
 
+  test("goes by the address that it was told behind a proxy, and not by what headers say", async () => {
+    await open.restart({ script: shortScript, configuration: { server: { publicUrl: "https://sluice.example:8443" } } });
+    const { port } = open.server;
+    const headers = { authorization: bearer(), "x-forwarded-proto": "https", "x-forwarded-host": "evil.example" };
+    for (const host of ["sluice.example:8443", `127.0.0.1:${port}`]) {
+      const { status, body } = await raw({ ...headers, host, origin: "https://sluice.example:8443" });
+      expect([host, status, (JSON.parse(body) as { mcpUrl: string }).mcpUrl]).toEqual([host, 200, "https://sluice.example:8443/mcp"]);
+    }
+    expect(codeOf(await raw({ ...headers, host: "sluice.example:8443", origin: "https://evil.example" }))).toEqual([
+      403,
+      "ORIGIN_NOT_ALLOWED",
+    ]);
+    const { body } = await open.call<{ url: string }>("POST", "/api/login-links");
+    for (const link of [body.url, open.server.loginLinks[0]!.url]) {
+      expect(link).toMatch(/^https:\/\/sluice\.example:8443\/login\?code=/);
+      const login = await open.request(link.slice("https://sluice.example:8443".length), { token: null });
+      expect(login.headers.get("set-cookie")).toMatch(/; HttpOnly; SameSite=Strict; Max-Age=2592000; Secure$/);
+    }
+    expect(JSON.parse(open.server.snippet)).toMatchObject({ mcpServers: { sluice: { url: "https://sluice.example:8443/mcp" } } });
+    await open.restart();
+    expect(codeOf(await raw({ ...headers, host: "sluice.example:8443" }))).toEqual([421, "HOST_NOT_ALLOWED"]);
+    const plain = JSON.parse((await raw({ ...headers, host: `localhost:${open.server.port}` })).body) as { mcpUrl: string };
+    expect(plain.mcpUrl).toBe(`http://localhost:${open.server.port}/mcp`);
+  });
+
   test("takes JSON only where JSON is meant, and no more of it than it may be", async () => {
     const send = async (type: string, body: string): Promise<unknown[]> => {
       const response = await open.request("/api/turns", { method: "POST", headers: { "content-type": type }, body });
@@ -196,5 +221,22 @@ describe("tenants", { timeout: 240_000 }, () => {
     expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([403, "OPERATORS_ONLY"]);
     expect(open.server.loginLinks.map(({ tenant }) => tenant)).toEqual(["ann", "bob"]);
     expect(open.server.tokens.made).toBeNull();
+  });
+
+  test("are told apart from operators in a browser as well, whichever numbers it asks for", async () => {
+    const cookies = await Promise.all(
+      open.server.loginLinks.map(async ({ url }) => (await open.request(url, { token: null })).headers.get("set-cookie")!.split(";")[0]!),
+    );
+    const ask = async (cookie: string, path: string, method = "GET"): Promise<unknown> => {
+      const response = await open.request(path, { method, headers: { cookie, origin: open.url } });
+      const body = await response.text();
+      return response.status === 200 ? 200 : (JSON.parse(body) as { error: { code: string } }).error.code;
+    };
+    const [ann, bob] = cookies as [string, string];
+    for (const path of ["/metrics", "/api/ops"]) expect([await ask(ann, path), await ask(bob, path)]).toEqual([200, "OPERATORS_ONLY"]);
+    expect(await ask(bob, "/api/ops/self-test", "POST")).toBe("OPERATORS_ONLY");
+    expect((await open.request("/metrics", { token: tokens.bob })).status).toBe(403);
+    const info = (await (await open.request("/api/info", { headers: { cookie: bob } })).json()) as { tenant: string; isOperator: boolean };
+    expect([info.tenant, info.isOperator]).toEqual(["bob", false]);
   });
 });

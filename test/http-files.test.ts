@@ -130,6 +130,20 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect((await open.request(`${base}/none.csv`)).status).toBe(404);
   });
 
+  test("says that a table cannot be had as CSV before anything of it is sent", async () => {
+    const wide = JSON.stringify(Array.from({ length: 20_000 }, (_, at) => ({ [`column_${at}`]: at })));
+    for (const [name, body] of [
+      ["wide.json", wide],
+      ["damaged.xlsx", "PK but no workbook"],
+    ] as const)
+      expect((await open.request(`/api/conversations/odd/files?name=${name}`, { method: "POST", body })).status).toBe(201);
+    const refused = await open.call<{ error: { code: string; message: string } }>("GET", "/api/conversations/odd/tables/wide.csv");
+    expect([refused.status, refused.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
+    expect(refused.body.error.message).toBe("The table has 20000 columns, a CSV has at most 16384.");
+    const damaged = await open.call<{ error: { code: string } }>("GET", "/api/conversations/odd/tables/damaged.csv");
+    expect([damaged.status, damaged.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
+  });
+
   test("takes a data file as an alias of a conversation, which Python reads, also after a restart", async () => {
     const send = (name: string, body: string, id = "uploads"): Promise<Response> =>
       open.request(`/api/conversations/${id}/files?name=${encodeURIComponent(name)}`, { method: "POST", body });

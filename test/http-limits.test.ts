@@ -143,4 +143,41 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     await open.restart(patient); // closes it while the turn runs
     expect(await statusOf(turn.turnId)).toMatchObject({ status: "ended", stopReason: "complete_answer" });
   });
+
+  test("begins nothing new while it stops, and still says what it has", async () => {
+    open = await openTestServer({ script: endlessScript, configuration: { server: { drainMs: 240_000, maxTurns: 1 } } });
+    const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
+    const waiting = post("/api/turns", { question: "Wait." });
+    await until(() => open.server.parts.gate.queued === 1);
+    const closed = open.server.close();
+    const stopping = {
+      code: "SERVER_STOPPING",
+      message: "The server is stopping and begins nothing new.",
+      hint: "Try again when it is back.",
+    };
+    for (const [path, body] of [
+      ["/api/turns", { question: "More." }],
+      ["/api/chat", chat("more")],
+      ["/api/cells", { turnId: turn.turnId, cell: 1, code: "1" }],
+      ["/mcp", { jsonrpc: "2.0", id: 1, method: "ping" }],
+      ["/api/conversations/more/files?name=x.csv", {}],
+    ] as const) {
+      const refused = await post(path, body);
+      expect([path, refused.status, refused.headers.get("retry-after"), await refused.json()]).toEqual([
+        path,
+        503,
+        "10",
+        { error: stopping },
+      ]);
+    }
+    const ready = await open.request("/readyz");
+    expect([ready.status, ((await ready.json()) as { checks: object[] }).checks.at(-1)]).toEqual([
+      503,
+      { name: "server", ok: false, detail: "It is stopping." },
+    ]);
+    expect([(await statusOf(turn.turnId)).status, (await open.request("/healthz")).status]).toEqual(["running", 200]);
+    await post(`/api/turns/${turn.turnId}/stop`, {});
+    expect((await waiting).status).toBe(503);
+    await closed;
+  });
 });

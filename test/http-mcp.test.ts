@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { prune } from "../src/http/retention/prune.ts";
 import { openTestServer, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
 
 const tokens = { ann: "token-of-ann-token-of-ann-token-of-ann", bob: "token-of-bob-token-of-bob-token-of-bob" };
@@ -48,6 +49,86 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
       }
     },
   );
+
+  const computing = (code: string, expectedArtifacts: string[] = []) => {
+    const postProcessingContract = { operation: "derive_metric", reason: "For a test.", inputAliases: ["numbers"], expectedArtifacts };
+    return { name: "code_interpreter", arguments: { code, postProcessingContract } };
+  };
+  const pinged = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const post = (message: object, { headers = {}, ...options }: { headers?: object; signal?: AbortSignal; token?: string } = {}) =>
+    open.request("/mcp", { method: "POST", headers: { ...pinged, ...headers }, body: JSON.stringify(message), ...options });
+
+  test("lets a client of the 2025 versions listen in its own session, and nobody else", async () => {
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "0" } };
+    const begun = await post({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+    const session = { "mcp-session-id": begun.headers.get("mcp-session-id")!, "mcp-protocol-version": "2025-11-25" };
+    await begun.text();
+    const headers = { accept: "text/event-stream", ...session };
+    const gone = new AbortController();
+    const listening = await open.request("/mcp", { headers, signal: gone.signal });
+    expect([listening.status, listening.headers.get("content-type"), listening.headers.get("x-content-type-options")]).toEqual([
+      200,
+      "text/event-stream",
+      "nosniff",
+    ]);
+    gone.abort();
+    expect((await open.request("/mcp", { headers, token: tokens.bob })).status).toBe(404);
+    expect((await open.request("/mcp", { headers: { accept: "text/event-stream" } })).status).toBe(400);
+    expect((await open.request("/mcp", { method: "DELETE", headers: session })).status).toBe(200);
+    expect((await open.request("/mcp", { headers })).status).toBe(404);
+  });
+
+  test("answers 429 with when to come back once a client has as many calls as it may, and takes the others'", async () => {
+    const [ann, bob] = [await connect(tokens.ann, "legacy"), await connect(tokens.bob, "legacy")];
+    await ann.callTool({ name: "store_data", arguments: { name: "numbers", data: [1, 2, 3] } });
+    const begun = (): number => open.server.parts.metrics.requests.values()["/mcp,POST,200"] ?? 0;
+    const before = begun();
+    const held = Array.from({ length: 64 }, () => ann.callTool(computing("while True: pass")).catch((error: unknown) => error));
+    await expect.poll(begun, { timeout: 60_000 }).toBe(before + 64);
+    const refused = await post({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+    expect([refused.status, refused.headers.get("retry-after"), await refused.json()]).toEqual([
+      429,
+      "2",
+      { error: { code: "TOO_MANY_CALLS", message: "64 calls of this client are being answered already.", hint: "Wait for one of them." } },
+    ]);
+    expect((await bob.listTools()).tools.length).toBeGreaterThan(5);
+    await ann.close(); // and with it its calls
+    await Promise.all(held);
+    await expect.poll(async () => (await post({ jsonrpc: "2.0", id: 2, method: "ping" })).status, { timeout: 60_000 }).not.toBe(429);
+    await bob.close();
+  });
+
+  test("takes no message that is larger than 32 MB", async () => {
+    const data = "x".repeat(33 * 1024 * 1024);
+    const refused = await post({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "store_data", arguments: { name: "big", data } },
+    });
+    expect(refused.status).toBe(413);
+  });
+
+  test("keeps what clients draw within the server's retention", async () => {
+    const client = await connect(tokens.ann, "legacy");
+    await client.callTool({ name: "store_data", arguments: { name: "numbers", data: [1, 2, 3] } });
+    const code = "plt.plot(numbers)\nsave_figure('A line of three points that goes up', title='Up')\nset_result(1)";
+    const answer = await client.callTool(computing(code, ["image"]));
+    const { contentHash, url } = (answer.structuredContent as { artifacts: { contentHash: string; url: string }[] }).artifacts[0]!;
+    expect(url).toBe(`sluice://artifacts/${contentHash}`);
+    const image = (): Promise<Response> => open.request(`/artifacts/${contentHash}.png`);
+    const { bytes } = await image()
+      .then((response) => response.arrayBuffer())
+      .then((all) => ({ bytes: all.byteLength }));
+    const { history, storesOf, uploads } = open.server.parts;
+    const retention = { days: 30, maxBytes: 1024 ** 3 };
+    const prunedAfter = (days: number) => prune({ history, storesOf, uploads, retention, now: new Date(Date.now() + days * 86_400_000) });
+    expect(await prunedAfter(29)).toEqual([{ tenant: "ann", expired: 0, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: bytes }]);
+    expect(await prunedAfter(31)).toEqual([{ tenant: "ann", expired: 1, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: 0 }]);
+    expect((await image()).status).toBe(404);
+    await expect(client.readResource({ uri: url })).rejects.toThrow("not found");
+    await client.close();
+  });
 
   test("turns away who has no token, and a page of somebody else's", async () => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });

@@ -3,6 +3,7 @@ import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allRoutes } from "../src/http/routes/all-routes.ts";
 import { createApp } from "../src/http/create-app.ts";
+import type { SelfTest } from "../src/protocol/http-operations.ts";
 import { openTestServer, type TestServer } from "./fixtures/open-test-server.ts";
 
 interface Operation {
@@ -61,13 +62,14 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
 
   test("has every route of the server, and the server has every one of its", () => {
     const { parts } = open.server;
-    const { authenticator, log, metrics } = parts;
+    const { authenticator, log, metrics, work } = parts;
     const app = createApp({
       routes: allRoutes(parts),
       authenticator,
       origins: { allowedHosts: [] },
       log,
       metrics,
+      work,
       page: async () => new Response(),
     });
     const served = app.routes.filter(({ path }) => path !== "/*" && path !== "*").map(({ method, path }) => `${method} ${path}`);
@@ -203,6 +205,18 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
       "/api/ops",
     );
     expect(body.turns).toEqual({ running: 0, queued: 0, total: 3, byStop: { complete_answer: 3 } });
-    expect(body.probes.length).toBeGreaterThan(5);
+    expect([body.probes.length > 5, body.selfTest]).toEqual([true, null]);
+  });
+
+  test("describes the self-test, which tries every driver for real and is shown to the operator from then on", async () => {
+    const { status, body } = await open.call<SelfTest>("POST", "/api/ops/self-test");
+    const described = { method: "post", path: "/api/ops/self-test", status, type: "application/json", body };
+    expect([status, problemsOf(described)]).toEqual([200, []]);
+    expect(body.drivers.map(({ name }) => name)).toEqual(["gvisor", "gvisor-rootless", "bubblewrap"]);
+    for (const { usable, reason, checks } of body.drivers)
+      expect(usable ? checks.filter(({ passed }) => !passed) : typeof reason).toEqual(usable ? [] : "string");
+    const inUse = body.drivers.find(({ name }) => name === open.server.driver)!;
+    expect([inUse.usable, inUse.checks.length > 3]).toEqual([true, true]);
+    expect((await open.call<{ selfTest: SelfTest }>("GET", "/api/ops")).body.selfTest).toEqual(body);
   });
 });

@@ -2,11 +2,13 @@ import { Hono, type Context } from "hono";
 import type { Authenticator } from "./auth/create-authenticator.ts";
 import { unauthorized } from "./auth/create-authenticator.ts";
 import type { Principal } from "./contract.ts";
+import { afterBody } from "./guard/after-body.ts";
 import { checkOrigin, checkOwnPage, type OriginRules } from "./guard/check-origin.ts";
+import type { WorkGate } from "./guard/create-work-gate.ts";
 import { HttpFailure, toFailureResponse } from "./http-failure.ts";
 import type { Log } from "./log/create-log.ts";
 import type { Metrics } from "./metrics/create-metrics.ts";
-import type { Route } from "./routes/define-route.ts";
+import type { Route, RouteRequest } from "./routes/define-route.ts";
 import { check, readJsonBody } from "./routes/read-body.ts";
 
 export interface AppOptions {
@@ -15,6 +17,7 @@ export interface AppOptions {
   readonly origins: OriginRules;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly work: WorkGate;
   /** Everything that is no route: the page. */
   readonly page: (request: Request, principal: Principal | null) => Promise<Response>;
 }
@@ -22,7 +25,7 @@ export interface AppOptions {
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** The order of things for every request: who does it say it is for, who sends it, what does it ask, and then the answer. */
-export function createApp({ routes, authenticator, origins, log, metrics, page }: AppOptions): Hono {
+export function createApp({ routes, authenticator, origins, log, metrics, work, page }: AppOptions): Hono {
   const app = new Hono();
   for (const route of routes) app.on(route.method.toUpperCase(), toHonoPath(route.path), (context) => serve(route, context));
   app.all("*", (context) => observe(context, "page", async () => await page(context.req.raw, identify(context.req.raw))));
@@ -41,8 +44,19 @@ export function createApp({ routes, authenticator, origins, log, metrics, page }
           ? undefined
           : await readJsonBody(request, { schema: expected, maxBytes: maxBodyBytes });
       const parameters = toParameters(route.path, context.req.param());
-      return await route.handle({ request, parameters, query: query as Record<string, unknown>, body, principal, signal: request.signal });
+      return await handle(route, { request, parameters, query: query as Record<string, unknown>, body, principal, signal: request.signal });
     });
+  }
+
+  async function handle(route: Route, request: RouteRequest): Promise<Response> {
+    if (route.beginsWork === undefined) return await route.handle(request);
+    const over = work.begin({ tenant: request.principal.tenant, route: route.operationId, ...route.beginsWork });
+    try {
+      return afterBody(await route.handle(request), over);
+    } catch (error) {
+      over();
+      throw error;
+    }
   }
 
   function identify(request: Request): Principal | null {

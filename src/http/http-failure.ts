@@ -35,7 +35,6 @@ const statuses: Readonly<Record<string, number>> = {
   DATA_FILE_GONE: 410,
   EVIDENCE_FULL: 413,
   EVIDENCE_MISSING: 410,
-  MODEL_MISSING: 409,
   SANDBOX_QUEUE_TIMEOUT: 429,
 };
 

@@ -8,6 +8,7 @@ import { openHistory } from "../history/open-history.ts";
 import { createMcpEndpoint } from "../mcp/server/create-mcp-endpoint.ts";
 import { packageVersion } from "../package-version.ts";
 import { createConversations } from "./conversations/create-conversations.ts";
+import { createWorkGate } from "./guard/create-work-gate.ts";
 import { lockDirectory } from "./lock-directory.ts";
 import type { Log } from "./log/create-log.ts";
 import { createMetrics, type Metrics } from "./metrics/create-metrics.ts";
@@ -20,7 +21,7 @@ import { createTurnGate, type TurnGate } from "./turns/create-turn-gate.ts";
 import { createTurns } from "./turns/create-turns.ts";
 
 /** Everything but who is let in, and where it listens. */
-export type OpenedParts = Omit<ServerParts, "authenticator" | "url">;
+export type OpenedParts = Omit<ServerParts, "authenticator" | "url" | "publicUrl">;
 
 const UNATTENDED_MS = 30_000;
 
@@ -69,6 +70,7 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
     uploads,
     conversations,
     gate,
+    work: createWorkGate(),
     turns,
     metrics,
     log,

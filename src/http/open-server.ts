@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
+  /** What clients reach it by, instead of the configuration's: `https://sluice.example`. */
+  readonly publicUrl?: string | undefined;
   /** Lets everybody in. */
   readonly isOpen?: boolean;
   /** Instead of the configuration's. */
@@ -38,7 +40,9 @@ export interface ServerOptions {
 
 /** A server that listens. Closing it lets turns come to an end, and leaves nothing behind. */
 export interface RunningServer extends AsyncDisposable {
+  /** Where it listens. */
   readonly url: string;
+  readonly publicUrl: string | null;
   readonly port: number;
   readonly driver: string;
   readonly model: { readonly name: string | null; readonly problem: string | null };
@@ -59,15 +63,17 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const tokens = isOpen ? { tokens: [], made: null } : await acceptedTokens({ configured: auth.tokens, directory: artifacts.directory });
   const { server, port, answerWith } = await startListening(options);
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
-  const authenticator = createAuthenticator({ tokens: tokens.tokens, sessions: opened.history.sessions, port, isOpen });
-  const parts: ServerParts = { ...opened, authenticator, url };
+  const publicUrl = toOrigin(options.publicUrl ?? rules.publicUrl);
+  const isSecure = publicUrl?.startsWith("https:") ?? false;
+  const authenticator = createAuthenticator({ tokens: tokens.tokens, sessions: opened.history.sessions, port, isOpen, isSecure });
+  const parts: ServerParts = { ...opened, authenticator, url: publicUrl ?? url, publicUrl };
   const driver = (await parts.configured.runtime.driver()).name;
   const page = createPage({
     directory: options.pageDirectory ?? builtPage,
     describe: async () => describeServer(parts, { driver, isOpen }),
   });
-  const origins = { allowedHosts: rules.allowedHosts };
-  const app = createApp({ routes: allRoutes(parts), authenticator, origins, log, metrics: parts.metrics, page });
+  const origins = { allowedHosts: rules.allowedHosts, publicUrl };
+  const app = createApp({ routes: allRoutes(parts), authenticator, origins, log, metrics: parts.metrics, work: parts.work, page });
   answerWith((request) => app.fetch(request));
   const watch = watchSlowClients(server, options.slowClients ?? slowClientRules, () => {
     parts.metrics.slowClients.add();
@@ -79,9 +85,8 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   async function end(): Promise<void> {
     log.info("stopping", { running: parts.gate.running, queued: parts.gate.queued });
     pruning[Symbol.dispose]();
+    await Promise.all([parts.turns.drain(rules.drainMs), within(parts.work.stop(), rules.drainMs)]);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    await parts.turns.drain(rules.drainMs);
-    server.closeIdleConnections();
     await rest.disposeAsync();
     watch[Symbol.dispose]();
     server.closeAllConnections();
@@ -91,15 +96,16 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
 
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= end());
-  log.info("listening", { url, driver, model: parts.model.name, auth: authenticator.mode });
+  log.info("listening", { url, ...(publicUrl === null ? {} : { publicUrl }), driver, model: parts.model.name, auth: authenticator.mode });
   return {
     url,
+    publicUrl,
     port,
     driver,
     model: parts.model,
     tokens,
     loginLinks: isOpen ? [] : toLoginLinks(tokens, parts),
-    snippet: toClientSnippet({ url, token: isOpen ? null : (tokens.made ?? "YOUR TOKEN") }),
+    snippet: toClientSnippet({ url: parts.url, token: isOpen ? null : (tokens.made ?? "YOUR TOKEN") }),
     configured: parts.configured,
     parts,
     close,
@@ -108,6 +114,17 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
 }
 
 const builtPage = path.join(import.meta.dirname, "../../dist/web");
+
+async function within(over: Promise<void>, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([over, promise]);
+  clearTimeout(timer);
+}
+
+function toOrigin(url: string | undefined): string | null {
+  return url === undefined ? null : new URL(url).origin;
+}
 
 type Answer = (request: Request) => Response | Promise<Response>;
 

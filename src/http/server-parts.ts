@@ -5,6 +5,7 @@ import type { McpEndpoint } from "../mcp/server/create-mcp-endpoint.ts";
 import type { SelfTest } from "../protocol/http-operations.ts";
 import type { Authenticator } from "./auth/create-authenticator.ts";
 import type { Conversations } from "./conversations/create-conversations.ts";
+import type { WorkGate } from "./guard/create-work-gate.ts";
 import type { Log } from "./log/create-log.ts";
 import type { Metrics } from "./metrics/create-metrics.ts";
 import type { TenantStores } from "./stores/create-tenant-stores.ts";
@@ -21,6 +22,7 @@ export interface ServerParts {
   readonly uploads: UploadStore;
   readonly conversations: Conversations;
   readonly gate: TurnGate;
+  readonly work: WorkGate;
   readonly turns: Turns;
   readonly authenticator: Authenticator;
   readonly metrics: Metrics;
@@ -28,8 +30,10 @@ export interface ServerParts {
   readonly mcp: McpEndpoint;
   readonly version: string;
   readonly startedAt: string;
-  /** Of this server, as printed: `http://127.0.0.1:8787`. */
+  /** Of this server, as printed: `http://127.0.0.1:8787`, or what it is reached by. */
   readonly url: string;
+  /** What it was told that clients reach it by; null where nothing stands between. */
+  readonly publicUrl: string | null;
   readonly samples: readonly { readonly title: string; readonly question: string }[];
   /** The last one that was asked for. */
   selfTest: SelfTest | null;

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { parseArgs } from "node:util";
+import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { createLog, logLevels, type Log, type LogLevel } from "../../http/log/create-log.ts";
@@ -7,10 +8,11 @@ import { openServer, type RunningServer } from "../../http/open-server.ts";
 import { wrongUsage } from "../wrong-usage.ts";
 
 export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]
-                    [--log-level error|warn|info|debug] [--log-format json|text]
+                    [--public-url https://HOST] [--log-level error|warn|info|debug] [--log-format json|text]
 
 Serves the chat page, the API and MCP over HTTP. Without a configuration: a bundled sample of made-up market data, and a model that needs no key.
 A token is always needed. The browser gets in by the one-time link that is printed; programs send the token as a bearer.
+--public-url is what clients reach it by behind a proxy with TLS (server.publicUrl): links say it, and cookies go over TLS only.
 --no-auth lets in everybody who can reach the port, on this machine only: any program and any user of it can then read and run everything.
 Ends on SIGTERM or Ctrl-C: turns that run may come to an end (server.drainMs), then nothing is left behind.
 `;
@@ -20,6 +22,11 @@ export async function serveCommand(args: string[], signal: AbortSignal): Promise
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // what a provider cannot do is the plan's affair, not a person's
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: options.config, workingDirectory: process.cwd(), environment });
+  if (options.isOpen && (options.publicUrl ?? loaded.configuration.server.publicUrl) !== undefined)
+    throw wrongUsage(
+      "serve",
+      "--no-auth would let in everybody whom the public address (server.publicUrl) lets in; it is for this machine only.",
+    );
   const say = (text: string): void => void process.stdout.write(text);
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
   await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log: toLog(options), signal });
@@ -38,6 +45,7 @@ interface ServeOptions {
   readonly config: string | undefined;
   readonly model: string | undefined;
   readonly isOpen: boolean;
+  readonly publicUrl: string | undefined;
   readonly level: LogLevel;
   readonly format: "json" | "text";
 }
@@ -50,6 +58,7 @@ function parse(args: string[]): ServeOptions {
       port: { type: "string", default: "8787" },
       config: { type: "string" },
       model: { type: "string" },
+      "public-url": { type: "string" },
       "no-auth": { type: "boolean", default: false },
       "log-level": { type: "string", default: "info" },
       "log-format": { type: "string", default: process.stderr.isTTY ? "text" : "json" },
@@ -65,7 +74,10 @@ function parse(args: string[]): ServeOptions {
   const isOpen = values["no-auth"];
   if (isOpen && !isLoopback(host))
     throw wrongUsage("serve", `--no-auth would let in everybody who can reach ${host}; it is for 127.0.0.1 only.`);
-  return { host, port, config, model, isOpen, level, format };
+  const publicUrl = values["public-url"];
+  if (publicUrl !== undefined && !isOrigin(publicUrl))
+    throw wrongUsage("serve", `--public-url must be as https://sluice.example, and is ${JSON.stringify(publicUrl)}.`);
+  return { host, port, config, model, isOpen, publicUrl, level, format };
 }
 
 function isLoopback(host: string): boolean {
@@ -77,10 +89,10 @@ function toLog({ level, format }: ServeOptions): Log {
 }
 
 /** What a person needs to go on. It is not the log: the log never has a token. */
-function describe({ url, driver, model, tokens, loginLinks, snippet }: RunningServer, { isOpen }: ServeOptions): string {
+function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }: RunningServer, { isOpen }: ServeOptions): string {
   const links = loginLinks.map(({ tenant, url: link }) => `  ${loginLinks.length > 1 ? `${tenant}: ` : ""}${link}`);
   return [
-    `address: ${url}`,
+    `address: ${publicUrl === null ? url : `${publicUrl} (listens on ${url})`}`,
     `sandbox: ${driver}`,
     `model: ${model.name ?? `none. ${model.problem}`}`,
     ...(isOpen

@@ -21,11 +21,15 @@ export interface AuthenticatorOptions {
   readonly sessions: SessionRows;
   /** Cookies do not tell ports apart, so the name does. */
   readonly port: number;
+  /** Cookies go over TLS only: what clients reach has it. */
+  readonly isSecure?: boolean;
   /** Lets everybody in, as the one tenant that there is. */
   readonly isOpen?: boolean;
   readonly now?: () => Date;
 }
 
+/** Of one tenant that wait for a browser. Past it the oldest goes. */
+const MAX_CODES = 100;
 const CODE_LIFETIME_MS = 24 * 60 * 60_000;
 const SESSION_LIFETIME_S = 30 * 24 * 60 * 60;
 
@@ -34,11 +38,15 @@ export function createAuthenticator({
   sessions,
   port,
   isOpen = false,
+  isSecure = false,
   now = () => new Date(),
 }: AuthenticatorOptions): Authenticator {
   const codes = new Map<string, { tenant: string; isOperator: boolean; expiresAt: number }>();
   const cookieName = `sluice_session_${port}`;
   const nobody: Principal = { tenant: localTenant, isOperator: true, tokenHash: null, via: "none" };
+
+  const toCookie = (value: string, seconds: number): string =>
+    `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${isSecure ? "; Secure" : ""}`;
 
   function byBearer(authorization: string): Principal | null {
     const token = /^Bearer ([\w.~+/=-]{1,512})$/i.exec(authorization)?.[1];
@@ -74,6 +82,8 @@ export function createAuthenticator({
     newLoginCode({ tenant, isOperator }) {
       const code = randomBytes(32).toString("base64url");
       const expiresAt = now().getTime() + CODE_LIFETIME_MS;
+      const own = [...codes].filter(([, given]) => given.tenant === tenant);
+      for (const [old] of own.slice(0, Math.max(0, own.length + 1 - MAX_CODES))) codes.delete(old);
       codes.set(hashOf(code), { tenant, isOperator, expiresAt });
       return { code, expiresAt: new Date(expiresAt).toISOString() };
     },
@@ -86,12 +96,12 @@ export function createAuthenticator({
       const expiresAt = new Date(now().getTime() + SESSION_LIFETIME_S * 1000).toISOString();
       sessions.removeExpired(now().toISOString());
       sessions.add(hashOf(value), { tenant: given.tenant, isOperator: given.isOperator, expiresAt });
-      return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_LIFETIME_S}`;
+      return toCookie(value, SESSION_LIFETIME_S);
     },
     logout(headers) {
       const value = readCookie(headers.get("cookie") ?? "", cookieName);
       if (value !== null) sessions.remove(hashOf(value));
-      return `${cookieName}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+      return toCookie("", 0);
     },
   };
 }

@@ -5,24 +5,27 @@ import { HttpFailure } from "../http-failure.ts";
 export interface OriginRules {
   /** Names besides localhost, this machine's own and addresses. */
   readonly allowedHosts: readonly string[];
+  /** What clients reach the server by: its host is allowed, and its pages are the server's own, also behind a proxy that does not pass `Host` on. */
+  readonly publicUrl?: string | null;
 }
 
 /**
  * A page of somebody else's that made its name point here (DNS rebinding) has that name in `Host`; one that sends a request here has itself in `Origin`.
  * Both are refused, before anything is looked at. An address in `Host` is fine: no name was bent for it.
  */
-export function checkOrigin(request: Request, { allowedHosts }: OriginRules): void {
+export function checkOrigin(request: Request, { allowedHosts, publicUrl = null }: OriginRules): void {
   const host = request.headers.get("host") ?? "";
   const name = hostName(host);
-  if (name === null || !(isIP(name) !== 0 || name === "localhost" || name === os.hostname().toLowerCase() || allowedHosts.includes(name)))
+  const names = ["localhost", os.hostname(), ...allowedHosts, ...(publicUrl === null ? [] : [new URL(publicUrl).hostname])];
+  if (name === null || !(isIP(name) !== 0 || names.some((one) => one.toLowerCase() === name)))
     throw new HttpFailure({
       status: 421,
       code: "HOST_NOT_ALLOWED",
       message: `The request was for the host ${JSON.stringify(host.slice(0, 200))}, which this server does not go by.`,
-      hint: "Use the address that it printed, or name the host in server.allowedHosts of the configuration.",
+      hint: "Use the address that it printed, or name the host in server.publicUrl or server.allowedHosts of the configuration.",
     });
   const origin = request.headers.get("origin");
-  if (origin !== null && URL.parse(origin)?.host !== host.toLowerCase())
+  if (origin !== null && origin !== publicUrl && URL.parse(origin)?.host !== host.toLowerCase())
     throw new HttpFailure({
       status: 403,
       code: "ORIGIN_NOT_ALLOWED",

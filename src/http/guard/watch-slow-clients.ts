@@ -17,14 +17,9 @@ interface Exchange {
   moved: number;
 }
 
-export interface SlowClientWatch extends Disposable {
-  readonly cut: number;
-}
-
 /** A connection that nobody reads holds memory and keeps a turn attended. It is cut, and what it held is let go of by who hears that it closed. */
-export function watchSlowClients(server: Server, { bytesPerSecond, windowMs }: SlowClientRules, onCut: () => void): SlowClientWatch {
+export function watchSlowClients(server: Server, { bytesPerSecond, windowMs }: SlowClientRules, onCut: () => void): Disposable {
   const open = new Set<Exchange>();
-  let cut = 0;
 
   const watch = (request: IncomingMessage, response: ServerResponse): void => {
     const exchange: Exchange = { request, response, since: null, moved: 0 };
@@ -42,7 +37,6 @@ export function watchSlowClients(server: Server, { bytesPerSecond, windowMs }: S
       else if (now - exchange.since >= windowMs) {
         const rate = (movedOf(socket) - exchange.moved) / ((now - exchange.since) / 1000);
         if (rate < bytesPerSecond) {
-          cut += 1;
           onCut();
           socket.destroy();
         } else [exchange.since, exchange.moved] = [now, movedOf(socket)];
@@ -53,9 +47,6 @@ export function watchSlowClients(server: Server, { bytesPerSecond, windowMs }: S
   server.prependListener("request", watch);
   const timer = setInterval(look, Math.max(50, windowMs / 6)).unref();
   return {
-    get cut() {
-      return cut;
-    },
     [Symbol.dispose]() {
       clearInterval(timer);
       server.off("request", watch);

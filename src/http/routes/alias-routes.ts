@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import type { DataAnswer } from "../../data/contract.ts";
 import { openAliasDownload } from "../../data/downloads/open-table-download.ts";
+import { tableFileEndings } from "../../protocol/data-files.ts";
 import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../protocol/http-tables.ts";
 import { httpIdSchema } from "../../protocol/http-error.ts";
 import type { LiveConversation } from "../conversations/create-conversations.ts";
@@ -30,7 +31,8 @@ export function aliasRoutes(parts: ServerParts): Route[] {
       method: "post",
       path: "/api/conversations/{conversationId}/files",
       operationId: "uploadFile",
-      summary: "Give a data file (.csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt) to a conversation, as an alias of it.",
+      beginsWork: {},
+      summary: `Give a data file (${tableFileEndings.join(", ")}) to a conversation, as an alias of it.`,
       tag: "conversations",
       query: z.object({ name: z.string().min(1).max(255) }),
       body: "bytes",
@@ -91,7 +93,7 @@ export function aliasRoutes(parts: ServerParts): Route[] {
             if (item === null) throw noAlias(request.parameters["alias"]!);
             const { openSession } = parts.configured.runtime;
             const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
-            return toDownload(download, { isAttachment: true });
+            return await toDownload(request.request, download, { isAttachment: true });
           }),
       }),
     ),
@@ -113,7 +115,7 @@ export function aliasRoutes(parts: ServerParts): Route[] {
             bytes: item.bytes,
             stream: () => once(item.read()),
           };
-          return toDownload(download, { isAttachment: true });
+          return await toDownload(request.request, download, { isAttachment: true });
         }),
     }),
   ];

@@ -15,6 +15,7 @@ export function cellRoutes(parts: ServerParts): Route[] {
       method: "post",
       path: "/api/cells",
       operationId: "runCell",
+      beginsWork: {},
       summary: "Run one cell of an ended turn again with other code, from the state that it began with. What the turn gave stays.",
       tag: "cells",
       body: cellRunCreationSchema,

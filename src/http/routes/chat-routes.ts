@@ -6,6 +6,7 @@ import type { ServerParts } from "../server-parts.ts";
 import type { LiveTurn } from "../turns/create-live-turn.ts";
 import { createChatChunks } from "../turns/to-chat-chunks.ts";
 import { defineRoute, type Route } from "./define-route.ts";
+import { followStream } from "./follow-stream.ts";
 
 const MAX_CHAT_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
@@ -18,6 +19,7 @@ export function chatRoutes(parts: ServerParts): Route[] {
       method: "post",
       path: "/api/chat",
       operationId: "chat",
+      beginsWork: {},
       summary: "Ask, and follow the answer. Of the messages only the last of the user is read; the rest is the server's own history.",
       tag: "chat",
       body: chatRequestSchema,
@@ -57,25 +59,12 @@ function toStream({ history }: ServerParts, turn: LiveTurn, signal: AbortSignal)
   const { tenant, turnId, conversationId } = turn;
   const createdAt = history.turns.get(tenant, turnId)?.createdAt ?? new Date().toISOString();
   const chunks = createChatChunks({ turnId, conversationId, status: "running", createdAt });
-  const gone = new AbortController();
-  const events = turn.follow(0, AbortSignal.any([signal, gone.signal]));
-  const body = new ReadableStream<UIMessageChunk>(
-    {
-      start(controller) {
-        for (const chunk of chunks.begin()) controller.enqueue(chunk);
-      },
-      async pull(controller) {
-        const { done, value } = await events.next();
-        if (done) return controller.close();
-        for (const chunk of chunks.of(value)) controller.enqueue(chunk);
-      },
-      async cancel() {
-        gone.abort();
-        await events.return?.(); // a listener that was between two events is none any more, either
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const body = followStream<UIMessageChunk>({
+    signal,
+    open: (ended) => turn.follow(0, ended),
+    begin: chunks.begin(),
+    toChunks: (event) => chunks.of(event),
+  });
   return createUIMessageStreamResponse({ stream: body, keepAliveMs: KEEP_ALIVE_MS, headers: { "cache-control": "no-store" } });
 }
 

@@ -27,6 +27,8 @@ export interface Route {
   readonly isOpen?: boolean;
   /** Only operators. */
   readonly isForOperators?: boolean;
+  /** It begins something that takes a sandbox or time: not when the server is stopping, and of one client not more at once than this. */
+  readonly beginsWork?: { readonly maxPerClient?: number };
   readonly query?: z.ZodObject;
   readonly headers?: readonly { readonly name: string; readonly description: string }[];
   /** A schema for JSON; `bytes` when the handler takes the body as it comes. */

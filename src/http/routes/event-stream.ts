@@ -2,6 +2,7 @@ import type { StoredEvent, StoredTurn } from "../../history/contract.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { eventWithOrigin } from "../turns/to-turn-document.ts";
 import type { RouteRequest } from "./define-route.ts";
+import { followStream } from "./follow-stream.ts";
 import { originOf } from "./origin-of.ts";
 
 const KEEP_ALIVE_MS = 15_000;
@@ -11,42 +12,20 @@ export function wantsEvents(request: Request): boolean {
 }
 
 /** Server-sent events: those that were, then those that come. A client that lost the connection says which it saw last, and misses none. */
-export function eventStream(
-  { history, turns }: ServerParts,
-  { tenant, turnId }: StoredTurn,
-  { request, query, signal }: RouteRequest,
-): Response {
+export function eventStream(parts: ServerParts, { tenant, turnId }: StoredTurn, { request, query, signal }: RouteRequest): Response {
+  const { history, turns } = parts;
   const after = Number(request.headers.get("last-event-id") ?? query["after"] ?? 0) || 0;
-  const origin = originOf(request);
-  const gone = new AbortController();
+  const origin = originOf(parts, request);
   const live = turns.find(tenant, turnId);
-  const events =
-    live === null
-      ? history.events.read({ tenant, turnId, after }).values()
-      : live.follow(Math.min(after, live.events.length), AbortSignal.any([signal, gone.signal]));
   const encoder = new TextEncoder();
-  let alive: NodeJS.Timeout | undefined;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (alive === undefined) {
-          // Not before somebody reads: the body of a HEAD is dropped without a word.
-          alive = setInterval(() => controller.enqueue(encoder.encode(": still here\n\n")), KEEP_ALIVE_MS).unref();
-          return controller.enqueue(encoder.encode("retry: 1000\n\n"));
-        }
-        const { done, value } = await events.next();
-        if (!done) return controller.enqueue(encoder.encode(toText(value, origin)));
-        clearInterval(alive);
-        controller.close();
-      },
-      async cancel() {
-        clearInterval(alive);
-        gone.abort();
-        await events.return?.(); // a listener that was between two events is none any more, either
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const body = followStream({
+    signal,
+    open: (ended) =>
+      live === null ? history.events.read({ tenant, turnId, after }).values() : live.follow(Math.min(after, live.events.length), ended),
+    begin: [encoder.encode("retry: 1000\n\n")],
+    toChunks: (event) => [encoder.encode(toText(event, origin))],
+    stillHere: { everyMs: KEEP_ALIVE_MS, chunk: encoder.encode(": still here\n\n") },
+  });
   return new Response(body, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" },
   });

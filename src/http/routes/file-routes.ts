@@ -57,7 +57,7 @@ export function fileRoutes(parts: ServerParts): Route[] {
         const { openSession } = parts.configured.runtime;
         const { datasets } = parts.storesOf(tenant);
         const found = await openTableDownload({ datasets, hash, table: parameters["alias"]!, as, openSession, signal });
-        return found === null ? failNoFile() : toDownload(found, { isAttachment: true, etag });
+        return await toDownload(request, found ?? failNoFile(), { isAttachment: true, etag });
       },
     });
 
@@ -92,7 +92,7 @@ export function fileRoutes(parts: ServerParts): Route[] {
           bytes: reader.bytes,
           stream: () => reader.stream(),
         };
-        return toDownload(file, { isAttachment: query["download"] !== undefined, etag });
+        return await toDownload(request, file, { isAttachment: query["download"] !== undefined, etag });
       },
     }),
     table("csv"),

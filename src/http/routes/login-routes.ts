@@ -6,7 +6,8 @@ import { defineRoute, json, type Route } from "./define-route.ts";
 import { originOf } from "./origin-of.ts";
 
 /** How a browser is let in: by a link that works once, and leaves the address bar at once. */
-export function loginRoutes({ authenticator }: ServerParts): Route[] {
+export function loginRoutes(parts: ServerParts): Route[] {
+  const { authenticator } = parts;
   return [
     defineRoute({
       method: "get",
@@ -36,7 +37,7 @@ export function loginRoutes({ authenticator }: ServerParts): Route[] {
       answers: { 201: { description: "The link.", schema: loginLinkSchema } },
       handle({ request, principal: { tenant, isOperator } }) {
         const { code, expiresAt } = authenticator.newLoginCode({ tenant, isOperator });
-        return json({ url: `${originOf(request)}/login?code=${code}`, expiresAt }, { status: 201 });
+        return json({ url: `${originOf(parts, request)}/login?code=${code}`, expiresAt }, { status: 201 });
       },
     }),
     defineRoute({

@@ -119,11 +119,11 @@ async function toInfo(parts: ServerParts, { request, principal }: RouteRequest):
       questionCharacters: maxQuestionCharacters,
       maxTurns: configuration.server.maxTurnsPerClient,
     },
-    mcpUrl: `${originOf(request)}/mcp`,
+    mcpUrl: `${originOf(parts, request)}/mcp`,
   };
 }
 
-async function toReadiness({ configured, model, history }: ServerParts): Promise<Readiness> {
+async function toReadiness({ configured, model, history, work }: ServerParts): Promise<Readiness> {
   const trial = async (name: string, work: () => unknown): Promise<Readiness["checks"][number]> => {
     try {
       await work();
@@ -136,6 +136,7 @@ async function toReadiness({ configured, model, history }: ServerParts): Promise
     await trial("sandbox", () => configured.runtime.driver()),
     await trial("history", () => history.tenants.list()),
     { name: "model", ok: model.problem === null, detail: model.problem },
+    ...(work.isStopping ? [{ name: "server", ok: false, detail: "It is stopping." }] : []),
   ];
   // Without a model a server is still one for MCP clients: that is said, and no reason to take it out of service.
   const isReady = checks.every(({ name, ok }) => ok || name === "model");

@@ -1,5 +1,3 @@
-import { Readable } from "node:stream";
-
 export interface Download {
   readonly fileName: string;
   readonly contentType: string;
@@ -14,17 +12,42 @@ export interface DownloadOptions {
   readonly etag?: string;
 }
 
-/** Streamed: it is never in memory as a whole because of us. A browser that is led to it neither runs nor shows it as anything else than it is. */
-export function toDownload(download: Download, { isAttachment, etag }: DownloadOptions): Response {
+/**
+ * Streamed: it is never in memory as a whole because of us. The first piece is there before anything is said, so that what cannot be had is told as that.
+ * A browser that is led to it neither runs nor shows it as anything else than it is.
+ */
+export async function toDownload(request: Request, download: Download, { isAttachment, etag }: DownloadOptions): Promise<Response> {
   const { fileName, contentType, bytes } = download;
+  const pieces = download.stream()[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  if (request.method === "HEAD") await pieces.return?.(); // nobody will read on, and nobody says so
   const headers = new Headers({
     "content-type": contentType,
     "cache-control": etag === undefined ? "no-store" : immutable,
     ...(etag === undefined ? {} : { etag }),
-    ...(bytes === null ? {} : { "content-length": String(bytes) }),
+    // In pieces from the first on: what fails before the end breaks the connection, and never looks like the end.
+    ...(bytes === null ? { "transfer-encoding": "chunked" } : { "content-length": String(bytes) }),
     ...(isAttachment ? { "content-disposition": `attachment; filename="${fileName.replaceAll(/[^\w.-]/g, "_")}"` } : {}),
   });
-  return new Response(Readable.toWeb(Readable.from(download.stream())), { headers });
+  return new Response(toStream(first, pieces), { headers });
+}
+
+function toStream(first: IteratorResult<Uint8Array>, pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
+  let next: IteratorResult<Uint8Array> | null = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = next ?? (await pieces.next());
+        next = null;
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await pieces.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** Only for who asked, but for ever: the name is the hash. */

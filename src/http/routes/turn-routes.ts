@@ -40,6 +40,7 @@ export function turnRoutes(parts: ServerParts): Route[] {
       method: "post",
       path: "/api/turns",
       operationId: "createTurn",
+      beginsWork: {},
       summary: "Ask a question. It is answered whether or not anybody listens, within the time that a turn has.",
       tag: "turns",
       body: turnCreationSchema,
@@ -87,7 +88,7 @@ export function turnRoutes(parts: ServerParts): Route[] {
         const turn = find(request);
         return wantsEvents(request.request)
           ? eventStream(parts, turn, request)
-          : json(toTurnDocument(parts, turn, originOf(request.request)));
+          : json(toTurnDocument(parts, turn, originOf(parts, request.request)));
       },
     }),
     defineRoute({
@@ -172,7 +173,7 @@ async function create(
   if (earlier !== null) {
     if (earlier.requestHash !== requestHash) throw otherRequest();
     const turn = history.turns.get(tenant, earlier.turnId)!;
-    return json(toTurnDocument(parts, turn, originOf(request)), { status: turn.status === "running" ? 202 : 200 });
+    return json(toTurnDocument(parts, turn, originOf(parts, request)), { status: turn.status === "running" ? 202 : 200 });
   }
   const begun = turns.start({
     tenant,
@@ -187,7 +188,7 @@ async function create(
   const turn = await begun.finally(() => beginning.delete(place)); // before anybody hears of it who waits
   if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
   const stored = history.turns.get(tenant, turn.turnId)!;
-  return json(toTurnDocument(parts, stored, originOf(request)), {
+  return json(toTurnDocument(parts, stored, originOf(parts, request)), {
     status: wait ? 200 : 202,
     headers: { location: `/api/turns/${turn.turnId}` },
   });

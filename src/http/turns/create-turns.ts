@@ -8,6 +8,7 @@ import { createConversation, type Conversation } from "../../turn/create-convers
 import { runTurn } from "../../turn/run-turn.ts";
 import { removeRemoteImages } from "../../turn/synthesis/remove-remote-images.ts";
 import type { Conversations, LiveConversation } from "../conversations/create-conversations.ts";
+import { serverStopping } from "../guard/create-work-gate.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { Log } from "../log/create-log.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
@@ -62,7 +63,7 @@ export function createTurns(options: TurnsOptions): Turns {
   let isDraining = false;
 
   async function start(turn: TurnStart): Promise<LiveTurn> {
-    if (isDraining) throw stopping();
+    if (isDraining) throw serverStopping();
     const model = await options.model();
     const { tenant, conversationId } = turn;
     const begun = Promise.withResolvers<LiveTurn>();
@@ -73,7 +74,7 @@ export function createTurns(options: TurnsOptions): Turns {
         try {
           const leave = await gate.enter(tenant, AbortSignal.any([turn.signal, conversation.removed]));
           try {
-            if (isDraining) throw stopping();
+            if (isDraining) throw serverStopping();
             await run(turn, { conversation, model, onBegin: begun.resolve });
           } finally {
             leave();
@@ -239,15 +240,5 @@ function alreadyRuns(turnId: string | null): HttpFailure {
     message: "A turn of this conversation runs already, and they run one after the other.",
     hint: "Wait for it, or stop it.",
     ...(turnId === null ? {} : { details: { turnId } }),
-  });
-}
-
-function stopping(): HttpFailure {
-  return new HttpFailure({
-    status: 503,
-    code: "SERVER_STOPPING",
-    message: "The server is stopping and begins nothing new.",
-    hint: "Try again when it is back.",
-    retryAfterSeconds: 10,
   });
 }
