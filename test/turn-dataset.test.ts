@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { Dataset, DatasetStore } from "../src/evidence/dataset/contract.ts";
-import { createDatasetFileStore, isWhole } from "../src/evidence/dataset/create-dataset-file-store.ts";
+import { createDatasetFileStore } from "../src/evidence/dataset/create-dataset-file-store.ts";
 import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-memory-store.ts";
 import { toCsv } from "../src/evidence/dataset/to-csv.ts";
 import { toParquet } from "../src/evidence/dataset/to-parquet.ts";
@@ -103,17 +102,14 @@ describe.each([
 });
 
 describe("a dataset in files", () => {
-  test("leaves nothing half-written, and sees what was changed", async () => {
+  test("leaves nothing half-written", async () => {
     const store = createDatasetFileStore({ directory });
-    const { hash, url } = await store.put(example());
+    const { hash } = await store.put(example());
     expect((await readdir(directory, { recursive: true })).sort()).toEqual([
       hash.slice(0, 2),
       `${hash.slice(0, 2)}/${hash}.index.json`,
       `${hash.slice(0, 2)}/${hash}.json`,
     ]);
-    expect(await isWhole((await store.open(hash))!)).toBe(true);
-    await writeFile(fileURLToPath(url), (await readFile(fileURLToPath(url), "utf8")).replace("only words", "other word"));
-    expect(await isWhole((await store.open(hash))!)).toBe(false);
   });
 
   test("that cannot be kept says where", async () => {

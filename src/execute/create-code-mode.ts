@@ -36,10 +36,13 @@ export interface CodeModeRunOptions {
   readonly watch?: ScriptWatch | undefined;
 }
 
-/** `json` is what a model reads; when it failed, `envelope` is in it. */
+/** `json` is what a model reads; when it failed, `envelope` is in it. `refused`: nothing was run. */
 export interface CodeModeAnswer {
+  readonly status: "ok" | "error" | "refused";
   readonly json: string;
   readonly envelope: Envelope | ForeignEnvelope | null;
+  /** What a script kept: its result where that is too long to be read at once, then what it fetched. */
+  readonly aliases: readonly string[];
 }
 
 export interface CodeModeOptions {
@@ -83,7 +86,9 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
     tags: async (_, { signal }) => said(await listTags({ catalog, signal })),
     execute: async ({ code }, { signal, watch }) => {
       const answer = await runExecute({ code: code as string, engines, engine, limits, evidence, invoke, watch, signal });
-      return { json: toExecuteJson(answer), envelope: answer.error ?? null };
+      const { status, error = null, resultAlias } = answer;
+      const aliases = [...(resultAlias === undefined ? [] : [resultAlias]), ...answer.aliases.map(({ alias }) => alias)];
+      return { status, json: toExecuteJson(answer), envelope: error, aliases };
     },
     get_envelope_contract: async () => said(getEnvelopeContract()),
   };
@@ -115,11 +120,11 @@ function checked(name: string, answer: Answer, catalog: ToolCatalog): CodeModeTo
 }
 
 function said(value: object): CodeModeAnswer {
-  return { json: JSON.stringify(value), envelope: null };
+  return { status: "ok", json: JSON.stringify(value), envelope: null, aliases: [] };
 }
 
 function refused(envelope: Envelope): CodeModeAnswer {
-  return { json: JSON.stringify({ status: "refused", error: envelope }), envelope };
+  return { status: "refused", json: JSON.stringify({ status: "refused", error: envelope }), envelope, aliases: [] };
 }
 
 function toTitle(name: string): string {

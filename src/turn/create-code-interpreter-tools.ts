@@ -8,6 +8,7 @@ import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../interpreter/pyth
 import { toModelAnswer } from "../interpreter/to-model-answer.ts";
 import { toolDescriptions } from "../interpreter/tool-descriptions.ts";
 import type { InterpreterTurn } from "../interpreter/turn.ts";
+import { toChartText } from "./to-chart-text.ts";
 
 export interface CodeInterpreterTools {
   code_interpreter: Tool<unknown, CodeInterpreterAnswer>;
@@ -53,7 +54,7 @@ function createTools(turn: InterpreterTurn): CodeInterpreterTools {
       execute: (input: unknown) => drawChart(turn, input),
       toModelOutput: ({ output }) =>
         output.ok
-          ? { type: "text", value: toChartText(output) }
+          ? { type: "text", value: toChartText(output.artifact) }
           : { type: "error-text", value: JSON.stringify({ status: "refused", error: output.envelope }) },
     }),
   };
@@ -74,9 +75,4 @@ function published(schema: z.ZodType): ReturnType<typeof jsonSchema<unknown>> {
 
 function toText(answer: CodeInterpreterAnswer, turn: InterpreterTurn): { type: "text" | "error-text"; value: string } {
   return { type: answer.envelope === null ? "text" : "error-text", value: toModelAnswer(answer, turn.evidence) };
-}
-
-function toChartText({ artifact }: Extract<ChartAnswer, { ok: true }>): string {
-  const { kind, url, contentHash, spec, data, title } = artifact;
-  return JSON.stringify({ status: "ok", artifacts: [{ kind, url, contentHash, title, type: spec.type, rows: data.length }] });
 }

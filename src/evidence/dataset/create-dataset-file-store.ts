@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -98,13 +98,6 @@ async function readRange(file: string, offset: number, length: number): Promise<
   const bytes = Buffer.alloc(length);
   await handle.read(bytes, 0, length, offset);
   return bytes;
-}
-
-/** Whether a file is what its name says. */
-export async function isWhole(reader: DatasetReader): Promise<boolean> {
-  const hash = createHash("sha256");
-  for await (const bytes of reader.stream()) hash.update(bytes);
-  return hash.digest("hex") === reader.hash;
 }
 
 function toUrl(file: string): string {

@@ -1,6 +1,7 @@
 import { formatProbe } from "../../protocol/probe.ts";
 import { createOutputReader } from "../../evidence/reading/create-output-reader.ts";
 import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../../tools/contract.ts";
+import { orAbort } from "../../waiting/or-abort.ts";
 import { Backoff } from "./backoff.ts";
 import { checkServerEntry } from "./check-server-entry.ts";
 import type { CallAnswer, Connection } from "./connection.ts";
@@ -8,7 +9,6 @@ import { defaultMcpLimits, type McpLimits, type McpSourceOptions } from "./contr
 import type { ToolDescription } from "./list-tools.ts";
 import { McpCallError } from "./mcp-call-error.ts";
 import { openConnection } from "./open-connection.ts";
-import { raceSignal } from "./race-signal.ts";
 
 /**
  * The tools of one MCP server. Nothing is started before the first `tools()`. A server that is down is a gap in the listing; it is tried again when
@@ -47,7 +47,7 @@ class McpSource implements ToolSource {
     try {
       const descriptions = await this.#withConnection({
         signal,
-        use: (connection) => raceSignal(connection.tools(), signal),
+        use: (connection) => orAbort(connection.tools(), signal),
         mayRepeat: (_error, connection) => connection.isLost,
       });
       this.#backoff.succeeded();
@@ -117,13 +117,13 @@ class McpSource implements ToolSource {
 
   /** Once more, on a new connection, where that can do no harm. */
   async #withConnection<Value>({ signal, use, mayRepeat }: Use<Value>): Promise<Value> {
-    const connection = await raceSignal(this.#connect(), signal);
+    const connection = await orAbort(this.#connect(), signal);
     try {
       return await use(connection);
     } catch (error) {
       this.#ended.signal.throwIfAborted();
       if (!(error instanceof McpCallError) || !mayRepeat(error, connection)) throw error;
-      return use(await raceSignal(this.#connect(), signal));
+      return use(await orAbort(this.#connect(), signal));
     }
   }
 

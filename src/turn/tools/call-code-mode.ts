@@ -12,18 +12,12 @@ export interface CodeModeCall {
   readonly list: ToolList;
 }
 
-/** `execute`, and the tools that find what it can call. What a script fetched is kept by its own calls; here its aliases are read from its answer. */
+/** `execute`, and the tools that find what it can call. What a script fetched is kept by its own calls. */
 export async function callCodeMode(turn: Turn, { callId, tool, input, list }: CodeModeCall): Promise<string> {
   return await runCall(turn, { callId, tool: tool.name, input }, async () => {
-    const before = new Set(turn.conversation.evidence.aliases());
-    const { json, envelope } = await tool.run(input, { signal: turn.clock.stepsSignal, watch: watchScript(turn, { callId, list }) });
-    const aliases = tool.name === "execute" ? aliasesIn(json).filter((alias) => !before.has(alias)) : [];
+    const watch = watchScript(turn, { callId, list });
+    const { status, json, envelope, aliases } = await tool.run(input, { signal: turn.clock.stepsSignal, watch });
     if (envelope === null) return answered(json, { aliases });
-    return { ...(json.startsWith('{"status":"refused"') ? refused(envelope, json) : failedBy(envelope, json)), aliases };
+    return { ...(status === "refused" ? refused(envelope, json) : failedBy(envelope, json)), aliases };
   });
-}
-
-function aliasesIn(json: string): string[] {
-  const { aliases = [], resultAlias } = JSON.parse(json) as { aliases?: { alias: string }[]; resultAlias?: string };
-  return [...(resultAlias === undefined ? [] : [resultAlias]), ...aliases.map(({ alias }) => alias)];
 }

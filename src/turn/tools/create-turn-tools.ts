@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import { codeInterpreterCallSchema } from "../../interpreter/contract/code-interpreter-call.ts";
 import { pythonCodeEditCallSchema } from "../../interpreter/python-code-edit.ts";
+import { toolDescriptions } from "../../interpreter/tool-descriptions.ts";
 import { renderChartCallSchema } from "../../charts/render-chart.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import type { Turn } from "../open-turn.ts";
@@ -35,8 +36,7 @@ export function createTurnTools(turn: Turn, { list, codeMode, hasSandbox, isLast
     ...(usable.length === 0 ? {} : Object.fromEntries(codeMode.map((tool) => [tool.name, ofCodeMode(turn, tool, list)]))),
     ...(hasSandbox ? ofInterpreter(turn) : {}),
     render_chart: own(renderChartCallSchema, {
-      description:
-        "Draw a chart straight from one tool output or result, by alias, when its rows already have the shape. Reshape with code_interpreter otherwise.",
+      description: toolDescriptions.render_chart,
       run: (input, callId) => callRenderChart(turn, { callId, input }),
     }),
     final_response: own(finalResponseSchema, {
@@ -49,13 +49,11 @@ export function createTurnTools(turn: Turn, { list, codeMode, hasSandbox, isLast
 function ofInterpreter(turn: Turn): ToolSet {
   return {
     code_interpreter: own(codeInterpreterCallSchema, {
-      description:
-        "Derive metrics, tables and figures with sandboxed Python from tool outputs that were already fetched. Tool outputs are globals under their alias, whole. No network. End with set_result(value); save_figure(alt) hands over a figure.",
+      description: toolDescriptions.code_interpreter,
       run: (input, callId) => callCodeInterpreter(turn, { callId, input }),
     }),
     python_code_edit: own(pythonCodeEditCallSchema, {
-      description:
-        "Mend the code of the last code_interpreter call by exact replacements and run it again from the state before that cell.",
+      description: toolDescriptions.python_code_edit,
       run: (input, callId) => callPythonCodeEdit(turn, { callId, input }),
     }),
   };

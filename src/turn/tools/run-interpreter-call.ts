@@ -5,7 +5,8 @@ import { toModelAnswer } from "../../interpreter/to-model-answer.ts";
 import type { CellStartEvent } from "../../protocol/turn-events.ts";
 import type { Call } from "../ledger.ts";
 import type { Turn } from "../open-turn.ts";
-import { answered, failed, failedBy, refused, runCall, toFailure, type CallOutcome } from "./run-call.ts";
+import { toChartText } from "../to-chart-text.ts";
+import { answered, failedBy, refused, runCall, type CallOutcome } from "./run-call.ts";
 
 type CellCall = Pick<Call, "callId" | "input">;
 
@@ -36,10 +37,9 @@ export async function callRenderChart(turn: Turn, { callId, input }: CellCall): 
     const { evidence, readChartRows: readRows } = turn.conversation;
     const answer = await renderChart({ input, evidence, artifacts: turn.request.artifacts, readRows, signal: turn.clock.stepsSignal });
     if (!answer.ok) return failedBy(answer.envelope);
-    const { kind, url, contentHash, spec, data, title } = answer.artifact;
-    turn.ledger.addChart(answer.artifact);
-    const brief = { kind, url, contentHash, title, type: spec.type, rows: data.length };
-    return answered(JSON.stringify({ status: "ok", artifacts: [brief] }), { artifacts: [answer.artifact] });
+    const { artifact } = answer;
+    turn.ledger.addChart(artifact);
+    return answered(toChartText(artifact), { artifacts: [artifact] });
   });
 }
 
@@ -55,9 +55,8 @@ function toOutcome(turn: Turn, tool: string, answer: CodeInterpreterAnswer): Cal
   }
   const replaces = addCell(turn, tool, answer);
   const aliases = resultAlias === null ? [] : [resultAlias];
-  const failure = envelope === null ? {} : { status: "error" as const, failure: toFailure(envelope) };
-  const base = envelope === null ? answered(text, { brief: toBrief(answer) }) : failed({ text, ...toFailure(envelope) }, "error");
-  return { ...base, ...failure, aliases, artifacts, replaces };
+  const base = envelope === null ? answered(text, { brief: toBrief(answer) }) : failedBy(envelope, text);
+  return { ...base, aliases, artifacts, replaces };
 }
 
 function addCell(turn: Turn, tool: string, { artifacts, resultAlias, repair }: CodeInterpreterAnswer): string[] {
