@@ -32,6 +32,7 @@ export const texts = {
     sortBy: (column: string): string => `Sort by ${column}`,
     broken: "This chart cannot be drawn",
     range: "Range in view",
+    rangeEnds: { start: "Start of the range", end: "End of the range" },
     zoom: "Zoom",
     zoomHint: "Drag to move",
     zoomIn: "Zoom in",

@@ -1,10 +1,11 @@
 import { useMemo, useRef, useState } from "react";
-import { Brush, CartesianGrid, ComposedChart, ReferenceArea, ReferenceLine, XAxis, YAxis } from "recharts";
+import { CartesianGrid, ComposedChart, ReferenceArea, ReferenceLine, XAxis, YAxis } from "recharts";
 import { texts } from "../texts.ts";
 import { describeChart } from "./describe-chart.ts";
 import { xDomain, xPlace, yTicks, type Range } from "./domains.ts";
 import { formatTick } from "./format-value.ts";
 import { AxisNames } from "./layers/axis-names.tsx";
+import { BrushLayer, brushHeight } from "./layers/brush-layer.tsx";
 import { HoverLayer, type KeyReader } from "./layers/hover-layer.tsx";
 import { Marks } from "./layers/marks.tsx";
 import { ReferenceWords } from "./layers/reference-layer.tsx";
@@ -22,12 +23,11 @@ interface ChartPlotProps {
   readonly inView: RangeInView;
 }
 
-const brushHeight = 26;
 const leastOverhang = 12;
-/** Recharts needs rows for its brush only; it is slow with thousands of them. */
+/** Recharts gets no rows: it is slow with thousands of them, and what is drawn of them is drawn by us. */
 const none: object[] = [];
 
-/** The drawing itself: Recharts gives axes, grid, references and brush; the marks are ours, one shape a series. */
+/** The drawing itself: Recharts gives axes, grid and references; marks and brush are ours, one shape a series. */
 export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const keys = useRef<KeyReader | null>(null);
@@ -57,9 +57,9 @@ export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotPro
         <ComposedChart
           width={width}
           height={height}
-          data={hasBrush ? frame.rows : none}
+          data={none}
           accessibilityLayer={false}
-          margin={{ top, right: right ? 2 : frame.overhang, bottom: named + (hasBrush ? 4 : 0), left: 2 }}
+          margin={{ top, right: right ? 2 : frame.overhang, bottom: named + (hasBrush ? brushHeight + 8 : 0), left: 2 }}
         >
           <CartesianGrid vertical={false} horizontal={!plot.heat} yAxisId={left ? "left" : "right"} className="chart-grid" />
           <XAxis
@@ -115,15 +115,11 @@ export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotPro
           <AxisNames plot={plot} bottom={height - 4} />
           <HoverLayer plot={plot} stacked={stacked} inView={inView} host={host} keys={keys} />
           {hasBrush && (
-            <Brush
-              dataKey="label"
-              height={brushHeight}
-              travellerWidth={8}
-              startIndex={range.start}
-              endIndex={range.end}
-              ariaLabel={texts.chart.range}
-              className="chart-brush"
-              onChange={({ startIndex, endIndex }) => inView.set({ start: startIndex, end: endIndex })}
+            <BrushLayer
+              inView={inView}
+              places={last + 1}
+              top={height - named - brushHeight - 2}
+              wordsAt={(place) => String(plot.rows[place]?.[plot.spec.xKey])}
             />
           )}
         </ComposedChart>
@@ -147,12 +143,8 @@ function toFrame(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, wi
   const domain: [number, number] = plot.heat ? [range.start - 0.5, range.end + 0.5] : xDomain(plot, range);
   const named = plot.heat ? { ...plot, x: { ...plot.x, labels: plot.heat.columns } } : plot;
   const room = Math.max(40, width - (left?.width ?? 0) - (right?.width ?? leastOverhang));
-  const rows = plot.x.values.map((x, index) => ({
-    x,
-    label: plot.x.kind === "category" ? plot.x.labels[index] : String(plot.rows[index]?.[plot.spec.xKey]),
-  }));
   const x = xTicks(named, domain, room);
-  return { left, right, domain, rows, x, overhang: overhangOf(x, domain, room) };
+  return { left, right, domain, x, overhang: overhangOf(x, domain, room) };
 }
 
 /** How far the last word of x reaches over the plot's right edge. */

@@ -16,7 +16,7 @@ interface HoverLayerProps {
   readonly plot: Plot;
   readonly stacked: readonly Stacked[];
   readonly inView: RangeInView;
-  /** Where the words go: HTML beside the drawing. */
+  /** Where the cursor and its words go: over the drawing, so that it need not be painted again. */
   readonly host: HTMLElement | null;
   readonly keys: RefObject<KeyReader | null>;
 }
@@ -93,13 +93,20 @@ export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProp
   const along = target ? placeAlong(plot, target.index) : -1;
   const shown = target && along >= range.start && along <= range.end ? target : null;
   const place = shown ? placeOf(plot, shown, stacked, scalesOf) : null;
+  const cursor = shown && place && (
+    <>
+      <svg width="100%" height="100%" aria-hidden>
+        {!plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
+        {place.dots.map(({ y, colour, key }) => (
+          <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />
+        ))}
+        {place.cell && <rect {...place.cell} className="chart-cell" />}
+      </svg>
+      <ChartTooltip {...readingsAt(plot, visible, shown)} x={place.x} y={area.y} isSpoken={byKey} />
+    </>
+  );
   return (
-    <g data-reading>
-      {place && !plot.heat && <line x1={place.x} x2={place.x} y1={area.y} y2={area.y + area.height} className="chart-cursor" />}
-      {place?.dots.map(({ y, colour, key }) => (
-        <circle key={key} cx={place.x} cy={y} r={4} className="chart-active" style={{ fill: colourOf(colour) }} />
-      ))}
-      {place?.cell && <rect {...place.cell} className="chart-cell" />}
+    <>
       <rect
         x={area.x}
         y={area.y}
@@ -114,8 +121,8 @@ export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProp
         onPointerLeave={leave}
         data-hover
       />
-      {shown && place && createPortal(<ChartTooltip {...readingsAt(plot, visible, shown)} x={place.x} y={area.y} isSpoken={byKey} />, host)}
-    </g>
+      {createPortal(cursor, host)}
+    </>
   );
 }
 

@@ -14,7 +14,7 @@ const kept = [
   "text-anchor",
 ] as const;
 
-const [titleHeight, rowHeight, letter] = [30, 20, 6.8];
+const [titleHeight, rowHeight] = [30, 20];
 
 interface Drawn {
   readonly svg: string;
@@ -52,7 +52,7 @@ export function toSvg(chart: Element, title: string): Drawn {
 function toFixed(drawing: SVGSVGElement): SVGSVGElement {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const [sources, targets] = [[...drawing.querySelectorAll("*")], [...copy.querySelectorAll("*")]];
-  const doomed = [...copy.querySelectorAll(".recharts-brush, [data-reading], title:empty, desc:empty")];
+  const doomed = [...copy.querySelectorAll(".chart-brush, [data-hover], title:empty, desc:empty")];
   for (const [index, source] of sources.entries()) {
     const target = targets[index];
     const style = getComputedStyle(source);
@@ -75,9 +75,11 @@ interface Piece {
 
 /** The series in sight with their colours; of a heatmap, its scale. */
 function legendOf(chart: Element, font: Record<string, string>): Piece[] {
+  const ruler = document.createElement("canvas").getContext("2d");
+  if (ruler) ruler.font = `12px ${font["font-family"]}`;
   const words = (text: string, isLast: boolean): Piece => ({
     element: shape("text", { ...font, y: 14, "font-size": 12 }, text),
-    width: text.length * letter + 8,
+    width: (ruler?.measureText(text).width ?? 0) + (isLast ? 16 : 8),
     isLast,
   });
   const series = [...chart.querySelectorAll('.chart-legend [aria-pressed="true"]')].flatMap((entry): Piece[] => {
