@@ -327,6 +327,15 @@ describe("a server", () => {
     );
   });
 
+  test("that is away from the beginning is what fails when its tools are called by their full name", async () => {
+    const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down])] });
+    const { result } = await run({ steps: different("shop__get_offers", 9) }, { catalog });
+    expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
+    expect(result.gaps[0]!.detail).toBe(
+      "The server shop failed 3 times in a row. The last time: The server shop of the tool shop__get_offers cannot be used now: It ended with 1.",
+    );
+  });
+
   test("that goes away and stays away is what fails when its tools are called all the same", async () => {
     const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
     const there = { tools, gap: null };

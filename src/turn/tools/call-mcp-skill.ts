@@ -26,7 +26,7 @@ export async function callMcpSkill(
     return await runCall(turn, { callId, tool: "call_mcp_skill", input }, async () => refused(malformed(parsed.error.issues)));
   const { tool: name, arguments: args } = parsed.data;
   const known = findTool(list, name);
-  return await callTool(turn, { callId, name: known?.name ?? name, server: findServer(turn, list, name), args, known });
+  return await callTool(turn, { callId, name: known?.name ?? name, server: findServer(turn, name), args, known });
 }
 
 function malformed(issues: readonly z.core.$ZodIssue[]): ReturnType<typeof createEnvelope> {

@@ -17,7 +17,7 @@ export function watchScript(turn: Turn, { callId: within, list }: { callId: stri
       count += 1;
       const known = findTool(list, name);
       const tool = known?.name ?? name;
-      const server = findServer(turn, list, name);
+      const server = findServer(turn, name);
       const call = openCall(turn, { callId: `${within}/${count}`, tool, server, input: args, within });
       return {
         refusal: turn.guard.admit({ tool, input: args, within }) ? null : repeated(tool),
