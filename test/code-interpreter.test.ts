@@ -543,6 +543,31 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   });
 
   describe("python_code_edit", () => {
+    test("that is aborted once the last cell was undone leaves the state before it: the next call is told, once, or the edit is sent again", async () => {
+      const undone =
+        "The cell before this one was undone for an edit that was aborted: variables that it had made or changed are as they were before it.";
+      const abortEdit = async (): Promise<void> => {
+        const stop = new AbortController();
+        const edits = [{ oldText: "kept = 2", newText: "kept = 3\nprint('begun', flush=True)\nwhile True: pass" }];
+        const editing = runPythonCodeEdit(turn, { edits }, { signal: stop.signal, onOutput: () => stop.abort(new Error("enough")) });
+        await expect(editing).rejects.toThrow("enough");
+      };
+      await run("kept = 1");
+      await run("kept = 2");
+      await abortEdit();
+      const next = await run("kept");
+      expect(next.outcome?.resultJson).toBe("1");
+      expect(read(next)["notes"]).toContain(undone);
+      expect(read(await run("kept"))["notes"]).not.toContain(undone);
+
+      await run("kept = 2");
+      await abortEdit();
+      const again = await edit("kept = 2", "kept = 4\nkept");
+      expect(again.outcome?.resultJson).toBe("4");
+      expect(read(again)["notes"]).not.toContain(undone);
+      expect(read(await run("kept"))["notes"]).not.toContain(undone);
+    });
+
     test("mends a failed cell and runs it from the state before it", async () => {
       await run("total = 1");
       await run("total += 10\nset_result(totl)");

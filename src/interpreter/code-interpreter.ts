@@ -99,7 +99,9 @@ export async function runCheckedCall(
   { tool, askedAt, signal, onOutput, onCell }: CheckedCallOptions,
 ): Promise<CodeInterpreterAnswer> {
   onCell?.(call);
-  const outcome = await runCellOf(turn, call, { askedAt, signal, onOutput });
+  const ran = await runCellOf(turn, call, { askedAt, signal, onOutput });
+  const isMissing = tool === TOOL && turn.last?.isUndone === true; // an edit runs that cell again, whole
+  const outcome = isMissing ? { ...ran, diagnostics: { ...ran.diagnostics, cellUndone: true } } : ran;
   turn.last = { call, counted: outcome.status === "ok" };
   const answer = { outcome, envelope: toCellEnvelope(outcome, { tool }), artifacts: [], resultAlias: null, repair: toRepair(outcome) };
   return answer.envelope === null ? await publish(turn, { ...answer, outcome }, { tool, call }) : answer;

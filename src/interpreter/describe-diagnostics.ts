@@ -48,6 +48,8 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
     const { threads, processes } = (value ?? {}) as Found;
     return `The cell left ${String(threads)} thread(s) and ${String(processes)} process(es) running: join and wait for them in the cell.`;
   },
+  cellUndone: () =>
+    "The cell before this one was undone for an edit that was aborted: variables that it had made or changed are as they were before it.",
   sandboxReplaced: (value) => {
     const { variables, cells, because } = (value ?? {}) as Found;
     return variables === "replayed"

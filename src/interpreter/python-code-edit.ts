@@ -57,6 +57,7 @@ export async function runPythonCodeEdit(
     try {
       return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear });
     } catch (error) {
+      if (isUndone && signal?.aborted) turn.last = { call, counted: false, isUndone };
       if (!isUndone || signal?.aborted) throw error;
       return refused(toFailureEnvelope(error, TOOL, [nothingInItsPlace]));
     }

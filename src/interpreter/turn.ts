@@ -42,6 +42,8 @@ export interface LastCall {
   readonly call: CodeInterpreterCall;
   /** Whether its variables count, so that running it again means undoing it first. */
   readonly counted: boolean;
+  /** It counted, and was undone for an edit that was aborted before it took its place. Who calls next is told. */
+  readonly isUndone?: boolean;
 }
 
 export interface TurnOptions {

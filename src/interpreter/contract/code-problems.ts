@@ -8,7 +8,7 @@ const maxCodeBytes: number = 256 * 1024;
 /** What can be said about code without running it. */
 export async function codeProblems(
   code: string,
-  { parser, modules }: { parser: PythonParser; modules: ReadonlySet<string> },
+  { parser, modules }: { parser: PythonParser; modules: () => ReadonlySet<string> },
 ): Promise<Problem[]> {
   const bytes = Buffer.byteLength(code);
   if (bytes > maxCodeBytes) {
@@ -29,7 +29,10 @@ export async function codeProblems(
     case "crashed":
       return [problem("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", ["Use a loop, or name intermediate values."])];
     case "parsed":
-      return [...syntaxProblems(parsed.errors, parsed.errorCount, code), ...importProblems(parsed.imports, modules)];
+      return [
+        ...syntaxProblems(parsed.errors, parsed.errorCount, code),
+        ...(parsed.imports.length === 0 ? [] : importProblems(parsed.imports, modules())),
+      ];
   }
 }
 

@@ -35,11 +35,17 @@ const START_TIMEOUT_MS = 60_000;
 export function createPythonParser({ timeoutMs = 5_000 }: { timeoutMs?: number } = {}): PythonParser {
   let worker: Worker | null = null;
   let queue: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
   let closed = false;
 
+  /** The thread is asked at once when nobody waits for it, so that it works while the caller goes on. */
   function parse(code: string): Promise<ParsedPython> {
-    const answer = queue.then(() => parseNow(code));
-    queue = answer.catch(() => {});
+    const answer = waiting === 0 ? parseNow(code) : queue.then(() => parseNow(code));
+    waiting += 1;
+    const release = (): void => {
+      waiting -= 1;
+    };
+    queue = answer.then(release, release);
     return answer;
   }
 

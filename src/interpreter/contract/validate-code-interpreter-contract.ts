@@ -31,21 +31,18 @@ export type ContractVerdict =
  * accepted. Whatever the input is, the answer is a verdict; only a parser that cannot be started is an exception.
  */
 export async function validateCodeInterpreterContract(input: unknown, context: ContractContext): Promise<ContractVerdict> {
-  const read = readSafely(input);
-  if (read === null) return { ok: false, envelope: unreadable() };
-  const { call } = read;
+  const call = orNull(() => readCall(input));
+  if (call === null) return { ok: false, envelope: unreadable() };
   const { helpers, parser } = context;
+  // Begun first: the parser's thread works while the rest is looked at here.
+  const checkingCode = call.code === null ? [] : codeProblems(call.code, { parser, modules: () => snapshotModules(context.packages) });
+  const ofSchema = orNull(() => schemaProblems(codeInterpreterCallSchema, toCheck(input, call)));
   const known = new Set(context.aliases);
   const bounded = { ...call, inputs: firstOf(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
-
-  const ofCode = call.code === null ? [] : await codeProblems(call.code, { parser, modules: snapshotModules(context.packages) });
-  const problems = [
-    ...read.problems,
-    ...tooManyInputs(call),
-    ...aliasProblems({ ...bounded, known }),
-    ...localNameProblems({ ...bounded, known, helpers }),
-    ...ofCode,
-  ];
+  const ofNames = [...tooManyInputs(call), ...aliasProblems({ ...bounded, known }), ...localNameProblems({ ...bounded, known, helpers })];
+  const ofCode = await checkingCode;
+  if (ofSchema === null) return { ok: false, envelope: unreadable() };
+  const problems = [...ofSchema, ...ofNames, ...ofCode];
   if (problems.length === 0) return { ok: true, call: toCall(call) };
   const example = correctedExample(bounded, { known, helpers, codeIsFine: ofCode.length === 0 && call.code !== null });
   return { ok: false, envelope: toEnvelope(problems, example) };
@@ -75,10 +72,9 @@ function toEnvelope(problems: readonly Problem[], example: CodeInterpreterCall |
 }
 
 /** A value with getters or traps that throw is no JSON; nothing more can be said about it. */
-function readSafely(input: unknown): { call: ReadableCall; problems: Problem[] } | null {
+function orNull<Value>(read: () => Value): Value | null {
   try {
-    const call = readCall(input);
-    return { call, problems: schemaProblems(codeInterpreterCallSchema, toCheck(input, call)) };
+    return read();
   } catch {
     return null;
   }
