@@ -4,6 +4,7 @@ import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { createLog, logLevels, type Log, type LogLevel } from "../../http/log/create-log.ts";
+import { takeConsole } from "../../http/log/take-console.ts";
 import { openServer, type RunningServer } from "../../http/open-server.ts";
 import { wrongUsage } from "../wrong-usage.ts";
 
@@ -29,7 +30,9 @@ export async function serveCommand(args: string[], signal: AbortSignal): Promise
     );
   const say = (text: string): void => void process.stdout.write(text);
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
-  await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log: toLog(options), signal });
+  const log = toLog(options);
+  takeConsole(console, log);
+  await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log, signal });
   say(describe(server, options));
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
