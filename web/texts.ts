@@ -88,6 +88,7 @@ export const texts = {
     drop: "Drop the file to make it data of this conversation",
     uploading: (name: string): string => `Reading ${name}…`,
     notUploaded: (name: string): string => `${name} was not taken`,
+    unreadable: (name: string): string => `${name} is kept, but cannot be read as a table`,
     wrongKind: (kinds: string): string => `Files of these kinds can be read: ${kinds}.`,
     data: "Data of this conversation",
     rows: (rows: number): string => `${rows.toLocaleString("en-US")} ${rows === 1 ? "row" : "rows"}`,

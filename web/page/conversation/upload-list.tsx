@@ -9,7 +9,7 @@ export function UploadList({ uploads, onDismiss }: { uploads: readonly Upload[];
       </p>
     ) : (
       <p key={name} role="alert" className="notice notice-major">
-        <strong>{texts.conversation.notUploaded(name)}.</strong> {problem}{" "}
+        <strong>{problem.title}.</strong> {problem.detail}{" "}
         <button type="button" className="quiet small" onClick={() => onDismiss(name)}>
           {texts.conversation.dismiss}
         </button>

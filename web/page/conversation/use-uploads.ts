@@ -6,7 +6,8 @@ import { dataKinds, isDataFile } from "./data-kinds.ts";
 
 export interface Upload {
   readonly name: string;
-  readonly problem: string | null;
+  /** Null while it is read. */
+  readonly problem: { readonly title: string; readonly detail: string } | null;
 }
 
 /** Files that become aliases of a conversation, one after the other. */
@@ -21,17 +22,10 @@ export function useUploads(
     (files: readonly File[]) => {
       const run = async (): Promise<void> => {
         for (const file of files) {
-          const isReadable = isDataFile(file.name);
-          put({ name: file.name, problem: isReadable ? null : texts.conversation.wrongKind(dataKinds.join(", ")) });
-          if (!isReadable) continue;
-          try {
-            await server.upload(conversationId, file);
-            dismiss(file.name);
-            onDone();
-          } catch (error) {
-            const { message, hint } = describeFailure(error);
-            put({ name: file.name, problem: hint === undefined ? message : `${message} ${hint}` });
-          }
+          put({ name: file.name, problem: null });
+          const problem = await take(conversationId, file, onDone);
+          if (problem === null) dismiss(file.name);
+          else put({ name: file.name, problem });
         }
       };
       void run();
@@ -39,4 +33,18 @@ export function useUploads(
     [conversationId, onDone, put, dismiss],
   );
   return { uploads, add, dismiss };
+}
+
+/** What is wrong with it: it may be refused, or be kept though nobody can read it. */
+async function take(conversationId: string, file: File, onDone: () => void): Promise<Upload["problem"]> {
+  const title = texts.conversation.notUploaded(file.name);
+  if (!isDataFile(file.name)) return { title, detail: texts.conversation.wrongKind(dataKinds.join(", ")) };
+  try {
+    const { problem } = await server.upload(conversationId, file);
+    onDone();
+    return problem === undefined ? null : { title: texts.conversation.unreadable(file.name), detail: problem };
+  } catch (error) {
+    const { message, hint } = describeFailure(error);
+    return { title, detail: hint === undefined ? message : `${message} ${hint}` };
+  }
 }

@@ -3,11 +3,33 @@ import type { CellRun } from "../../../src/protocol/http-cells.ts";
 import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
 import { Picture } from "../answer/picture.tsx";
+import { readBeginning } from "../api/read-beginning.ts";
+import { server } from "../api/server.ts";
+import { useLoaded } from "../data/use-loaded.ts";
 import { formatDuration } from "../format.ts";
 import { CellOutput } from "../turn/cell-output.tsx";
 
+interface CellComparisonProps {
+  readonly conversationId: string;
+  readonly run: CellRun;
+  readonly before: readonly ArtifactEnvelope[];
+}
+
+/** As much of a result as the server sends of a new one. */
+const previewBytes = 64_000;
+
 /** What the edited cell gave, beside what it gave before. */
-export function CellComparison({ run, before }: { run: CellRun; before: readonly ArtifactEnvelope[] }) {
+export function CellComparison({ conversationId, run, before }: CellComparisonProps) {
+  const { resultAlias } = run.previous;
+  const [old] = useLoaded(
+    async (signal) => {
+      if (resultAlias === null) return null;
+      return await readBeginning(server.tableUrl(conversationId, resultAlias, "json"), previewBytes, signal);
+    },
+    [conversationId, resultAlias],
+  );
+  const oldResult = old.state === "ready" && old.value !== null ? { alias: resultAlias, ...old.value } : null;
+  const newResult = run.resultPreview === null ? null : { alias: run.resultAlias, text: run.resultPreview, isCut: run.isResultCut };
   return (
     <section className="comparison">
       {run.error && (
@@ -18,10 +40,6 @@ export function CellComparison({ run, before }: { run: CellRun; before: readonly
           {run.error.traceback !== undefined && <pre tabIndex={0}>{run.error.traceback}</pre>}
         </div>
       )}
-      <div className="columns">
-        <Side title={texts.panel.old} artifacts={before} />
-        <Side title={`${texts.panel.fresh} · ${texts.panel.ranIn(formatDuration(run.timing.runMs))}`} artifacts={run.artifacts} />
-      </div>
       {(run.stdout !== "" || run.stderr !== "") && (
         <CellOutput
           pieces={[
@@ -30,22 +48,27 @@ export function CellComparison({ run, before }: { run: CellRun; before: readonly
           ]}
         />
       )}
-      {run.resultPreview !== null && (
-        <>
-          <h3>
-            {texts.panel.result} {run.resultAlias !== null && <code>{run.resultAlias}</code>}
-          </h3>
-          <pre className="json" tabIndex={0} data-result>
-            {pretty(run.resultPreview)}
-          </pre>
-          {run.isResultCut && <p className="soft">{texts.panel.resultCut}</p>}
-        </>
-      )}
+      <div className="columns">
+        <Side title={texts.panel.old} artifacts={before} result={oldResult} />
+        <Side
+          title={`${texts.panel.fresh} · ${texts.panel.ranIn(formatDuration(run.timing.runMs))}`}
+          artifacts={run.artifacts}
+          result={newResult}
+          isNew
+        />
+      </div>
     </section>
   );
 }
 
-function Side({ title, artifacts }: { title: string; artifacts: readonly ArtifactEnvelope[] }) {
+interface SideProps {
+  readonly title: string;
+  readonly artifacts: readonly ArtifactEnvelope[];
+  readonly result: { readonly alias: string | null; readonly text: string; readonly isCut: boolean } | null;
+  readonly isNew?: boolean;
+}
+
+function Side({ title, artifacts, result, isNew = false }: SideProps) {
   return (
     <div>
       <h3>{title}</h3>
@@ -56,6 +79,17 @@ function Side({ title, artifacts }: { title: string; artifacts: readonly Artifac
         ) : (
           <ChartView key={artifact.contentHash} spec={artifact.spec} data={artifact.data} title={artifact.title} height={220} />
         ),
+      )}
+      {result && (
+        <>
+          <h3>
+            {texts.panel.result} {result.alias !== null && <code>{result.alias}</code>}
+          </h3>
+          <pre className="json" tabIndex={0} {...(isNew ? { "data-result": true } : { "data-old-result": true })}>
+            {pretty(result.text)}
+          </pre>
+          {result.isCut && <p className="soft">{texts.panel.resultCut}</p>}
+        </>
       )}
     </div>
   );

@@ -98,7 +98,7 @@ function CellForm({ turn, cell, before, onChanged }: CellFormProps) {
         <span className="soft">{texts.panel.runHint}</span>
       </p>
       {problem !== null && <FailureNotice error={problem} />}
-      {run && <CellComparison run={run} before={before} />}
+      {run && <CellComparison conversationId={turn.conversationId} run={run} before={before} />}
     </>
   );
 }
