@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
@@ -6,6 +6,8 @@ import { loadConfiguration } from "../../src/config/load-configuration.ts";
 import { createLog } from "../../src/http/log/create-log.ts";
 import { openServer, type RunningServer } from "../../src/http/open-server.ts";
 import type { ModelScript } from "../../src/models/contract.ts";
+import type { ServerInfo } from "../../src/protocol/http-operations.ts";
+import type { TurnDocument } from "../../src/protocol/http-turns.ts";
 import { notesServer } from "../fixtures/open-test-server.ts";
 import { openPage } from "./browser.ts";
 
@@ -13,25 +15,33 @@ export interface PageServer extends AsyncDisposable {
   readonly url: string;
   /** Stops it and starts another on the same port and data; with another script when one is given. */
   restart(script?: ModelScript): Promise<void>;
+  /** Asks without a page; the turn when it has ended. Of the bundled sample unless a question is given. */
+  ask(question?: string): Promise<TurnDocument>;
+  /** What reached the small MCP server: name and arguments of each call, by its own record. */
+  calls(): [string, unknown][];
   /** A page that came in by a one-time link. */
   visit(browser: Browser, options?: BrowserContextOptions): Promise<Page & { readonly faults: string[] }>;
   call<Body = Record<string, unknown>>(method: string, pathname: string, body?: unknown): Promise<Body>;
   /** A file as a conversation's data; the status of the answer. */
-  upload(conversationId: string, name: string, content: string): Promise<number>;
+  upload(conversationId: string, name: string, content: string | Uint8Array<ArrayBuffer>): Promise<number>;
 }
 
 /** A real server with the real page on the default driver: the bundled sample, or a script over a small MCP server. */
 export async function openPageServer(first?: ModelScript): Promise<PageServer> {
   const directory = mkdtempSync(path.join(tmpdir(), "sluice-page-"));
   const environment = { ...process.env, SLUICE_DATA: path.join(directory, "data"), SLUICE_MODEL: "" };
+  const record = path.join(directory, "calls.jsonl");
   let current = first;
   let server: RunningServer = await open(0);
+  const info = await call<ServerInfo>("GET", "/api/info");
+  if (info.driver !== "gvisor")
+    throw new Error(`The page is shown on the default driver, and this is ${info.driver}: ${info.driverProblem}`);
 
   async function open(port: number): Promise<RunningServer> {
     const file = path.join(directory, "sluice.config.json");
     if (current) {
       writeFileSync(path.join(directory, "script.json"), JSON.stringify(current));
-      const notes = { command: process.execPath, args: [notesServer] };
+      const notes = { command: process.execPath, args: [notesServer, record] };
       writeFileSync(file, JSON.stringify({ mcpServers: { notes }, model: "script:script.json" }));
     }
     const loaded = await loadConfiguration({ file: current ? file : null, workingDirectory: directory, environment });
@@ -58,6 +68,12 @@ export async function openPageServer(first?: ModelScript): Promise<PageServer> {
       current = script;
       server = await open(port);
     },
+    ask: (question = info.samples[0]?.question ?? "") => call("POST", "/api/turns", { question, wait: true }),
+    calls: () =>
+      (existsSync(record) ? readFileSync(record, "utf8") : "")
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as [string, unknown]),
     async visit(browser, options) {
       const { url } = await call<{ url: string }>("POST", "/api/login-links");
       const page = await openPage(browser, options);
@@ -67,7 +83,7 @@ export async function openPageServer(first?: ModelScript): Promise<PageServer> {
     },
     call,
     async upload(conversationId, name, content) {
-      const address = new URL(`/api/conversations/${conversationId}/files?name=${name}`, server.url);
+      const address = new URL(`/api/conversations/${conversationId}/files?name=${encodeURIComponent(name)}`, server.url);
       const headers = { authorization: `Bearer ${server.tokens.made}` };
       return (await fetch(address, { method: "POST", headers, body: content })).status;
     },

@@ -18,7 +18,10 @@ function answer(text: string): ModelScript["steps"][number] {
 
 const fetching: ModelScript["steps"][number] = { toolCalls: [{ tool: "get_prices", input: { symbol: "A" } }] };
 
-/** Draws, then goes on until it is stopped. */
+export const endlessCode =
+  "# goes on and on\nimport time\nfor n in range(10**9):\n    print('tick', n, flush=True)\n    time.sleep(0.25)\n";
+
+/** Draws, then goes on until it is stopped, and says so all the time. */
 export const endlessScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: ["mean price"], population: "all days" },
   steps: [
@@ -27,7 +30,7 @@ export const endlessScript: ModelScript = {
       'frame = to_frame(get_prices_1)\nplt.plot(frame["day"], frame["price"])\nsave_figure("A line of daily prices over three hundred days", title="Prices")\nset_result({"mean": frame["price"].mean()})\n',
       ["image"],
     ),
-    cell("# goes on and on\nprint('begun', flush=True)\nwhile True: pass\n"),
+    cell(endlessCode),
   ],
 };
 
@@ -42,7 +45,21 @@ export const galleryScript: ModelScript = {
     ),
     answer("Every type of chart."),
   ],
-  synthesis: "Every type of chart.",
+  synthesis: [
+    "## Every type",
+    "",
+    "Some are *plain*, some are **stacked**, and `gaps` stay gaps.",
+    "",
+    "- lines",
+    "- bars",
+    "  1. beside each other",
+    "  2. on each other",
+    "",
+    "| kind | axis |",
+    "|---|---:|",
+    "| line | time |",
+    "| histogram | number |",
+  ].join("\n"),
 };
 
 export const evil = '<img src=x onerror="window.owned=1">';
@@ -51,20 +68,21 @@ export const evil = '<img src=x onerror="window.owned=1">';
 export const hostileScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: [evil], population: "<script>window.owned=2</script>" },
   steps: [
-    fetching,
+    { toolCalls: [{ tool: "get_prices", input: { symbol: evil } }] }, // comes back as rows, with a column of that name
     cell(
       [
         `evil = ${JSON.stringify(evil)}`,
         "print(evil)",
-        "print('<script>window.owned=3</script>')",
-        'plt.plot([1, 2, 3], [1, 4, 9], label="x")',
-        'plt.title("plain")',
+        "print('<script>window.owned=3</script> [a](javascript:window.owned=8) ![p](https://evil.example/stdout.png)')",
+        "plt.plot([1, 2, 3], [1, 4, 9], label=evil)",
+        'plt.title(evil.replace("$", ""))',
         'save_figure("A line with " + evil + " in its words", title=evil)',
-        'render_chart({"type": "bar", "xKey": evil, "series": [{"key": "n", "label": evil}], "legend": True, "xAxis": {"label": evil}}, [{evil: evil, "n": 1}, {evil: "javascript:window.owned=4", "n": 2}], title=evil)',
-        "set_result([{evil: evil}])",
+        'render_chart({"type": "bar", "xKey": evil, "series": [{"key": "n", "label": evil}, {"key": "m", "label": "javascript:window.owned=10"}], "legend": True, "xAxis": {"label": evil}, "referenceLines": [{"axis": "y", "value": 1, "label": evil}]}, [{evil: evil, "n": 1, "m": 2}, {evil: "javascript:window.owned=4", "n": 2, "m": 1}], title=evil)',
+        "set_result([{evil: evil, 'link': 'javascript:window.owned=11', 'picture': '![p](https://evil.example/row.png)'}])",
       ].join("\n"),
       ["image", "chart"],
     ),
+    cell(`raise ValueError(${JSON.stringify(evil)})\n`),
     answer("x"),
   ],
   synthesis: [
@@ -72,9 +90,14 @@ export const hostileScript: ModelScript = {
     "",
     "[a link](javascript:window.owned=6) and [another](data:text/html,<script>window.owned=7</script>) and [a good one](https://example.org/page).",
     "",
-    "![a remote picture](https://evil.example/pixel.png) ![inline](data:image/svg+xml,<svg/onload=alert(1)>)",
+    "<a href='javascript:window.owned=12'>html link</a> <https://example.org/auto> <javascript:window.owned=13> [ref][1]",
+    "",
+    "![a remote picture](https://evil.example/pixel.png) ![inline](data:image/svg+xml,<svg/onload=alert(1)>) ![by reference][2]",
     "",
     "Figure 1 and Chart 1.",
+    "",
+    "[1]: JaVaScRiPt:window.owned=14",
+    "[2]: //evil.example/reference.png",
   ].join("\n"),
 };
 

@@ -1,20 +1,11 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ConversationDocument } from "../../src/protocol/http-conversations.ts";
+import type { ModelScript } from "../../src/models/contract.ts";
 import { openBrowser, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { sampleCharts } from "./sample-charts.ts";
-import {
-  approvalScript,
-  endlessScript,
-  evil,
-  failedChartScript,
-  galleryScript,
-  hostileScript,
-  scriptApprovalScript,
-  sparseScript,
-} from "./scripts.ts";
+import { endlessCode, endlessScript, failedChartScript, galleryScript, sparseScript } from "./scripts.ts";
 
 const minutes = 60_000;
 
@@ -25,8 +16,7 @@ describe("turns on the page", () => {
   let page: Page & { readonly faults: string[] };
 
   beforeAll(async () => {
-    browser = await openBrowser();
-    server = await openPageServer(endlessScript);
+    [browser, server] = await Promise.all([openBrowser(), openPageServer(endlessScript)]);
     page = await server.visit(browser);
   }, 4 * minutes);
   afterAll(async () => {
@@ -38,51 +28,86 @@ describe("turns on the page", () => {
     await page.getByRole("textbox", { name: "Your question" }).fill(question);
     await page.keyboard.press("Enter");
   }
-  async function begin(script: typeof endlessScript, question: string): Promise<void> {
+  async function begin(script: ModelScript, question: string): Promise<void> {
     await server.restart(script);
     await page.goto(server.url);
     await page.locator(".composer").waitFor();
     await ask(question);
   }
   const ended = (): Promise<void> => page.locator("[data-status=ended]").waitFor({ timeout: 2 * minutes });
+  const calls = (): Locator => page.locator(".call");
+  /** The last number that the endless cell was seen to print. */
+  const lastTick = async (): Promise<number> => lastOf((await page.locator(".output").allInnerTexts()).join(""));
 
   it(
-    "shows what a turn does while it does it, goes on after a reload, and stops in mid-cell",
+    "shows what a turn does while it does it: the plan, the tool, the code, its output as it comes, the picture before the next cell ends",
     async () => {
       await ask("What is the mean price?");
-      const calls = page.locator(".call");
-      await page.getByText("begun", { exact: true }).waitFor({ timeout: 2 * minutes });
-      expect(await page.locator(".plan").innerText()).toBe("Plan\nmean price\na chart is asked for · all days");
-      expect((await calls.nth(0).innerText()).split("\n").filter((line) => !/ m?s$/.test(line))).toEqual([
-        "get_prices",
-        "notes",
-        "300 rows",
-        expect.stringMatching(/ KB$/),
-        "get_prices_1",
-      ]);
-      expect(await calls.nth(2).locator(".code-line").allTextContents()).toEqual([
-        "# goes on and on\n",
-        "print('begun', flush=True)\n",
-        "while True: pass\n",
-      ]);
-      expect(await calls.nth(2).locator(".code-line").first().getAttribute("data-line")).toBe("1");
-      expect(await calls.nth(2).locator(".code-keyword").allTextContents()).toEqual(["True", "while", "True", "pass"]);
+      await expect.poll(lastTick, { timeout: 2 * minutes }).toBeGreaterThanOrEqual(0);
+      const seen = await lastTick();
+      expect(await page.locator("[data-status]").getAttribute("data-status")).toBe("running");
       const picture = page.locator(".thumb img");
       await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth), soon).toBeGreaterThan(100);
       expect(await picture.getAttribute("alt")).toBe("A line of daily prices over three hundred days");
+      expect(await page.locator(".plan").innerText()).toBe("Plan\nmean price\na chart is asked for · all days");
+      expect((await calls().nth(0).innerText()).split("\n")).toEqual([
+        "get_prices",
+        "notes",
+        "300 rows",
+        expect.stringMatching(/^\d+ KB$/),
+        "get_prices_1",
+        expect.stringMatching(/^\d[\d.]* m?s$/),
+      ]);
+      const lines = endlessCode.trimEnd().split("\n");
+      expect(await calls().nth(2).locator(".code-line").allTextContents()).toEqual(lines.map((line) => `${line}\n`));
+      expect(
+        await calls()
+          .nth(2)
+          .locator(".code-line")
+          .evaluateAll((all) =>
+            all.map((line) => [(line as HTMLElement).dataset["line"], getComputedStyle(line, "::before").content !== "none"]),
+          ),
+      ).toEqual(lines.map((_line, index) => [String(index + 1), true]));
+      expect(await calls().nth(2).locator(".code-keyword").allTextContents()).toEqual(["import", "for", "in", "True"]);
+      const colours = await calls()
+        .nth(2)
+        .locator("[class^=code-]:not(.code-line)")
+        .evaluateAll((tokens) => new Set(tokens.map((token) => getComputedStyle(token).color)).size);
+      expect(colours).toBeGreaterThan(2);
+      await expect.poll(lastTick, soon).toBeGreaterThan(seen);
       expect(await findBarriers(page)).toEqual([]);
-      const address = page.url();
-      expect(address).toMatch(/\/c\/c_[0-9a-f]{32}$/);
+    },
+    5 * minutes,
+  );
 
+  it("moves nothing for who wants no motion", async () => {
+    const moving = (): Promise<number> =>
+      page.evaluate(() => document.getAnimations().filter((one) => one.effect?.getComputedTiming().iterations === Infinity).length);
+    expect(await page.locator(".mark-running").count()).toBeGreaterThan(0);
+    expect(await moving()).toBe(0);
+    await page.emulateMedia({ reducedMotion: "no-preference" });
+    await expect.poll(moving, soon).toBeGreaterThan(0);
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await expect.poll(moving, soon).toBe(0);
+  });
+
+  it(
+    "goes on after a reload in the middle of it, with what was and what is new, and stops in mid-cell",
+    async () => {
+      const [address, seen] = [page.url(), await lastTick()];
+      expect(address).toMatch(/\/c\/c_[0-9a-f]{32}$/);
       await page.reload();
-      await page.getByText("begun", { exact: true }).waitFor();
       await page.getByRole("status").getByText("Working").waitFor();
-      expect(await calls.count()).toBe(3);
-      expect(await page.locator(".thumb img").count()).toBe(1);
+      await expect.poll(lastTick, soon).toBeGreaterThan(seen);
+      const later = await lastTick();
+      await expect.poll(lastTick, soon).toBeGreaterThan(later);
+      const output = await page.locator(".output").innerText();
+      expect(output.match(/tick \d+/g)).toEqual(Array.from({ length: lastOf(output) + 1 }, (_none, n) => `tick ${n}`));
+      expect([page.url(), await calls().count(), await page.locator(".thumb img").count()]).toEqual([address, 3, 1]);
 
       await page.getByRole("button", { name: "Stop" }).click();
       await ended();
-      expect(await page.locator(".call").count()).toBe(0);
+      expect(await calls().count()).toBe(0);
       expect(await page.locator(".timeline").innerText()).toMatch(/^What was done\n3 steps, 3 tool calls, /);
       expect(await page.locator(".turn-foot").innerText()).toContain("Stopped");
       expect(await page.locator(".notices").innerText()).toContain("Low confidence.");
@@ -92,7 +117,7 @@ describe("turns on the page", () => {
   );
 
   it(
-    "draws each type of chart inline",
+    "draws each type of chart inline, below an answer in Markdown",
     async () => {
       await begin(galleryScript, "Every type of chart, please");
       await ended();
@@ -100,10 +125,35 @@ describe("turns on the page", () => {
       expect(await page.locator(".answer .chart-title").allInnerTexts()).toEqual(sampleCharts.map(({ title }) => title));
       for (const [index] of sampleCharts.entries())
         expect(await page.locator(".answer .chart-marks").nth(index).locator("path").count()).toBeGreaterThan(0);
+      const answer = page.locator(".answer");
+      expect(await answer.getByRole("heading", { name: "Every type" }).count()).toBe(1);
+      expect(await answer.locator("p em, p strong, p code").allInnerTexts()).toEqual(["plain", "stacked", "gaps"]);
+      expect(await answer.locator("> ul > li").allInnerTexts()).toEqual(["lines", expect.stringMatching(/^bars\n/)]);
+      expect(await answer.locator("ol > li").allInnerTexts()).toEqual(["beside each other", "on each other"]);
+      expect(await answer.locator("table tr").allInnerTexts()).toEqual(["kind\taxis", "line\ttime", "histogram\tnumber"]);
+      expect(await findBarriers(page)).toEqual([]);
       expect(page.faults).toEqual([]);
     },
     4 * minutes,
   );
+
+  it("zooms every type of chart in the panel", async () => {
+    const panel = page.locator(".panel");
+    const labels = (): Promise<string> => panel.locator(".recharts-xAxis-tick-labels").first().innerHTML();
+    for (const [index, { name }] of sampleCharts.entries()) {
+      await page.getByRole("button", { name: `Open Chart ${index + 1}`, exact: true }).click();
+      await panel
+        .locator(".badge")
+        .getByText(`Chart ${index + 1}`, { exact: true })
+        .waitFor();
+      const before = await labels();
+      await panel.getByRole("button", { name: "Zoom in" }).click();
+      await expect.poll(async () => [name, (await labels()) !== before], soon).toEqual([name, true]);
+      expect(await panel.locator("output").innerText()).not.toBe("100 %");
+    }
+    await page.keyboard.press("Escape");
+    expect(page.faults).toEqual([]);
+  });
 
   it(
     "says in sight that the chart failed, and why",
@@ -135,98 +185,8 @@ describe("turns on the page", () => {
     },
     4 * minutes,
   );
-
-  it(
-    "asks before a tool changes something, with its arguments, and waits for the answer",
-    async () => {
-      await begin(approvalScript, "Delete the note");
-      const question = page.getByRole("alertdialog");
-      await question.waitFor({ timeout: minutes });
-      expect(await question.innerText()).toContain("delete_note of notes");
-      expect(await question.locator(".json").innerText()).toBe('{\n  "symbol": "N-17"\n}');
-      expect(await findBarriers(page)).toEqual([]);
-      await page.reload();
-      await page.getByRole("alertdialog").getByRole("button", { name: "Allow once" }).click();
-      await ended();
-      await page.locator(".timeline > summary").click();
-      expect(await page.locator(".approval-answer").innerText()).toBe("Allowed");
-      expect(await page.locator(".call .mark").first().getAttribute("aria-label")).toBe("done");
-
-      await page.getByRole("button", { name: "Ask again" }).click();
-      await page.getByRole("alertdialog").getByRole("button", { name: "Refuse" }).click();
-      await expect.poll(() => page.locator("[data-status=ended]").count(), soon).toBe(1);
-      await ended();
-      await page.locator(".timeline > summary").click();
-      expect(await page.locator(".approval-answer").innerText()).toBe("Refused");
-      expect(await page.locator(".call .mark").first().getAttribute("aria-label")).toBe("refused");
-    },
-    4 * minutes,
-  );
-
-  it(
-    "asks for what a script calls, too",
-    async () => {
-      await begin(scriptApprovalScript, "Delete the note by a script");
-      const question = page.getByRole("alertdialog");
-      await question.waitFor({ timeout: minutes });
-      expect(await question.innerText()).toContain("delete_note of notes");
-      expect(await question.locator(".json").innerText()).toBe('{\n  "symbol": "N-18"\n}');
-      await question.getByRole("button", { name: "Allow once" }).click();
-      await ended();
-      await page.locator(".timeline > summary").click();
-      expect(await page.locator(".approval-answer").innerText()).toBe("Allowed");
-    },
-    4 * minutes,
-  );
-
-  it(
-    "keeps markup, script addresses and remote pictures as text, wherever they come from",
-    async () => {
-      const foreign: string[] = [];
-      page.on("request", (request) => {
-        if (!request.url().startsWith(server.url) && !request.url().startsWith("blob:")) foreign.push(request.url());
-      });
-      await begin(hostileScript, `${evil} <script>window.owned=9</script>`);
-      await ended();
-      await page.locator(".timeline > summary").click();
-      for (const summary of await page.locator(".call > details > summary").all()) await summary.click();
-      expect(await page.locator(".question p").innerText()).toBe(`${evil} <script>window.owned=9</script>`);
-      expect(await page.locator(".output").innerText()).toContain(evil);
-      expect(await page.locator(".plan").innerText()).toContain(evil);
-      // The server has taken it out of the answer already; a page that got it all the same keeps it as text.
-      await page.route("**/api/conversations/c_*", async (route) => {
-        const response = await route.fetch();
-        const document = (await response.json()) as ConversationDocument;
-        const part = document.messages[1]?.parts.find(({ type }) => type === "text");
-        if (part) part["text"] = hostileScript.synthesis;
-        await route.fulfill({ response, json: document });
-      });
-      await page.reload();
-      await page.locator(".answer").waitFor();
-      await page.unrouteAll();
-      const words = await page.locator(".answer").innerText();
-      expect(words).toContain(`An answer with ${evil} and <script>window.owned=5</script>.`);
-      expect(words).toContain("a link and another and a good one.");
-      expect(words).toContain("[picture left out: a remote picture] [picture left out: inline]");
-      expect(await page.locator(".answer a").evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).href))).toEqual([
-        "https://example.org/page",
-      ]);
-      expect(await page.locator(".artifact .chart-title").allInnerTexts()).toEqual([evil, evil]);
-      const sources = await page.locator("img").evaluateAll((images) => images.map((image) => (image as HTMLImageElement).src));
-      expect(sources).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/artifacts\/[0-9a-f]{64}\.png$/)]);
-      await page.getByRole("button", { name: "Open Chart 1" }).click();
-      for (const [tab, part] of [
-        ["Numbers", ".data-table"],
-        ["Code", ".editor"],
-        ["Data", ".aliases"],
-      ] as const) {
-        await page.getByRole("tab", { name: tab }).click();
-        await page.locator(`.panel ${part}`).waitFor();
-      }
-      expect(await page.evaluate(() => (globalThis as unknown as { owned?: number }).owned)).toBeUndefined();
-      expect(foreign).toEqual([]);
-      expect(page.faults).toEqual([]);
-    },
-    4 * minutes,
-  );
 });
+
+function lastOf(output: string): number {
+  return Number(/tick (\d+)\s*$/.exec(output)?.[1] ?? -1);
+}
