@@ -79,6 +79,35 @@ describe("the MCP endpoint over HTTP", () => {
           _envelope_version: 1,
         },
       });
+
+    // Another session of the same tenant sees as little.
+    await using beside = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
+    await one.call("code_interpreter", { ...cell("hidden = 1\nset_result(hidden)", ["secret"]), ...handle });
+    const { session: another } = textOf<{ session?: string }>(await beside.call("store_data", { name: "own", data: [1] }));
+    const besideHandle = another === undefined ? {} : { session: another };
+    expect(textOf(await beside.call("list_data", besideHandle))).toMatchObject({ data: [{ alias: "own" }] });
+    expect(textOf(await beside.call("read_data", { alias: "secret", ...besideHandle }))).toMatchObject({
+      error: { error_code: "ALIAS_UNKNOWN" },
+    });
+    const foreign = textOf(await beside.call("code_interpreter", { ...cell("set_result(hidden)", ["own"]), ...besideHandle }));
+    expect(foreign).toMatchObject({
+      status: "python_error",
+      error: { summary: expect.stringContaining("'hidden' is not defined") as string },
+    });
+    await expect(beside.read(another === undefined ? "sluice://data/secret" : `sluice://sessions/${another}/data/secret`)).rejects.toThrow(
+      "data/secret",
+    );
+  });
+
+  test("lists data in pages, and takes no cursor but its own", { timeout: HANG_MS }, async () => {
+    await using client = await openHttpClient("2025-11-25", opened.url);
+    const names = Array.from({ length: 103 }, (_, n) => `data_${n}`);
+    for (const name of names) await client.call("store_data", { name, data: [1] });
+    const uris = names.map((name) => `sluice://data/${name}`);
+    expect((await client.resources()).filter((uri) => uri.startsWith("sluice://data/"))).toEqual(uris.slice(0, 100));
+    expect(await client.resources("100")).toEqual(uris.slice(100));
+    for (const cursor of ["", "0", "7", "200", "-100", "1e2x"])
+      await expect(client.resources(cursor)).rejects.toThrow(`The cursor ${JSON.stringify(cursor)} is none that a list here gave.`);
   });
 
   test("does not let another tenant in by the number of a session", { timeout: HANG_MS }, async () => {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { CallToolResult } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseEnvelope } from "../src/errors/envelope.ts";
 import { cell, generations, openStdioClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
@@ -21,6 +22,8 @@ beforeAll(() => {
     path.join(directory, "data/broken.csv"),
     Buffer.concat([Buffer.from('a,b\n1,"2\n'), Buffer.from([0xff, 0xfe, 0x00]), Buffer.from("x\n")]),
   );
+  writeFileSync(path.join(directory, "secret.csv"), "a\n1\n");
+  symlinkSync(path.join(directory, "secret.csv"), path.join(directory, "data/secret.csv"));
   // A cell that is not cancelled would go on for longer than the test waits.
   const configuration = { limits: { sandbox: { cellTimeoutMs: 900_000 } }, artifacts: { directory: path.join(directory, "artifacts") } };
   writeFileSync(path.join(directory, "sluice.config.json"), JSON.stringify(configuration));
@@ -45,6 +48,20 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(textOf(result)).toMatchObject({ status: "ok", result: { sum: 3.5 }, resultAlias: "result_1" });
     expect(result.content[0]).toMatchObject({ type: "text", text: expect.stringContaining('"n":1180591620717411303424}') as string });
     expect(result.structuredContent).toEqual(textOf(result));
+  });
+
+  test("ends a cell in the middle when its call is cancelled, and goes on from the state before it", async () => {
+    await client.call("code_interpreter", cell("kept = 41\nset_result(kept)", ["prices"]));
+    const stop = new AbortController();
+    const code = "print('in the middle', flush=True)\nkept = 0\nwhile True: pass";
+    const running = client.call("code_interpreter", cell(code, ["prices"]), {
+      signal: stop.signal,
+      onprogress: ({ message }) => message === "in the middle" && stop.abort(new Error("enough")),
+    });
+    await expect(running).rejects.toThrow("enough");
+    // Cells of a session run one after the other: this one has its turn because the other is over. What came before is little so far: it can be run again, and is.
+    const after = await client.call("code_interpreter", cell("set_result(kept + 1)", ["prices"]));
+    expect(textOf(after)).toMatchObject({ status: "ok", result: 42 });
   });
 
   test("gives a figure as a picture with its alt, which can be read again by its address", async () => {
@@ -102,20 +119,6 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     await expect(client.read("sluice://data/no_such_alias")).rejects.toThrow("sluice://data/no_such_alias");
   });
 
-  test("ends a cell in the middle when its call is cancelled, and goes on from the state before it", async () => {
-    await client.call("code_interpreter", cell("kept = 41\nset_result(kept)", ["prices"]));
-    const stop = new AbortController();
-    const code = "print('in the middle', flush=True)\nkept = 0\nwhile True: pass";
-    const running = client.call("code_interpreter", cell(code, ["prices"]), {
-      signal: stop.signal,
-      onprogress: ({ message }) => message === "in the middle" && stop.abort(new Error("enough")),
-    });
-    await expect(running).rejects.toThrow("enough");
-    // Cells of a session run one after the other: this one has its turn because the other is over. What came before can be run again, and is.
-    const after = await client.call("code_interpreter", cell("set_result(kept + 1)", ["prices"]));
-    expect(textOf(after)).toMatchObject({ status: "ok", result: 42 });
-  });
-
   test("says how a cell goes on while it runs", async () => {
     const heard: { progress: number; message?: string | undefined }[] = [];
     const code = "import time\nfor step in range(4):\n    print('step', step, flush=True)\n    time.sleep(0.5)\nset_result(step)";
@@ -155,9 +158,11 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
   });
 
   test("lists the files it was given, a hostile name among them, and computes over 20 MB of one", async () => {
-    const { data } = textOf(await client.call("list_data")) as {
+    const { data, leftOut } = textOf(await client.call("list_data")) as {
       data: { alias: string; source: string }[];
+      leftOut: unknown;
     };
+    expect(leftOut).toEqual([{ path: "data/secret.csv", why: "it is a symbolic link to a place outside of the given folder" }]);
     const files = data.filter(({ source }) => source === "file");
     expect(files.map(({ alias }) => alias).every((alias) => /^[A-Za-z_]\w*$/.test(alias))).toBe(true);
     expect(files).toHaveLength(3);
@@ -170,6 +175,26 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(big.content[0]).toMatchObject({ text: expect.stringContaining('"last":9007199254740993') as string });
     const page = await client.call("read_data", { alias: "big", filter: [{ column: "amount", op: "eq", value: 0.5 }], limit: 2 });
     expect(textOf(page)).toMatchObject({ total: 1_000_001, matched: 1001, rows: [{ id: 2 }, { id: 1002 }] });
+  });
+
+  test("sees a file again that changed on disk, and says so", async () => {
+    const file = path.join(directory, "data", hostileName);
+    const { data } = textOf<{ data: { alias: string }[] }>(await client.call("list_data"));
+    const alias = data.find((one) => one.alias.includes("touch"))?.alias ?? "";
+    const sum = (): Promise<CallToolResult> => client.call("code_interpreter", cell(`set_result(int(${alias}['b'].sum()))`, [alias]));
+    expect(textOf(await sum())).toMatchObject({ status: "ok", result: 6 });
+    try {
+      writeFileSync(file, "a,b\n1,2\n3,4\n5,60\n");
+      const changed = await sum();
+      expect(textOf(changed)).toMatchObject({ status: "ok", result: 66 });
+      expect(textOf(changed)["notes"]).toEqual([
+        `Changed on disk since an earlier cell used them: ${alias} (now 17 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.`,
+      ]);
+      expect(textOf(await client.call("read_data", { alias }))).toMatchObject({ total: 3 });
+    } finally {
+      writeFileSync(file, "a,b\n1,2\n3,4\n");
+    }
+    expect(textOf(await sum())).toMatchObject({ status: "ok", result: 6 });
   });
 
   test("says what is wrong with a damaged file, and does not fall over it", async () => {
@@ -189,6 +214,10 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
         .stderr()
         .split("\n")
         .filter((line) => line !== ""),
-    ).toEqual(["sluice mcp: data: 3 files", expect.stringMatching(/^sluice mcp: sandbox: (?:gvisor|gvisor-rootless|bubblewrap)$/)]);
+    ).toEqual([
+      "sluice mcp: data: 3 files",
+      "sluice mcp: left out: data/secret.csv: it is a symbolic link to a place outside of the given folder",
+      expect.stringMatching(/^sluice mcp: sandbox: (?:gvisor|gvisor-rootless|bubblewrap)$/),
+    ]);
   });
 });

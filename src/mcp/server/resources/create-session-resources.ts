@@ -1,4 +1,10 @@
-import type { ReadResourceResult, Resource, ResourceTemplateType } from "@modelcontextprotocol/server";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
+} from "@modelcontextprotocol/server";
 import { SluiceError } from "../../../errors/sluice-error.ts";
 import { describeExecute } from "../../../execute/description/describe-execute.ts";
 import { executeGuideUri } from "../../../execute/description/summarize-execute.ts";
@@ -49,7 +55,7 @@ export function createSessionResources(parts: McpParts, { registry, access, tena
     async list(cursor) {
       const fixed = [guide, ...(hasChartApp(chartApp) ? [chartAppResource] : [])];
       const items = access.own === null ? [] : [...access.own.evidence.toolOutputsByAlias.values()];
-      const from = Number(cursor ?? 0) || 0;
+      const from = toStart(cursor, items.length);
       const data = items.slice(from, from + PAGE).map((item): Resource => {
         const { type: _type, ...resource } = linkTo(item, null);
         return resource;
@@ -91,6 +97,14 @@ function withNext(json: string, address: DataAddress): string {
   const { nextOffset } = JSON.parse(json) as { nextOffset?: number | null };
   const next = typeof nextOffset === "number" ? toDataUri({ ...address, offset: nextOffset }) : null;
   return `{"next":${JSON.stringify(next)},${json.slice(1)}`;
+}
+
+/** What we gave as `nextCursor` ourselves, and nothing else. */
+function toStart(cursor: string | undefined, count: number): number {
+  if (cursor === undefined) return 0;
+  const start = Number(cursor);
+  if (Number.isInteger(start) && start > 0 && start < count && start % PAGE === 0) return start;
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The cursor ${JSON.stringify(cursor)} is none that a list here gave.`);
 }
 
 function guideOf({ configuration: { limits, execute } }: McpParts): string {
