@@ -146,8 +146,15 @@ describe("turns", { timeout: 240_000 }, () => {
       code: "import requests",
     });
     expect([refused.status, refused.body.error.code]).toEqual([422, "PYTHON_NETWORK_MODULE"]);
+    const again = open.call<{ error: { code: string } }>("POST", "/api/cells", { turnId: turn.turnId, cell: 1, code: "while True: pass" });
+    while (open.server.parts.gate.running === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const busy = await open.call<{ error: { message: string } }>("DELETE", `/api/turns/${turn.turnId}`);
+    expect([busy.status, busy.body.error.message]).toEqual([409, "A cell of the turn is being run again."]);
     const missing = await open.call<{ error: { message: string } }>("POST", "/api/cells", { turnId: turn.turnId, cell: 2, code: "1" });
     expect([missing.status, missing.body.error.message]).toEqual([404, "The turn has 1 cells, and no cell 2."]);
+    expect((await open.call("DELETE", `/api/conversations/${turn.conversationId}`)).status).toBe(204); // ends the cell first
+    expect([(await again).status, (await again).body.error.code]).toEqual([409, "CONVERSATION_REMOVED"]);
+    await expect.poll(() => open.server.parts.gate.running, { timeout: 60_000 }).toBe(0);
   });
 
   test("are removed with what only they use", async () => {

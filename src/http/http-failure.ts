@@ -48,6 +48,7 @@ export function toFailureResponse(error: unknown): Response {
 }
 
 function describe(error: unknown): { status: number; body: HttpErrorBody; retryAfterSeconds?: number | undefined } {
+  if (isOfDatabase(error)) return { status: 503, body: noHistory(error), retryAfterSeconds: 10 };
   if (!(error instanceof SluiceError)) return { status: 500, body: unexpected() };
   const { code, message, hint, details } = error;
   const known = error instanceof HttpFailure ? error.status : statuses[code];
@@ -57,6 +58,21 @@ function describe(error: unknown): { status: number; body: HttpErrorBody; retryA
     status,
     retryAfterSeconds,
     body: { error: { code, message, ...(hint === undefined ? {} : { hint }), ...(Object.keys(details).length === 0 ? {} : { details }) } },
+  };
+}
+
+function isOfDatabase(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+}
+
+/** What SQLite says of itself: that it is full, locked or read-only. */
+function noHistory({ message }: Error): HttpErrorBody {
+  return {
+    error: {
+      code: "HISTORY_UNAVAILABLE",
+      message: `The history cannot be used: ${message}.`,
+      hint: "Free space on the server, or look what holds its file; then try again.",
+    },
   };
 }
 

@@ -134,7 +134,7 @@ async function toReadiness({ configured, model, history, work }: ServerParts): P
   };
   const checks = [
     await trial("sandbox", () => configured.runtime.driver()),
-    await trial("history", () => history.tenants.list()),
+    await trial("history", () => history.exclusively(() => history.tenants.list())),
     { name: "model", ok: model.problem === null, detail: model.problem },
     ...(work.isStopping ? [{ name: "server", ok: false, detail: "It is stopping." }] : []),
   ];
