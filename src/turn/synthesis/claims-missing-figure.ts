@@ -7,32 +7,38 @@ export function claimsMissingFigure(sentence: string, { length: count }: readonl
   return count === 0 && figure.test(claimed) && shown.test(claimed);
 }
 
-/** Not `the latest figures`: those are numbers. */
-const FIGURE =
-  "(?:figures? (?:below|above|attached)|figure|(?:chart|plot|graph|diagram|image|picture|visuali[sz]ation|histogram|heat ?map)s?)\\b";
+const SHOWS = "(?:show|illustrate|depict|display|visuali[sz]e|reveal|present|demonstrate|highlight)s?\\b";
+const DRAWN = "(?:drawn|rendered|created|made|produced|published|generated|plotted|shown|included|attached|provided|displayed)";
+const IS_DRAWN = `(?:was|were|has been|have been|is|are) ${DRAWN}`;
+/** Words that are pictures, and words that may be: `the figure is above 35,000` and `the overall picture` are none. */
+const CHART = "(?:chart|plot|graph|diagram|visuali[sz]ation|histogram|heat ?map)s?";
+const PLACED = `(?:figure|image|picture)s?(?= (?:below|above|attached))|figure(?= (?:${SHOWS}|${IS_DRAWN}))`;
+const POINTED_AT =
+  "(?<=\\b(?:see|shown in|seen in|attached|accompanying|following|drawn|drew|created|rendered|generated) (?:(?:an?|the|this|attached|accompanying|following) )?)(?:figure|image|picture)";
+const FIGURE = `(?:${CHART}|${PLACED}|${POINTED_AT})\\b`;
+
 const figure = new RegExp(`\\b${FIGURE}`, "i");
 /** Figures and charts are counted together: which of the two words a model takes says nothing false. `A figure 35 % higher` has no number of its own. */
 const numbered = /\b(?:figure|chart) (\d{1,3})\b(?!\s?(?:%|per ?cent|[.,]\d))/gi;
-const SHOWS = "(?:show|illustrat|depict|display|visuali[sz]|reveal|present|demonstrat|highlight|confirm)";
 const shown = new RegExp(
-  `\\b(?:${SHOWS}\\w*|see|seen|below|above|attached|accompanying|here (?:is|are)|here's|i (?:have |'ve )?(?:drew|drawn|plotted|created|made|rendered|generated)|(?:was|were|has been|have been|is|are) (?:drawn|rendered|published|created|generated|plotted|included|attached))\\b`,
+  `\\b(?:${SHOWS}|shown|showing|illustrated|depicted|see|seen|below|above|attached|accompanying|here (?:is|are)|here's|i (?:have |'ve )?(?:drew|plotted|${DRAWN})|${IS_DRAWN})\\b`,
   "i",
 );
 
 /** What says of a figure itself that it is not there. A `not` about anything else denies nothing. */
 const NOT = "(?:\\b(?:not|never|cannot)|n['’]t)";
 const NONE = `(?:\\b(?:no|without|neither|nor|unable|fail(?:ed|s)?|missing|instead of)|${NOT})`;
-const DRAWN = "(?:drawn|rendered|created|made|produced|published|generated|plotted|shown|included|attached|provided|displayed)";
 const DRAW = `(?:be|been|able|to|as|draw|render|create|make|produce|publish|generate|plot|show|include|attach|provide|display|see|${DRAWN})`;
+const ANY = `(?:${CHART}|(?:figure|image|picture)s?)\\b`;
 const ARTICLE = "(?:an?|any|another|the|this|that|your)";
 const denials: readonly RegExp[] = [
   // could not draw the requested chart
-  new RegExp(`${NONE}(?:\\s+${DRAW}\\b)*(?:\\s+${ARTICLE}\\b)?(?:\\s+(?!${ARTICLE}\\b)[\\w-]+){0,2}?\\s+${FIGURE}`, "gi"),
+  new RegExp(`${NONE}(?:\\s+${DRAW}\\b)*(?:\\s+${ARTICLE}\\b)?(?:\\s+(?!${ARTICLE}\\b)[\\w-]+){0,2}?\\s+${ANY}`, "gi"),
   // the chart that was asked for could not be drawn
   new RegExp(
-    `\\b${FIGURE}(?:\\s+(?!${SHOWS})[\\w-]+){0,6}?(?:\\s+(?:missing|unavailable|failed)|\\s+\\w*${NOT}(?:\\s+be(?:en)?)?\\s+(?:${DRAWN}|there|available|possible))\\b`,
+    `\\b${ANY}(?:\\s+(?!${SHOWS})[\\w-]+){0,6}?(?:\\s+(?:missing|unavailable|failed)|\\s+\\w*${NOT}(?:\\s+be(?:en)?)?\\s+(?:${DRAWN}|there|available|possible))\\b`,
     "gi",
   ),
   // a chart would show this better
-  new RegExp(`\\b(?:an?|another|any)\\s+(?:[\\w-]+\\s+)?${FIGURE}\\s+(?:would|could|might|should)\\b`, "gi"),
+  new RegExp(`\\b(?:an?|another|any)\\s+(?:[\\w-]+\\s+)?${ANY}\\s+(?:would|could|might|should)\\b`, "gi"),
 ];

@@ -46,6 +46,10 @@ describe("a statement about a figure", () => {
     "No chart was drawn for B, but the chart below shows A.",
     "As could be expected, the graph shows a fall that would not last.",
     "The figures below show the reserves.",
+    "The figure shows the reserves by day.",
+    "A figure was created.",
+    "I have drawn a figure of it.",
+    "As seen in the accompanying image, it fell.",
     "The chart below is not surprising.",
   ])("may not stand where there is none: %s", (sentence) => {
     expect(claimsMissingFigure(sentence, [])).toBe(true);
@@ -63,6 +67,11 @@ describe("a statement about a figure", () => {
     "I could not draw the requested line chart, so see the table below.",
     "I was unable to render the figure; see the table above.",
     "The latest figures show a rise.",
+    "The figure is 3 % above last year's.",
+    "At present the figure is 35,000.",
+    "The overall picture shows a decline.",
+    "Harbour is included in the figure of 35,000.",
+    "No figure is shown below.",
     "The second figure 35 % higher is that of B.",
     "Figure 1 could not be drawn.",
     "Reserves fell by 3 %.",
