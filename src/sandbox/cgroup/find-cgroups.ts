@@ -1,5 +1,5 @@
 import { access, constants, readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, resolve } from "node:path";
 import { readControl, tryWriteControl } from "./cgroup-files.ts";
 
 /** Where this host lets us make cgroups for sandboxes. `parents` are existing directories in which ours are made. */
@@ -41,7 +41,7 @@ export async function findCgroups(): Promise<Cgroups> {
     const memory = mounts.find((mount) => mount.type === "cgroup" && mount.options.includes("memory"));
     if (memory !== undefined) return await findVersion1(mounts, own);
     const unified = mounts.find((mount) => mount.type === "cgroup2");
-    if (unified !== undefined) return await findVersion2(unified, own.get("") ?? "/");
+    if (unified !== undefined) return await findVersion2(unified, own.get(""));
     return { available: false, reason: "No cgroup file system is mounted here." };
   } catch (error) {
     return { available: false, reason: `The cgroups of this machine cannot be read: ${(error as Error).message}` };
@@ -49,23 +49,27 @@ export async function findCgroups(): Promise<Cgroups> {
 }
 
 async function findVersion1(mounts: readonly Mount[], own: ReadonlyMap<string, string>): Promise<Cgroups> {
-  const parents: Record<string, string> = {};
-  const mountOf = (controller: string) => mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
-  for (const controller of ["memory", "pids", "cpuacct"]) {
-    const mount = mountOf(controller);
-    if (mount === undefined) return { available: false, reason: `The cgroup controller "${controller}" is not mounted here.` };
-    const parent = controller === "memory" ? await deepestLimited(mount, own.get(controller) ?? "/", "memory.limit_in_bytes") : mount.path;
-    if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
-    parents[controller] = parent;
+  const parents = new Map<string, string>();
+  for (const controller of ["memory", "pids", "cpuacct", "cpu"]) {
+    const mount = mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
+    const parent = mount === undefined ? null : toParent(mount, controller, own.get(controller));
+    const problem = parent === null ? `The cgroup controller "${controller}" is not mounted here.` : await whyNotWritable(parent);
+    if (problem === null) parents.set(controller, parent!);
+    else if (controller !== "cpu") return { available: false, reason: problem };
   }
-  const { memory, pids, cpuacct } = parents as Record<keyof Version1Parents, string>;
-  const cpu = mountOf("cpu")?.path;
-  return { available: true, version: 1, parents: { memory, pids, cpuacct, ...(cpu !== undefined && (await isWritable(cpu)) && { cpu }) } };
+  return { available: true, version: 1, parents: Object.fromEntries(parents) as unknown as Version1Parents };
 }
 
-async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
-  const parent = await deepestLimited(mount, own, "memory.max");
-  if (!(await isWritable(parent))) return { available: false, reason: notWritable(parent) };
+/** Those of the processor are below our own, so that a quota that we have holds for sandboxes too. */
+function toParent(mount: Mount, controller: string, own: string | undefined): string {
+  if (controller === "memory") return deepestLimited(mount, own, "memory.limit_in_bytes");
+  return controller === "pids" ? mount.path : ownDirectory(mount, own);
+}
+
+async function findVersion2(mount: Mount, own: string | undefined): Promise<Cgroups> {
+  const parent = deepestLimited(mount, own, "memory.max");
+  const problem = await whyNotWritable(parent);
+  if (problem !== null) return { available: false, reason: problem };
   const offered = readControl(parent, "cgroup.controllers")?.split(" ") ?? [];
   const missing = ["memory", "pids"].filter((controller) => !offered.includes(controller));
   if (missing.length > 0)
@@ -84,14 +88,18 @@ async function findVersion2(mount: Mount, own: string): Promise<Cgroups> {
 }
 
 /** The mount point itself when no cgroup between it and our own has a limit. */
-async function deepestLimited(mount: Mount, ownPath: string, limitFile: string): Promise<string> {
-  const relative = ownPath.startsWith(mount.root) ? ownPath.slice(mount.root === "/" ? 0 : mount.root.length) : "/";
-  for (let directory = join(mount.path, relative); directory.startsWith(mount.path); directory = dirname(directory)) {
+function deepestLimited(mount: Mount, own: string | undefined, limitFile: string): string {
+  for (let directory = ownDirectory(mount, own); directory.startsWith(mount.path); directory = dirname(directory)) {
     const limit = readControl(directory, limitFile);
     if (limit !== null && limit !== "max" && Number(limit) < 2 ** 60) return directory;
     if (directory === mount.path) break;
   }
   return mount.path;
+}
+
+/** Our own cgroup, as it is mounted; the mount point when it is outside of what is mounted. */
+function ownDirectory(mount: Mount, own = "/"): string {
+  return own.startsWith(mount.root) ? resolve(mount.path, `./${own.slice(mount.root.length)}`) : mount.path;
 }
 
 async function readMounts(): Promise<Mount[]> {
@@ -118,15 +126,13 @@ async function readOwnPaths(): Promise<Map<string, string>> {
   return paths;
 }
 
-async function isWritable(directory: string): Promise<boolean> {
-  return access(directory, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-function notWritable(directory: string): string {
-  return process.getuid?.() === 0
-    ? `${directory} is not writable, although this process is root (a container with a read-only cgroup tree).`
-    : `This process is not root and may not write to ${directory}.`;
+async function whyNotWritable(directory: string): Promise<string | null> {
+  try {
+    await access(directory, constants.W_OK | constants.X_OK);
+    return null;
+  } catch {
+    return process.getuid?.() === 0
+      ? `${directory} is not writable, although this process is root (a container with a read-only cgroup tree).`
+      : `This process is not root and may not write to ${directory}.`;
+  }
 }

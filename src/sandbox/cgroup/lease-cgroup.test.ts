@@ -70,7 +70,7 @@ if (!cgroups.available) {
       const child = startInside(cgroup, "/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 30 & done; wait");
       let stderr = "";
       child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
-      await once(child.stderr, "data");
+      while (!stderr.includes("fork")) await once(child.stderr, "data"); // it comes in pieces
       await cgroup.kill();
       expect(stderr).toContain("fork");
       await cgroup.remove();
