@@ -1,10 +1,15 @@
+import { useState } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { ChartDrawing } from "../../charts/chart-drawing.tsx";
 import { texts } from "../../texts.ts";
 import { PictureZoom } from "./picture-zoom.tsx";
 
+/** What stands above and below the chart, roughly. */
+const besides = 290;
+
 /** A picture or chart as large as the panel, and larger. A chart keeps its axes: zooming shows fewer of its places along x. */
 export function ArtifactView({ artifact }: { artifact: ArtifactEnvelope }) {
+  const [height] = useState(() => Math.max(320, Math.min(680, innerHeight - besides)));
   if (artifact.kind === "image")
     return (
       <>
@@ -14,7 +19,7 @@ export function ArtifactView({ artifact }: { artifact: ArtifactEnvelope }) {
     );
   return (
     <figure className="chart">
-      <ChartDrawing spec={artifact.spec} data={artifact.data} title={artifact.title ?? texts.chart.untitled} height={460} canZoom />
+      <ChartDrawing spec={artifact.spec} data={artifact.data} title={artifact.title ?? texts.chart.untitled} height={height} canZoom />
     </figure>
   );
 }
