@@ -71,7 +71,7 @@ describe("looks of the page", () => {
         await panel.locator(part).first().waitFor();
         await look(tab, ".panel");
       }
-      await panel.locator(".aliases button", { hasText: /^get_reserves_1\b/ }).click();
+      await panel.getByRole("button", { name: /^get_reserves_1 / }).click();
       await panel.getByText("1–100 of 28,878").waitFor({ timeout: minutes });
       await look("data", ".panel");
       await panel.getByRole("button", { name: "Close", exact: true }).click();

@@ -188,12 +188,54 @@ export const sampleCharts: readonly SampleChart[] = [
   },
 ];
 
-export const largeCharts: readonly SampleChart[] = (["line", "scatter", "bar", "area"] as const).map((type) => ({
-  name: `large-${type}`,
-  title: `Five thousand points as ${type}`,
-  spec: { type, xKey: "n", series: [{ key: "value" }], xAxis: { type: "number" } },
-  data: Array.from({ length: 5000 }, (_none, n) => ({ n, value: round(100 * wave(n, 700) + 20 * wave(n, 37)) })),
-}));
+const wavy = (n: number): number => round(100 * wave(n, 700) + 20 * wave(n, 37));
+const fiveThousand = <Row>(row: (n: number) => Row): Row[] => Array.from({ length: 5000 }, (_none, n) => row(n));
+
+/** Five thousand points of each type. */
+export const largeCharts: readonly SampleChart[] = [
+  ...(["line", "scatter", "bar", "area", "histogram"] as const).map((type) => ({
+    name: `large-${type}`,
+    title: `Five thousand points as ${type}`,
+    spec: { type, xKey: "n", series: [{ key: "value" }], xAxis: { type: "number" as const } },
+    data: fiveThousand((n) => ({ n, value: type === "histogram" ? Math.abs(wavy(n)) : wavy(n) })),
+  })),
+  {
+    name: "large-composed",
+    title: "Five thousand points, four ways",
+    spec: {
+      type: "composed",
+      xKey: "n",
+      xAxis: { type: "number" },
+      brush: true,
+      series: [
+        { key: "line", type: "line", errorKey: "error" },
+        { key: "bar", type: "bar", yAxis: "right" },
+        { key: "area", type: "area" },
+        { key: "dot", type: "scatter" },
+      ],
+    },
+    data: fiveThousand((n) => ({ n, line: wavy(n), error: 3, bar: n % 97, area: wavy(n + 90), dot: wavy(n + 300) })),
+  },
+  {
+    name: "large-heatmap",
+    title: "Five thousand cells",
+    spec: { type: "heatmap", xKey: "x", yKey: "y", valueKey: "value", series: [] },
+    data: fiveThousand((n) => ({ x: n % 100, y: Math.floor(n / 100), value: wavy(n) })),
+  },
+  {
+    name: "large-candlestick",
+    title: "Five thousand days",
+    spec: {
+      type: "candlestick",
+      xKey: "n",
+      series: [],
+      ohlc: { openKey: "open", highKey: "high", lowKey: "low", closeKey: "close" },
+      xAxis: { type: "number" },
+      brush: true,
+    },
+    data: fiveThousand((n) => ({ n, open: wavy(n), close: wavy(n + 1), high: wavy(n) + 30, low: wavy(n) - 30 })),
+  },
+];
 
 function days(count: number, row: (n: number) => ChartRow): ChartRow[] {
   return Array.from({ length: count }, (_none, n) => ({ day: new Date(Date.UTC(2024, 0, 1 + n)).toISOString().slice(0, 10), ...row(n) }));
