@@ -1,9 +1,11 @@
 import { readBrackets, type Brackets } from "./read-brackets.ts";
+import { withFields } from "./read-fields.ts";
 import { isAccess, isOperand, isStatementStart, type PythonToken } from "./tokenize-python.ts";
 import { wrongConstructs, type ReadTokens, type WrongConstruct } from "./wrong-constructs.ts";
 
 /** What Monty takes and gets wrong without a word, as far as it can be seen in the text: one sentence for each kind, with its lines. */
-export function findSilentlyWrong(tokens: readonly PythonToken[]): string[] {
+export function findSilentlyWrong(script: readonly PythonToken[]): string[] {
+  const tokens = withFields(script);
   const brackets = readBrackets(tokens);
   const compared = findComparedCollections(tokens, brackets);
   const found = findConstructs({ tokens, brackets });

@@ -157,6 +157,24 @@ describe("what is silently wrong", () => {
     ]);
   });
 
+  it.each<[code: string, line: number]>([
+    ['f"{[1] < [2]}"', 1],
+    ['xs = [1]\nprint(f"first\\n{xs}{1}{xs > ys!r:>10}")', 2],
+    ["f'''\n{1}\n{\n [1] < x =}'''", 4],
+    ['rf"{{no}} {x:{[1] < [2]}}"', 1],
+    [`f"{f'{[1] < x}'}"`, 1],
+    [`f"{d['a']} {'}' if [1] < x else ':'}"`, 1],
+  ])("is seen in the fields of f-strings: %j", (code, line) => {
+    expect(findSilentlyWrong(tokenizePython(code))).toEqual([warning(line)]);
+  });
+
+  it.each(['f"{{[1] < [2]}}"', '"{[1] < [2]}"', 'xs = 1\nf"{xs=} {xs!r} {xs:<10} {xs:>{width}} {a != b}"', 'f"{lambda: 1}"'])(
+    "is not seen where there is none: %j",
+    (code) => {
+      expect(findSilentlyWrong(tokenizePython(code))).toEqual([]);
+    },
+  );
+
   it("has a sentence for every claim that a script can show", () => {
     const scripts = claims.filter(({ topic }) => topic === "wrong").map(({ checks }) => checks.map(({ code }) => code));
     expect(scripts.filter((codes) => codes.every((code) => findSilentlyWrong(tokenizePython(code)).length === 0))).toEqual([]);
@@ -170,6 +188,7 @@ describe("what is silently wrong", () => {
 it.each(["<[", "x<[", "{", `f'{"`, "a,", "[1]<", "lambda x:", "(", "x=[", "import a;", '"""'])(
   "reads a long row of %j in one pass",
   (part) => {
+    findSilentlyWrong(tokenizePython(`f"${part.repeat(Math.floor((32 * 1024) / part.length) - 1)}"`));
     const tokens = tokenizePython(part.repeat(Math.floor((256 * 1024) / part.length)));
     findImports(tokens);
     findDecorators(tokens);

@@ -147,7 +147,7 @@ export function beginTokens(code: string, { maxTokens = Infinity }: { readonly m
 const MAX_NESTED_STRINGS = 20;
 
 /** Since Python 3.12 the fields of an f-string may hold any expression, quotes of the same kind too. */
-function endOfString(code: string, start: number, opening: string, level = 0): number {
+export function endOfString(code: string, start: number, opening: string, level = 0): number {
   const quote = /"""|'''|"|'/.exec(opening)![0];
   const prefix = opening.slice(0, -quote.length).toLowerCase();
   const hasFields = prefix.includes("f") || prefix.includes("t");
