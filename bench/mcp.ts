@@ -1,3 +1,5 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
@@ -91,15 +93,22 @@ function openLibrary(): Caller {
 }
 
 async function openServer(): Promise<Caller> {
+  const directory = await mkdtemp(path.join(tmpdir(), "sluice-bench-"));
+  const config = path.join(directory, "sluice.config.json");
+  // As in the library: no spare sandbox is made beside the calls that are measured.
+  await writeFile(config, JSON.stringify({ sandbox: { poolSize: 0 }, artifacts: { directory } }));
   const client = new Client({ name: "bench", version: "1.0.0" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
   const env = Object.fromEntries(
     Object.entries(processEnvironment()).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
   const command = path.join(import.meta.dirname, "../bin/sluice");
-  await client.connect(new StdioClientTransport({ command, args: ["mcp"], env, stderr: "ignore" }));
+  await client.connect(new StdioClientTransport({ command, args: ["mcp", "--config", config], env, stderr: "ignore" }));
   await client.callTool({ name: "store_data", arguments: { name: "rows", data: rows } });
   return {
     call: async (args) => (await client.callTool({ name: "code_interpreter", arguments: args }, { timeout: 120_000 })).isError !== true,
-    [Symbol.asyncDispose]: () => client.close(),
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await rm(directory, { recursive: true });
+    },
   };
 }
