@@ -63,7 +63,8 @@ function isHttp(text: string): boolean {
 const httpUrl = z.string().refine(isHttp, "must be a URL that begins with http:// or https://");
 
 export function isOrigin(text: string): boolean {
-  return isHttp(text) && [`${URL.parse(text)!.origin}`, `${URL.parse(text)!.origin}/`].includes(text.toLowerCase());
+  const origin = isHttp(text) ? new URL(text).origin : null;
+  return origin !== null && (text.toLowerCase() === origin || text.toLowerCase() === `${origin}/`);
 }
 
 const stdioOnly = ["args", "env", "cwd"] as const;

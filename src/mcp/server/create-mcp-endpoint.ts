@@ -3,7 +3,8 @@ import { createSessionStore } from "../../execute/session/create-session-store.t
 import type { Surface } from "./contract.ts";
 import { createMcpServer } from "./create-mcp-server.ts";
 import { createOwnTools, createSessionSurface } from "./create-session-surface.ts";
-import { createConnectedClients, type ConnectedClients, type McpCaller } from "./http/create-connected-clients.ts";
+import { createConnectedClients, refuse, type ConnectedClients, type McpCaller } from "./http/create-connected-clients.ts";
+import { readMessage } from "./http/read-message.ts";
 import type { McpParts } from "./mcp-parts.ts";
 import { createSessionRegistry } from "./sessions/create-session-registry.ts";
 import { accessByConnection, accessByHandle, type SessionAccess } from "./sessions/session-access.ts";
@@ -42,7 +43,6 @@ export function createMcpEndpoint(
   /** Clients of 2025 have a session that the transport keeps. */
   const connected: ConnectedClients = createConnectedClients({
     registry,
-    maxBodyBytes: MAX_BODY_BYTES,
     onError,
     openServer: (session, caller) => {
       const { tenant } = session;
@@ -56,7 +56,7 @@ export function createMcpEndpoint(
       const { tenant, tokenHash = null } = authInfo!.extra!["caller"] as McpCaller;
       return serverFor(accessByHandle({ registry, states, tenant, tokenHash: () => tokenHash }), tenant);
     },
-    { legacy: "reject", maxRequestBodySize: MAX_BODY_BYTES, onerror: onError },
+    { legacy: "reject", onerror: onError },
   );
 
   async function close(): Promise<void> {
@@ -66,8 +66,11 @@ export function createMcpEndpoint(
 
   return {
     async fetch(request, caller) {
-      if (await isLegacyRequest(request, undefined, { maxRequestBodySize: MAX_BODY_BYTES })) return await connected.fetch(request, caller);
-      return await stateless.fetch(request, { authInfo: { token: "", clientId: caller.tenant, scopes: [], extra: { caller } } });
+      const message = await readMessage(request, MAX_BODY_BYTES);
+      if (message === null) return refuse(413, -32_000, `A message may have ${MAX_BODY_BYTES} bytes, and this one has more.`);
+      if (await isLegacyRequest(message.request, message.body)) return await connected.fetch(message, caller);
+      const authInfo = { token: "", clientId: caller.tenant, scopes: [], extra: { caller } };
+      return await stateless.fetch(message.request, { authInfo, parsedBody: message.body });
     },
     get sessions() {
       return registry.size;

@@ -1,7 +1,7 @@
 import { WebStandardStreamableHTTPServerTransport, type Server } from "@modelcontextprotocol/server";
 import type { SessionRegistry } from "../sessions/create-session-registry.ts";
 import type { McpSession } from "../sessions/open-mcp-session.ts";
-import { requestIdsOf } from "./request-ids-of.ts";
+import { requestIdsOf, type ReadMessage } from "./read-message.ts";
 import { watchBody } from "./watch-body.ts";
 
 /** Who a request comes from, as whoever checked its token knows. */
@@ -13,13 +13,12 @@ export interface McpCaller {
 
 /** Clients of the 2025 versions: `initialize` opens a session, `Mcp-Session-Id` names it, DELETE or idleness ends it. */
 export interface ConnectedClients {
-  fetch(request: Request, caller: McpCaller): Promise<Response>;
+  fetch(message: ReadMessage, caller: McpCaller): Promise<Response>;
   close(): Promise<void>;
 }
 
 export interface ConnectedClientsOptions {
   readonly registry: SessionRegistry;
-  readonly maxBodyBytes: number;
   readonly onError: (error: Error) => void;
   openServer(session: McpSession, caller: () => McpCaller): Promise<Server>;
 }
@@ -33,7 +32,7 @@ interface ConnectedClient {
   streams: number;
 }
 
-export function createConnectedClients({ registry, maxBodyBytes, onError, openServer }: ConnectedClientsOptions): ConnectedClients {
+export function createConnectedClients({ registry, onError, openServer }: ConnectedClientsOptions): ConnectedClients {
   const clients = new Map<string, ConnectedClient>();
 
   async function open(caller: McpCaller): Promise<ConnectedClient> {
@@ -41,7 +40,6 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => session.id,
       onsessionclosed: (id) => end(id),
-      maxRequestBodySize: maxBodyBytes,
     });
     const server = await openServer(session, () => client.caller);
     const client: ConnectedClient = { session, transport, server, caller, streams: 0 };
@@ -63,9 +61,9 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
     return client?.session.tenant === tenant ? client : null;
   }
 
-  async function serve(client: ConnectedClient, request: Request, ids: readonly (string | number)[]): Promise<Response> {
+  async function serve(client: ConnectedClient, { request, body }: ReadMessage, ids: readonly (string | number)[]): Promise<Response> {
     const leave = registry.use(client.session);
-    const response = await client.transport.handleRequest(request);
+    const response = await client.transport.handleRequest(request, { parsedBody: body });
     if (response.body === null || !isStream(response)) {
       leave();
       return response;
@@ -89,13 +87,14 @@ export function createConnectedClients({ registry, maxBodyBytes, onError, openSe
   }
 
   return {
-    async fetch(request, caller) {
-      const { isInitialize, ids } = await requestIdsOf(request, maxBodyBytes);
+    async fetch(message, caller) {
+      const { request } = message;
+      const { isInitialize, ids } = requestIdsOf(message.body);
       const hasSession = request.headers.has("mcp-session-id");
       const client = hasSession ? find(request, caller) : isInitialize ? await open(caller) : null;
       if (client === null) return hasSession ? refuse(404, -32_001, sessionNotFound) : refuse(400, -32_000, sessionMissing);
       client.caller = caller;
-      const response = await serve(client, request, ids);
+      const response = await serve(client, message, ids);
       if (!hasSession && response.status >= 400) await end(client.session.id); // it never began
       return response;
     },
@@ -112,6 +111,6 @@ function isStream(response: Response): boolean {
 const sessionNotFound = "Session not found: it ended, or was not used for too long. Send initialize to begin a new one.";
 const sessionMissing = "Mcp-Session-Id is missing. Send initialize first, and its answer's Mcp-Session-Id with every later request.";
 
-function refuse(status: number, code: number, message: string): Response {
+export function refuse(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
 }

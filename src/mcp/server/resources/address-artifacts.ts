@@ -2,6 +2,9 @@ import type { ArtifactStore, ArtifactType } from "../../../artifacts/contract.ts
 
 const artifactUri = (contentHash: string): string => `sluice://artifacts/${contentHash}`;
 
+/** Past it the one published longest ago is found no more by its address. */
+const MAX_KNOWN = 10_000;
+
 /** A tenant's artifacts under the address that MCP clients read them by. */
 export interface TenantArtifacts {
   readonly store: ArtifactStore;
@@ -15,7 +18,9 @@ export function addressArtifacts(store: ArtifactStore): TenantArtifacts {
     store: {
       async put(content) {
         const stored = await store.put(content);
+        types.delete(stored.contentHash);
         types.set(stored.contentHash, content.type);
+        if (types.size > MAX_KNOWN) types.delete(types.keys().next().value!);
         return { ...stored, url: artifactUri(stored.contentHash) };
       },
       get: (contentHash, type) => store.get(contentHash, type),
