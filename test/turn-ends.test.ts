@@ -171,6 +171,18 @@ describe("a turn that is aborted", () => {
     expect(tookMs).toBeLessThan(20_000);
   });
 
+  test("while a runtime that hangs is asked what Python has is not held up by it", async () => {
+    const abort = new AbortController();
+    const turn = testTurn({ model: scriptedModel({ steps: [final("No.")] }), signal: abort.signal });
+    const librarianPrompt = (): Promise<never> => {
+      setTimeout(() => abort.abort(), 20);
+      return Promise.withResolvers<never>().promise;
+    };
+    const result = await runTurn({ ...runtime, librarianPrompt }, turn.request);
+    expect(result.outcome.stopReason).toBe("aborted");
+    expect(result.gaps.map(({ code }) => code)).toEqual(["aborted"]);
+  });
+
   test("before it began has a result, too", async () => {
     const turn = testTurn({ model: scriptedModel({ steps: [final("No.")] }), signal: AbortSignal.abort() });
     const result = await runTurn(runtime, turn.request);

@@ -7,7 +7,7 @@ import { keepDataset } from "./outcome/keep-dataset.ts";
 import { toTurnResult } from "./outcome/to-turn-result.ts";
 import { planTurn } from "./plan/plan-turn.ts";
 import { recordLostCalls } from "./steps/record-missed-calls.ts";
-import { runSteps, type StepsEnd } from "./steps/run-steps.ts";
+import { endByClock, runSteps, type StepsEnd } from "./steps/run-steps.ts";
 import { synthesize } from "./synthesis/synthesize.ts";
 
 /**
@@ -37,7 +37,7 @@ async function takeSteps(turn: Turn): Promise<StepsEnd> {
   try {
     return await runSteps(turn);
   } catch (error) {
-    return { stopReason: "model_error", detail: `The turn failed: ${describeError(error)}` };
+    return endByClock(turn) ?? { stopReason: "model_error", detail: `The turn failed: ${describeError(error)}` };
   } finally {
     await turn.settle();
     recordLostCalls(turn);

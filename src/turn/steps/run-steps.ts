@@ -23,13 +23,14 @@ const EARLIER_EXCHANGES = 10;
 
 /** Step after step until the model is done or must be stopped. */
 export async function runSteps(turn: Turn): Promise<StepsEnd> {
-  const { clock, ledger, guard, observations, budgets, conversation } = turn;
+  const { ledger, guard, observations, budgets, conversation } = turn;
   const of = stepsOf(turn);
   const stepTools = await openStepTools(turn, { isLast: () => ledger.steps === of });
   let messages: ModelMessage[] = toFirstMessages(turn, EARLIER_EXCHANGES);
 
   for (let step = 1; step <= of; step += 1) {
-    if (clock.stopped() !== null) return ofClock(turn);
+    const before = endByClock(turn);
+    if (before !== null) return before;
     ledger.steps = step;
     const forced = chooseForced(turn, { isLast: step === of });
     turn.emit({ type: "step-start", step, of, forced: forced ?? undefined });
@@ -42,7 +43,8 @@ export async function runSteps(turn: Turn): Promise<StepsEnd> {
       forced,
     });
     recordMissedCalls(turn, end);
-    if (clock.stopped() !== null) return ofClock(turn);
+    const meanwhile = endByClock(turn);
+    if (meanwhile !== null) return meanwhile;
     if (end.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${end.error}` };
     messages.push(...end.messages);
     if (end.text.trim() !== "") ledger.text = end.text.trim();
@@ -66,8 +68,14 @@ function madeToAnswer(of: number): string {
   return `The model had to answer in the last of ${of} ${of === 1 ? "step" : "steps"}, done or not.`;
 }
 
-function ofClock({ clock, budgets }: Turn): StepsEnd {
-  return clock.stopped() === "aborted"
-    ? { stopReason: "aborted", detail: "The turn was ended from outside before it was done." }
-    : { stopReason: "bounded_time", detail: `The ${budgets.wallMs / 1000} s of this turn were over before it was done.` };
+/** Null while the turn may go on. */
+export function endByClock({ clock, budgets }: Turn): StepsEnd | null {
+  switch (clock.stopped()) {
+    case "aborted":
+      return { stopReason: "aborted", detail: "The turn was ended from outside before it was done." };
+    case "time":
+      return { stopReason: "bounded_time", detail: `The ${budgets.wallMs / 1000} s of this turn were over before it was done.` };
+    case null:
+      return null;
+  }
 }

@@ -1,6 +1,7 @@
 import type { ToolSet } from "ai";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { ToolList } from "../../tools/create-tool-catalog.ts";
+import { orAbort } from "../../waiting/or-abort.ts";
 import { describeError } from "../describe-error.ts";
 import { toInstructions } from "../instructions.ts";
 import type { Turn } from "../open-turn.ts";
@@ -36,9 +37,10 @@ export async function openStepTools(turn: Turn, { isLast }: { isLast: () => bool
 /** Null when there is no sandbox to be had: then there is no interpreter, and a gap says so. */
 async function readLibrarianPrompt(turn: Turn): Promise<string | null> {
   try {
-    return await turn.runtime.librarianPrompt();
+    return await orAbort(turn.runtime.librarianPrompt(), turn.clock.stepsSignal);
   } catch (error) {
-    turn.gaps.push({ code: "sandbox_unavailable", severity: "minor", detail: `Python could not be used: ${describeError(error)}` });
+    if (!turn.clock.stepsSignal.aborted)
+      turn.gaps.push({ code: "sandbox_unavailable", severity: "minor", detail: `Python could not be used: ${describeError(error)}` });
     return null;
   }
 }
