@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { envelopeTable } from "../src/errors/envelope-table.ts";
-import { parseEnvelope } from "../src/errors/envelope.ts";
+import { parseEnvelope, type Envelope } from "../src/errors/envelope.ts";
 import { getEnvelopeContract } from "../src/errors/get-envelope-contract.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../src/execute/contract.ts";
@@ -55,6 +55,27 @@ const catalog = createToolCatalog({
   ],
 });
 const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
+
+/** An envelope as a whole; what is not told is the usual. */
+function failed(told: Partial<Envelope> & Pick<Envelope, "summary">): Envelope {
+  return {
+    error_kind: "sandbox_runtime",
+    tool: "execute",
+    details: [],
+    hints: [],
+    examples: [],
+    error_code: "SANDBOX_RUNTIME_ERROR",
+    retryable: false,
+    _envelope_version: 1,
+    ...told,
+  };
+}
+
+/** Of an exception that one line of a script raised. */
+function at(line: number, issue: string, source: string, exception: string): Envelope["details"][number] {
+  const traceback = `Traceback (most recent call last):\n  line ${line}, in <module>\n    ${source}\n${exception}`;
+  return { path: "code", issue, received_type: "python", line, column: 1, traceback };
+}
 
 async function execute(code: string, options: Partial<ExecuteOptions> = {}): Promise<ExecuteAnswer> {
   return runExecute({ code, engines: { monty }, evidence: createEvidenceStore({}), invoke, ...options });
@@ -218,7 +239,15 @@ await asyncio.gather(one("get_price", {"symbol": "A"}), one("get_price", {}), on
 
   it("gives an envelope that was not caught as it is", async () => {
     const { error } = await execute("await call_tool('get_prize', {})");
-    expect(error).toMatchObject({ error_kind: "tool_not_found", error_code: "TOOL_NOT_FOUND", tool: "get_prize", _envelope_version: 1 });
+    expect(error).toEqual(
+      failed({
+        error_kind: "tool_not_found",
+        error_code: "TOOL_NOT_FOUND",
+        tool: "get_prize",
+        summary: 'There is no tool "get_prize".',
+        hints: ["Did you mean 'get_price'?", "search finds tools by what they do; there are 5."],
+      }),
+    );
     const { error: wrapped } = await execute(
       "try:\n    await call_tool('get_prize', {})\nexcept RuntimeError as e:\n    raise ValueError('failed: ' + str(e))",
     );
@@ -268,20 +297,57 @@ except RuntimeError as e:
 
   it("ends a script that begins thousands of calls and awaits none", async () => {
     const { error } = await execute("while True:\n    call_tool('echo', {})");
-    expect(error).toMatchObject({
-      error_code: "SANDBOX_TOOL_CALL_LIMIT",
-      summary: "The script began far more than the 50 tool calls that it may make.",
-    });
+    expect(error).toEqual(
+      failed({
+        error_code: "SANDBOX_TOOL_CALL_LIMIT",
+        summary: "The script began far more than the 50 tool calls that it may make.",
+        details: [{ path: "toolCalls", issue: expect.stringMatching(/^\d{4} of 50$/) as string, received_type: "number" }],
+        hints: ["Ask for more items a call, or go on in another execute call."],
+      }),
+    );
   });
 
-  it.each<[params: string, summary: string]>([
-    ["{'x': float('nan')}", "The parameters have no JSON form: they hold nan or inf."],
-    ["[1]", "The parameters of call_tool are a dict, this is array."],
-    [`{'x': ${"[".repeat(150)}${"]".repeat(150)}}`, "The parameters are nested more than 100 levels deep."],
-    ["{'id': 2**53 + 1}", "The integer 9007199254740993 is past 2^53 and would not reach the tool exactly."],
-  ])("refuses %s before any call", async (params, summary) => {
+  it.each<[params: string, summary: string, issue: string, received_type: string, hint: string]>([
+    [
+      "{'x': float('nan')}",
+      "The parameters have no JSON form: they hold nan or inf.",
+      "is nan or inf",
+      "number",
+      "Send null, or leave the parameter out.",
+    ],
+    [
+      "[1]",
+      "The parameters of call_tool are a dict, this is array.",
+      "has to be a dict",
+      "array",
+      'Write await call_tool(name, {"parameter": value}).',
+    ],
+    [
+      `{'x': ${"[".repeat(150)}${"]".repeat(150)}}`,
+      "The parameters are nested more than 100 levels deep.",
+      "is nested too deeply",
+      "object",
+      "Send flatter parameters.",
+    ],
+    [
+      "{'id': 2**53 + 1}",
+      "The integer 9007199254740993 is past 2^53 and would not reach the tool exactly.",
+      "is past 2^53",
+      "number",
+      "Send long identifiers as strings: str(value).",
+    ],
+  ])("refuses %s before any call", async (params, summary, issue, received_type, hint) => {
     const answer = await execute(`await call_tool('echo', ${params})`);
-    expect(answer.error).toMatchObject({ error_code: "SCHEMA_TYPE_MISMATCH", tool: "echo", summary });
+    expect(answer.error).toEqual(
+      failed({
+        error_kind: "mcp_input_validation",
+        error_code: "SCHEMA_TYPE_MISMATCH",
+        tool: "echo",
+        summary,
+        details: [{ path: "params", issue, received_type }],
+        hints: [hint],
+      }),
+    );
     expect(answer.aliases).toEqual([]);
   });
 
@@ -301,75 +367,155 @@ except RuntimeError as e:
       return new Promise(() => {});
     };
     const { error } = await execute("await call_tool('t')", { invoke: stuck, limits: { totalMs: 300 } });
-    expect(error).toMatchObject({
-      error_code: "SANDBOX_TIMEOUT",
-      summary: "The script took 300 ms in all, which is its limit; waiting for tools counts.",
-    });
+    expect(error).toEqual(
+      failed({
+        error_code: "SANDBOX_TIMEOUT",
+        summary: "The script took 300 ms in all, which is its limit; waiting for tools counts.",
+        details: [{ path: "totalMs", issue: expect.stringMatching(/^\d+ of 300$/) as string, received_type: "number" }],
+        hints: [
+          "Make calls concurrent with asyncio.gather.",
+          "Do not poll: return after one status check, and look again in a later call.",
+        ],
+      }),
+    );
     expect((await seen.promise).aborted).toBe(true);
   });
 });
 
 describe("a failure", () => {
-  it.each<[title: string, code: string, expected: object, limits?: Partial<ExecuteLimits>]>([
+  it.each<[title: string, code: string, expected: Envelope, limits?: Partial<ExecuteLimits>]>([
     [
       "blocked import",
       "import math\nimport requests",
-      {
-        error_kind: "sandbox_runtime",
+      failed({
         error_code: "SANDBOX_MODULE_BLOCKED",
         summary: "The module requests is not available here.",
-        details: [{ path: "code", issue: "import of requests", line: 2 }],
+        details: [at(2, "import of requests", "import requests", "ModuleNotFoundError: No module named 'requests'")],
         hints: [
           "There is no network here: get data with await call_tool(name, params).",
           "A script that can do without may catch ImportError.",
         ],
-      },
+      }),
     ],
     [
       "unsupported syntax",
       "x = 1\nclass A:\n    pass",
-      {
-        error_code: "SANDBOX_RUNTIME_ERROR",
+      failed({
         summary: "NotImplementedError: The monty syntax parser does not yet support class definitions (line 2)",
-        details: [{ path: "code", issue: "not supported by the interpreter", line: 2 }],
-      },
+        details: [{ path: "code", issue: "not supported by the interpreter", received_type: "python", line: 2, column: 1 }],
+        hints: [
+          "Nothing was run. Write it with functions, dicts, if/elif and comprehensions; classes, match, del, yield, async for and async with are not supported.",
+        ],
+      }),
     ],
     [
       "wrong syntax",
       "x = 1\ny = (",
-      { error_code: "SANDBOX_RUNTIME_ERROR", summary: "SyntaxError: unexpected EOF while parsing (line 2)" },
+      failed({
+        summary: "SyntaxError: unexpected EOF while parsing (line 2)",
+        details: [{ path: "code", issue: "not Python", received_type: "python", line: 2, column: 6 }],
+        hints: ["Nothing was run. Correct the syntax and send the whole script again."],
+      }),
     ],
-    ["unknown name", "x = 1\nfoo(1)", { error_code: "SANDBOX_RUNTIME_ERROR", summary: "NameError: name 'foo' is not defined (line 2)" }],
+    [
+      "unknown name",
+      "x = 1\nfoo(1)",
+      failed({
+        summary: "NameError: name 'foo' is not defined (line 2)",
+        details: [at(2, "foo(1)", "foo(1)", "NameError: name 'foo' is not defined")],
+      }),
+    ],
     [
       "advice",
       "'{}'.format(1)",
-      { summary: "AttributeError: 'str' object has no attribute 'format' (line 1)", hints: ["Use an f-string: f'{value:.2f}'."] },
+      failed({
+        summary: "AttributeError: 'str' object has no attribute 'format' (line 1)",
+        details: [at(1, "'{}'.format(1)", "'{}'.format(1)", "AttributeError: 'str' object has no attribute 'format'")],
+        hints: ["Use an f-string: f'{value:.2f}'."],
+      }),
     ],
     [
       "time",
       "while True:\n    pass",
-      { error_code: "SANDBOX_TIMEOUT", summary: "The script computed for 300 ms, which is its limit; waiting for tools does not count." },
+      failed({
+        error_code: "SANDBOX_TIMEOUT",
+        summary: "The script computed for 300 ms, which is its limit; waiting for tools does not count.",
+        details: [{ path: "executionMs", issue: expect.stringMatching(/^\d+ of 300$/) as string, received_type: "number" }],
+        hints: [
+          "Look for a loop that does not end.",
+          "Work that long belongs into code_interpreter, or into a tool that filters on its side.",
+        ],
+      }),
       { executionMs: 300 },
     ],
-    ["memory", "'a' * 10**12", { error_code: "SANDBOX_OUT_OF_MEMORY", summary: "The script needed more than 100000000 bytes of memory." }],
-    ["a crash", "import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)", { error_code: "SANDBOX_CRASHED" }],
-    ["a large result", "'a' * 20_000_000", { error_code: "PYTHON_OUTPUT_LIMIT", summary: "The result is over 10000000 bytes." }],
+    [
+      "memory",
+      "'a' * 10**12",
+      failed({
+        error_code: "SANDBOX_OUT_OF_MEMORY",
+        summary: "The script needed more than 100000000 bytes of memory.",
+        details: [{ path: "memoryBytes", issue: expect.stringMatching(/^1\d{12} of 100000000$/) as string, received_type: "number" }],
+        hints: [
+          "Keep only the fields that are needed, page by page.",
+          "Every tool result is kept whole under an alias: code_interpreter can use it from there.",
+        ],
+      }),
+    ],
+    [
+      "a crash",
+      "import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)",
+      failed({
+        error_code: "SANDBOX_CRASHED",
+        summary: expect.stringMatching(
+          /^The interpreter's process died: SIG(?:SEGV|ABRT)\. Nothing else was harmed; the next script gets a new one\.$/,
+        ) as string,
+        hints: ["Very deep nesting and unbounded recursion of coroutines do this. Make the script's data flatter, or its steps fewer."],
+      }),
+    ],
+    [
+      "a large result",
+      "'a' * 20_000_000",
+      failed({
+        error_code: "PYTHON_OUTPUT_LIMIT",
+        summary: "The result is over 10000000 bytes.",
+        details: [{ path: "resultBytes", issue: "more than 10000000", received_type: "number" }],
+        hints: ["Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there."],
+      }),
+    ],
     [
       "a deep result",
       "d = []\nfor i in range(200000):\n    d = [d]\nd",
-      { error_code: "SANDBOX_RUNTIME_ERROR", summary: "ValueError: the result is nested too deeply" },
+      failed({
+        summary: "ValueError: the result is nested too deeply",
+        details: [{ path: "code", issue: "ValueError: the result is nested too deeply", received_type: "python" }],
+      }),
     ],
-    ["no code", "  \n", { error_kind: "mcp_input_validation", error_code: "CODE_EMPTY" }],
+    [
+      "no code",
+      "  \n",
+      failed({
+        error_kind: "mcp_input_validation",
+        error_code: "CODE_EMPTY",
+        summary: "There is no script to run.",
+        hints: ["Send Python in `code`."],
+      }),
+    ],
     [
       "too much code",
       `#${"x".repeat(300_000)}`,
-      { error_kind: "mcp_input_validation", error_code: "CODE_TOO_LONG", summary: "The script is over 262144 bytes." },
+      failed({
+        error_kind: "mcp_input_validation",
+        error_code: "CODE_TOO_LONG",
+        summary: "The script is over 262144 bytes.",
+        details: [{ path: "codeBytes", issue: "300001 of 262144", received_type: "number" }],
+        hints: ["Send data through tools, not in the script."],
+      }),
     ],
   ])("by %s is an envelope", async (_, code, expected, limits = {}) => {
     const answer = await execute(code, { limits, engine: "monty" });
     expect(answer.status).toBe("error");
     expect(answer.resultJson).toBe("null");
-    expect(answer.error).toMatchObject(expected);
+    expect(answer.error).toEqual(expected);
     expect(parseEnvelope(answer.error)).toEqual(answer.error);
     expect(await valueOf("1")).toBe(1);
   });
@@ -382,7 +528,12 @@ describe("a failure", () => {
       toolCalls: 1,
       aliases: [{ alias: "echo_1", tool: "local__echo", bytes: 7 }],
     });
-    expect(answer.error).toMatchObject({ summary: "ZeroDivisionError: division by zero (line 3)" });
+    expect(answer.error).toEqual(
+      failed({
+        summary: "ZeroDivisionError: division by zero (line 3)",
+        details: [at(3, "1 / 0", "1 / 0", "ZeroDivisionError: division by zero")],
+      }),
+    );
   });
 
   it("of a caught import is none", async () => {
@@ -394,12 +545,16 @@ describe("a failure", () => {
   it("of a host that cannot isolate says why, and names the way out", async () => {
     await using engine = createMontyEngine({ bwrapPath: "no-such-bwrap" });
     const { error } = await execute("1", { engines: { monty: engine } });
-    expect(error).toMatchObject({
-      error_kind: "precondition_failed",
-      error_code: "SANDBOX_UNAVAILABLE",
-      summary: "The process for Monty cannot get namespaces of its own: the program no-such-bwrap was not found.",
-      hints: [expect.stringContaining('isolation: "process-only"')],
-    });
+    expect(error).toEqual(
+      failed({
+        error_kind: "precondition_failed",
+        error_code: "SANDBOX_UNAVAILABLE",
+        summary: "The process for Monty cannot get namespaces of its own: the program no-such-bwrap was not found.",
+        hints: [
+          'Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, or set isolation: "process-only" and accept that nothing but Monty itself then stands between a script and this user.',
+        ],
+      }),
+    );
   });
 
   it("of a caller who aborts is the reason", async () => {
@@ -470,11 +625,30 @@ describe("the engine", () => {
       status: "error",
     });
     expect(await execute("1", { engines: { monty, cpython }, engine: "cpython" })).toMatchObject({ engine: "cpython", status: "ok" });
-    expect(await execute("1", { engine: "cpython" })).toMatchObject({ status: "error", error: { error_code: "SANDBOX_UNAVAILABLE" } });
+    expect((await execute("1", { engine: "cpython" })).error).toEqual(
+      failed({
+        error_kind: "precondition_failed",
+        error_code: "SANDBOX_UNAVAILABLE",
+        summary: "The engine is set to cpython, and there is none here.",
+        hints: ["Set engine to auto or monty, or prepare a sandbox (sluice doctor says what is missing)."],
+      }),
+    );
   });
 
   it("is Monty where there is no CPython, and the failure says what to write", async () => {
-    expect(await execute("import collections")).toMatchObject({ engine: "monty", error: { error_code: "SANDBOX_MODULE_BLOCKED" } });
+    const answer = await execute("import collections");
+    expect([answer.engine, answer.error]).toEqual([
+      "monty",
+      failed({
+        error_code: "SANDBOX_MODULE_BLOCKED",
+        summary: "The module collections is not available here.",
+        details: [at(1, "import of collections", "import collections", "ModuleNotFoundError: No module named 'collections'")],
+        hints: [
+          "Use built-ins and comprehensions: dict.setdefault, sorted, sum, zip, nested loops.",
+          "A script that can do without may catch ImportError.",
+        ],
+      }),
+    ]);
   });
 });
 
