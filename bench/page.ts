@@ -25,8 +25,10 @@ export async function run(): Promise<BenchRow[]> {
     const scriptBytes = countScriptBytes(page);
     await page.goto(server.loginLinks[0]?.url ?? server.url);
     await page.locator(".composer").waitFor();
+    const paints = await measurePaints(browser, page);
     return [
-      toBenchRow({ name: "page: first contentful paint", value: await firstPaint(browser, page), unit: "ms", target: 1000 }),
+      toBenchRow({ name: "page: first contentful paint", value: paints.first, unit: "ms", target: 1000 }),
+      toBenchRow({ name: "page: largest contentful paint", value: paints.largest, unit: "ms", target: 1000 }),
       toBenchRow({ name: "page: compressed script", value: (await scriptBytes()) / 1e6, unit: "MB", target: 0.5 }),
       toBenchRow({ name: "page: longest task while a turn streams", value: await longestTask(page), unit: "ms", target: 200 }),
     ];
@@ -36,25 +38,26 @@ export async function run(): Promise<BenchRow[]> {
   }
 }
 
-/** Each time with nothing cached: a context of its own, which has the cookie and no file. */
-async function firstPaint(browser: Browser, known: Page): Promise<number> {
+/** Of the first that is seen, and of the welcome itself. Each time with nothing cached: a context of its own, which has the cookie and no file. */
+async function measurePaints(browser: Browser, known: Page): Promise<{ first: number; largest: number }> {
   const storageState = await known.context().storageState();
-  const times: number[] = [];
+  const [first, largest]: [number[], number[]] = [[], []];
   for (let round = 0; round < ROUNDS; round += 1) {
     await using context = await browser.newContext({ storageState });
     const page = await context.newPage();
     await page.goto(new URL("/", known.url()).href);
-    times.push(await paintOf(page));
+    await page.locator(".samples button").first().waitFor();
+    first.push(await lastEntry(page, "paint"));
+    largest.push(await lastEntry(page, "largest-contentful-paint"));
   }
-  return median(times);
+  return { first: median(first), largest: median(largest) };
 }
 
-async function paintOf(page: Page): Promise<number> {
-  for (;;) {
-    const time = await page.evaluate<number | null>("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null");
-    if (time !== null) return time;
-    await page.waitForTimeout(50);
-  }
+/** Of the paints of one kind, the last: of `paint`, the contentful one. */
+function lastEntry(page: Page, type: "paint" | "largest-contentful-paint"): Promise<number> {
+  return page.evaluate<number>(
+    `new Promise((resolve) => new PerformanceObserver((list) => resolve(list.getEntries().at(-1).startTime)).observe({ type: "${type}", buffered: true }))`,
+  );
 }
 
 /** Tasks under 50 ms are not reported by the browser and count as none. */
