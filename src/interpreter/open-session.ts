@@ -37,6 +37,8 @@ export interface Session extends AsyncDisposable {
   run(request: CellRequest): Promise<CellOutcome>;
   /** Back to the state before the last cell that counted. Where that cannot be had, the next outcome says that the variables are lost. */
   undo(): Promise<void>;
+  /** Gives its sandbox up between two cells; whether there was one. The next cell gets another, and its outcome says what became of the variables. */
+  release(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -253,9 +255,16 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   }
 
   function rest(): void {
-    idle = setTimeout(() => {
-      void queue.run(async () => void (held && discard(held)));
-    }, idleMs).unref();
+    idle = setTimeout(() => void release(), idleMs).unref();
+  }
+
+  function release(): Promise<boolean> {
+    return queue.run(async () => {
+      if (held === null) return false;
+      discard(held);
+      await closing;
+      return true;
+    });
   }
 
   async function close(): Promise<void> {
@@ -269,7 +278,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     clearTimeout(idle);
   }
 
-  return { bind, run, undo, close, [Symbol.asyncDispose]: close };
+  return { bind, run, undo, release, close, [Symbol.asyncDispose]: close };
 }
 
 function refuseLongCode(bytes: number, limits: SandboxLimits): void {

@@ -17,7 +17,7 @@ export interface SpareSandboxesOptions {
 }
 
 const why =
-  "Somebody waited for a sandbox, and this session's was the one that had run nothing for longest: it was freed. Variables and files of earlier cells are gone, aliases are there.";
+  "Somebody waited for a sandbox, and this session's, which had run nothing for longest, was given up: files of earlier cells are gone, aliases are there. The next cell says what became of the variables.";
 
 export function createSpareSandboxes({ gate, after, lifetimes }: SpareSandboxesOptions): SpareSandboxes {
   /** Those that have run nothing for long enough, the longest first. */
@@ -43,18 +43,20 @@ export function createSpareSandboxes({ gate, after, lifetimes }: SpareSandboxesO
     spare.delete(session);
   }
 
+  /** One after the other, as long as somebody waits: not every session that ran a cell still holds a sandbox. */
   function giveUp(): boolean {
-    for (const session of spare) {
-      spare.delete(session);
-      if (!session.hasSandbox) continue; // it went for another reason
-      beingFreed += 1;
-      void session
-        .freeSandbox(why)
-        .catch(() => {})
-        .finally(() => (beingFreed -= 1));
-      return true;
-    }
-    return false;
+    const [session] = spare;
+    if (session === undefined) return false;
+    spare.delete(session);
+    beingFreed += 1;
+    void session
+      .giveUpSandbox(why)
+      .catch(() => {})
+      .finally(() => {
+        beingFreed -= 1;
+        if (gate.waiting > beingFreed) giveUp();
+      });
+    return true;
   }
 
   return { add, remove, [Symbol.dispose]: stopGivingUp };

@@ -17,11 +17,12 @@ export interface McpSession extends AsyncDisposable {
   readonly data: ConversationData;
   readonly artifacts: ArtifactStore;
   turn(): InterpreterTurn;
-  readonly hasSandbox: boolean;
   /** Around a cell. Cells run one after the other: live output belongs to the call that came first of those not yet over. Gives what ends it. */
   beginCell(progress: Progress): () => void;
   /** Ends what runs in the sandbox. The next answer says why it is gone. */
   freeSandbox(why: string): Promise<void>;
+  /** Lets go of a sandbox that runs nothing, if it holds one. The next answer says why, and the next cell what became of its variables. */
+  giveUpSandbox(why: string): Promise<void>;
   /** What happened since the last answer, once. */
   takeNotes(): string[];
 }
@@ -71,9 +72,6 @@ export function openMcpSession(parts: McpParts, options: McpSessionOptions): Mcp
     data,
     artifacts,
     turn: () => turn,
-    get hasSandbox() {
-      return turn.sandbox !== null;
-    },
     beginCell(progress) {
       if (listeners.push(progress) === 1) onFirstCell();
       return () => {
@@ -87,6 +85,10 @@ export function openMcpSession(parts: McpParts, options: McpSessionOptions): Mcp
       turn = newTurn(old);
       notes.push(why);
       await disposeTurnSandbox(old);
+    },
+    async giveUpSandbox(why) {
+      const session = await turn.sandbox?.session.catch(() => null);
+      if ((await session?.release()) === true) notes.push(why);
     },
     takeNotes() {
       const taken = notes;
