@@ -4,14 +4,18 @@ import type { Page } from "playwright-core";
 
 const references = path.join(import.meta.dirname, "references");
 
+export function hasReference(name: string): boolean {
+  return existsSync(fileOf(name));
+}
+
 /**
  * In how many pixels a picture differs visibly from its reference, as a share of those that the reference has drawn on: the ground is most of a chart, and
  * a lost line must not hide in it. An edge that is smoothed otherwise or lies a pixel aside is the same: a pixel differs when its colour lies outside of
- * all colours around that place in the other picture. 1 when the sizes differ. A reference that is not there is written and counts as different, so that
- * someone looks at it before it is committed.
+ * all colours around that place in the other picture. 1 when the sizes differ, and when there was no reference: then
+ * it is written, for someone to look at and commit.
  */
 export async function shareOfDifference(page: Page, name: string, png: Buffer): Promise<number> {
-  const file = path.join(references, `${name}.png`);
+  const file = fileOf(name);
   if (!existsSync(file)) {
     mkdirSync(references, { recursive: true });
     writeFileSync(file, png);
@@ -57,4 +61,8 @@ export async function shareOfDifference(page: Page, name: string, png: Buffer): 
     },
     [readFileSync(file).toString("base64"), png.toString("base64")] as const,
   );
+}
+
+function fileOf(name: string): string {
+  return path.join(references, `${name}.png`);
 }

@@ -83,7 +83,7 @@ describe("looks of the page", () => {
       expect(page.faults).toEqual([]);
       await page.context().close();
     },
-    5 * minutes,
+    8 * minutes,
   );
 
   it("keeps the colours that a person has chosen, whatever the system has", async () => {
