@@ -78,6 +78,10 @@ describe("a scripted model", () => {
   it("writes the synthesis from its last text when it has none of its own", async () => {
     const model = createScriptedModel({ steps: [{ text: "early" }, { text: "late" }, { toolCalls: [{ tool: "add", input: {} }] }] });
     expect((await generateText({ model, prompt: "Go.", ...phase("synthesis") })).text).toBe("late");
+    const ended = createScriptedModel({
+      steps: [{ text: "early" }, { toolCalls: [{ tool: "final_response", input: { answer: "It is 3." } }] }],
+    });
+    expect((await generateText({ model: ended, prompt: "Go.", ...phase("synthesis") })).text).toBe("It is 3.");
   });
 
   it("gives its answer through final_response when that is forced", async () => {

@@ -63,8 +63,14 @@ function obeying(step: ScriptStep, { toolChoice }: LanguageModelV4CallOptions, s
   return { toolCalls: [{ tool: "final_response", input: { answer: text ?? script.synthesis ?? lastText(script) } }] };
 }
 
+/** What it said last, in words or through `final_response`. */
 function lastText({ steps }: ModelScript): string {
-  return steps.map(textOf).findLast((text) => text !== undefined) ?? "The script has no answer.";
+  return steps.map((step) => textOf(step) ?? finalAnswerOf(step)).findLast((text) => text !== undefined) ?? "The script has no answer.";
+}
+
+function finalAnswerOf(step: ScriptStep): string | undefined {
+  const { answer } = (callsOf(step).find(({ tool }) => tool === "final_response")?.input ?? {}) as { answer?: unknown };
+  return typeof answer === "string" ? answer : undefined;
 }
 
 function textOf(step: ScriptStep): string | undefined {
