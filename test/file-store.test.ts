@@ -24,14 +24,15 @@ const filesIn = async (directory: string): Promise<string[]> =>
   (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map(({ name }) => name);
 
 describe("the file store", () => {
-  it("writes a content once: keeping it again touches nothing, and leaves one file", async () => {
+  it("writes a content once: keeping it again leaves one file, which counts as new", async () => {
     const directory = await newDirectory();
     const store = createFileStore({ directory });
     const { url, contentHash } = await store.put({ bytes, type: "png" });
     const before = await stat(fileURLToPath(url));
+    await utimes(fileURLToPath(url), 0, 0);
     await Promise.all(Array.from({ length: 20 }, () => store.put({ bytes, type: "png" })));
     const after = await stat(fileURLToPath(url));
-    expect([after.ino, after.mtimeMs]).toEqual([before.ino, before.mtimeMs]);
+    expect([after.ino, after.mtimeMs > 0]).toEqual([before.ino, true]);
     expect(await filesIn(directory)).toEqual([`${contentHash}.png`]);
     expect(fileURLToPath(url)).toBe(path.join(directory, contentHash.slice(0, 2), `${contentHash}.png`));
   });

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { SluiceError } from "../errors/sluice-error.ts";
@@ -19,7 +19,8 @@ export function createFileStore({ directory }: { directory: string }): ArtifactS
       const contentHash = hashOf(bytes);
       const file = fileOf(contentHash, type);
       try {
-        if (!(await holds(file, contentHash))) {
+        if (await holds(file, contentHash)) await touch(file);
+        else {
           await (pruned ??= pruneDrafts(drafts));
           await writeOnce({ file, drafts, bytes, contentHash });
         }
@@ -46,6 +47,12 @@ async function holds(file: string, contentHash: string): Promise<boolean> {
     (bytes) => hashOf(bytes) === contentHash,
     () => false,
   );
+}
+
+/** Made again it is as good as new, to who goes by age. */
+async function touch(file: string): Promise<void> {
+  const now = new Date();
+  await utimes(file, now, now).catch(() => {});
 }
 
 /** Best effort: a draft that cannot be removed is in nobody's way. */

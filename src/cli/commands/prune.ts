@@ -12,7 +12,8 @@ import { wrongUsage } from "../wrong-usage.ts";
 export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
 
 Removes conversations, and artifacts of MCP clients, that were not used for so long (server.retention.days, 30 unless told), then the oldest of each tenant
-that keeps more than it may (server.retention.maxBytes), then files that nothing refers to. What a removed turn shares with another stays. A server may go on
+that keeps more than it may (server.retention.maxBytes), then files that nothing refers to; and by the same rules figures and datasets of sluice ask and
+sluice mcp. What a removed turn shares with another stays. A server may go on
 running meanwhile. --dry-run says what would be removed, and removes nothing.
 `;
 
@@ -34,6 +35,7 @@ export async function pruneCommand(args: string[]): Promise<number> {
   using history = openHistory({ file: path.join(directory, "history.sqlite") });
   const uploads = createUploadStore({ directory: path.join(directory, "uploads") });
   const pruned = await prune({
+    directory,
     history,
     storesOf: createTenantStores({ directory, history, uploads }),
     uploads,
@@ -53,7 +55,7 @@ function describe(pruned: readonly Pruned[], directory: string): string {
   return pruned
     .map(
       ({ tenant, expired, overQuota, orphans, bytesBefore, bytesAfter }) =>
-        `${tenant}: ${expired} too old, ${overQuota} over the quota, ${orphans} files of nobody; ${bytesBefore} bytes before, ${bytesAfter} after\n`,
+        `${tenant ?? "sluice ask and sluice mcp"}: ${expired} too old, ${overQuota} over the quota, ${orphans} files of nobody; ${bytesBefore} bytes before, ${bytesAfter} after\n`,
     )
     .join("");
 }

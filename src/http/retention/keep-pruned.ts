@@ -6,12 +6,14 @@ const EVERY_MS = 60 * 60_000;
 
 /** At once, and then every hour. What fails is tried again the next time. */
 export function keepPruned({ history, storesOf, uploads, configured, conversations, log }: ServerParts): Disposable {
-  const { auth, server } = configured.configuration;
+  const { auth, server, artifacts } = configured.configuration;
+  const { directory } = artifacts;
   const { retention } = server;
   const tenants = configuredTenants(auth.tokens);
   const run = async (): Promise<void> => {
     try {
       const all = await prune({
+        directory,
         history,
         storesOf,
         uploads,

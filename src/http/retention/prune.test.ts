@@ -65,13 +65,13 @@ describe("prune", () => {
     const old = await add("old", 40);
     await add("fresh", 1);
     await add("runs", 50, { isRunning: true });
-    const dry = await prune({ history, storesOf, uploads, retention, now, isDryRun: true });
+    const dry = await prune({ directory, history, storesOf, uploads, retention, now, isDryRun: true });
     expect([dry, listed(), existsSync(old)]).toEqual([
       [{ tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 }],
       ["fresh", "old", "runs"],
       true,
     ]);
-    expect(await prune({ history, storesOf, uploads, retention, now })).toEqual([
+    expect(await prune({ directory, history, storesOf, uploads, retention, now })).toEqual([
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
     ]);
     expect([listed(), existsSync(old)]).toEqual([["fresh", "runs"], false]);
@@ -82,7 +82,7 @@ describe("prune", () => {
   test("removes the oldest of a tenant that has too much, until it has not, and nothing of the others", async () => {
     for (const [index, id] of ["c1", "c2", "c3"].entries()) await add(id, 10 - index);
     await add("theirs", 20, { tenant: "b" });
-    const options = { history, storesOf, uploads, retention: { ...retention, maxBytes: 2100 }, now };
+    const options = { directory, history, storesOf, uploads, retention: { ...retention, maxBytes: 2100 }, now };
     const dry = await prune({ ...options, isDryRun: true });
     const pruned = await prune(options);
     expect(pruned).toEqual(dry);
@@ -97,9 +97,9 @@ describe("prune", () => {
     await add("fresh", 1);
     const { url } = await storesOf("a").artifacts.put({ bytes: Buffer.from("of a client without a turn"), type: "json" });
     const file = path.join(directory, "tenants", directoryName("a"), "artifacts", url.slice(11, 13), path.basename(url));
-    expect((await prune({ history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(0);
+    expect((await prune({ directory, history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(0);
     utimesSync(file, new Date(0), new Date(0));
-    expect((await prune({ history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(1);
+    expect((await prune({ directory, history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(1);
     expect([existsSync(file), listed()]).toEqual([false, ["fresh"]]);
   });
 
@@ -116,7 +116,7 @@ describe("prune", () => {
       const contentHash = createHash("sha256").update(text.padEnd(500)).digest("hex");
       return (await storesOf(tenant).artifacts.get(contentHash, "json")) !== null;
     };
-    expect(await prune({ history, storesOf, uploads, retention: { days: 30, maxBytes: 1006 }, now })).toEqual([
+    expect(await prune({ directory, history, storesOf, uploads, retention: { days: 30, maxBytes: 1006 }, now })).toEqual([
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 1006, bytesAfter: 1006 },
       { tenant: "mcp", expired: 1, overQuota: 1, orphans: 0, bytesBefore: 2000, bytesAfter: 1000 },
     ]);
@@ -146,7 +146,7 @@ describe("prune", () => {
     const isInUse = ({ id }: { id: string }): boolean => id === "busy";
     const removed: string[] = [];
     const onRemoved = ({ id }: { id: string }): void => void removed.push(id);
-    expect(await prune({ history, storesOf, uploads, retention, now, isInUse, onRemoved })).toEqual([
+    expect(await prune({ directory, history, storesOf, uploads, retention, now, isInUse, onRemoved })).toEqual([
       { tenant: "a", expired: 2, overQuota: 0, orphans: 1, bytesBefore: 16, bytesAfter: 12 },
     ]);
     const left = [shared, own, busy, orphan].map((sha256) => uploads.has({ tenant: "a", sha256 }));
@@ -155,5 +155,31 @@ describe("prune", () => {
       ["older", "old"],
       [false, false],
     ]);
+  });
+
+  test("reaches what `sluice ask` and `sluice mcp` left, by its age, and nothing else that lies there", async () => {
+    const names = ["a", "b", "c", "d"].map((digit) => digit.repeat(64));
+    const files = [
+      path.join("aa", `${names[0]}.png`),
+      path.join("datasets", "bb", `${names[1]}.index.json`),
+      path.join("cc", `${names[2]}.json`),
+      path.join("dd", `${names[3]}.png`),
+      path.join("drafts", "x.part"),
+      path.join("aa", "of somebody else.txt"),
+      path.join("pictures", `${names[0]}.png`),
+    ];
+    const ages = [40, 50, 3, 0, 40, 90, 90];
+    for (const [index, name] of files.entries()) {
+      const file = path.join(directory, name);
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, "x".repeat(100));
+      const at = new Date(daysAgo(ages[index]!));
+      utimesSync(file, at, at);
+    }
+    const options = { directory, history, storesOf, uploads, retention: { days: 30, maxBytes: 100 }, now };
+    const expected = [{ tenant: null, expired: 3, overQuota: 1, orphans: 0, bytesBefore: 500, bytesAfter: 100 }];
+    expect(await prune({ ...options, isDryRun: true })).toEqual(expected);
+    expect(await prune(options)).toEqual(expected);
+    expect(files.map((name) => existsSync(path.join(directory, name)))).toEqual([false, false, false, true, false, true, true]);
   });
 });

@@ -3,8 +3,11 @@ import type { Configuration } from "../../config/contract.ts";
 import type { UploadStore } from "../../data/contract.ts";
 import type { Files, History, Removable } from "../../history/contract.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
+import { pruneLooseFiles } from "./prune-loose-files.ts";
 
 export interface PruneOptions {
+  /** Where everything is: the stores of tenants, and what commands without a history left. */
+  readonly directory: string;
   readonly history: History;
   readonly storesOf: (tenant: string) => TenantStores;
   readonly uploads: UploadStore;
@@ -20,7 +23,8 @@ export interface PruneOptions {
 }
 
 export interface Pruned {
-  readonly tenant: string;
+  /** Null for files of `sluice ask` and `sluice mcp`, which know no tenants. */
+  readonly tenant: string | null;
   /** Conversations, and artifacts of clients without one, that were not used for too long. */
   readonly expired: number;
   /** The oldest of a tenant that has too much. */
@@ -44,7 +48,14 @@ export async function prune(options: PruneOptions): Promise<Pruned[]> {
     const steps = pruneTenant(tenant, options);
     pruned.push(isDryRun ? history.rehearse(() => atOnce(steps)) : await oneByOne(steps));
   }
+  pruned.push(pruneCommands(options));
   return pruned.filter(({ bytesBefore, orphans }) => bytesBefore > 0 || orphans > 0);
+}
+
+function pruneCommands({ directory, retention, isDryRun = false, now = new Date() }: PruneOptions): Pruned {
+  const before = (ms: number): Date => new Date(now.getTime() - ms);
+  const [tooOld, untouchedSince] = [before(retention.days * DAY_MS), before(UNFINISHED_MS)];
+  return { tenant: null, orphans: 0, ...pruneLooseFiles({ directory, tooOld, untouchedSince, maxBytes: retention.maxBytes, isDryRun }) };
 }
 
 /** Each step is whole: between two of them others may have their turn. */
