@@ -1,3 +1,4 @@
+import type { Envelope } from "../src/errors/envelope.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as sluice from "../src/index.ts";
 import { adsProgram, adsSessions, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
@@ -97,31 +98,74 @@ describe("a backend's HTTP failure", () => {
     proxy.answer = () => answer;
   };
 
-  it.each<[title: string, answer: ProxyAnswer, envelope: object, attempts: number]>([
+  it.each<[title: string, answer: ProxyAnswer, told: Partial<Envelope>, hint: string, attempts: number]>([
     [
-      "429 with a time to wait",
+      "429 Too Many Requests",
       { status: 429, headers: { "retry-after": "30" }, body: "slow down" },
       { error_kind: "rate_limited", error_code: "UPSTREAM_HTTP_429", retryable: true, _meta: { retry_after_seconds: 30 } },
+      "Wait 30 s before the next call, and make fewer calls at once.",
       1,
     ],
-    ["401", { status: 401 }, { error_kind: "auth_error", error_code: "AUTH_AUTHENTICATION", retryable: false }, 1],
-    ["403", { status: 403, body: "no" }, { error_kind: "auth_error", error_code: "AUTH_PERMISSION", retryable: false }, 1],
-    ["400", { status: 400, body: "what?" }, { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_400", retryable: false }, 1],
-    ["500", { status: 500, body: "oh no" }, { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_500", retryable: true }, 2],
     [
-      "503 with a time to wait",
+      "401 Unauthorized",
+      { status: 401 },
+      { error_kind: "auth_error", error_code: "AUTH_AUTHENTICATION", retryable: false },
+      "The backend does not know the caller. A retry does not help; the identity or its credentials have to be put right.",
+      1,
+    ],
+    [
+      "403 Forbidden",
+      { status: 403, body: "no" },
+      { error_kind: "auth_error", error_code: "AUTH_PERMISSION", retryable: false },
+      "The active identity may not do this. A retry does not help; choose another identity, profile or tool.",
+      1,
+    ],
+    [
+      "400 Bad Request",
+      { status: 400, body: "what?" },
+      { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_400", retryable: false },
+      "The backend does not accept this call as it is. Read its message, change the arguments, then call again.",
+      1,
+    ],
+    [
+      "500 Internal Server Error",
+      { status: 500, body: "oh no" },
+      { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_500", retryable: true },
+      "The fault is the backend's. The same call may succeed after a while.",
+      2,
+    ],
+    [
+      "503 Service Unavailable",
       { status: 503, headers: { "retry-after": "60" } },
       { error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_503", retryable: true, _meta: { retry_after_seconds: 60 } },
+      "The fault is the backend's. The same call may succeed after 60 s.",
       1,
     ],
-  ])("%s is told with its status, and caught or not", async (_, answer, envelope, attempts) => {
+  ])("%s is told with its status, and caught or not", async (status, answer, told, hint, attempts) => {
     answerWith(answer);
     const { result } = await face.execute(caught("call_tool('list_regions')"));
-    expect(result).toMatchObject({ tool: "list_regions", _envelope_version: 1, ...envelope });
-    expect((result as { summary: string }).summary).toContain(`HTTP ${answer.status}`);
+    const { body } = answer as { body?: string };
+    const message = body ?? `The server "ads" answered with HTTP ${status.slice(0, 3)}.`;
+    expect(result).toEqual({
+      tool: "list_regions",
+      summary: `list_regions failed: the backend answered HTTP ${status}. ${message}`,
+      details: [
+        {
+          path: "",
+          issue: `HTTP ${status}.`,
+          received_type: body === undefined ? "missing" : "string",
+          upstream_message: message,
+          ...(body === undefined ? {} : { upstream_details: body }),
+        },
+      ],
+      hints: [hint],
+      examples: [],
+      _envelope_version: 1,
+      ...told,
+    });
     expect(proxy.calls).toHaveLength(attempts);
-    const { status, error, aliases } = await face.execute("await call_tool('list_regions')");
-    expect({ status, error, aliases }).toEqual({ status: "error", error: result, aliases: [] });
+    const uncaught = await face.execute("await call_tool('list_regions')");
+    expect([uncaught.status, uncaught.error, uncaught.aliases]).toEqual(["error", result, []]);
   });
 
   it("of silence is a timeout, which may be tried again", async () => {
@@ -149,7 +193,25 @@ describe("a backend's HTTP failure", () => {
     expect(await there.execute("len((await call_tool('list_regions'))['regions'])")).toMatchObject({ result: 3 });
     await gone[Symbol.asyncDispose]();
     const { error } = await there.execute("await call_tool('list_regions')");
-    expect(error).toMatchObject({ error_kind: "upstream_http", error_code: "UPSTREAM_UNREACHABLE", tool: "list_regions", retryable: true });
+    expect(error).toEqual({
+      error_kind: "upstream_http",
+      tool: "list_regions",
+      summary: "list_regions failed: there is no connection to the backend.",
+      details: [
+        {
+          path: "",
+          issue: "MCP_UNREACHABLE.",
+          received_type: "missing",
+          upstream_code: "MCP_UNREACHABLE",
+          upstream_message: `Nothing listens at ${gone.url} (connection refused).`,
+        },
+      ],
+      hints: ["The same call may succeed later. If it fails again, do without this tool and say so."],
+      examples: [],
+      error_code: "UPSTREAM_UNREACHABLE",
+      retryable: true,
+      _envelope_version: 1,
+    });
     await source[Symbol.asyncDispose]();
   });
 });

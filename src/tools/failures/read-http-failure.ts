@@ -96,10 +96,14 @@ function codeOf(record: Fields): string | null {
   return firstOf([code, errorCode, snake, error, type], (one) => (typeof one === "string" && /^[\w.:-]{1,100}$/.test(one) ? one : null));
 }
 
+/** What the MCP SDK puts before the body of an answer, which may be empty. */
+const ofTransport = /^Error POSTing to endpoint:?\s*/;
+
 function messageOf(record: Fields): string | null {
   return firstOf(["message", "error_description", "detail", "title", "error", "reason"], (name) => {
-    const text = record[name];
-    return typeof text === "string" && text.trim() !== "" && !/^\s*[{[]/.test(text) ? text : null;
+    const said = record[name];
+    const text = typeof said === "string" ? said.replace(ofTransport, "") : "";
+    return text.trim() !== "" && !/^\s*[{[]/.test(text) ? text : null;
   });
 }
 
