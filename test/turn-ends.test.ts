@@ -211,12 +211,14 @@ describe("a turn that is aborted", () => {
 
 describe("calls at the end", () => {
   /** Publishing a figure takes as long as its store does, and a store has no signal that it could heed. */
-  const drawnWith = async (put: () => Promise<void>): Promise<{ result: TurnResult; events: TurnEvent[] }> => {
+  const drawnWith = async (put: () => Promise<void>): Promise<{ result: TurnResult; events: TurnEvent[]; waitedMs: number }> => {
+    let abortedAt = 0;
     const abort = new AbortController();
     const store = createMemoryStore();
     const artifacts = {
       ...store,
       put: async (artifact: Parameters<typeof store.put>[0]) => {
+        abortedAt = performance.now();
         abort.abort(new Error("the user left"));
         await put();
         return await store.put(artifact);
@@ -226,8 +228,9 @@ describe("calls at the end", () => {
     const model = scriptedModel({ plan: { chartIntent: "explicit" }, steps });
     const turn = testTurn({ artifacts, model, signal: abort.signal });
     const result = await runTurn(runtime, turn.request);
+    const waitedMs = performance.now() - abortedAt;
     await expectNothingLeft();
-    return { result, events: turn.events };
+    return { result, events: turn.events, waitedMs };
   };
 
   test("that end within 5 s are awaited, and what they gave counts", async () => {
@@ -239,16 +242,11 @@ describe("calls at the end", () => {
     expect(result.gaps.map(({ code }) => code)).toEqual(["aborted"]);
   });
 
-  test("that do not heed their signal are left after 5 s, and the turn ends without them", { timeout: 60_000 }, async () => {
+  test("that do not heed their signal are left after 5 s, and the turn ends without them", { timeout: 120_000 }, async () => {
     const { promise: never } = Promise.withResolvers<void>();
-    let endedAt = 0;
-    const { result, events } = await drawnWith(() => {
-      endedAt = performance.now();
-      return never;
-    });
-    const waitedMs = performance.now() - endedAt;
+    const { result, events, waitedMs } = await drawnWith(() => never);
     expect(waitedMs).toBeGreaterThan(4_900); // it was waited for
-    expect(waitedMs).toBeLessThan(30_000); // and no longer: what is left of it is a machine that is busy
+    expect(waitedMs).toBeLessThan(45_000); // and no longer: what is left of it is a machine that is busy
     expect(result.outcome.stopReason).toBe("aborted");
     expect(result.trace[1]!.calls).toEqual([
       { tool: "code_interpreter", intent: "A number is asked for.", durationMs: 0, status: "aborted", artifacts: [] },
