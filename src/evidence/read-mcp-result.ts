@@ -7,7 +7,7 @@ import { plainText, readText } from "./read-text.ts";
 import { fromValue, type OutputPart } from "./output-part.ts";
 
 /** The text of `structuredContent`: as it was sent, or written by us from a value that reached us parsed, with what that value cannot vouch for. */
-export type StructuredText = string | { readonly json: string; readonly precisionLoss: PrecisionLoss | undefined };
+type StructuredText = string | { readonly json: string; readonly precisionLoss: PrecisionLoss | undefined };
 
 /** Structured content first, then JSON text, then text, then whatever else there is; the rules are in contract.ts. */
 export function readMcpResult(result: Readonly<Record<string, unknown>>, text?: StructuredText): [OutputPart, ...OutputPart[]] {

@@ -8,7 +8,7 @@ export type ChildFrame =
   | { readonly type: "tail"; readonly omittedBytes: number; readonly text: string }
   | { readonly type: "done"; readonly header: Readonly<Record<string, unknown>>; readonly body: string };
 
-/** Frames are as `child/blocking-frames` says. */
+/** Frames are as `openBlockingFrames` says. */
 const PREFIX_BYTES = 4;
 const MAX_HEADER_BYTES = 256 * 1024;
 

@@ -13,7 +13,7 @@ import {
   type Frame,
   type MontySnapshot,
 } from "@pydantic/monty";
-import { flush, queue, receive, send } from "./child/blocking-frames.ts";
+import { openBlockingFrames } from "./child/blocking-frames.ts";
 import { createPrints } from "./child/create-prints.ts";
 import { toResultJson } from "./child/to-result-json.ts";
 
@@ -44,6 +44,7 @@ const MAX_NAME_CHARACTERS = 1_000;
 /** Of an exception: what the host reads of it at most. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024;
 
+const { flush, queue, receive, send } = openBlockingFrames(3);
 send({ type: "ready" });
 for (let frame = receive(); frame !== null; frame = receive()) runScript(frame.header as RunHeader, frame.body.toString("utf8"));
 
