@@ -155,6 +155,30 @@ describe("turns on the page", () => {
     expect(page.faults).toEqual([]);
   });
 
+  it("zooms a chart along its axis, moves what is in view, and fits it again", async () => {
+    const panel = page.locator(".panel");
+    const at = sampleCharts.findIndex(({ name }) => name === "stacked-bar");
+    await page.getByRole("button", { name: `Open Chart ${at + 1}`, exact: true }).click();
+    const labels = (): Promise<string[]> => panel.locator(".recharts-xAxis-tick-labels text").allTextContents();
+    const months = sampleCharts[at]?.data.map(({ month }) => String(month)) ?? [];
+    await expect.poll(labels, soon).toContain(months[0]);
+    const all = await labels();
+    await panel.getByRole("button", { name: "Zoom in" }).click();
+    await expect.poll(() => panel.locator("output").innerText(), soon).toBe("200 %");
+    await expect.poll(labels, soon).not.toContain(months[0]);
+    const middle = await labels();
+    expect(middle.filter((label) => !months.slice(3, 9).includes(label))).toEqual([]);
+    const box = await panel.locator("[data-hover]").boundingBox();
+    if (!box) throw new Error("nothing was drawn");
+    await page.mouse.move(box.x + box.width / 4, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 10 });
+    await page.mouse.up();
+    await expect.poll(labels, soon).toContain(months[0]); // what was before it has come into view
+    await panel.getByRole("button", { name: "Fit" }).click();
+    await expect.poll(labels, soon).toEqual(all);
+  });
+
   it(
     "says in sight that the chart failed, and why",
     async () => {
