@@ -161,13 +161,15 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     );
     expect((await fetch(`${server.url}/api/info`)).status).toBe(200);
     await server.end("SIGTERM");
-    const refused = spawnSync(sluice, ["serve", "--no-auth", "--host", "0.0.0.0"], {
-      cwd: directory,
-      env: environment(),
-      encoding: "utf8",
-    });
-    expect([refused.status, refused.stdout]).toEqual([2, ""]);
-    expect(refused.stderr).toContain("--no-auth would let in everybody who can reach 0.0.0.0; it is for 127.0.0.1 only.");
+    for (const [args, said] of [
+      [["--no-auth", "--host", "0.0.0.0"], "--no-auth would let in everybody who can reach 0.0.0.0; it is for 127.0.0.1 only."],
+      [["--no-auth", "--public-url", "https://sluice.example"], "--no-auth would let in everybody whom the public address"],
+      [["--public-url", "sluice.example/path"], '--public-url must be as https://sluice.example, and is "sluice.example/path".'],
+    ] as const) {
+      const refused = spawnSync(sluice, ["serve", ...args], { cwd: directory, env: environment(), encoding: "utf8" });
+      expect([refused.status, refused.stdout]).toEqual([2, ""]);
+      expect(refused.stderr).toContain(said);
+    }
   });
 
   test("exits with 2 for a port that is taken or none, and with 3 without a sandbox", async () => {
