@@ -33,7 +33,7 @@ describe("sluice ask", () => {
     expect(stderr).toMatch(/✓ market · get_reserves: 28,878 rows, 2 MB, [\d.]+ s, as get_reserves_1\n/);
     expect(stderr).toContain("| 731 days; 4 coverage events; -14,106 BTC was the month with the largest outflow\n");
     expect(stderr).toContain("✓ figure: Total reserves and net flow\n");
-    for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000 BTC, which is no inflow", "Quarry was delisted"])
+    for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000", "Quarry was delisted"])
       expect(stdout).toContain(words);
     expect(stdout).toMatch(/Total reserves and net flow: out\/image-1-[0-9a-f]{8}\.png\n/);
     expect(stdout).toContain("ended: complete_answer; confidence: high (The answer is complete, and no tool call failed.)\n");
@@ -52,7 +52,7 @@ describe("sluice ask", () => {
     );
     const result = turnResultSchema.parse(JSON.parse(readFileSync(path.join(directory, "out/result.json"), "utf8")));
     const events =
-      "Who was counted changed: Meridian gap start on 2024-09-10 with 93,069.15; Meridian gap end on 2024-09-24 with 92,756.88; Harbour first listed on 2025-03-03 with 35,000; Quarry delisted on 2025-07-01 with 63,680.17.";
+      "Who was counted changed: Meridian stopped reporting on 2024-09-10 with 93,069.15; Meridian reported again on 2024-09-24 with 92,756.88; Harbour was first listed on 2025-03-03 with 35,000; Quarry was delisted on 2025-07-01 with 63,680.17.";
     expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: events }]);
     expect(result.answer.split(events)).toHaveLength(2); // said once
     for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);

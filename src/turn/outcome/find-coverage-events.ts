@@ -38,5 +38,12 @@ function toWords(event: unknown): string[] {
   if (typeof entity !== "string" || typeof kind !== "string" || typeof period !== "string") return [];
   const day = period.replace(/T00:00:00(?:\.0+)?(?:Z|\+00:00)?$/, "");
   const size = typeof value === "number" ? ` with ${value.toLocaleString("en-US", { maximumFractionDigits: 2 })}` : "";
-  return [`${entity} ${kind.replaceAll("_", " ")} on ${day}${size}`];
+  return [`${entity} ${wordsOfKind.get(kind) ?? kind.replaceAll("_", " ")} on ${day}${size}`];
 }
+
+const wordsOfKind: ReadonlyMap<string, string> = new Map([
+  ["first_listed", "was first listed"],
+  ["delisted", "was delisted"],
+  ["gap_start", "stopped reporting"],
+  ["gap_end", "reported again"],
+]);
