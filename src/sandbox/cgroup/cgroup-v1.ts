@@ -4,6 +4,7 @@ import type { Usage } from "../contract.ts";
 import { fieldOf, killProcesses, createMeterFile, removeCgroup, tryWriteControl, writeControl } from "./cgroup-files.ts";
 import type { LeaseCgroup } from "./contract.ts";
 import { hostCgroupName } from "./host-cgroup-name.ts";
+import { PROCESSOR_SHARE } from "./processor-share.ts";
 import type { Version1Parents } from "./find-cgroups.ts";
 
 export interface Version1Options {
@@ -23,6 +24,7 @@ export async function createVersion1({ parents, name, memoryBytes, processes, ow
   const paths = [...new Set([memory, pids, cpuacct, ...cpu])]; // controllers may be mounted together
   try {
     for (const path of paths) await mkdir(path, { recursive: true, mode: 0o755 });
+    if (parents.cpu !== undefined) await writeControl(join(parents.cpu, hostCgroupName()), "cpu.shares", String(PROCESSOR_SHARE * 1024));
     await limitMemory(memory, memoryBytes);
     await writeControl(pids, "pids.max", String(processes));
     if (owner !== undefined) for (const path of paths) await chown(join(path, "cgroup.procs"), owner, -1);

@@ -4,6 +4,7 @@ import type { Usage } from "../contract.ts";
 import { fieldOf, killProcesses, createMeterFile, removeCgroup, tryWriteControl, writeControl, type MeterFile } from "./cgroup-files.ts";
 import type { LeaseCgroup } from "./contract.ts";
 import { hostCgroupName } from "./host-cgroup-name.ts";
+import { PROCESSOR_SHARE } from "./processor-share.ts";
 
 export interface Version2Options {
   readonly parent: string;
@@ -22,6 +23,7 @@ export async function createVersion2({ parent, name, memoryBytes, processes, own
     await mkdir(host, { recursive: true, mode: 0o755 });
     await tryWriteControl(host, "cgroup.subtree_control", "+cpu");
     await writeControl(host, "cgroup.subtree_control", "+memory +pids");
+    await tryWriteControl(host, "cpu.weight", String(PROCESSOR_SHARE * 100));
     await mkdir(directory, { mode: 0o755 });
     await writeControl(directory, "memory.max", String(memoryBytes));
     await tryWriteControl(directory, "memory.swap.max", "0");

@@ -12,10 +12,7 @@ export type Cgroups =
   | { readonly available: true; readonly version: 2; readonly parent: string }
   | { readonly available: false; readonly reason: string };
 
-/**
- * Through `cpu`, all sandboxes of a host together have as large a share of the processor as the host, however many they are; else a server that runs many is
- * not heard any more. Where the host cannot hand it out, here or in version 2, each sandbox is the host's equal.
- */
+/** Without `cpu`, as in version 2 where the host cannot hand it out, each sandbox is the host's equal on the processor. */
 export interface Version1Parents {
   readonly memory: string;
   readonly pids: string;

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { currentProcess } from "../host-process.ts";
+import { readControl } from "./cgroup-files.ts";
 import { findCgroups } from "./find-cgroups.ts";
 import { createLeaseCgroup, hostCgroupName, type LeaseCgroup } from "./lease-cgroup.ts";
 import { listHostCgroups, removeEmptyHostCgroups, removeHostCgroups } from "./remove-host-cgroups.ts";
@@ -29,7 +30,7 @@ if (!cgroups.available) {
   afterAll(() => removeEmptyHostCgroups(cgroups, currentProcess()));
 
   describe("a lease's cgroup", () => {
-    test("shares the processor with the host as one of all its sandboxes, where there is the controller", async () => {
+    test("shares the processor with the other sandboxes of the host, which together weigh less than it, where there is the controller", async () => {
       const cgroup = await create("share");
       const child = startInside(cgroup, "/bin/cat", "/proc/self/cgroup");
       const [output] = (await once(child.stdout, "data")) as [Buffer];
@@ -39,6 +40,7 @@ if (!cgroups.available) {
         .find((line) => (cgroups.version === 1 ? /^\d+:(.*,)?cpu(,.*)?:/ : /^0::/).test(line));
       const isThere = cgroups.version === 2 || cgroups.parents.cpu !== undefined;
       expect(place?.endsWith(`/${hostCgroupName()}/share`)).toBe(isThere);
+      if (cgroups.version === 1 && isThere) expect(readControl(`${cgroups.parents.cpu}/${hostCgroupName()}`, "cpu.shares")).toBe("256");
       await cgroup.remove();
     });
 
