@@ -77,7 +77,7 @@ describe("a conversation on the page", () => {
       expect((await timeline.innerText()).split("\n")).toEqual(["What was done", expect.stringMatching(/^4 steps, 4 tool calls, /)]);
       expect(await page.locator(".answer").innerText()).toContain("Total reserves of the venues fell by 106,201 BTC in two years");
       const notice = page.locator("[data-gap=coverage_events]");
-      expect(await notice.innerText()).toContain("Harbour first listed on 2025-03-03 with 35,000");
+      expect(await notice.innerText()).toContain("Harbour was first listed on 2025-03-03 with 35,000");
       expect(await notice.isVisible()).toBe(true);
       const picture = page.locator(".answer img");
       await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth), soon).toBeGreaterThan(500);
