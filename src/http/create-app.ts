@@ -1,8 +1,8 @@
 import { Hono, type Context } from "hono";
+import { watchBody } from "../waiting/watch-body.ts";
 import type { Authenticator } from "./auth/create-authenticator.ts";
 import { unauthorized } from "./auth/create-authenticator.ts";
 import type { Principal } from "./contract.ts";
-import { afterBody } from "./guard/after-body.ts";
 import { checkOrigin, checkOwnPage, type OriginRules } from "./guard/check-origin.ts";
 import type { WorkGate } from "./guard/create-work-gate.ts";
 import { HttpFailure, toFailureResponse } from "./http-failure.ts";
@@ -52,7 +52,7 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
     if (route.beginsWork === undefined) return await route.handle(request);
     const over = work.begin({ tenant: request.principal.tenant, route: route.operationId, ...route.beginsWork });
     try {
-      return afterBody(await route.handle(request), over);
+      return watchBody(await route.handle(request), over);
     } catch (error) {
       over();
       throw error;

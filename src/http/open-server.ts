@@ -3,6 +3,7 @@ import path from "node:path";
 import { createAdaptorServer } from "@hono/node-server";
 import type { Environment, LoadedConfiguration } from "../config/contract.ts";
 import type { Configured } from "../configured/open-configured.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 import { acceptedTokens, type TokenSource } from "./auth/accepted-tokens.ts";
 import { createAuthenticator } from "./auth/create-authenticator.ts";
 import { createApp } from "./create-app.ts";
@@ -85,7 +86,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   async function end(): Promise<void> {
     log.info("stopping", { running: parts.gate.running, queued: parts.gate.queued });
     pruning[Symbol.dispose]();
-    await Promise.all([parts.turns.drain(rules.drainMs), within(parts.work.stop(), rules.drainMs)]);
+    await Promise.all([parts.turns.drain(rules.drainMs), orAbort(parts.work.stop(), AbortSignal.timeout(rules.drainMs)).catch(() => {})]);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await rest.disposeAsync();
     watch[Symbol.dispose]();
@@ -114,13 +115,6 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
 }
 
 const builtPage = path.join(import.meta.dirname, "../../dist/web");
-
-async function within(over: Promise<void>, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([over, promise]);
-  clearTimeout(timer);
-}
 
 function toOrigin(url: string | undefined): string | null {
   return url === undefined ? null : new URL(url).origin;

@@ -2,7 +2,7 @@ import { WebStandardStreamableHTTPServerTransport, type Server } from "@modelcon
 import type { SessionRegistry } from "../sessions/create-session-registry.ts";
 import type { McpSession } from "../sessions/open-mcp-session.ts";
 import { requestIdsOf, type ReadMessage } from "./read-message.ts";
-import { watchBody } from "./watch-body.ts";
+import { watchBody } from "../../../waiting/watch-body.ts";
 
 /** Who a request comes from, as whoever checked its token knows. */
 export interface McpCaller {
