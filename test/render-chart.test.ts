@@ -5,6 +5,7 @@ import { renderChart, type ChartAnswer } from "../src/charts/render-chart.ts";
 import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/contract.ts";
+import { countTurns } from "./fixtures/count-turns.ts";
 
 /** A chart straight from an alias: no sandbox is there to be started. */
 describe("render_chart", () => {
@@ -64,15 +65,8 @@ describe("render_chart", () => {
     const ballast = Array.from({ length: 40_000 }, (_, id) => ({ id, words: "some words of a row" }));
     await evidence.keep({ tool: "get_much", output: JSON.stringify({ ballast, data: { items: [{ prices: rows }] } }) });
     const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
-    let turns = 0;
-    let isOver = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isOver) setImmediate(count);
-    };
-    setImmediate(count);
-    expect(await draw({ alias: "get_much_1", spec, path: "data.items[0].prices" })).toEqual(flat);
-    isOver = true;
+    const { value, turns } = await countTurns(() => draw({ alias: "get_much_1", spec, path: "data.items[0].prices" }));
+    expect(value).toEqual(flat);
     expect(turns).toBeGreaterThan(2);
     expect(await refusal({ alias: "get_much_1", spec, path: "ballast" })).toEqual(
       invalid({

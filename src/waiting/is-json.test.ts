@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { countTurns } from "../../test/fixtures/count-turns.ts";
 import { createJsonCheck, isJson } from "./is-json.ts";
 
 function judge(text: string, step: number): boolean {
@@ -55,17 +56,9 @@ describe("whether a text is JSON", () => {
   });
 
   it("is judged of long texts in turns of the event loop, which others have meanwhile", async () => {
-    let turns = 0;
-    let isOver = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isOver) setImmediate(count);
-    };
-    setImmediate(count);
     const text = `[${"1.25,".repeat(1_000_000)}"${"é\\n".repeat(300_000)}"]`;
-    expect(await isJson(text)).toBe(true);
-    expect(await isJson(`${text}]`)).toBe(false);
-    isOver = true;
+    const { value, turns } = await countTurns(async () => [await isJson(text), await isJson(`${text}]`)]);
+    expect(value).toEqual([true, false]);
     expect(turns).toBeGreaterThan(20);
   });
 });
