@@ -10,9 +10,9 @@ import type { Runtime } from "../src/create-runtime.ts";
 import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
 import { NoSandboxError, SluiceError } from "../src/errors/sluice-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { EvidenceStore } from "../src/evidence/contract.ts";
+import type { EvidenceStore, FileContent } from "../src/evidence/contract.ts";
 import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
-import type { ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
+import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract } from "../src/interpreter/contract/validate-code-interpreter-contract.ts";
 import { openSession, type Session } from "../src/interpreter/open-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
@@ -43,6 +43,11 @@ const figure = (alt = "A line that rises from one to three"): string =>
   `fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], label="price")\nax.set_title("Price")\nsave_figure(alt=${JSON.stringify(alt)})`;
 
 const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
+const implicit = "The value of the last expression was taken as the result; call set_result(value) to say it.";
+const replayed = (cells: number): string =>
+  `The sandbox was replaced; the ${cells} earlier cell(s) were run again, so their variables and files are there. Files that failed cells had left are not.`;
+const gone = (cells: number, because: string): string =>
+  `The sandbox was replaced and the variables and files of ${cells} earlier cell(s) are gone (${because}): derive them again. Inputs are still bound.`;
 const anyNumber = expect.any(Number) as number;
 
 /** An answer to a call that gave out nothing. */
@@ -150,6 +155,25 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     if (verdict.ok) throw new Error("the call is fine");
     return verdict.envelope;
   };
+  /** A file as the runtime sees one, whose text the test changes. */
+  const addChangingFile = (name: string, text: string): { text: string } => {
+    const file = { text };
+    const shape = { kind: "table", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] } as const;
+    const content: FileContent = {
+      kind: "file",
+      version: () => file.text,
+      get bytes() {
+        return file.text.length;
+      },
+      sha256: "0".repeat(64),
+      shape,
+      schema: [],
+      read: () => Buffer.from(file.text),
+      learn: () => {},
+    };
+    evidence.addFile({ name, format: "csv", content });
+    return file;
+  };
   const envelopeOf = ({ envelope }: CodeInterpreterAnswer): unknown => {
     expect(envelopeSchema.safeParse(envelope).error).toBeUndefined();
     return envelope;
@@ -256,10 +280,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const next = await run("kept + 1");
       expect(next.outcome?.resultJson).toBe("5");
       expect(next.outcome?.sandbox.id).not.toBe(before.outcome?.sandbox.id);
-      expect(read(next)["notes"]).toEqual([
-        "The value of the last expression was taken as the result; call set_result(value) to say it.",
-        "The sandbox was replaced; the 1 earlier cell(s) were run again, variables are there.",
-      ]);
+      expect(read(next)["notes"]).toEqual([implicit, replayed(1)]);
     });
 
     test("when it is lost and its cells cannot be run again exactly, the next call says that the variables are gone", async () => {
@@ -268,8 +289,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const next = await run("'kept' in globals()");
       expect(next.outcome?.resultJson).toBe("false");
       expect(read(next)["notes"]).toEqual([
-        "The value of the last expression was taken as the result; call set_result(value) to say it.",
-        "The sandbox was replaced and the variables of 1 earlier cell(s) are gone (the sandbox was lost, and the earlier cells cannot be run again exactly and quickly): derive them again. Inputs are still bound.",
+        implicit,
+        gone(1, "the sandbox was lost, and the earlier cells cannot be run again exactly and quickly"),
       ]);
     });
 
@@ -299,6 +320,75 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         survives: "The sandbox is gone. The next call says whether the earlier variables could be restored.",
       });
       expect(await value("kept")).toBe(4);
+    });
+
+    test("when all sandboxes are busy while a lost one is replaced, who gives up is let go, and nothing was undone for an edit that never ran", async () => {
+      await run("kept = 4");
+      await run("kept = 5");
+      const takeAgain = takeLease;
+      const busy = Promise.withResolvers<void>();
+      takeLease = async (pool, signal) => {
+        await busy.promise;
+        return await takeAgain(pool, signal);
+      };
+      const own = { ...turn, onOutput: () => void leases.at(-1)!.close() };
+      expect((await runCodeInterpreter(own, call("print('begun', flush=True)\nwhile True: pass"))).outcome?.status).toBe("sandbox_lost");
+      turn.last = { call: call("kept = 5") as CodeInterpreterCall, counted: true };
+      for (const give of [runCodeInterpreter, runPythonCodeEdit]) {
+        const stop = new AbortController();
+        const input = give === runCodeInterpreter ? call("kept") : { edits: [{ oldText: "5", newText: "6" }] };
+        const waiting = give(turn, input, { signal: stop.signal });
+        setTimeout(() => stop.abort(new Error("enough")), 100);
+        await expect(waiting).rejects.toThrow("enough");
+      }
+      busy.resolve();
+      takeLease = takeAgain;
+      const next = await run("kept");
+      expect([next.outcome?.resultJson, read(next)["notes"]]).toEqual(["5", [implicit, replayed(2)]]);
+    });
+
+    test("who gives up while the cells are run again in a new one leaves neither of them behind, and the cells still count", async () => {
+      await run("kept = 4");
+      const takeAgain = takeLease;
+      const stop = new AbortController();
+      takeLease = async (pool, signal) => {
+        const taken = await takeAgain(pool, signal);
+        const resetPeak: Lease["resetPeak"] = () => {
+          stop.abort(new Error("enough"));
+          return taken.lease.resetPeak();
+        };
+        return { ...taken, lease: Object.create(taken.lease, { resetPeak: { value: resetPeak } }) as Lease };
+      };
+      await leases[0]!.close();
+      await expect(run("kept", {}, stop.signal)).rejects.toThrow("enough");
+      takeLease = takeAgain;
+      expect((await leases[1]!.died).cause).toBe("closed");
+      expect(await value("kept")).toBe(4);
+    });
+
+    test("when it is lost and a file is another by then, the cells are not run again on the new content, and the model is told both", async () => {
+      const sales = addChangingFile("sales", "a\n1\n");
+      await run("kept = int(sales['a'].sum())", { aliases: ["sales"] });
+      sales.text = "a\n20\n";
+      await leases.at(-1)!.close();
+      const next = await run("['kept' in globals(), int(sales['a'].sum())]", { aliases: ["sales"] });
+      expect([next.outcome?.resultJson?.replaceAll(" ", ""), read(next)["notes"]]).toEqual([
+        "[false,20]",
+        [
+          gone(1, "the sandbox was lost, and an input is no longer what the earlier cells were given"),
+          implicit,
+          "Changed on disk since an earlier cell used them: sales (now 5 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
+        ],
+      ]);
+    });
+
+    test("a file that changes under a sandbox that lives on is read anew, and the last cell can still be edited", async () => {
+      const sales = addChangingFile("sales", "a\n1\n");
+      await run("kept = 1\nold = int(sales['a'].sum())", { aliases: ["sales"] });
+      sales.text = "a\n2\n";
+      expect(await value("kept += 1\n[kept, old, int(sales['a'].sum())]", { aliases: ["sales"] })).toEqual([2, 1, 2]);
+      const edited = await edit("kept += 1", "kept += 10");
+      expect(JSON.parse(edited.outcome!.resultJson!)).toEqual([11, 1, 2]);
     });
 
     test("is gone after disposal, whatever still ran, and a call after it is refused", async () => {

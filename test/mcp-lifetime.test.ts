@@ -290,7 +290,9 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
       expect(await waiting).toMatchObject({
         status: "ok",
         result: 1,
-        notes: ["The sandbox was replaced; the 1 earlier cell(s) were run again, variables are there."],
+        notes: [
+          "The sandbox was replaced; the 1 earlier cell(s) were run again, so their variables and files are there. Files that failed cells had left are not.",
+        ],
         sandbox_note:
           "Somebody waited for a sandbox, and this session's, which had run nothing for longest, was given up: files of earlier cells are gone, aliases are there. The next cell says what became of the variables.",
       });

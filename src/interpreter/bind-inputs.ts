@@ -17,22 +17,31 @@ export interface BindInputs {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What the next cell's outcome has to tell besides its own. */
+export interface BoundInputs {
+  readonly inputsChanged: readonly ChangedInput[];
+  /** What became of the variables, where a sandbox was replaced before the cell came to run. */
+  readonly sandboxReplaced?: unknown;
+}
+
 /** Binds what the session does not have yet. A file that changed is bound anew, and what stood for the old one is let go. */
-export async function bindInputs({ session, evidence, aliases, bound, signal }: BindInputs): Promise<ChangedInput[]> {
-  const changed: ChangedInput[] = [];
+export async function bindInputs({ session, evidence, aliases, bound, signal }: BindInputs): Promise<BoundInputs> {
+  const inputsChanged: ChangedInput[] = [];
+  let sandboxReplaced: unknown;
   for (const alias of aliases) {
     const item = evidence.get(alias)!;
     const version = item.file?.version() ?? "";
     const before = bound.get(alias);
     if (before === version) continue;
     if (before !== undefined) {
-      await session.run({ code: toReleaseCode(alias), ...(signal && { signal }) });
-      changed.push({ alias, bytes: item.bytes });
+      const { diagnostics } = await session.run({ code: toReleaseCode(alias), isQuestion: true, ...(signal && { signal }) });
+      sandboxReplaced = diagnostics["sandboxReplaced"] ?? sandboxReplaced;
+      inputsChanged.push({ alias, bytes: item.bytes });
     }
     session.bind(alias, toSessionInput(item));
     bound.set(alias, version);
   }
-  return changed;
+  return { inputsChanged, ...(sandboxReplaced === undefined ? {} : { sandboxReplaced }) };
 }
 
 /**

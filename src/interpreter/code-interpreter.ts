@@ -3,6 +3,7 @@ import type { EnvelopeCode } from "../errors/envelope-table.ts";
 import { NoSandboxError, SandboxLostError, SluiceError } from "../errors/sluice-error.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 import { bindInputs } from "./bind-inputs.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
@@ -43,8 +44,7 @@ export async function runCodeInterpreter(
 ): Promise<CodeInterpreterAnswer> {
   const askedAt = performance.now();
   return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
-    const verdict = await checkCall(turn, input);
-    signal?.throwIfAborted();
+    const verdict = await orAbort(checkCall(turn, input), signal);
     return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear }) : refused(verdict.envelope);
   });
 }
@@ -132,9 +132,9 @@ async function runCellOf(
   { askedAt, signal, onOutput = turn.onOutput }: CallOptions & { readonly askedAt: number },
 ): Promise<CellOutcome> {
   const sandbox = getOrCreateTurnSandbox(turn, signal);
-  const session = await sandbox.session;
+  const session = await orAbort(sandbox.session, signal);
   const used = usedAliases(turn, call);
-  const inputsChanged = await bindInputs({ session, evidence: turn.evidence, aliases: used, bound: sandbox.bound, signal });
+  const { inputsChanged, ...before } = await bindInputs({ session, evidence: turn.evidence, aliases: used, bound: sandbox.bound, signal });
   const outcome = await runPythonInSandbox({
     session,
     turnId: turn.id,
@@ -148,7 +148,8 @@ async function runCellOf(
     ...(onOutput && { onOutput }),
     ...(signal && { signal }),
   });
-  return inputsChanged.length === 0 ? outcome : { ...outcome, diagnostics: { ...outcome.diagnostics, inputsChanged } };
+  const noticed = { ...before, ...outcome.diagnostics, ...(inputsChanged.length === 0 ? {} : { inputsChanged }) };
+  return { ...outcome, diagnostics: noticed };
 }
 
 /** What the contract names is there even where the code's text does not show it. */

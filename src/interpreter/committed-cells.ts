@@ -14,6 +14,8 @@ export interface CommittedCells {
   /** Takes the last one away; whether there was one. */
   drop(): boolean;
   clear(): void;
+  /** What they were made of is not there any more: those that are committed would give another state. */
+  forbidReplay(): void;
   /** Whether running all of them again would give the same state, and soon. */
   canReplay(): boolean;
   /** Runs them again, each by `run`. Null when every one came out as before, else why not. */
@@ -24,7 +26,7 @@ export interface CommittedCells {
 const REPLAY_BUDGET_MS = 500;
 
 export function createCommittedCells(): CommittedCells {
-  const cells: (CellText & { readonly runMs: number; readonly exact: boolean; readonly resultHash: string })[] = [];
+  let cells: (CellText & { readonly runMs: number; readonly exact: boolean; readonly resultHash: string })[] = [];
   return {
     get count() {
       return cells.length;
@@ -33,6 +35,9 @@ export function createCommittedCells(): CommittedCells {
       void cells.push({ code, names, runMs: ran.runMs, exact: canReplay(code), resultHash: hash(ran.resultJson) }),
     drop: () => cells.pop() !== undefined,
     clear: () => void cells.splice(0),
+    forbidReplay: () => {
+      cells = cells.map((cell) => ({ ...cell, exact: false }));
+    },
     canReplay: () => cells.every(({ exact }) => exact) && cells.reduce((sum, { runMs }) => sum + runMs, 0) < REPLAY_BUDGET_MS,
     async replay(run) {
       for (const [index, cell] of cells.entries()) {

@@ -53,7 +53,7 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
   sandboxReplaced: (value) => {
     const { variables, cells, because } = (value ?? {}) as Found;
     return variables === "replayed"
-      ? `The sandbox was replaced; the ${String(cells)} earlier cell(s) were run again, variables are there.`
-      : `The sandbox was replaced and the variables of ${String(cells)} earlier cell(s) are gone (${String(because)}): derive them again. Inputs are still bound.`;
+      ? `The sandbox was replaced; the ${String(cells)} earlier cell(s) were run again, so their variables and files are there. Files that failed cells had left are not.`
+      : `The sandbox was replaced and the variables and files of ${String(cells)} earlier cell(s) are gone (${String(because)}): derive them again. Inputs are still bound.`;
   },
 };

@@ -4,6 +4,7 @@ import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
 import type { Usage } from "../sandbox/contract.ts";
 import { deathOf } from "./death-of.ts";
+import { limitBehind } from "./limit-behind.ts";
 import type { CellRun, RunCellOptions } from "./run-cell.ts";
 
 /** How the conversation about a cell came to its end. */
@@ -58,15 +59,20 @@ export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
 async function judgeDone(frame: DoneFrame, body: Uint8Array, judged: JudgedCell): Promise<CellVerdict> {
   const { options } = judged;
   const left = frame.leftBehind;
+  const killedForMemory = judged.after.memoryKills - judged.before.memoryKills;
   const diagnostics = {
     ...frame.diagnostics,
+    ...(killedForMemory > 0 ? { killedForMemory } : {}),
     ...(left && (left.threads > 0 || left.processes > 0) ? { leftBehind: left } : {}),
     ...(frame.scratchChanged?.length ? { scratchChanged: frame.scratchChanged } : {}),
   };
   if (frame.status !== "ok") {
     const error = frame.error ?? { type: "Error", message: "the cell failed and did not say how" };
     const leaseUsable = options.rollback === "fork";
-    if (frame.status !== "memory_error") return { status: frame.status, resultJson: null, diagnostics, error, leaseUsable };
+    if (frame.status !== "memory_error") {
+      const limit = error.limit ?? (frame.status === "python_error" ? limitBehind(error, options.limits) : undefined);
+      return { status: frame.status, resultJson: null, diagnostics, error: { ...error, ...(limit && { limit }) }, leaseUsable };
+    }
     const limit = { name: "memoryBytes", allowed: options.limits.memoryBytes, seen: judged.after.peakMemoryBytes };
     return {
       status: "out_of_memory",
@@ -126,7 +132,12 @@ function memoryMessage(what: string, { options, after }: JudgedCell): string {
   return `${what || "MemoryError"}: the limit is ${mb(options.limits.memoryBytes)}, the peak was ${mb(after.peakMemoryBytes)}.`;
 }
 
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+/** Some have two names; the first is the one that people know (SIGABRT, not SIGIOT). */
+const signalNames = new Map(
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name]),
+);
 
 function crashError(frame: EndedFrame): CellError {
   const how =

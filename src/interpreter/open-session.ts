@@ -4,6 +4,7 @@ import type { CellOutcome } from "../protocol/outcome.ts";
 import { undoneFrame } from "../protocol/worker-frames.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { TakenLease } from "../sandbox/pool.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 import { createCallQueue } from "./call-queue.ts";
 import { createCommittedCells, type CellText } from "./committed-cells.ts";
 import { runCell, type CellRun } from "./run-cell.ts";
@@ -35,8 +36,8 @@ export interface Session extends AsyncDisposable {
   bind(alias: string, input: SessionInput): void;
   /** Cells queue. Resolves with the outcome, whatever the code did; rejects when no sandbox can be had, or on abort. */
   run(request: CellRequest): Promise<CellOutcome>;
-  /** Back to the state before the last cell that counted. Where that cannot be had, the next outcome says that the variables are lost. */
-  undo(): Promise<void>;
+  /** Back to the state before the last cell that counted. Where that cannot be had, the next outcome says that the variables are lost. Rejects on abort, and then nothing is undone. */
+  undo(signal?: AbortSignal): Promise<void>;
   /** Gives its sandbox up between two cells; whether there was one. The next cell gets another, and its outcome says what became of the variables. */
   release(): Promise<boolean>;
   close(): Promise<void>;
@@ -75,13 +76,13 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   let closing: Promise<unknown> = Promise.resolve();
 
   function bind(alias: string, input: SessionInput): void {
-    inputs.bind(alias, input);
+    if (inputs.bind(alias, input)) committed.forbidReplay();
     held?.shipped.delete(alias);
   }
 
   function run(request: CellRequest): Promise<CellOutcome> {
     const asked = request.askedAt ?? performance.now();
-    return queue.run(() => runNow(request, asked), request.signal);
+    return queue.run(() => runNow(request, asked).finally(rest), request.signal);
   }
 
   async function runNow(request: CellRequest, asked: number): Promise<CellOutcome> {
@@ -92,10 +93,10 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const started = performance.now();
     const names = request.names ?? {};
     const { signal } = request;
-    await recovering;
+    await orAbort(recovering ?? Promise.resolve(), signal);
     const current = await obtain(signal);
     refuseClosed();
-    await ship(current, request.code, names);
+    await ship(current, { code: request.code, names }, signal);
     request.onStart?.({ id: current.lease.id, driver: current.lease.driver, start: current.start, reused: current.reused });
     current.reused = true;
     const ready = performance.now();
@@ -129,7 +130,6 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const timing = { queueMs: started - asked, startMs: ready - started, totalMs: performance.now() - asked };
     const outcome = toCellOutcome(ran, current, { timing, replaced });
     replaced = null;
-    rest();
     return outcome;
   }
 
@@ -137,12 +137,12 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     if (closed) throw new UsageError({ code: "SESSION_CLOSED", message: "The session is closed." });
   }
 
-  function undo(): Promise<void> {
-    return queue.run(undoNow);
+  function undo(signal?: AbortSignal): Promise<void> {
+    return queue.run(() => undoNow(signal), signal);
   }
 
-  async function undoNow(): Promise<void> {
-    await recovering;
+  async function undoNow(signal?: AbortSignal): Promise<void> {
+    await orAbort(recovering ?? Promise.resolve(), signal);
     if (!committed.drop() || held === null) return;
     if (await undoInside(held)) return;
     discard(held);
@@ -184,7 +184,16 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
       lose("the sandbox was lost, and the earlier cells cannot be run again exactly and quickly");
       return fresh;
     }
-    const failure = await committed.replay((cell) => runAgain(fresh, cell, signal));
+    if (!inputs.areAsShipped()) {
+      lose("the sandbox was lost, and an input is no longer what the earlier cells were given");
+      return fresh;
+    }
+    const failure = await committed
+      .replay((cell) => runAgain(fresh, cell, signal))
+      .catch(async (error: unknown) => {
+        await fresh.lease.close(); // the cells still count: the next call runs them again
+        throw error;
+      });
     if (failure === null) {
       replaced = { variables: "replayed", cells: count };
       fresh.suspect = true;
@@ -215,22 +224,27 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     return fresh;
   }
 
-  async function runAgain(fresh: Held, { code, names }: CellText, signal?: AbortSignal): Promise<CellRun> {
-    await ship(fresh, code, names);
+  async function runAgain(fresh: Held, cell: CellText, signal?: AbortSignal): Promise<CellRun> {
+    await ship(fresh, cell, signal);
     cells += 1;
-    const again = { cell: cells, code: Buffer.from(code), rollback: "none", names, expect: null } as const;
+    const again = { cell: cells, code: Buffer.from(cell.code), rollback: "none", names: cell.names, expect: null } as const;
     const ran = await runCell({ ...again, lease: fresh.lease, limits, images, signal });
-    if (!ran.aborted) return ran;
-    await fresh.lease.close();
-    throw signal?.reason; // the cells still count: the next call runs them again
+    if (ran.aborted) throw signal?.reason;
+    return ran;
   }
 
-  async function ship(to: Held, code: string, names: Readonly<Record<string, string>>): Promise<void> {
+  /** Who gives up meanwhile does not wait for 200 MB: half an input is of no use, and the sandbox goes with it. */
+  async function ship(to: Held, { code, names }: CellText, signal?: AbortSignal): Promise<void> {
+    const giveUp = (): void => discard(to);
+    signal?.addEventListener("abort", giveUp, { once: true });
     try {
       await inputs.ship(to, code, names);
     } catch (error) {
       discard(to);
+      signal?.throwIfAborted();
       throw error;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
     }
   }
 
@@ -255,6 +269,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   }
 
   function rest(): void {
+    if (closed) return;
     idle = setTimeout(() => void release(), idleMs).unref();
   }
 

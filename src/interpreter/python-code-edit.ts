@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { orAbort } from "../waiting/or-abort.ts";
 import { applyEdits, type CodeEdit } from "./apply-edits.ts";
 import {
   answerInTurn,
@@ -50,10 +51,9 @@ export async function runPythonCodeEdit(
     const edited = applyEdits(call.code, parsed.data.edits);
     if (!edited.ok) return refused(unmatched(edited));
     const { postProcessingContract = call.postProcessingContract } = parsed.data;
-    const verdict = await checkCall(turn, { ...call, code: edited.code, postProcessingContract });
-    signal?.throwIfAborted();
+    const verdict = await orAbort(checkCall(turn, { ...call, code: edited.code, postProcessingContract }), signal);
     if (!verdict.ok) return refused(ofEdit(verdict.envelope, parsed.data));
-    const isUndone = await undoLast(turn);
+    const isUndone = await undoLast(turn, signal);
     try {
       return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear });
     } catch (error) {
@@ -85,9 +85,9 @@ const nothingInItsPlace =
   "The last cell was undone and nothing was run in its place: variables are as they were before it. Send the same edit again, which runs the whole cell.";
 
 /** The state before the last cell, and whether there was something to undo. One that failed has left nothing. */
-async function undoLast(turn: InterpreterTurn): Promise<boolean> {
+async function undoLast(turn: InterpreterTurn, signal?: AbortSignal): Promise<boolean> {
   if (turn.last === null || !turn.last.counted) return false;
-  await (await turn.sandbox?.session)?.undo();
+  await (await turn.sandbox?.session)?.undo(signal);
   turn.last = { ...turn.last, counted: false };
   return true;
 }

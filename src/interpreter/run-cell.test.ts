@@ -7,6 +7,10 @@ import { runCell } from "./run-cell.ts";
 const usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
 const ended: Frame = { header: { type: "ended", cell: 1, signal: 9 }, body: new Uint8Array() };
 
+const png: Frame = { header: { type: "artifact", cell: 1, kind: "image", alt: "A line that rises" }, body: new Uint8Array(100) };
+const done: Frame = { header: { type: "done", cell: 1, status: "ok", diagnostics: {} }, body: new Uint8Array() };
+const request = { cell: 1, code: new Uint8Array(), names: {}, expect: null, limits: defaultLimits };
+
 /** A sandbox whose worker says that the cell has ended when it is interrupted, or only once the sandbox itself is being closed. */
 function createLease(answers: "interrupt" | "close"): Lease & { readonly closed: () => boolean } {
   const frame = Promise.withResolvers<Frame>();
@@ -43,9 +47,54 @@ test.each([
   await using images = createImageChecker();
   const lease = createLease(answers);
   const stop = new AbortController();
-  const options = { cell: 1, code: new Uint8Array(), rollback: "fork" as const, names: {}, expect: null, limits: defaultLimits, images };
-  const running = runCell({ ...options, lease, signal: stop.signal });
+  const running = runCell({ ...request, rollback: "fork", images, lease, signal: stop.signal });
   setImmediate(() => stop.abort(new Error("enough")));
   const ran = await running;
   expect([ran.aborted, ran.leaseUsable, lease.closed()]).toEqual([true, leaseUsable, !leaseUsable]);
+});
+
+test("who gives up before the cell is sent sends none, and the sandbox is as it was", async () => {
+  await using images = createImageChecker();
+  const stop = new AbortController();
+  const sent: unknown[] = [];
+  const lease = createLease("interrupt");
+  const abortMeanwhile = async (): Promise<typeof usage> => {
+    stop.abort(new Error("enough"));
+    return usage;
+  };
+  const channel = { ...lease.channel, send: async (header: Frame["header"]) => void sent.push(header) };
+  const running = runCell({
+    ...request,
+    rollback: "fork",
+    images,
+    lease: { ...lease, resetPeak: abortMeanwhile, channel },
+    signal: stop.signal,
+  });
+  await expect(running).rejects.toThrow("enough");
+  expect([sent, lease.closed()]).toEqual([[], false]);
+});
+
+test.each([
+  { rollback: "fork" as const, sent: ["cell", "rollback"], leaseUsable: true },
+  { rollback: "none" as const, sent: ["cell"], leaseUsable: false },
+])("who gives up while a picture of the cell is still looked at does not wait for it: rollback $rollback", async (given) => {
+  const stop = new AbortController();
+  const sent: string[] = [];
+  const lease = createLease("interrupt");
+  const frames = [png, done];
+  const channel = {
+    ...lease.channel,
+    send: async ({ type }: Frame["header"]) => void sent.push(type),
+    receive: async () => frames.shift() ?? null,
+  };
+  const images = {
+    check: () => {
+      setImmediate(() => stop.abort(new Error("enough")));
+      return new Promise<never>(() => {});
+    },
+    warm: () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+  const ran = await runCell({ ...request, rollback: given.rollback, images, lease: { ...lease, channel }, signal: stop.signal });
+  expect([ran.aborted, ran.leaseUsable, ran.artifacts, sent]).toEqual([true, given.leaseUsable, [], given.sent]);
 });

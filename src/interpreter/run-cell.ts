@@ -49,8 +49,8 @@ const OUTPUT_SLACK_BYTES = 64 * 1024;
 
 export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const { lease, limits } = options;
-  options.signal?.throwIfAborted();
   const before = await lease.resetPeak();
+  options.signal?.throwIfAborted();
   const stop = createStop(options);
   const streams = {
     stdout: createStreamText({ name: "stdout", limitBytes: limits.stdoutBytes, onText: (text) => options.onOutput?.("stdout", text) }),
@@ -59,13 +59,16 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const checks: Promise<CheckedArtifact>[] = [];
   const started = performance.now();
   let end: CellEnd;
+  let runMs: number;
+  let checked: CheckedArtifact[];
   try {
     end = await converse(options, streams, checks);
+    runMs = performance.now() - started;
+    stop.cellIsOver();
+    checked = await Promise.race([Promise.all(checks), stop.aborted]);
   } finally {
     stop.clear();
   }
-  const runMs = performance.now() - started;
-  const checked = await Promise.all(checks);
   const artifacts = checked.flatMap((one) => (one.ok ? [one.artifact] : []));
   const refused = checked.find((one) => !one.ok);
   const after = await lease.usage().catch(() => before);
@@ -95,6 +98,10 @@ interface Stop {
   readonly reason: "timeout" | "aborted" | null;
   /** The sandbox itself was told to end. */
   readonly endsLease: boolean;
+  /** Resolves when the caller gives up: with nothing, since what it gave out is nobody's any more. */
+  readonly aborted: Promise<[]>;
+  /** What follows is not the cell's own time, and there is nothing left to interrupt. */
+  cellIsOver(): void;
   clear(): void;
 }
 
@@ -103,6 +110,8 @@ function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): 
   let reason: Stop["reason"] = null;
   let grace: NodeJS.Timeout | undefined;
   let endsLease = false;
+  let isOver = false;
+  const aborted = Promise.withResolvers<[]>();
   const endLease = (): void => {
     endsLease = true;
     void lease.close();
@@ -110,13 +119,22 @@ function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): 
   const stop = (why: "timeout" | "aborted"): void => {
     if (reason !== null) return;
     reason = why;
+    if (isOver) return;
     if (rollback === "none") return endLease();
     grace = setTimeout(endLease, why === "aborted" ? ABORT_GRACE_MS : INTERRUPT_GRACE_MS);
     lease.channel.send({ type: "interrupt", cell }).catch(() => {});
   };
   const timer = setTimeout(() => stop("timeout"), limits.cellTimeoutMs);
-  const abort = (): void => stop("aborted");
+  const abort = (): void => {
+    stop("aborted");
+    aborted.resolve([]);
+  };
   signal?.addEventListener("abort", abort, { once: true });
+  const cellIsOver = (): void => {
+    isOver = true;
+    clearTimeout(timer);
+    clearTimeout(grace);
+  };
   return {
     get reason() {
       return reason;
@@ -124,9 +142,10 @@ function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): 
     get endsLease() {
       return endsLease;
     },
+    aborted: aborted.promise,
+    cellIsOver,
     clear() {
-      clearTimeout(timer);
-      clearTimeout(grace);
+      cellIsOver();
       signal?.removeEventListener("abort", abort);
     },
   };

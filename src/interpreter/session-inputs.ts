@@ -11,13 +11,18 @@ export interface SessionInput {
   readonly bytes: Uint8Array;
   /** How many bytes, where reading them is put off until they are shipped. */
   readonly size?: number;
+  /** Another text whenever the bytes may be others; throws when they are gone. Without it they never change. */
+  readonly version?: () => string;
 }
 
 /** What is bound in a session. Each goes to a sandbox once, before the first cell that can see it. */
 export interface SessionInputs {
-  bind(alias: string, input: SessionInput): void;
+  /** Whether it took the place of another. */
+  bind(alias: string, input: SessionInput): boolean;
   /** Ships to a sandbox what the code can see and `shipped` does not name yet. A sandbox that does not take an input is of no use after: whoever holds it gives it up. */
   ship(to: { readonly lease: Lease; readonly shipped: Set<string> }, code: string, names: Readonly<Record<string, string>>): Promise<void>;
+  /** Whether another sandbox would get what the ones before it got. */
+  areAsShipped(): boolean;
 }
 
 /** Parsed JSON needs about this many times its size. */
@@ -25,6 +30,8 @@ const JSON_GROWTH = 5;
 
 export function createSessionInputs(limits: SandboxLimits): SessionInputs {
   const inputs = new Map<string, SessionInput>();
+  /** Of what was shipped and can change. */
+  const versions = new Map<string, string>();
   return {
     bind(alias, input) {
       const others = [...inputs].filter(([name]) => name !== alias);
@@ -34,7 +41,10 @@ export function createSessionInputs(limits: SandboxLimits): SessionInputs {
         limits,
         others.reduce((sum, [, other]) => sum + sizeOf(other), 0),
       );
+      const isAnother = inputs.has(alias);
       inputs.set(alias, input);
+      versions.delete(alias);
+      return isAnother;
     },
     async ship({ lease, shipped }, code, names) {
       for (const [alias, input] of inputs) {
@@ -44,14 +54,24 @@ export function createSessionInputs(limits: SandboxLimits): SessionInputs {
           throw death === null || death.cause === "out_of_memory" ? notTaken(alias, input) : lostWhileShipping(alias);
         }
         shipped.add(alias);
+        if (input.version !== undefined && !versions.has(alias)) versions.set(alias, input.version());
       }
     },
+    areAsShipped: () => [...versions].every(([alias, version]) => versionOf(inputs.get(alias)!) === version),
   };
 }
 
 /** An alias is shipped when the code can see it: by its name, a local name for it, or anything that goes through `inputs`. */
 function mayUse(code: string, alias: string, names: Readonly<Record<string, string>>): boolean {
   return code.includes(alias) || /\binputs\b/.test(code) || Object.values(names).includes(alias);
+}
+
+function versionOf({ version }: SessionInput): string | null {
+  try {
+    return version?.() ?? null;
+  } catch {
+    return null; // it is gone
+  }
 }
 
 function sizeOf(input: SessionInput): number {

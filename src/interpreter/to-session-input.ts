@@ -7,10 +7,12 @@ import type { SessionInput } from "./session-inputs.ts";
  */
 export function toSessionInput(item: EvidenceItem): SessionInput {
   if (item.file === undefined) return { format: item.format, bytes: item.read() };
+  const { file } = item;
   let held: WeakRef<Uint8Array> | null = null;
   return {
     format: item.format,
     size: item.bytes,
+    version: () => file.version(),
     get bytes() {
       const bytes = held?.deref() ?? item.read();
       held = new WeakRef(bytes);
