@@ -70,21 +70,20 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("an abort ends the cell within 250 ms and the session goes on", async () => {
+    await using own = await runtime.openSession(); // cells that can be run again: a machine that is too slow to end a cell alone loses nothing
     const took: number[] = [];
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      await value("kept = 5");
+      await value("kept = 5", own);
       const stop = new AbortController();
       let abortedAt = 0;
-      const running = run("kept = 6\nprint('begun', flush=True)\nwhile True: pass", {
-        signal: stop.signal,
-        onOutput: () => {
-          abortedAt = performance.now();
-          stop.abort(new Error("enough"));
-        },
-      });
+      const giveUp = (): void => {
+        abortedAt = performance.now();
+        stop.abort(new Error("enough"));
+      };
+      const running = run("kept = 6\nprint('begun', flush=True)\nwhile True: pass", { signal: stop.signal, onOutput: giveUp }, own);
       await expect(running).rejects.toThrow("enough");
       took.push(performance.now() - abortedAt);
-      expect(await value("kept")).toBe(5);
+      expect(await value("kept", own)).toBe(5);
     }
     expect(Math.min(...took), "the best of three: the rest is the machine's").toBeLessThan(250);
   });
