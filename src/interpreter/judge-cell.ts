@@ -5,7 +5,7 @@ import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
 import type { Usage } from "../sandbox/contract.ts";
 import { deathOf } from "./death-of.ts";
 import { limitBehind } from "./limit-behind.ts";
-import type { CellRun, RunCellOptions } from "./run-cell.ts";
+import type { CellRun, RunCellOptions, StopReason } from "./run-cell.ts";
 
 /** How the conversation about a cell came to its end. */
 export type CellEnd = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lost: string; byHost?: boolean } | { refused: string };
@@ -13,7 +13,7 @@ export type CellEnd = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lo
 export interface JudgedCell {
   end: CellEnd;
   options: RunCellOptions;
-  stopped: "timeout" | "aborted" | null;
+  stopped: StopReason | null;
   before: Usage;
   after: Usage;
   runMs: number;
@@ -42,6 +42,7 @@ export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
     ...(exitCode === undefined ? {} : { exitCode }),
   });
 
+  if (stopped === "expired") return failed("sandbox_lost", expiredError(judged));
   if (stopped !== null) return failed("timeout", timeoutError(judged));
   if ("refused" in end) {
     return failed("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${end.refused}.` });
@@ -119,6 +120,15 @@ function timeoutError({ options, runMs }: JudgedCell): CellError {
     type: "Timeout",
     message: `The cell ran longer than its limit of ${allowed / 1000} s and was ended. Compute less, vectorise loops, or work on an aggregate.`,
     limit: { name: "cellTimeoutMs", allowed, seen: Math.round(runMs) },
+  };
+}
+
+function expiredError({ options }: JudgedCell): CellError {
+  const allowed = options.limits.leaseTimeoutMs;
+  return {
+    type: "LeaseExpired",
+    message: `The sandbox lived for its limit of ${allowed / 1000} s and was ended while the cell ran. Run the cell again: it gets a new sandbox.`,
+    limit: { name: "leaseTimeoutMs", allowed, seen: allowed },
   };
 }
 

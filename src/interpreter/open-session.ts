@@ -57,6 +57,8 @@ interface Held extends TakenLease {
   readonly expiresAt: number;
   /** It has run a cell of this session. */
   reused: boolean;
+  /** A cell runs in it, whose outcome says what ended it. */
+  busy: boolean;
   /** The committed cells were run again in it, and no cell has succeeded since: what ends it now may well be one of them. */
   suspect: boolean;
 }
@@ -104,6 +106,7 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
     const mode = !isQuestion && (rollback === "fork" || !committed.canReplay()) ? "fork" : "none";
     cells += 1;
     const { lease } = current;
+    current.busy = true;
     const ran = await runCell({
       lease,
       cell: cells,
@@ -112,16 +115,19 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
       names,
       expect: request.expect ?? null,
       limits,
+      leaseLeftMs: current.expiresAt - Date.now(),
       images,
       onOutput: request.onOutput,
       signal,
+    }).finally(() => {
+      current.busy = false;
     });
     if (ran.status === "ok" && !ran.aborted && !isQuestion) {
       committed.add({ code: request.code, names }, ran);
       current.suspect = false;
       if (rollback === "replay" && !committed.canReplay()) askForSpare(current);
     }
-    if (ran.status === "sandbox_lost" && current.suspect) poisoned = true;
+    if (ran.status === "sandbox_lost" && current.suspect && !isExpired(ran)) poisoned = true;
     if (!ran.leaseUsable) {
       discard(current);
       recover();
@@ -211,15 +217,22 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
 
   async function takeNew(signal?: AbortSignal): Promise<Held> {
     const taken = await take(signal === undefined ? ending.signal : AbortSignal.any([signal, ending.signal]));
-    const fresh: Held = { ...taken, shipped: new Set(), expiresAt: Date.now() + limits.leaseTimeoutMs, reused: false, suspect: false };
+    const fresh: Held = {
+      ...taken,
+      shipped: new Set(),
+      expiresAt: Date.now() + limits.leaseTimeoutMs,
+      reused: false,
+      busy: false,
+      suspect: false,
+    };
     const expiry = setTimeout(() => {
-      void queue.run(async () => discard(fresh)); // a running cell may end, within its own limit
+      void queue.run(async () => discard(fresh)); // a cell that runs now is ended at the same time
     }, limits.leaseTimeoutMs).unref();
     void taken.lease.died.then(({ cause }) => {
       clearTimeout(expiry);
       if (held !== fresh) return;
       held = null;
-      poisoned ||= fresh.suspect && cause !== "closed";
+      poisoned ||= fresh.suspect && !fresh.busy && cause !== "closed";
     });
     return fresh;
   }
@@ -294,6 +307,11 @@ export function openSession({ rollback, limits, take, images, idleMs = 5 * 60_00
   }
 
   return { bind, run, undo, release, close, [Symbol.asyncDispose]: close };
+}
+
+/** The sandbox's time was over: that says nothing about the cells that ran in it. */
+function isExpired({ error }: CellRun): boolean {
+  return error?.limit?.name === "leaseTimeoutMs";
 }
 
 function refuseLongCode(bytes: number, limits: SandboxLimits): void {

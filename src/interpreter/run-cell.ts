@@ -19,6 +19,8 @@ export interface RunCellOptions {
   /** Kinds that must be emitted, exactly; null accepts any. */
   readonly expect: readonly string[] | null;
   readonly limits: SandboxLimits;
+  /** How long the sandbox may still live; the cell ends with it at the latest. */
+  readonly leaseLeftMs?: number;
   readonly images: ImageChecker;
   readonly onOutput?: ((stream: "stdout" | "stderr", text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -94,8 +96,11 @@ async function decide({ lease, rollback }: RunCellOptions, end: CellEnd, verdict
   );
 }
 
+/** Why the host ended a cell. */
+export type StopReason = "timeout" | "expired" | "aborted";
+
 interface Stop {
-  readonly reason: "timeout" | "aborted" | null;
+  readonly reason: StopReason | null;
   /** The sandbox itself was told to end. */
   readonly endsLease: boolean;
   /** Resolves when the caller gives up: with nothing, since what it gave out is nobody's any more. */
@@ -106,7 +111,7 @@ interface Stop {
 }
 
 /** Ends the cell when its time is over or the caller gives up: through the worker where that keeps the sandbox, else with the sandbox. */
-function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): Stop {
+function createStop({ lease, cell, rollback, limits, leaseLeftMs = Infinity, signal }: RunCellOptions): Stop {
   let reason: Stop["reason"] = null;
   let grace: NodeJS.Timeout | undefined;
   let endsLease = false;
@@ -116,15 +121,18 @@ function createStop({ lease, cell, rollback, limits, signal }: RunCellOptions): 
     endsLease = true;
     void lease.close();
   };
-  const stop = (why: "timeout" | "aborted"): void => {
+  const stop = (why: StopReason): void => {
     if (reason !== null) return;
     reason = why;
     if (isOver) return;
-    if (rollback === "none") return endLease();
+    if (rollback === "none" || why === "expired") return endLease();
     grace = setTimeout(endLease, why === "aborted" ? ABORT_GRACE_MS : INTERRUPT_GRACE_MS);
     lease.channel.send({ type: "interrupt", cell }).catch(() => {});
   };
-  const timer = setTimeout(() => stop("timeout"), limits.cellTimeoutMs);
+  const timer =
+    leaseLeftMs < limits.cellTimeoutMs
+      ? setTimeout(() => stop("expired"), leaseLeftMs)
+      : setTimeout(() => stop("timeout"), limits.cellTimeoutMs);
   const abort = (): void => {
     stop("aborted");
     aborted.resolve([]);
