@@ -42,6 +42,21 @@ function call(code: string, { aliases = ["get_price_1"], artifacts = [], operati
 const figure = (alt = "A line that rises from one to three"): string =>
   `fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], label="price")\nax.set_title("Price")\nsave_figure(alt=${JSON.stringify(alt)})`;
 
+/** A picture that has a line for whoever reads its artists, and none for whoever sees it. */
+const whiteFigure = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], color='white')\nax.set_axis_off()";
+
+/** Hands bytes over as an artifact past the helpers and their checks, as hostile code would. */
+const put = (kind: "image" | "chart", header: string, body: string): string =>
+  `import io, struct, zlib
+from sluice import _cell
+drawn = io.BytesIO()
+plt.plot([1, 2, 3])
+plt.savefig(drawn, format="png")
+plt.close("all")
+png = drawn.getvalue()
+huge = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 6, 0, 0, 0)
+_cell.current().put_artifact("${kind}", ${header}, ${body})`;
+
 const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
 const implicit = "The value of the last expression was taken as the result; call set_result(value) to say it.";
 const replayed = (cells: number): string =>
@@ -508,6 +523,84 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         });
         expect(evidence.aliases()).toEqual(["get_price_1"]);
         expect(await value("kept")).toBe(1);
+      },
+    );
+
+    test.each([
+      [
+        "image",
+        "is shown as blank by its pixels alone",
+        `${whiteFigure}\nsave_figure(alt='White on white, a line')`,
+        "an image is blank: nothing was drawn that can be seen",
+      ],
+      ["image", "is no PNG", put("image", "{'alt': 'A line that rises'}", "b'GIF89a' * 20"), "an image is not a PNG"],
+      ["image", "is cut short", put("image", "{'alt': 'A line that rises'}", "png[:-20]"), "an image is a damaged PNG"],
+      [
+        "image",
+        "has a wrong checksum",
+        put("image", "{'alt': 'A line that rises'}", "png[:40] + bytes([png[40] ^ 1]) + png[41:]"),
+        "an image is a damaged PNG",
+      ],
+      [
+        "image",
+        "would be huge",
+        put("image", "{'alt': 'A line that rises'}", "png[:16] + huge + struct.pack('>I', zlib.crc32(b'IHDR' + huge)) + png[33:]"),
+        "an image has 100000 x 100000 pixels, at most 50000000 pixels are allowed",
+      ],
+      [
+        "image",
+        "says that it is longer than it is",
+        put("image", "{'alt': 'A line that rises', 'pngBytes': 10**6}", "png"),
+        "an image is shorter than it says",
+      ],
+      ["image", "has no alt", put("image", "{}", "png"), "an image has no alt text that says what it shows"],
+      [
+        "image",
+        "has a file name as its alt",
+        put("image", "{'alt': 'picture_of_prices.png'}", "png"),
+        "an image has no alt text that says what it shows",
+      ],
+      [
+        "image",
+        "has a title without end",
+        `${figure()}`.replace("save_figure(", "save_figure(title='t' * 501, "),
+        "the title of the image has 501 characters, 500 are allowed",
+      ],
+      [
+        "image",
+        "comes with numbers that are none",
+        put("image", "{'alt': 'A line that rises', 'pngBytes': len(png)}", "png + b'[1]'"),
+        "the data behind an image is not as it must be",
+      ],
+      ["chart", "is no JSON", put("chart", "{}", "b'<svg>'"), "a chart has no spec and rows as the schema has them"],
+      [
+        "chart",
+        "has a spec that does not fit its rows",
+        put("chart", "{}", `b'{"spec": {"type": "bar", "xKey": "day", "series": [{"key": "n"}]}, "data": [{"day": "a", "m": 1}]}'`),
+        "a chart is wrong at series[0].key: n is not in the data; the columns are day, m",
+      ],
+    ] as const)(
+      "the host itself looks at each %s: one that %s is a contract violation, and nothing is published",
+      async (kind, _, code, why) => {
+        const answer = await run(code, { artifacts: [kind] });
+        const message = `What the cell gave out was refused: ${why}.`;
+        const because = `ArtifactRefused: ${message}`;
+        expect(answer).toEqual({
+          ...refusal,
+          outcome: outcome({
+            status: "contract_violation",
+            diagnostics: expect.any(Object) as Record<string, unknown>,
+            error: { type: "ArtifactRefused", message },
+          }),
+          envelope: failure({
+            error_code: "CONTRACT_VIOLATION",
+            summary: because,
+            details: [{ path: "code", issue: because, received_type: "string" }],
+            hints: ["Mend what the cell gives out as the summary says. Nothing of this cell was published.", mend],
+          }),
+          repair: { tool: "python_code_edit", because },
+        });
+        expect(evidence.aliases()).toEqual(["get_price_1"]);
       },
     );
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ImageChecker } from "../artifacts/create-image-checker.ts";
-import { saysSomething } from "../protocol/artifact.ts";
+import { artifactTextLimits, saysSomething } from "../protocol/artifact.ts";
 import { chartRowsSchema, chartSpecSchema } from "../protocol/chart-spec.ts";
 import { checkChart as findChartFaults } from "../protocol/check-chart.ts";
 import { figureSchema } from "../protocol/figure.ts";
@@ -19,7 +19,15 @@ interface Emitted {
 
 /** What a sandbox calls an artifact, held against what one is. Nothing the sandbox says of it is believed: size, content and hash are read from the bytes. */
 export async function checkArtifact(emitted: Emitted): Promise<CheckedArtifact> {
-  return emitted.frame.kind === "chart" ? checkChartBody(emitted) : await checkImageBody(emitted);
+  const { kind, alt = "", title } = emitted.frame;
+  const tooLong = whyTooLong(kind, "title", title ?? "") ?? whyTooLong(kind, "alt", alt);
+  if (tooLong !== null) return refuse(tooLong);
+  return kind === "chart" ? checkChartBody(emitted) : await checkImageBody(emitted);
+}
+
+function whyTooLong(kind: string, name: keyof typeof artifactTextLimits, text: string): string | null {
+  const allowed = artifactTextLimits[name];
+  return text.length <= allowed ? null : `the ${name} of the ${kind} has ${text.length} characters, ${allowed} are allowed`;
 }
 
 async function checkImageBody({ frame, body, limits, images }: Emitted): Promise<CheckedArtifact> {

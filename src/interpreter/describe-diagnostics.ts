@@ -1,19 +1,24 @@
+import { clipText } from "../evidence/preview/clip-text.ts";
+
 type Found = Readonly<Record<string, unknown>>;
 
 /** What was noticed about a cell, in sentences a model can act on. Unknown keys are shown as they are: nothing is dropped in silence. */
 export function describeDiagnostics(diagnostics: Found): string[] {
-  return Object.entries(diagnostics).flatMap(([name, value]) => {
+  const notes = Object.entries(diagnostics).flatMap(([name, value]) => {
     const words = Object.hasOwn(sentences, name) ? sentences[name]!(value) : `${name}: ${brief(value)}`;
-    return words === "" ? [] : [words];
+    return words === "" ? [] : [clipText(words, NOTE_CHARACTERS)];
   });
+  const rest = notes.length - MOST_NOTES;
+  return rest > 0 ? [...notes.slice(0, MOST_NOTES), `… ${rest} more notes`] : notes;
 }
+
+/** What is in them comes out of a sandbox, and may be of any size. */
+const NOTE_CHARACTERS = 1000;
+const MOST_NOTES = 20;
 
 const count = (value: unknown): number => (Array.isArray(value) ? value.length : Number(value));
 const list = (value: unknown): Found[] => (Array.isArray(value) ? (value as Found[]) : []);
-const brief = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? "";
-  return text.length <= 600 ? text : `${text.slice(0, 599)}…`;
-};
+const brief = (value: unknown): string => clipText(JSON.stringify(value) ?? "", 600);
 
 const sentences: Readonly<Record<string, (value: unknown) => string>> = {
   implicitResult: () => "The value of the last expression was taken as the result; call set_result(value) to say it.",

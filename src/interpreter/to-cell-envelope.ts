@@ -29,6 +29,11 @@ const hints: Readonly<Record<FailedStatus, readonly string[]>> = {
   sandbox_lost: ["Call again: a new sandbox is opened, and the answer says what became of the variables."],
 };
 
+const refusedHints: readonly string[] = [
+  "Mend what the cell gives out as the summary says. Nothing of this cell was published.",
+  editAgain,
+];
+
 /** A failed cell as the envelope that a model reads in place of `error`; null when it succeeded. What to force next is `toRepair`'s to say. */
 export function toCellEnvelope({ status, error }: CellOutcome, { tool = "code_interpreter" }: { tool?: string } = {}): Envelope | null {
   if (status === "ok") return null;
@@ -37,7 +42,7 @@ export function toCellEnvelope({ status, error }: CellOutcome, { tool = "code_in
     tool,
     summary: summarize(status, error),
     details: error === undefined ? [] : [toDetail(error)],
-    hints: hints[status],
+    hints: error?.type === "ArtifactRefused" ? refusedHints : hints[status],
   });
 }
 

@@ -40,14 +40,20 @@ export function saysSomething(alt: string): boolean {
   return [...text].length >= 10 && /\p{L}/u.test(text) && !fileName.test(text);
 }
 
+/** In characters. */
+export const artifactTextLimits = { alt: 10_000, title: 500 } as const;
+
 const contentHash = z.string().regex(/^[0-9a-f]{64}$/);
-const title = z.string().max(500).optional();
+const title = z.string().max(artifactTextLimits.title).optional();
 
 const imageArtifactSchema = z.strictObject({
   schemaVersion: z.literal(1),
   kind: z.literal("image"),
   url: z.string(),
-  alt: z.string().refine(saysSomething, { error: "must say what the picture shows, in at least 10 characters" }),
+  alt: z
+    .string()
+    .max(artifactTextLimits.alt)
+    .refine(saysSomething, { error: "must say what the picture shows, in at least 10 characters" }),
   title,
   contentHash,
   bytes: z.int().positive(),

@@ -74,8 +74,8 @@ const artifact = z.object({
   type: z.literal("artifact"),
   cell,
   kind: z.enum(["image", "chart"]),
-  alt: z.string().max(10_000).optional(),
-  title: z.string().max(1000).nullish(),
+  alt: z.string().optional(),
+  title: z.string().nullish(),
   pngBytes: z.int().nonnegative().optional(),
 });
 
