@@ -1,4 +1,3 @@
-import os from "node:os";
 import { createImageChecker } from "./artifacts/create-image-checker.ts";
 import { NoSandboxError } from "./errors/sluice-error.ts";
 import { createCpythonEngine } from "./execute/cpython/create-cpython-engine.ts";
@@ -15,6 +14,7 @@ import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubb
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
 import { createGate, type Gate } from "./sandbox/gate.ts";
 import { defaultLimits } from "./sandbox/limits.ts";
+import { placesFor } from "./sandbox/places-for.ts";
 import { createSandboxPool, type SandboxPool } from "./sandbox/pool.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./waiting/or-abort.ts";
@@ -138,10 +138,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 function createDrivers({ cacheDirectory, searchPath }: RuntimeOptions, runDirectory: RunDirectory): SandboxDriver[] {
   const shared = { cacheDirectory, runDirectory, ...(searchPath === undefined ? {} : { searchPath }) };
   return [createGvisorDriver(shared), createGvisorDriver({ ...shared, rootless: true }), createBubblewrapDriver({ runDirectory })];
-}
-
-function placesFor({ memoryBytes }: SandboxLimits): number {
-  return Math.max(2, Math.floor((0.75 * os.totalmem()) / memoryBytes));
 }
 
 function snapshotMissing(): never {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { openSession } from "../src/interpreter/open-session.ts";
-import type { TakenLease } from "../src/sandbox/pool.ts";
+import type { Lease, SandboxDriver } from "../src/sandbox/contract.ts";
+import { createSandboxPool, type TakenLease } from "../src/sandbox/pool.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -44,14 +45,73 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
   });
 
   test("a lease that is over its time is given up, and the next cell says what became of the variables", async () => {
-    await using session = await runtime.openSession({ limits: withLimits({ leaseTimeoutMs: 400 }) });
+    await using session = await runtime.openSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
     const first = await session.run({ code: "kept = 4" });
-    await new Promise((resolve) => setTimeout(resolve, 450));
+    await new Promise((resolve) => setTimeout(resolve, 3_050));
     const next = await session.run({ code: "globals().get('kept')" });
     expect(next.sandbox.id).not.toBe(first.sandbox.id);
     expect(next).toMatchObject({ resultJson: "4", diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } } });
   });
+
+  test("a lease ends on time while a cell runs, which is told, and the next cell has the variables", async () => {
+    await using session = await runtime.openSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
+    await session.run({ code: "kept = 4" });
+    const lost = await session.run({ code: "kept = 5\nwhile True: pass" });
+    expect(lost).toMatchObject({
+      status: "sandbox_lost",
+      error: {
+        type: "LeaseExpired",
+        message: "The sandbox lived for its limit of 3 s and was ended while the cell ran. Run the cell again: it gets a new sandbox.",
+        limit: { name: "leaseTimeoutMs", allowed: 3_000, seen: 3_000 },
+      },
+    });
+    const next = await session.run({ code: "kept" });
+    expect(next).toMatchObject({ resultJson: "4", diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } } });
+  });
 });
+
+test.each(testedDrivers)(
+  "a pool may be larger, or none, on %s",
+  async (driver) => {
+    await using none = openTestRuntime(driver, { poolSize: 0 });
+    const empty = await none.pool();
+    await using session = await none.openSession();
+    expect((await session.run({ code: "1" })).sandbox.start).toBe(driver === "gvisor" ? "restored" : "forked");
+    await empty.filled();
+    expect([empty.warm, none.gate.taken]).toEqual([0, 1]);
+
+    await using three = openTestRuntime(driver, { poolSize: 3 });
+    const pool = await three.pool();
+    await pool.filled();
+    expect(pool.warm).toBe(3);
+    const taken = await Promise.all([pool.take({}), pool.take({}), pool.take({})]);
+    expect(taken.map(({ start }) => start)).toEqual(["pool", "pool", "pool"]);
+    await pool.filled();
+    expect([pool.warm, three.gate.taken]).toEqual([3, 6]);
+    await Promise.all(taken.map(({ lease }) => lease.close()));
+  },
+  120_000,
+);
+
+test("a warm sandbox that nobody takes is replaced, and one that died is", async () => {
+  await using runtime = openTestRuntime("bubblewrap");
+  const [driver, snapshot] = [await runtime.driver(), await runtime.snapshot()];
+  const opened: Lease[] = [];
+  const open: SandboxDriver["open"] = async (options) => {
+    opened.push(await driver.open(options));
+    return opened.at(-1)!;
+  };
+  const { limits, gate } = runtime;
+  const watched = { ...driver, open };
+  await using pool = createSandboxPool({ driver: watched, snapshot, limits, size: 1, gate, maxIdleMs: 200 });
+  await pool.filled();
+  expect(await opened[0]!.died).toMatchObject({ cause: "closed" });
+  await pool.filled();
+  await opened.at(-1)!.close();
+  const { lease } = await pool.take({});
+  expect([lease.id === opened.at(-1)!.id, opened.length > 2]).toEqual([true, true]);
+  await lease.close();
+}, 60_000);
 
 test("a sandbox that runs nothing for a while is given up, and the next cell says what became of the variables", async () => {
   await using runtime = openTestRuntime("bubblewrap");

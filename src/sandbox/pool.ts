@@ -23,16 +23,16 @@ export interface PoolOptions {
   /** How many warm sandboxes wait; 0 is allowed. */
   readonly size: number;
   readonly gate: Gate;
+  /** A warm sandbox is replaced after this time, so that none waits for ever. */
+  readonly maxIdleMs?: number;
 }
 
-/** A warm sandbox is replaced after this time, so that none waits for ever. */
-const MAX_IDLE_MS = 10 * 60_000;
 const RETRY_MS = 5_000;
 /** Making a sandbox takes a core for half a second: whoever took one has it to himself for his first cell. */
 const REFILL_DELAY_MS = 500;
 
 /** Keeps sandboxes ready. A first call takes a warm one; the pool refills behind it. */
-export function createSandboxPool({ driver, snapshot, limits, size, gate }: PoolOptions): SandboxPool {
+export function createSandboxPool({ driver, snapshot, limits, size, gate, maxIdleMs = 10 * 60_000 }: PoolOptions): SandboxPool {
   const waiting: Lease[] = [];
   const ending = new AbortController();
   let filling: Promise<void> | null = null;
@@ -115,7 +115,7 @@ export function createSandboxPool({ driver, snapshot, limits, size, gate }: Pool
         void lease.close();
         refill();
       }
-    }, MAX_IDLE_MS).unref();
+    }, maxIdleMs).unref();
     void lease.died.then(() => {
       clearTimeout(old);
       if (waiting.includes(lease)) {
