@@ -563,7 +563,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       [
         "image",
         "has a title without end",
-        `${figure()}`.replace("save_figure(", "save_figure(title='t' * 501, "),
+        figure().replace("save_figure(", "save_figure(title='t' * 501, "),
         "the title of the image has 501 characters, 500 are allowed",
       ],
       [
@@ -702,6 +702,12 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         repair: { tool: "python_code_edit", because: "KeyError: 'prize'" },
         survives: "Nothing of this cell: variables are as they were before it. Files it changed may remain.",
       });
+    });
+
+    test("an exception with a name without end is the cell's own failure, not the sandbox's", async () => {
+      const answer = await run("raise type('E' * 600, (Exception,), {})('it')");
+      const name = `${"E".repeat(499)}…`;
+      expect([answer.outcome?.status, answer.envelope?.summary]).toEqual(["python_error", `${name}: it (line 1)`]);
     });
 
     test("an artifact that cannot be kept is an envelope, and the result still is", async () => {

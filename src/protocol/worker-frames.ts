@@ -55,7 +55,7 @@ const scratchChanged = z.array(z.string().max(4096)).max(500).optional();
 
 /** The user's own exception, as a worker tells it. */
 export const cellErrorSchema: z.ZodType<CellError> = z.object({
-  type: z.string().max(500),
+  type: text.transform((name) => (name.length <= 500 ? name : `${name.slice(0, 499)}…`)),
   message: text,
   line: z.int().positive().optional(),
   column: z.int().positive().optional(),
