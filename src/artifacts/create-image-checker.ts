@@ -1,5 +1,6 @@
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { nextMessage } from "../waiting/next-message.ts";
 import type { PngFindings } from "./read-png.ts";
 
 const DEADLINE_MS = 30_000;
@@ -8,16 +9,41 @@ export type CheckedImage = { ok: true; width: number; height: number } | { ok: f
 
 /** Decodes images off the main thread and says whether they may be shown. */
 export interface ImageChecker extends AsyncDisposable {
+  /** Images are read one at a time; the limit counts from when an image's turn comes, so that nobody's is refused because of another's. */
   check(bytes: Uint8Array): Promise<CheckedImage>;
   /** Starts the thread ahead of the first image. */
   warm(): void;
 }
 
-/** One thread for all images, started with the first, replaced when an image kills it or keeps it too long. It never keeps the process alive. */
+/** One thread for all images, started with the first, replaced when an image kills it or keeps it too long. An idle one does not keep the process alive. */
 export function createImageChecker(): ImageChecker {
-  const waiting = new Map<number, (found: PngFindings) => void>();
   let worker: Worker | null = null;
-  let asked = 0;
+  let queue: Promise<unknown> = Promise.resolve();
+
+  function check(bytes: Uint8Array): Promise<CheckedImage> {
+    const answer = queue.then(() => checkNow(bytes));
+    queue = answer.catch(() => {});
+    return answer;
+  }
+
+  async function checkNow(bytes: Uint8Array): Promise<CheckedImage> {
+    worker ??= start();
+    const thread = worker;
+    const answer = nextMessage<PngFindings>(thread, DEADLINE_MS);
+    thread.postMessage(bytes);
+    const found = await answer;
+    if (found === "timeout" || found === "ended") {
+      worker = null;
+      await thread.terminate();
+      return {
+        ok: false,
+        why: found === "ended" ? "is a PNG that does not decode" : `could not be decoded within ${DEADLINE_MS / 1000} s`,
+      };
+    }
+    if (!found.ok) return found;
+    if (found.blank) return { ok: false, why: "is blank: nothing was drawn that can be seen" };
+    return { ok: true, width: found.width, height: found.height };
+  }
 
   function start(): Worker {
     const thread = new Worker(join(import.meta.dirname, `read-png-process${extname(import.meta.filename)}`), {
@@ -25,36 +51,8 @@ export function createImageChecker(): ImageChecker {
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
     thread.unref();
-    thread.on("message", ({ id, found }: { id: number; found: PngFindings }) => settle(id, found));
-    const end = (): void => {
-      if (worker === thread) worker = null;
-      for (const id of [...waiting.keys()]) settle(id, { ok: false, why: "is a PNG that does not decode" });
-    };
-    thread.once("error", end);
-    thread.once("exit", end);
+    thread.on("error", () => {}); // its end says the same
     return thread;
-  }
-
-  function settle(id: number, found: PngFindings): void {
-    waiting.get(id)?.(found);
-    waiting.delete(id);
-  }
-
-  async function check(bytes: Uint8Array): Promise<CheckedImage> {
-    worker ??= start();
-    const thread = worker;
-    const id = (asked += 1);
-    const { promise, resolve } = Promise.withResolvers<PngFindings>();
-    waiting.set(id, resolve);
-    thread.postMessage({ id, bytes });
-    const timer = setTimeout(() => {
-      settle(id, { ok: false, why: `could not be decoded within ${DEADLINE_MS / 1000} s` });
-      void thread.terminate();
-    }, DEADLINE_MS);
-    const found = await promise.finally(() => clearTimeout(timer));
-    if (!found.ok) return found;
-    if (found.blank) return { ok: false, why: "is blank: nothing was drawn that can be seen" };
-    return { ok: true, width: found.width, height: found.height };
   }
 
   return {

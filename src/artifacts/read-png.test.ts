@@ -35,6 +35,23 @@ function png({
   return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", deflateSync(lines)), chunk("IEND", Buffer.alloc(0))]);
 }
 
+/** The pixels of a picture of one grey, as a line filter writes them: every filter has its own bytes for the same picture. */
+function filteredLines({ width, height, grey, filter }: { width: number; height: number; grey: number; filter: number }): Buffer {
+  const stride = 3 * width;
+  const out = Buffer.alloc(height * (1 + stride));
+  for (let y = 0; y < height; y += 1) {
+    out[y * (1 + stride)] = filter;
+    for (let x = 0; x < stride; x += 1) {
+      const left = x < 3 ? 0 : grey;
+      const up = y === 0 ? 0 : grey;
+      const corner = x < 3 || y === 0 ? 0 : grey;
+      const nearest = [left, up, corner].toSorted((a, b) => Math.abs(left + up - corner - a) - Math.abs(left + up - corner - b))[0]!;
+      out[y * (1 + stride) + 1 + x] = grey - [0, left, up, (left + up) >> 1, nearest][filter]!;
+    }
+  }
+  return out;
+}
+
 function lines(width: number, height: number, pixel: (x: number, y: number) => number, filter = 0): Buffer {
   const out = Buffer.alloc(height * (1 + 3 * width));
   for (let y = 0; y < height; y += 1) {
@@ -55,18 +72,24 @@ describe("readPng", () => {
   });
 
   test("calls blank what is one colour, or hardly differs from its border", () => {
-    expect(readPng(png({ width: 40, height: 30, lines: lines(40, 30, () => 255) }))).toMatchObject({ blank: true });
-    expect(readPng(png({ width: 100, height: 100, lines: lines(100, 100, (x, y) => (x === 50 && y < 10 ? 0 : 255)) }))).toMatchObject({
-      blank: true,
-    });
-    expect(readPng(png({ width: 100, height: 100, lines: lines(100, 100, (x, y) => (x === 50 && y < 11 ? 0 : 255)) }))).toMatchObject({
-      blank: false,
-    });
+    const square = { width: 100, height: 100 };
+    const dots = (count: number): Buffer => lines(100, 100, (x, y) => (x === 50 && y < count ? 0 : 255));
+    expect(readPng(png({ ...square, lines: dots(0) }))).toEqual({ ok: true, ...square, blank: true });
+    expect(readPng(png({ ...square, lines: dots(10) }))).toEqual({ ok: true, ...square, blank: true });
+    expect(readPng(png({ ...square, lines: dots(11) }))).toEqual({ ok: true, ...square, blank: false });
   });
 
-  test.each([1, 2, 3, 4])("undoes filter %i", (filter) => {
-    const zero = lines(20, 20, () => 0, filter); // all predictions are of zeros, so every filter gives the same black picture
-    expect(readPng(png({ width: 20, height: 20, lines: zero }))).toMatchObject({ ok: true, blank: true });
+  test.each([0, 1, 2, 3, 4])("undoes filter %i: a picture of one grey is one of one grey, and a changed byte of it shows", (filter) => {
+    const size = { width: 20, height: 20 };
+    const grey = filteredLines({ ...size, grey: 200, filter });
+    expect(readPng(png({ ...size, lines: grey }))).toEqual({ ok: true, ...size, blank: true });
+    grey[5 * 61 + 31]! ^= 1; // below and beside it, filters spread it
+    expect(readPng(png({ ...size, lines: grey }))).toEqual({ ok: true, ...size, blank: false });
+  });
+
+  test("refuses a filter that there is not", () => {
+    const odd = lines(4, 4, () => 1, 5);
+    expect(readPng(png({ width: 4, height: 4, lines: odd }))).toEqual({ ok: false, why: "is a PNG that does not decode" });
   });
 
   test("refuses before inflating what is too large, and caps what inflates", () => {
@@ -78,8 +101,17 @@ describe("readPng", () => {
 
   test("refuses what is cut, changed, followed by something, or of another kind", () => {
     const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
-    expect(readPng(good.subarray(0, -5))).toMatchObject({ ok: false });
-    expect(readPng(Buffer.concat([good, Buffer.from("<script>")]))).toMatchObject({ ok: false });
+    const damaged = { ok: false, why: "is a damaged PNG" };
+    expect(readPng(good.subarray(0, -5))).toEqual(damaged);
+    expect(readPng(good.subarray(0, 60))).toEqual(damaged);
+    expect(readPng(Buffer.concat([good, Buffer.from("<script>")]))).toEqual(damaged);
+    const lastByte = Buffer.from(good);
+    lastByte[lastByte.length - 1]! ^= 1;
+    expect(readPng(lastByte)).toEqual(damaged);
+    expect(readPng(png({ width: 40, height: 30, lines: lines(40, 29, (x) => x) }))).toEqual({
+      ok: false,
+      why: "is a PNG that does not decode",
+    });
     expect(readPng(Buffer.from("GIF89a".padEnd(80)))).toEqual({ ok: false, why: "is not a PNG" });
     expect(readPng(png({ width: 4, height: 4, lines: lines(4, 4, () => 1), depth: 16 }))).toEqual({
       ok: false,
@@ -107,4 +139,16 @@ test("the image checker decodes off the main thread and outlives what it refuses
     ok: false,
     why: "is blank: nothing was drawn that can be seen",
   });
+});
+
+test("an image that kills the thread is refused alone: those that wait behind it are read", async () => {
+  await using checker = createImageChecker();
+  const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
+  const pieces = Buffer.alloc(1_500_000 * 12).fill(chunk("tEXt", Buffer.alloc(0))); // more of them than its memory can list
+  const deadly = Buffer.concat([good.subarray(0, 33), pieces, good.subarray(33)]);
+  expect(await Promise.all([checker.check(good), checker.check(deadly), checker.check(good)])).toEqual([
+    { ok: true, width: 40, height: 30 },
+    { ok: false, why: "is a PNG that does not decode" },
+    { ok: true, width: 40, height: 30 },
+  ]);
 });
