@@ -248,7 +248,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, envelope: await refusalOf(call("for")) });
       expect([never.sandbox, idle.gate.taken]).toEqual([null, 0]);
       await disposeTurnSandbox(never);
-      expect([own.sandbox, probes]).toEqual([null, []]);
+      expect([own.sandbox, leases]).toEqual([null, []]);
     });
 
     test("is opened by the first valid call and used by the next ones, which find its variables", async () => {
@@ -978,6 +978,35 @@ save_figure(alt="A line with most of its points missing")`;
       boot: "warm",
       ...measured,
     });
+  });
+
+  test("a call that comes to run nothing leaves one probe, with how far it came and why", async () => {
+    const noSandbox = new NoSandboxError({ code: "SANDBOX_QUEUE_TIMEOUT", message: "All sandboxes are busy.", hint: "Wait." });
+    const refusing = { ...turn, source: { ...turn.source, openSession: () => Promise.reject(noSandbox) } };
+    await runCodeInterpreter(turn, {});
+    await run("import requests");
+    await edit("a", "b");
+    await runCodeInterpreter(refusing, call("1"));
+    await expect(run("1", {}, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
+    const told = { event: "python_call_failure", turnId: "turn-1", exitCode: null };
+    expect(probes.map((line) => parseProbe(line)!.fields)).toEqual([
+      { ...told, stage: "contract", status: "SCHEMA_REQUIRED", error: "The call was not run: 2 problems." },
+      {
+        ...told,
+        stage: "contract",
+        status: "PYTHON_NETWORK_MODULE",
+        error: "The call was not run. The module requests is for the network, which Python does not have here.",
+      },
+      {
+        ...told,
+        stage: "contract",
+        status: "NO_CELL_TO_EDIT",
+        error: "No cell has been run in this turn, so there is nothing to edit.",
+      },
+      { ...told, stage: "start", status: "QUEUE_FULL", error: "All sandboxes are busy." },
+      { ...told, stage: "queue", status: "aborted", error: "enough" },
+    ]);
+    expect(leases).toEqual([]);
   });
 
   test("leaves spans where a provider is registered, and works the same where none is", async () => {

@@ -8,7 +8,7 @@ import { bindInputs } from "./bind-inputs.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
 import { publishArtifacts } from "./publish-artifacts.ts";
-import { runPythonInSandbox } from "./run-python-in-sandbox.ts";
+import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
 import { toCellEnvelope } from "./to-cell-envelope.ts";
 import { toRepair, type Repair } from "./to-repair.ts";
 import { inSpan } from "./in-span.ts";
@@ -43,9 +43,11 @@ export async function runCodeInterpreter(
   { signal, ...hear }: CallOptions = {},
 ): Promise<CodeInterpreterAnswer> {
   const askedAt = performance.now();
-  return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
+  return await answerInTurn(turn, { tool: TOOL, signal }, async (trace) => {
     const verdict = await orAbort(checkCall(turn, input), signal);
-    return verdict.ok ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear }) : refused(verdict.envelope);
+    return verdict.ok
+      ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, trace, signal, ...hear })
+      : refused(verdict.envelope);
   });
 }
 
@@ -53,27 +55,44 @@ interface ToolCallOptions extends CallOptions {
   readonly tool: string;
 }
 
-/** One call of the turn at a time, in a span of its own. What goes wrong outside of the cell is an envelope too. */
+/** How far a call came, and whether it has left a probe. */
+export interface CallTrace {
+  stage: UnrunCall["stage"];
+  isProbed: boolean;
+}
+
+/** One call of the turn at a time, in a span of its own, never without a probe. What goes wrong outside of the cell is an envelope too. */
 export async function answerInTurn(
   turn: InterpreterTurn,
   { tool, signal }: ToolCallOptions,
-  work: () => Promise<CodeInterpreterAnswer>,
+  work: (trace: CallTrace) => Promise<CodeInterpreterAnswer>,
 ): Promise<CodeInterpreterAnswer> {
+  const trace: CallTrace = { stage: "queue", isProbed: false };
+  const probe = (status: string, error: string): void => {
+    if (!trace.isProbed) probeUnrunCall(turn.onProbe, { turnId: turn.id, stage: trace.stage, status, error });
+  };
   const answer = async (): Promise<CodeInterpreterAnswer> => {
+    trace.stage = "contract";
     try {
-      return await work();
+      return await work(trace);
     } catch (error) {
       signal?.throwIfAborted();
       return refused(toFailureEnvelope(error, tool));
     }
   };
   return await inSpan(`sluice.${tool}`, { "sluice.turn": turn.id }, async (span) => {
-    const given = await turn.queue.run(answer, signal);
+    const given = await turn.queue.run(answer, signal).catch((reason: unknown) => {
+      probe("aborted", reason instanceof Error ? reason.message : String(reason));
+      throw reason;
+    });
     const { outcome, envelope, artifacts } = given;
     span.set({ "sluice.status": outcome?.status ?? "refused", "sluice.artifacts": artifacts.length });
     if (outcome !== null)
       span.set({ "sluice.sandbox": outcome.sandbox.id, "sluice.start": outcome.sandbox.start, "sluice.run_ms": outcome.timing.runMs });
-    if (envelope !== null) span.fail(envelope.error_code);
+    if (envelope !== null) {
+      span.fail(envelope.error_code);
+      probe(envelope.error_code, envelope.summary);
+    }
     return given;
   });
 }
@@ -90,16 +109,18 @@ export async function checkCall({ evidence, source }: InterpreterTurn, input: un
 
 export interface CheckedCallOptions extends ToolCallOptions {
   readonly askedAt: number;
+  readonly trace: CallTrace;
 }
 
 /** A call whose contract holds, in the turn's sandbox. */
 export async function runCheckedCall(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { tool, askedAt, signal, onOutput, onCell }: CheckedCallOptions,
+  { tool, askedAt, trace, signal, onOutput, onCell }: CheckedCallOptions,
 ): Promise<CodeInterpreterAnswer> {
+  trace.stage = "start";
   onCell?.(call);
-  const ran = await runCellOf(turn, call, { askedAt, signal, onOutput });
+  const ran = await runCellOf(turn, call, { askedAt, trace, signal, onOutput });
   const isMissing = tool === TOOL && turn.last?.isUndone === true; // an edit runs that cell again, whole
   const outcome = isMissing ? { ...ran, diagnostics: { ...ran.diagnostics, cellUndone: true } } : ran;
   turn.last = { call, counted: outcome.status === "ok" };
@@ -129,7 +150,7 @@ async function publish(
 async function runCellOf(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { askedAt, signal, onOutput = turn.onOutput }: CallOptions & { readonly askedAt: number },
+  { askedAt, trace, signal, onOutput = turn.onOutput }: Pick<CheckedCallOptions, "askedAt" | "trace" | "signal" | "onOutput">,
 ): Promise<CellOutcome> {
   const sandbox = getOrCreateTurnSandbox(turn, signal);
   const session = await orAbort(sandbox.session, signal);
@@ -143,7 +164,10 @@ async function runCellOf(
     expect: call.postProcessingContract.expectedArtifacts,
     inputAliasCount: used.length,
     inputsBytes: used.reduce((sum, alias) => sum + turn.evidence.get(alias)!.bytes, 0),
-    onProbe: turn.onProbe,
+    onProbe: (line) => {
+      trace.isProbed = true;
+      turn.onProbe(line);
+    },
     askedAt,
     ...(onOutput && { onOutput }),
     ...(signal && { signal }),

@@ -43,7 +43,7 @@ export async function runPythonCodeEdit(
   { signal, ...hear }: CallOptions = {},
 ): Promise<CodeInterpreterAnswer> {
   const askedAt = performance.now();
-  return await answerInTurn(turn, { tool: TOOL, signal }, async () => {
+  return await answerInTurn(turn, { tool: TOOL, signal }, async (trace) => {
     const parsed = pythonCodeEditCallSchema.safeParse(input);
     if (!parsed.success) return refused(malformed(input));
     if (turn.last === null) return refused(nothingToEdit());
@@ -55,7 +55,7 @@ export async function runPythonCodeEdit(
     if (!verdict.ok) return refused(ofEdit(verdict.envelope, parsed.data));
     const isUndone = await undoLast(turn, signal);
     try {
-      return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, signal, ...hear });
+      return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, trace, signal, ...hear });
     } catch (error) {
       if (isUndone && signal?.aborted) turn.last = { call, counted: false, isUndone };
       if (!isUndone || signal?.aborted) throw error;

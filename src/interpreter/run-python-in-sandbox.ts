@@ -14,6 +14,20 @@ export interface PythonCall extends CellRequest {
 
 const SOURCE = "python-sandbox-latency-probe";
 
+/** A call that never came to run Python: where it ended, and why. */
+export interface UnrunCall {
+  readonly turnId: string;
+  readonly stage: "queue" | "contract" | "start";
+  /** A code, or "aborted". */
+  readonly status: string;
+  readonly error: string;
+}
+
+/** Its probe, so that every call leaves one. */
+export function probeUnrunCall(onProbe: ProbeSink, { turnId, stage, status, error }: UnrunCall): void {
+  onProbe(formatProbe(SOURCE, "python_call_failure", { turnId, stage, status, exitCode: null, error: error.slice(0, 500) }));
+}
+
 /** Runs one cell and leaves its probes: one line when it starts, one when it ends, however it ends. */
 export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome> {
   const { session, turnId, inputAliasCount, inputsBytes, onProbe, ...request } = call;

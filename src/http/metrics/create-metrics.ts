@@ -67,8 +67,9 @@ export function createMetrics({ gate, pool, turns }: MetricsOptions): Metrics {
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
 
   function readCell(fields: Record<string, ProbeValue>): void {
-    const { event, status, start, boot, sandboxId, runMs, startMs, totalMs } = fields;
+    const { event, stage, status, start, boot, sandboxId, runMs, startMs, totalMs } = fields;
     if (event !== "python_call_success" && event !== "python_call_failure") return;
+    if (stage === "contract" || stage === "queue") return; // no cell came of it
     metrics.cells.add(1, { status: event === "python_call_success" ? "ok" : String(status) });
     if (typeof runMs === "number") metrics.cellRun.observe(runMs / 1000);
     if (typeof boot === "string") metrics.boots.add(1, { boot });
