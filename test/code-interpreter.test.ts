@@ -1006,6 +1006,13 @@ save_figure(alt="A line with most of its points missing")`;
       { ...told, stage: "start", status: "QUEUE_FULL", error: "All sandboxes are busy." },
       { ...told, stage: "queue", status: "aborted", error: "enough" },
     ]);
+    const deaf = {
+      ...turn,
+      onProbe: () => {
+        throw new Error("sink");
+      },
+    };
+    expect(await runCodeInterpreter(deaf, {})).toEqual({ ...refusal, envelope: await refusalOf({}) });
     expect(leases).toEqual([]);
   });
 

@@ -69,7 +69,10 @@ export async function answerInTurn(
 ): Promise<CodeInterpreterAnswer> {
   const trace: CallTrace = { stage: "queue", isProbed: false };
   const probe = (status: string, error: string): void => {
-    if (!trace.isProbed) probeUnrunCall(turn.onProbe, { turnId: turn.id, stage: trace.stage, status, error });
+    if (trace.isProbed) return;
+    try {
+      probeUnrunCall(turn.onProbe, { turnId: turn.id, stage: trace.stage, status, error });
+    } catch {} // a sink that fails changes no answer
   };
   const answer = async (): Promise<CodeInterpreterAnswer> => {
     trace.stage = "contract";
