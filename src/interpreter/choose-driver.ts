@@ -4,6 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 import type { DriverName, SandboxDriver, Snapshot } from "../sandbox/contract.ts";
+import { toSelfTestCode } from "./self-test-code.ts";
 import { selfTest, type Check } from "./self-test.ts";
 
 export interface DriverReport {
@@ -42,7 +43,7 @@ export async function chooseDriver({ wanted, ...options }: Options & { wanted: D
   });
 }
 
-/** Preflight and self-test of one driver. A passed self-test is remembered until the machine, the engine or the snapshot changes. */
+/** Preflight and self-test of one driver. A passed self-test is remembered until the machine, the engine, the snapshot or what is tried changes. */
 export async function examine({
   driver,
   snapshot,
@@ -77,7 +78,8 @@ export async function examine({
 
 async function passKey(driver: SandboxDriver, snapshot: Snapshot, version: string): Promise<string> {
   const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "");
-  const facts = [driver.name, version, snapshot.id, os.release(), boot, process.getuid?.() ?? -1];
+  const tried = toSelfTestCode({ tcpPort: 0, udpPort: 0, file: "", commandLine: "", processes: 0 });
+  const facts = [driver.name, version, snapshot.id, os.release(), boot, process.getuid?.() ?? -1, tried];
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
 }
 

@@ -1,0 +1,59 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Runtime } from "../src/create-runtime.ts";
+import { chooseDriver, examine } from "../src/interpreter/choose-driver.ts";
+import type { SandboxDriver } from "../src/sandbox/contract.ts";
+import { createLeakyDriver } from "./fixtures/leaky-driver.ts";
+import { openTestRuntime } from "./test-runtime.ts";
+
+let runtime: Runtime;
+let leaky: SandboxDriver;
+let cacheDirectory: string;
+
+beforeAll(() => {
+  runtime = openTestRuntime("bubblewrap");
+  leaky = createLeakyDriver();
+  cacheDirectory = mkdtempSync(path.join(tmpdir(), "sluice-self-test-"));
+});
+afterAll(async () => {
+  await leaky[Symbol.asyncDispose]();
+  await runtime.close();
+  rmSync(cacheDirectory, { recursive: true });
+}, 60_000);
+
+test("a driver that enforces nothing is found out in every point, and nothing of it is remembered as passed", async () => {
+  const report = await examine({ driver: leaky, snapshot: await runtime.snapshot(), cacheDirectory });
+  const checks = [
+    { name: "network", detail: expect.stringMatching(/^got through: TCP to this machine, .*UDP to this machine/) as string },
+    { name: "dns", detail: "got through: a lookup" },
+    { name: "file system", detail: `got through: to /etc${tmpdir() === "/tmp" ? ", reading a file of the host" : ""}` },
+    { name: "syscalls", detail: "got through: mount, a user namespace, ptrace, chroot" },
+    { name: "processes", detail: "uid 0, sees 2 processes, 164 threads at once, 64 are allowed" },
+    { name: "capabilities", detail: expect.stringMatching(/^effective capabilities 0x1f/) as string },
+    { name: "network", detail: "something from the sandbox reached a port of this machine" },
+    { name: "memory", detail: "1 GB asked for under a limit of 384 MB ended as ok, the next cell as ok" },
+  ].map((check) => ({ ...check, ok: false }));
+  expect(report).toEqual({
+    name: "gvisor",
+    usable: false,
+    reason: `Its self-test found something not enforced: ${report.checks.map(({ name, detail }) => `${name} (${detail})`).join("; ")}.`,
+    fix: "Use another driver, and report this.",
+    checks,
+    notes: ["leaky 1.0"],
+  });
+  expect(readdirSync(cacheDirectory)).toEqual([]);
+}, 120_000);
+
+test("auto passes over it for the next one that holds, and says so when it is asked for by name", async () => {
+  const options = { snapshot: await runtime.snapshot(), cacheDirectory };
+  const held = (await runtime.drivers()).find(({ name }) => name === "bubblewrap")!;
+  expect(await chooseDriver({ wanted: "auto", drivers: [leaky, held], ...options })).toBe(held);
+  await expect(chooseDriver({ wanted: "gvisor", drivers: [leaky, held], ...options })).rejects.toMatchObject({
+    code: "NO_SANDBOX",
+    message: expect.stringMatching(
+      /^The driver gvisor cannot be used\. gvisor: Its self-test found something not enforced: network \(got through: /,
+    ),
+  });
+}, 120_000);
