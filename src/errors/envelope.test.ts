@@ -81,7 +81,11 @@ describe("envelope", () => {
     expect(envelope.details).toHaveLength(40);
     expect(envelope.details[0]?.issue).toHaveLength(1_000);
     expect(envelope.details[0]?.traceback).toMatch(/^Traceback[\s\S]{4,4100}KeyError: 'close'$/);
-    expect(envelope.hints).toHaveLength(12);
+    expect(envelope.hints).toEqual([
+      "Only the first 40 of 100 problems are listed.",
+      ...Array.from({ length: 10 }, (_, i) => `${i}`),
+      "40 more hints were left out.",
+    ]);
   });
 
   it("is valid and survives its own text, whatever the words in it", () => {

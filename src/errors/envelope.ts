@@ -106,13 +106,21 @@ export function createEnvelope({ code, tool, summary, details = [], hints = [], 
     tool: clip(tool, 200),
     summary: clip(summary, budget.summary),
     details: details.slice(0, budget.details).map(clipDetail),
-    hints: [...new Set(hints)].slice(0, budget.hints).map((hint) => clip(hint, budget.text)),
+    hints: toHints(hints, details.length).map((hint) => clip(hint, budget.text)),
     examples: [...examples],
     error_code: code,
     retryable: retryable ?? entry.retryable,
     _envelope_version: 1,
     ...(meta === undefined ? {} : { _meta: meta }),
   };
+}
+
+/** Each once; what there is no room for, of them and of the details, is counted. */
+function toHints(given: readonly string[], details: number): string[] {
+  const notListed = details > budget.details ? [`Only the first ${budget.details} of ${details} problems are listed.`] : [];
+  const hints = [...new Set([...notListed, ...given])];
+  const rest = hints.length - budget.hints;
+  return rest <= 0 ? hints : [...hints.slice(0, budget.hints - 1), `${rest + 1} more hints were left out.`];
 }
 
 /** From a value or its JSON text; null when it is no v1 envelope of ours. */

@@ -1,6 +1,11 @@
+import { readdir, readFile } from "node:fs/promises";
 import * as fc from "fast-check";
 import { afterAll, expect, it } from "vitest";
+import { createMemoryStore } from "../../artifacts/create-memory-store.ts";
 import { envelopeSchema, serializeEnvelope } from "../../errors/envelope.ts";
+import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
+import { runCodeInterpreter } from "../code-interpreter.ts";
+import { createInterpreterTurn, type InterpreterTurn } from "../turn.ts";
 import { contractOperations } from "./code-interpreter-call.ts";
 import { contextFacts } from "./fixtures/contract-context.ts";
 import { createPythonParser } from "./python-parser.ts";
@@ -9,6 +14,17 @@ import { validateCodeInterpreterContract } from "./validate-code-interpreter-con
 const parser = createPythonParser();
 const context = { ...contextFacts, parser };
 afterAll(() => parser.close());
+
+/** A turn with the evidence that the calls speak of, and no sandbox to be had. */
+function createTurn(openSession: () => Promise<never>): InterpreterTurn {
+  const evidence = createEvidenceStore();
+  for (const _ of [1, 2]) evidence.add({ tool: "get_price", output: "[1, 2]" });
+  evidence.addResult({ json: "3", from: "code_interpreter" });
+  expect(evidence.aliases()).toEqual(contextFacts.aliases);
+  const { packages, helpers } = contextFacts;
+  const source = { openSession, packages: async () => packages, helpers: async () => helpers, parser };
+  return createInterpreterTurn({ id: "turn-1", evidence, artifacts: createMemoryStore(), source });
+}
 
 type Call = Record<string, unknown> & { postProcessingContract: Record<string, unknown> };
 
@@ -105,13 +121,22 @@ const breakage: fc.Arbitrary<(call: Call) => unknown> = fc.oneof(
   anything.map((value) => () => value),
 );
 
-it("gives a valid envelope for each of 2,000 malformed calls, whose example is accepted", async () => {
+it("gives a valid envelope for each of 2,000 malformed calls, whose example is accepted, and starts no sandbox and no process", async () => {
   const tally = new Map<string, number>();
+  let opened = 0;
+  const turn = createTurn(() => {
+    opened += 1;
+    return Promise.reject(new Error("a sandbox was asked for"));
+  });
+  let calls = 0;
+  const before = await childProcesses();
   const property = fc.asyncProperty(validCall, fc.array(breakage, { minLength: 1, maxLength: 4 }), async (call, breakages) => {
     const malformed = breakages.reduce<unknown>((broken, breakIt) => (isCall(broken) ? breakIt(broken) : broken), call);
-    const verdict = await validateCodeInterpreterContract(malformed, context);
-    if (verdict.ok) throw new Error("a malformed call was accepted");
-    const { envelope } = verdict;
+    const answer = await runCodeInterpreter(turn, malformed);
+    calls += 1;
+    const { envelope } = answer;
+    if (envelope === null) throw new Error("a malformed call was accepted");
+    expect(answer).toEqual({ outcome: null, envelope, artifacts: [], resultAlias: null, repair: null });
     const read = envelopeSchema.parse(JSON.parse(serializeEnvelope(envelope)));
     expect(read.error_kind).toBe("mcp_input_validation");
     expect(read.details.length).toBeGreaterThan(0);
@@ -120,6 +145,7 @@ it("gives a valid envelope for each of 2,000 malformed calls, whose example is a
       expect(await validateCodeInterpreterContract(example, context)).toEqual({ ok: true, call: example });
   });
   await fc.assert(property, { numRuns: 2_000 });
+  expect([calls, opened, turn.sandbox, turn.last, await childProcesses()]).toEqual([2_000, 0, null, null, before]);
   // The generators reach every rule.
   expect([...tally.keys()].sort()).toEqual(
     expect.arrayContaining([
@@ -140,6 +166,13 @@ it("gives a valid envelope for each of 2,000 malformed calls, whose example is a
     ]),
   );
 }, 120_000);
+
+/** Processes that this one started and that still are. */
+async function childProcesses(): Promise<string[]> {
+  const threads = await readdir("/proc/self/task");
+  const lists = await Promise.all(threads.map((id) => readFile(`/proc/self/task/${id}/children`, "utf8").catch(() => "")));
+  return lists.flatMap((list) => list.trim().split(" ")).filter((id) => id !== "");
+}
 
 /** A later breakage may mend an earlier one only by breaking the same place again. */
 function isCall(value: unknown): value is Call {

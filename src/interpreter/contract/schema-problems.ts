@@ -20,7 +20,13 @@ const MAX_PROBLEMS = 30;
 export function schemaProblems(schema: z.ZodType, input: unknown): Problem[] {
   const parsed = schema.safeParse(input);
   if (parsed.success) return [];
-  return parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap((issue) => toProblems(issue, input));
+  const { issues } = parsed.error;
+  const problems = issues.slice(0, MAX_PROBLEMS).flatMap((issue) => toProblems(issue, input));
+  const rest = issues.length - MAX_PROBLEMS;
+  const more = rest > 0 ? [`${rest} more places break the schema.`] : [];
+  return problems.map((problem, index) =>
+    index === problems.length - 1 ? { ...problem, hints: [...(problem.hints ?? []), ...more] } : problem,
+  );
 }
 
 function toProblems(issue: Issue, input: unknown): Problem[] {
@@ -45,7 +51,8 @@ function toProblems(issue: Issue, input: unknown): Problem[] {
         ),
       ];
     case "unrecognized_keys":
-      return issue.keys.slice(0, MAX_PROBLEMS).map((key) => {
+      return issue.keys.slice(0, MAX_PROBLEMS).map((key, index) => {
+        const isLast = index === MAX_PROBLEMS - 1 && issue.keys.length > MAX_PROBLEMS;
         const near = nearestName(key, fieldNames[path] ?? []);
         const meant = near === null ? "" : ` Did you mean ${quote(near)}?`;
         return {
@@ -53,7 +60,10 @@ function toProblems(issue: Issue, input: unknown): Problem[] {
           path: below(path, key),
           issue: `Unknown field ${quote(key)}.${meant}`,
           receivedType: receivedType(valueAt(value, key)),
-          hints: [`${path === "" ? "A call" : path} has these fields: ${(fieldNames[path] ?? []).join(", ")}.`],
+          hints: [
+            `${path === "" ? "A call" : path} has these fields: ${(fieldNames[path] ?? []).join(", ")}.`,
+            ...(isLast ? [`There are ${issue.keys.length - MAX_PROBLEMS} more unknown fields.`] : []),
+          ],
         };
       });
     case "invalid_value": {

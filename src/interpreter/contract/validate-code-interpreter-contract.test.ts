@@ -21,6 +21,7 @@ const importable =
   "Importable are pandas, numpy, scipy, matplotlib, statsmodels, pyarrow, the standard library of Python 3.13 without its network modules, and PIL, dateutil, mpl_toolkits, pylab, sluice. Nothing can be installed.";
 const oneWay =
   "Python derives, it does not fetch: there is no network in the sandbox. Call a tool for the data; its output is then bound in Python under its alias.";
+const ownReason = "Derive the figure that was asked for from the tool's output.";
 const ownCode = "df = to_frame(get_price_1)\nset_result(df.describe())";
 
 describe("validateCodeInterpreterContract", () => {
@@ -175,26 +176,49 @@ describe("validateCodeInterpreterContract", () => {
   });
 
   it.each([
-    ["return df", "A cell is a script: call set_result(value) instead of return."],
-    ["await call_tool('x', {})", "A cell is a plain script; tools cannot be called from it, and nothing needs to be awaited."],
+    [
+      "return df",
+      [[1, 1, "`return` statement outside of a function/method."]],
+      "A cell is a script: call set_result(value) instead of return.",
+    ],
+    [
+      "await call_tool('x', {})",
+      [[1, 1, "`await` statement outside of a function."]],
+      "A cell is a plain script; tools cannot be called from it, and nothing needs to be awaited.",
+    ],
     [
       "!pip install seaborn",
+      [[1, 1, "Expected a statement."]],
       "IPython magics and shell commands are not Python. Leave them out: nothing can be installed, and figures are saved with save_figure(alt).",
     ],
-    ["print 'a'", "print is a function: print(value)."],
-    ["```python\nx = 1\n```", "Send the code alone, without Markdown fences."],
-  ])("has a hint for %j", async (code, hint) => {
-    expect((await envelopeOf({ ...valid, code })).hints).toContain(hint);
+    ["print 'a'", [[1, 7, "Simple statements must be separated by newlines or semicolons."]], "print is a function: print(value)."],
+    [
+      "```python\nx = 1\n```",
+      [
+        [1, 1, "Got unexpected token `."],
+        [3, 1, "Got unexpected token `."],
+      ],
+      "Send the code alone, without Markdown fences.",
+    ],
+  ] as [string, [number, number, string][], string][])("has a hint for %j", async (code, errors, hint) => {
+    expect(await envelopeOf({ ...valid, code })).toEqual(notPython(errors, [hint]));
+  });
+
+  it("counts the lines with errors that it does not list", async () => {
+    const errors = Array.from({ length: 10 }, (_, index): [number, number, string] => [index + 1, 5, "Expected an expression."]);
+    expect(await envelopeOf({ ...valid, code: "x = = 1\n".repeat(25) })).toEqual(
+      notPython(errors, ["There are 15 more lines with errors."]),
+    );
   });
 
   it.each([
-    ["\uFEFFx = 1", "Line 1, column 1: the character U+FEFF cannot be in Python source.", 1, 1],
-    ["x = 1\ny = '😀\0'", "Line 2, column 7: the character U+0000 cannot be in Python source.", 2, 7],
-    ["x = '\uD800'", "Line 1, column 6: the character U+D800 cannot be in Python source.", 1, 6],
-  ])("reports characters that Python's source cannot have: %j", async (code, issue, line, column) => {
-    expect((await envelopeOf({ ...valid, code })).details).toEqual([
-      { path: "code", issue, received_type: "string", error_code: "PYTHON_SYNTAX_ERROR", line, column },
-    ]);
+    ["\uFEFFx = 1", 1, 1, "U+FEFF"],
+    ["x = 1\ny = '😀\0'", 2, 7, "U+0000"],
+    ["x = '\uD800'", 1, 6, "U+D800"],
+  ])("reports characters that Python's source cannot have: %j", async (code, line, column, character) => {
+    expect(await envelopeOf({ ...valid, code })).toEqual(
+      notPython([[line, column, `the character ${character} cannot be in Python source.`]], []),
+    );
   });
 
   it("names each import that is not there, with what to use instead", async () => {
@@ -253,11 +277,17 @@ describe("validateCodeInterpreterContract", () => {
     "urllib3",
   ])("knows %s as a network module, however it is imported", async (module) => {
     const dot = module.lastIndexOf(".");
-    const forms = [`import ${module} as m`, `from ${module} import x`, `__import__("${module}")`];
-    if (dot > 0) forms.push(`from ${module.slice(0, dot)} import a, ${module.slice(dot + 1)} as b`);
-    for (const code of forms) {
+    const forms: [string, number][] = [
+      [`import ${module} as m`, 8],
+      [`from ${module} import x`, 1],
+      [`if True: import os, ${module}`, 21],
+      [`__import__("${module}")`, 1],
+      [`importlib.import_module('${module}')`, 11],
+    ];
+    if (dot > 0) forms.push([`from ${module.slice(0, dot)} import a, ${module.slice(dot + 1)} as b`, 1]);
+    for (const [code, column] of forms) {
       const issue = `The module ${module} is for the network, which Python does not have here.`;
-      const place = { line: 1, column: expect.any(Number) as number };
+      const place = { line: 1, column };
       expect(await envelopeOf({ ...valid, code })).toEqual(
         refusal({
           error_code: "PYTHON_NETWORK_MODULE",
@@ -304,75 +334,124 @@ describe("validateCodeInterpreterContract", () => {
     });
   });
 
+  const named = { ...valid, postProcessingContract: contract };
+  const unnamed = { operation: "derive_metric", reason: ownReason, inputAliases: ["result_1"], expectedArtifacts: [] };
   it.each([
-    [{ postProcessingContract: contract }, "SCHEMA_REQUIRED", "code", 'Required field missing: "code".', "missing"],
-    [{ code: "x = 1" }, "SCHEMA_REQUIRED", "postProcessingContract", 'Required field missing: "postProcessingContract".', "missing"],
-    [null, "SCHEMA_TYPE_MISMATCH", "", "The call must be an object, not null.", "null"],
-    [{ ...valid, code: 3 }, "SCHEMA_TYPE_MISMATCH", "code", "code must be a string, not 3.", "number"],
-    [{ ...valid, inputs: [] }, "SCHEMA_TYPE_MISMATCH", "inputs", "inputs must be an object, not an array.", "array"],
-    [{ ...valid, inputs: { a: {} } }, "SCHEMA_TYPE_MISMATCH", "inputs.a", "inputs.a must be a string, not an object.", "object"],
-    [{ ...valid, pythonCode: "x" }, "SCHEMA_ADDITIONAL_PROPERTIES", "pythonCode", 'Unknown field "pythonCode".', "string"],
-    [
-      { ...valid, postProcessingContract: { ...contract, expected_artifacts: [] } },
-      "SCHEMA_ADDITIONAL_PROPERTIES",
-      "postProcessingContract.expected_artifacts",
-      'Unknown field "expected_artifacts". Did you mean "expectedArtifacts"?',
-      "array",
-    ],
-    [
-      { ...valid, postProcessingContract: { ...contract, operation: "agregate" } },
-      "SCHEMA_ENUM_MISMATCH",
-      "postProcessingContract.operation",
-      'postProcessingContract.operation must be one of "derive_metric", "aggregate", "align", "transform", "statistics", "model_fit", "chart", "other", not "agregate". Did you mean "aggregate"?',
-      "string",
-    ],
-    [
-      { ...valid, postProcessingContract: { ...contract, expectedArtifacts: ["png"] } },
-      "SCHEMA_ENUM_MISMATCH",
-      "postProcessingContract.expectedArtifacts[0]",
-      'postProcessingContract.expectedArtifacts[0] must be one of "image", "chart", not "png".',
-      "string",
-    ],
-    [
-      { ...valid, postProcessingContract: { ...contract, reason: "  " } },
-      "SCHEMA_MIN_LENGTH",
-      "postProcessingContract.reason",
-      "postProcessingContract.reason must not be empty.",
-      "string",
-    ],
-    [
-      { ...valid, postProcessingContract: { ...contract, reason: "x".repeat(2_001) } },
-      "SCHEMA_MAX_LENGTH",
-      "postProcessingContract.reason",
-      "postProcessingContract.reason is longer than 2000 characters.",
-      "string",
-    ],
-    [
-      { ...valid, postProcessingContract: { ...contract, inputAliases: Array.from({ length: 300 }, () => "get_price_1") } },
-      "SCHEMA_MAX_ITEMS",
-      "postProcessingContract.inputAliases",
-      "postProcessingContract.inputAliases has more than 256 items.",
-      "array",
-    ],
-  ])("reports what breaks the schema: %j", async (call, code, path, issue, type) => {
-    const envelope = await envelopeOf(call);
-    expect(envelope).toEqual(
+    {
+      call: { postProcessingContract: contract },
+      told: ["SCHEMA_REQUIRED", "code", 'Required field missing: "code".', "missing"],
+      example: { ...valid, code: ownCode },
+    },
+    {
+      call: { code: "x = 1" },
+      told: ["SCHEMA_REQUIRED", "postProcessingContract", 'Required field missing: "postProcessingContract".', "missing"],
+      example: { code: "x = 1", postProcessingContract: unnamed },
+    },
+    {
+      call: null,
+      told: ["SCHEMA_TYPE_MISMATCH", "", "The call must be an object, not null.", "null"],
+      example: { code: ownCode.replace("get_price_1", "result_1"), postProcessingContract: unnamed },
+    },
+    {
+      call: { ...valid, code: 3 },
+      told: ["SCHEMA_TYPE_MISMATCH", "code", "code must be a string, not 3.", "number"],
+      example: { ...valid, code: ownCode },
+    },
+    {
+      call: { ...valid, inputs: [] },
+      told: ["SCHEMA_TYPE_MISMATCH", "inputs", "inputs must be an object, not an array.", "array"],
+      example: named,
+    },
+    {
+      call: { ...valid, inputs: { a: {} } },
+      told: ["SCHEMA_TYPE_MISMATCH", "inputs.a", "inputs.a must be a string, not an object.", "object"],
+      example: named,
+    },
+    {
+      call: { ...valid, pythonCode: "x" },
+      told: ["SCHEMA_ADDITIONAL_PROPERTIES", "pythonCode", 'Unknown field "pythonCode".', "string"],
+      hints: ["A call has these fields: code, inputs, postProcessingContract."],
+      example: named,
+    },
+    {
+      call: { ...valid, postProcessingContract: { ...contract, expected_artifacts: [] } },
+      told: [
+        "SCHEMA_ADDITIONAL_PROPERTIES",
+        "postProcessingContract.expected_artifacts",
+        'Unknown field "expected_artifacts". Did you mean "expectedArtifacts"?',
+        "array",
+      ],
+      hints: ["postProcessingContract has these fields: operation, reason, inputAliases, expectedArtifacts."],
+      example: named,
+    },
+    {
+      call: { ...valid, postProcessingContract: { ...contract, operation: "agregate" } },
+      told: [
+        "SCHEMA_ENUM_MISMATCH",
+        "postProcessingContract.operation",
+        'postProcessingContract.operation must be one of "derive_metric", "aggregate", "align", "transform", "statistics", "model_fit", "chart", "other", not "agregate". Did you mean "aggregate"?',
+        "string",
+      ],
+      example: { ...valid, postProcessingContract: { ...contract, operation: "aggregate" } },
+    },
+    {
+      call: { ...valid, postProcessingContract: { ...contract, expectedArtifacts: ["png"] } },
+      told: [
+        "SCHEMA_ENUM_MISMATCH",
+        "postProcessingContract.expectedArtifacts[0]",
+        'postProcessingContract.expectedArtifacts[0] must be one of "image", "chart", not "png".',
+        "string",
+      ],
+      example: named,
+    },
+    {
+      call: { ...valid, postProcessingContract: { ...contract, reason: "  " } },
+      told: ["SCHEMA_MIN_LENGTH", "postProcessingContract.reason", "postProcessingContract.reason must not be empty.", "string"],
+      example: { ...valid, postProcessingContract: { ...contract, reason: ownReason } },
+    },
+    {
+      call: { ...valid, postProcessingContract: { ...contract, reason: "x".repeat(2_001) } },
+      told: [
+        "SCHEMA_MAX_LENGTH",
+        "postProcessingContract.reason",
+        "postProcessingContract.reason is longer than 2000 characters.",
+        "string",
+      ],
+      example: { ...valid, postProcessingContract: { ...contract, reason: ownReason } },
+    },
+    {
+      call: { ...valid, postProcessingContract: { ...contract, inputAliases: Array.from({ length: 300 }, () => "get_price_1") } },
+      told: [
+        "SCHEMA_MAX_ITEMS",
+        "postProcessingContract.inputAliases",
+        "postProcessingContract.inputAliases has more than 256 items.",
+        "array",
+      ],
+      example: named,
+    },
+    {
+      call: { ...valid, inputs: Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`n${n}`, "get_price_1"])) },
+      told: ["SCHEMA_MAX_ITEMS", "inputs", "inputs has more than 256 names.", "object"],
+      example: { ...valid, inputs: Object.fromEntries(Array.from({ length: 256 }, (_, n) => [`n${n}`, "get_price_1"])) },
+    },
+    {
+      call: { ...valid, postProcessingContract: JSON.stringify(contract) },
+      told: ["SCHEMA_TYPE_MISMATCH", "postProcessingContract", "postProcessingContract must be an object, not a long string.", "string"],
+      hints: ["postProcessingContract was sent as JSON text. Send the value itself."],
+      example: { ...valid, postProcessingContract: unnamed },
+    },
+  ])("reports what breaks the schema: $told", async ({ call, told, hints = [], example }) => {
+    const [error_code, path, issue, received_type] = told as [string, string, string, string];
+    expect(await envelopeOf(call)).toEqual(
       refusal({
-        error_code: code,
+        error_code,
         summary: `The call was not run. ${issue}`,
-        details: [{ path, issue, received_type: type, error_code: code }],
-        hints: envelope.hints,
-        examples: envelope.examples,
+        details: [{ path, issue, received_type, error_code }],
+        hints,
+        examples: [example],
       }),
     );
-    expect(envelope.hints.length).toBeLessThanOrEqual(1);
-    expect(await validateCodeInterpreterContract(envelope.examples[0], context)).toEqual({ ok: true, call: envelope.examples[0] });
-  });
-
-  it("says when JSON text was sent instead of the object", async () => {
-    const envelope = await envelopeOf({ ...valid, postProcessingContract: JSON.stringify(contract) });
-    expect(envelope.hints).toEqual(["postProcessingContract was sent as JSON text. Send the value itself."]);
-    expect(envelope.details[0]?.issue).toBe("postProcessingContract must be an object, not a long string.");
+    expect(await validateCodeInterpreterContract(example, context)).toEqual({ ok: true, call: example });
   });
 
   it("reports everything at once, each with its own code", async () => {
@@ -381,31 +460,79 @@ describe("validateCodeInterpreterContract", () => {
       inputs: { "a b": "get_price_3" },
       postProcessingContract: { operation: "Chart", reason: "", inputAliases: [], expectedArtifacts: ["image", "pdf"], extra: 1 },
     };
-    const envelope = await envelopeOf(call);
-    expect(envelope.error_code).toBe("INPUT_VALIDATION_FAILED");
-    expect(envelope.details.map(({ error_code, path }) => `${error_code} ${path}`)).toEqual([
-      "SCHEMA_ENUM_MISMATCH postProcessingContract.operation",
-      "SCHEMA_MIN_LENGTH postProcessingContract.reason",
-      "SCHEMA_ENUM_MISMATCH postProcessingContract.expectedArtifacts[1]",
-      "SCHEMA_ADDITIONAL_PROPERTIES postProcessingContract.extra",
-      "ALIAS_REQUIRED postProcessingContract.inputAliases",
-      'ALIAS_UNKNOWN inputs["a b"]',
-      'LOCAL_NAME_INVALID inputs["a b"]',
-      "PYTHON_SYNTAX_ERROR code",
-      "PYTHON_NETWORK_MODULE code",
-      "PYTHON_MODULE_MISSING code",
+    const one = (error_code: string, path: string, issue: string, more: object = {}): Envelope["details"][number] => ({
+      path,
+      issue,
+      received_type: "string",
+      error_code,
+      ...more,
+    });
+    expect(await envelopeOf(call)).toEqual(
+      refusal({
+        error_code: "INPUT_VALIDATION_FAILED",
+        summary: "The call was not run: 10 problems.",
+        details: [
+          one(
+            "SCHEMA_ENUM_MISMATCH",
+            "postProcessingContract.operation",
+            'postProcessingContract.operation must be one of "derive_metric", "aggregate", "align", "transform", "statistics", "model_fit", "chart", "other", not "Chart". Did you mean "chart"?',
+          ),
+          one("SCHEMA_MIN_LENGTH", "postProcessingContract.reason", "postProcessingContract.reason must not be empty."),
+          one(
+            "SCHEMA_ENUM_MISMATCH",
+            "postProcessingContract.expectedArtifacts[1]",
+            'postProcessingContract.expectedArtifacts[1] must be one of "image", "chart", not "pdf".',
+          ),
+          one("SCHEMA_ADDITIONAL_PROPERTIES", "postProcessingContract.extra", 'Unknown field "extra".', { received_type: "number" }),
+          one("ALIAS_REQUIRED", "postProcessingContract.inputAliases", "The contract names no alias; at least one is needed.", {
+            received_type: "array",
+          }),
+          one("ALIAS_UNKNOWN", 'inputs["a b"]', 'No tool output has the alias "get_price_3". Did you mean "get_price_1"?'),
+          one("LOCAL_NAME_INVALID", 'inputs["a b"]', 'The local name "a b" is not a Python identifier.'),
+          one("PYTHON_SYNTAX_ERROR", "code", "Line 2, column 6: unexpected EOF while parsing.", { line: 2, column: 6 }),
+          one("PYTHON_NETWORK_MODULE", "code", "The module requests is for the network, which Python does not have here.", {
+            line: 1,
+            column: 8,
+          }),
+          one("PYTHON_MODULE_MISSING", "code", "The module plotly is not in the snapshot. Use render_chart or matplotlib (plt) instead.", {
+            line: 1,
+            column: 18,
+          }),
+        ],
+        hints: [
+          "postProcessingContract has these fields: operation, reason, inputAliases, expectedArtifacts.",
+          "Python derives from tool outputs, it does not acquire: name the aliases that the code reads.",
+          known,
+          "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
+          oneWay,
+          importable,
+        ],
+        examples: [
+          {
+            code: 'df = to_frame(get_price_1)\ndf.plot()\nsave_figure("What the figure shows of get_price_1")\nset_result(df.describe())',
+            inputs: { a_b: "get_price_1" },
+            postProcessingContract: { operation: "chart", reason: ownReason, inputAliases: ["get_price_1"], expectedArtifacts: ["image"] },
+          },
+        ],
+      }),
+    );
+  });
+
+  it("counts what it has no room for: problems, places that break the schema, unknown fields", async () => {
+    const aliases = Array.from({ length: 60 }, (_, n) => `nothing_${n}`);
+    const many = await envelopeOf({ ...valid, postProcessingContract: { ...contract, inputAliases: aliases } });
+    expect([many.summary, many.details.length, many.hints]).toEqual([
+      "The call was not run: 60 problems.",
+      40,
+      ["Only the first 40 of 60 problems are listed.", known],
     ]);
-    expect(envelope.examples).toEqual([
-      {
-        code: 'df = to_frame(get_price_1)\ndf.plot()\nsave_figure("What the figure shows of get_price_1")\nset_result(df.describe())',
-        inputs: { a_b: "get_price_1" },
-        postProcessingContract: {
-          operation: "chart",
-          reason: "Derive the figure that was asked for from the tool's output.",
-          inputAliases: ["get_price_1"],
-          expectedArtifacts: ["image"],
-        },
-      },
+    const wrong = await envelopeOf({ ...valid, postProcessingContract: { ...contract, expectedArtifacts: Array(100).fill("png") } });
+    expect([wrong.details.length, wrong.hints]).toEqual([30, ["70 more places break the schema."]]);
+    const fields = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`x${n}`, n]));
+    const unknown = await envelopeOf({ ...valid, ...fields });
+    expect([unknown.details.length, unknown.hints]).toEqual([
+      30,
+      ["A call has these fields: code, inputs, postProcessingContract.", "There are 70 more unknown fields."],
     ]);
   });
 
@@ -446,6 +573,20 @@ async function envelopeOf(input: unknown): Promise<Envelope> {
 
 function refusal(facts: Pick<Envelope, "error_code" | "summary" | "details" | "hints" | "examples"> & { retryable?: boolean }): Envelope {
   return { error_kind: "mcp_input_validation", tool: "code_interpreter", retryable: false, _envelope_version: 1, ...facts };
+}
+
+/** Of code that does not parse, with what is wrong at which line and column. */
+function notPython(errors: readonly (readonly [line: number, column: number, message: string])[], hints: string[]): Envelope {
+  const details = errors.map(([line, column, message]) => ({
+    path: "code",
+    issue: `Line ${line}, column ${column}: ${message}`,
+    received_type: "string",
+    error_code: "PYTHON_SYNTAX_ERROR",
+    line,
+    column,
+  }));
+  const summary = `The call was not run${errors.length === 1 ? `. ${details[0]!.issue}` : `: ${errors.length} problems.`}`;
+  return refusal({ error_code: "PYTHON_SYNTAX_ERROR", summary, details, hints, examples: [{ ...valid, code: ownCode }] });
 }
 
 function missing(issue: string, line: number, column: number): Envelope["details"][number] {
