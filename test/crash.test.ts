@@ -64,8 +64,13 @@ interface Host {
 }
 
 async function startHost(driver: string, code: string, environment: Record<string, string> = {}): Promise<Host> {
+  return await startProgram([main, "run", "-", "--driver", driver], code, environment);
+}
+
+async function startProgram(args: readonly string[], code = "", environment: Record<string, string> = {}): Promise<Host> {
   const runHome = await mkdtemp(path.join(tmpdir(), "sl-"));
-  const child = spawn(process.execPath, [main, "run", "-", "--driver", driver, "--out", path.join(runHome, "out")], {
+  const child = spawn(process.execPath, ["--no-warnings", ...args], {
+    cwd: runHome,
     env: { ...process.env, TMPDIR: runHome, ...environment },
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -109,16 +114,32 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     await rm(host.runHome, { recursive: true });
   });
 
-  test("kill -9 of the host while the sandbox starts leaves nothing after 5 s", async () => {
-    for (const delayMs of [250, 450, 700]) {
-      const host = await startHost(driver, endless);
-      await wait(delayMs); // somewhere in the start; each of them must be clean
+  test.each(["starting", "warm", "shipping", "idle", "closing"])(
+    "kill -9 of the host in the phase %s leaves nothing after 5 s",
+    async (phase) => {
+      const host = await startProgram([path.resolve(import.meta.dirname, "fixtures/phase-host.ts"), driver, phase]);
+      await host.shown(phase);
+      if (phase === "starting") await firstProcessOf(host);
       host.child.kill("SIGKILL");
       await once(host.child, "exit");
       await expectNothingLeft(host.pid, host.runHome);
       await rm(host.runHome, { recursive: true });
-    }
-  });
+    },
+    60_000,
+  );
+
+  test("kill -9 of the engine while the sandbox starts is told, or another one is started, and nothing is left", async () => {
+    const cache = await linkCache(); // gVisor takes the memory image for damaged, and makes another
+    const host = await startHost(driver, "print(6 * 7)", { SLUICE_CACHE: cache });
+    for (const pid of await firstProcessOf(host)) killQuietly(pid);
+    const [status] = (await once(host.child, "close")) as [number];
+    const told = /^sluice: The (bubblewrap|gVisor) .*(could not start a sandbox|did not start).* SIGKILL/m;
+    if (status === 0) expect(host.output()).toContain("\n42\n");
+    else expect([status, host.output()]).toEqual([3, expect.stringMatching(told)]);
+    await expectNothingLeft(host.pid, host.runHome);
+    await rm(cache, { recursive: true });
+    await rm(host.runHome, { recursive: true });
+  }, 180_000);
 
   test("Ctrl-C ends the cell, cleans up and says so", async () => {
     const host = await startHost(driver, endless);
@@ -201,6 +222,26 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   );
 });
 
+/** The processes of the sandbox that is being started, as soon as there is one; never the reaper, which is no part of it. */
+async function firstProcessOf({ pid, runHome, child, output }: Host): Promise<number[]> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`ended before it started a sandbox: ${output()}`);
+    const found = await processesOf(pid, runHome);
+    const executables = await Promise.all(found.map((one) => readlink(`/proc/${one}/exe`).catch(() => process.execPath)));
+    const engine = found.filter((_, index) => executables[index] !== process.execPath);
+    if (engine.length > 0) return engine;
+    await wait(1);
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // it ended by itself
+  }
+}
+
 async function killSandboxes(hostPid: number): Promise<void> {
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
@@ -208,12 +249,17 @@ async function killSandboxes(hostPid: number): Promise<void> {
     if (!cgroup.includes(`sluice-${hostPid}-`)) continue;
     const executable = await readlink(`/proc/${name}/exe`).catch(() => "");
     if (executable === process.execPath || cgroup.includes("zygote")) continue;
-    try {
-      process.kill(Number(name), "SIGKILL");
-    } catch {
-      // it ended by itself
-    }
+    killQuietly(Number(name));
   }
+}
+
+/** A cache of its own with the real one's snapshots, and its memory images by hard links: they may be removed. */
+async function linkCache(): Promise<string> {
+  const real = cacheDirectory();
+  const cache = await mkdtemp(path.join(real, "crash-"));
+  for (const name of ["snapshots", "tools", "self-tests"]) await symlink(path.join(real, name), path.join(cache, name));
+  await collect(["-al", path.join(real, "images"), path.join(cache, "images")], {}, "cp");
+  return cache;
 }
 
 /** A cache of its own that shares every file with the real one by hard links; files may be removed from it, never written. */
