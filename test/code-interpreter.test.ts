@@ -13,7 +13,6 @@ import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore, FileContent } from "../src/evidence/contract.ts";
 import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
 import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
-import { validateCodeInterpreterContract } from "../src/interpreter/contract/validate-code-interpreter-contract.ts";
 import { openSession, type Session } from "../src/interpreter/open-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
@@ -31,11 +30,15 @@ interface Written {
   readonly artifacts?: ("image" | "chart")[];
   readonly operation?: ContractOperation;
   readonly inputs?: Record<string, string>;
+  readonly reason?: string;
 }
 
 /** A call as a model writes it. */
-function call(code: string, { aliases = ["get_price_1"], artifacts = [], operation = "derive_metric", inputs }: Written = {}): unknown {
-  const postProcessingContract = { operation, reason: "The user asked for it.", inputAliases: aliases, expectedArtifacts: artifacts };
+function call(
+  code: string,
+  { aliases = ["get_price_1"], artifacts = [], operation = "derive_metric", inputs, reason = "The user asked for it." }: Written = {},
+): unknown {
+  const postProcessingContract = { operation, reason, inputAliases: aliases, expectedArtifacts: artifacts };
   return { code, ...(inputs && { inputs }), postProcessingContract };
 }
 
@@ -81,6 +84,75 @@ function failure(told: Partial<Envelope> & Pick<Envelope, "error_code" | "summar
     ...told,
   };
 }
+
+/** Refusals of the contract, as a whole. */
+const refusedCall = (told: Partial<Envelope> & Pick<Envelope, "error_code" | "summary">): Envelope =>
+  failure({ error_kind: "mcp_input_validation", examples: [exampleCall], ...told });
+const exampleCall = call("df = to_frame(get_price_1)\nset_result(df.describe())");
+const generalExample = call("df = to_frame(get_price_1)\nset_result(df.describe())", {
+  reason: "Derive the figure that was asked for from the tool's output.",
+});
+const notAnObject = refusedCall({
+  error_code: "SCHEMA_TYPE_MISMATCH",
+  summary: "The call was not run. The call must be an object, not null.",
+  details: [{ path: "", issue: "The call must be an object, not null.", received_type: "null", error_code: "SCHEMA_TYPE_MISMATCH" }],
+  examples: [generalExample],
+});
+const twoMissing = refusedCall({
+  error_code: "SCHEMA_REQUIRED",
+  summary: "The call was not run: 2 problems.",
+  details: ["code", "postProcessingContract"].map((path) => ({
+    path,
+    issue: `Required field missing: "${path}".`,
+    received_type: "missing",
+    error_code: "SCHEMA_REQUIRED",
+  })),
+  examples: [generalExample],
+});
+const notPython = refusedCall({
+  error_code: "PYTHON_SYNTAX_ERROR",
+  summary: "The call was not run. Line 1, column 4: Expected an expression.",
+  details: [
+    {
+      path: "code",
+      issue: "Line 1, column 4: Expected an expression.",
+      received_type: "string",
+      error_code: "PYTHON_SYNTAX_ERROR",
+      line: 1,
+      column: 4,
+    },
+  ],
+});
+const fromTheNetwork = refusedCall({
+  error_code: "PYTHON_NETWORK_MODULE",
+  summary: "The call was not run. The module requests is for the network, which Python does not have here.",
+  details: [
+    {
+      path: "code",
+      issue: "The module requests is for the network, which Python does not have here.",
+      received_type: "string",
+      error_code: "PYTHON_NETWORK_MODULE",
+      line: 1,
+      column: 8,
+    },
+  ],
+  hints: [
+    "Python derives, it does not fetch: there is no network in the sandbox. Call a tool for the data; its output is then bound in Python under its alias.",
+  ],
+});
+const unknownAlias = refusedCall({
+  error_code: "ALIAS_UNKNOWN",
+  summary: 'The call was not run. No tool output has the alias "get_prize_1". Did you mean "get_price_1"?',
+  details: [
+    {
+      path: "postProcessingContract.inputAliases[0]",
+      issue: 'No tool output has the alias "get_prize_1". Did you mean "get_price_1"?',
+      received_type: "string",
+      error_code: "ALIAS_UNKNOWN",
+    },
+  ],
+  hints: ["Known aliases: get_price_1."],
+});
 
 describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   let runtime: Runtime;
@@ -162,14 +234,6 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     sandbox: { id: expect.any(String) as string, driver, start: expect.stringMatching(/^(pool|restored|forked|cold)$/) as "pool" },
     ...given,
   });
-  /** What the contract alone says of a call; its own tests have these envelopes word by word. */
-  const refusalOf = async (input: unknown): Promise<Envelope> => {
-    const { packages, helpers, parser } = turn.source;
-    const context = { aliases: evidence.aliases(), packages: await packages(), helpers: await helpers(), parser };
-    const verdict = await validateCodeInterpreterContract(input, context);
-    if (verdict.ok) throw new Error("the call is fine");
-    return verdict.envelope;
-  };
   /** A file as the runtime sees one, whose text the test changes. */
   const addChangingFile = (name: string, text: string): { text: string } => {
     const file = { text };
@@ -239,13 +303,19 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await using idle = openTestRuntime(driver, { poolSize: 1 });
       const source = { ...turn.source, openSession: () => Promise.reject(new Error("a session was opened")) };
       const own = { ...turn, source };
-      for (const input of [null, {}, call("for"), call("import requests"), call("1", { aliases: ["get_prize_1"] })]) {
+      for (const [input, envelope] of [
+        [null, notAnObject],
+        [{}, twoMissing],
+        [call("for"), notPython],
+        [call("import requests"), fromTheNetwork],
+        [call("1", { aliases: ["get_prize_1"] }), { ...unknownAlias, examples: [call("1")] }],
+      ]) {
         const answer = await runCodeInterpreter(own, input);
-        expect(answer).toEqual({ ...refusal, envelope: await refusalOf(input) });
-        expect(envelopeOf(answer)).toMatchObject({ error_kind: "mcp_input_validation", tool: "code_interpreter" });
+        expect(envelopeOf(answer)).toEqual(envelope);
+        expect(answer).toEqual({ ...refusal, envelope });
       }
       const never = idle.createTurn({ id: "never", evidence, artifacts });
-      expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, envelope: await refusalOf(call("for")) });
+      expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, envelope: notPython });
       expect([never.sandbox, idle.gate.taken]).toEqual([null, 0]);
       await disposeTurnSandbox(never);
       expect([own.sandbox, leases]).toEqual([null, []]);
@@ -848,14 +918,31 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             {
               path: "edits[0].oldText",
               issue:
-                "It is 2 times in the last cell's code. The nearest lines:\n1: a = 1\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()",
+                "It is 2 times in the last cell's code. The lines that have it:\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()",
               received_type: "string",
             },
           ],
           hints: ["Give more of the lines around it, so that it is there once."],
         }),
       });
-      expect(await value("c")).toBe(4);
+      const twice = [
+        { oldText: "a = 1", newText: "a = 2" },
+        { oldText: "a = 1", newText: "a = 3" },
+      ];
+      const where = "is not in the last cell's code as the edits before it leave it";
+      const near = "1: a = 2\n2: b = to_frame(get_price_1)";
+      expect(await runPythonCodeEdit(turn, { edits: twice })).toEqual({
+        ...refusal,
+        envelope: failure({
+          error_kind: "mcp_input_validation",
+          tool: "python_code_edit",
+          error_code: "EDIT_TEXT_NOT_FOUND",
+          summary: `Nothing was run: edits[1].oldText ${where}.`,
+          details: [{ path: "edits[1].oldText", issue: `It ${where}. The nearest lines:\n${near}`, received_type: "string" }],
+          hints: ["Copy the text exactly, with its spaces."],
+        }),
+      });
+      expect(await value("[a, c]")).toEqual([1, 4]);
     });
 
     test("needs a cell, a well-formed call, and code that is fine", async () => {
@@ -884,7 +971,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await edit("a = 1", "for")).toEqual({
         ...refusal,
         envelope: {
-          ...(await refusalOf(call("for"))),
+          ...notPython,
           tool: "python_code_edit",
           hints: ["Lines and columns are of the code as edited; the last cell's code is as it was."],
           examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
@@ -895,7 +982,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await edit("1", "2", { postProcessingContract: unknown.postProcessingContract })).toEqual({
         ...refusal,
         envelope: {
-          ...(await refusalOf(unknown)),
+          ...unknownAlias,
           tool: "python_code_edit",
           examples: [{ edits: [{ oldText: "1", newText: "2" }], postProcessingContract }],
         },
@@ -1012,7 +1099,7 @@ save_figure(alt="A line with most of its points missing")`;
         throw new Error("sink");
       },
     };
-    expect(await runCodeInterpreter(deaf, {})).toEqual({ ...refusal, envelope: await refusalOf({}) });
+    expect(await runCodeInterpreter(deaf, {})).toEqual({ ...refusal, envelope: twoMissing });
     expect(leases).toEqual([]);
   });
 

@@ -123,12 +123,14 @@ function unmatched({
   count: number;
   nearest: string;
 }): Envelope {
-  const issue = problem === "not_found" ? "is not in the last cell's code" : `is ${count} times in the last cell's code`;
+  const code = index === 0 ? "the last cell's code" : "the last cell's code as the edits before it leave it";
+  const issue = problem === "not_found" ? `is not in ${code}` : `is ${count} times in ${code}`;
+  const shown = problem === "not_found" ? "The nearest lines" : "The lines that have it";
   return createEnvelope({
     code: problem === "not_found" ? "EDIT_TEXT_NOT_FOUND" : "EDIT_TEXT_AMBIGUOUS",
     tool: TOOL,
     summary: `Nothing was run: edits[${index}].oldText ${issue}.`,
-    details: [{ path: `edits[${index}].oldText`, issue: `It ${issue}. The nearest lines:\n${nearest}`, received_type: "string" }],
+    details: [{ path: `edits[${index}].oldText`, issue: `It ${issue}. ${shown}:\n${nearest}`, received_type: "string" }],
     hints: [
       problem === "not_found" ? "Copy the text exactly, with its spaces." : "Give more of the lines around it, so that it is there once.",
     ],
