@@ -205,7 +205,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   });
 
   test.each(["full", "read-only"])(
-    "a cache directory that is %s gives a run or a refusal that says why, never a hang",
+    "a cache directory that is %s gives a run, or a refusal that says why",
     async (how) => {
       const cache = await mkdtemp(path.join(tmpdir(), "slc-"));
       const real = cacheDirectory();
@@ -213,8 +213,10 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
       const remount = how === "read-only" ? `mount -o remount,ro ${cache}; ` : "";
       const script = `mount -t tmpfs -o size=4m tmpfs ${cache} && ln -s ${real}/snapshots ${cache}/snapshots && ln -s ${real}/tools ${cache}/tools; ${fill}${remount}exec ${process.execPath} ${main} run - --driver ${driver}`;
       const { status, output } = await collect(["-m", "sh", "-c", script], { SLUICE_CACHE: cache }, "unshare", "print(6 * 7)");
-      if (status === 0) expect(output).toContain("42");
-      else expect([status, output]).toEqual([3, expect.stringMatching(/no space|read-only|ENOSPC|EROFS|written/i)]);
+      // bubblewrap keeps nothing there. gVisor's memory image does not fit a full disk, so the sandbox starts without one; where nothing can be made, it is refused.
+      const refusal = `The memory image could not be written to ${cache}/images: EROFS: read-only file system`;
+      const isRefused = driver === "gvisor" && how === "read-only";
+      expect([status, output]).toEqual(isRefused ? [3, expect.stringContaining(refusal)] : [0, expect.stringContaining("\n42\n")]);
       await rm(cache, { recursive: true });
       // Without a cache every sandbox of the self-test imports the stack anew, on a machine that may be busy.
     },
