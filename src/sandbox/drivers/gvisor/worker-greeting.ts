@@ -14,6 +14,7 @@ export async function expectFrame({ channel, type, process, signal }: ExpectOpti
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
   });
   const frame = await Promise.race([receiveOrWait(channel), ended, aborted]);
+  if (frame.header.type === "lost") throw startFailed(String(frame.header["detail"]), process.stderr());
   if (frame.header.type !== type) throw startFailed(`the worker sent "${frame.header.type}" where "${type}" was due`, process.stderr());
   return frame;
 }
