@@ -20,7 +20,7 @@ import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
 import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
 import type { InterpreterTurn } from "../src/interpreter/turn.ts";
 import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
-import type { Lease } from "../src/sandbox/contract.ts";
+import type { Lease, SandboxLimits } from "../src/sandbox/contract.ts";
 import type { SandboxPool, TakenLease } from "../src/sandbox/pool.ts";
 import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
@@ -84,6 +84,12 @@ function failure(told: Partial<Envelope> & Pick<Envelope, "error_code" | "summar
     ...told,
   };
 }
+
+/** As Python shows it, of the second cell of a session. */
+const inCell = (line: string, message: string): string =>
+  `Traceback (most recent call last):\n  File "<cell 2>", line 1, in <module>\n    ${line}\n${message}\n`;
+const overLimit =
+  "the result is at least 2,002 bytes of JSON, at most 1,000 are allowed; aggregate, round or select rows before set_result";
 
 /** Refusals of the contract, as a whole. */
 const refusedCall = (told: Partial<Envelope> & Pick<Envelope, "error_code" | "summary">): Envelope =>
@@ -164,6 +170,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   let leases: Lease[];
   let shipped: unknown[];
   let takeLease = async (pool: SandboxPool, signal?: AbortSignal): Promise<TakenLease> => await pool.take({ signal });
+  /** Of sessions that a test opens, where they are others than the runtime's. */
+  let ownLimits: Partial<SandboxLimits>;
   const images = createImageChecker();
 
   beforeAll(async () => {
@@ -184,6 +192,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     });
     artifacts = createMemoryStore();
     probes = [];
+    ownLimits = {};
     leases = [];
     shipped = [];
     const made = runtime.createTurn({ id: "turn-1", evidence, artifacts, onProbe: (line) => probes.push(line) });
@@ -205,7 +214,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       leases.push(lease);
       return { ...taken, lease };
     };
-    return openSession({ rollback: pool.driver.rollback, limits: runtime.limits, images, take });
+    return openSession({ rollback: pool.driver.rollback, limits: { ...runtime.limits, ...ownLimits }, images, take });
   }
 
   const run = async (code: string, written: Written = {}, signal?: AbortSignal): Promise<CodeInterpreterAnswer> =>
@@ -678,7 +687,9 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const blank = "plt.figure()\nsave_figure(alt='A figure on which nothing is drawn')";
       const answer = await run(`${figure()}\n${blank}`, { artifacts: ["image"] });
       const because = "FigureError: the figure is empty: there is no value to see in any of its axes; plot something before save_figure";
-      const place = { line: 6, column: 1, traceback: expect.stringContaining("line 6, in <module>") as string };
+      const line = "save_figure(alt='A figure on which nothing is drawn')";
+      const traceback = `Traceback (most recent call last):\n  File "<cell 1>", line 6, in <module>\n    ${line}\n    ~~~~~~~~~~~${"^".repeat(line.length - 11)}\nsluice.errors.${because}\n`;
+      const place = { line: 6, column: 1, traceback };
       const empty = failure({
         error_code: "PYTHON_ERROR",
         summary: `${because} (line 6)`,
@@ -744,7 +755,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     });
 
     test("a failure has its true cause, the line, what survives and what to do", async () => {
-      const answer = await run("df = to_frame(get_price_1)\ndf['prize']");
+      const answer = await run("rows = get_price_1\nrows[0]['prize']");
       expect(envelopeOf(answer)).toEqual({
         error_kind: "sandbox_runtime",
         tool: "code_interpreter",
@@ -756,7 +767,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             received_type: "string",
             line: 2,
             column: 1,
-            traceback: expect.stringContaining("line 2"),
+            traceback:
+              "Traceback (most recent call last):\n  File \"<cell 1>\", line 2, in <module>\n    rows[0]['prize']\n    ~~~~~~~^^^^^^^^^\nKeyError: 'prize'\n",
           },
         ],
         hints: ["Mend it with python_code_edit: variables are as they were before this cell."],
@@ -773,6 +785,70 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         survives: "Nothing of this cell: variables are as they were before it. Files it changed may remain.",
       });
     });
+
+    test.each([
+      {
+        status: "timeout",
+        code: "while True: pass",
+        summary: "The cell ran longer than its limit of 1 s and was ended. Compute less, vectorise loops, or work on an aggregate.",
+        type: "Timeout",
+        measured: / \[cellTimeoutMs: \d+ seen, 1000 allowed\]$/,
+        hint: "Vectorise loops, or work on an aggregate; the time limit is the cell's own.",
+      },
+      {
+        status: "out_of_memory",
+        code: "raise MemoryError('too much')",
+        summary: /^too much: the limit is 2048 MB, the peak was \d+ MB\.$/,
+        type: "MemoryError",
+        measured: / \[memoryBytes: \d+ seen, 2147483648 allowed\]$/,
+        hint: "Keep fewer copies, select columns early, or aggregate before joining.",
+        place: { line: 1, column: 1, traceback: inCell("raise MemoryError('too much')", "MemoryError: too much") },
+      },
+      {
+        status: "output_limit",
+        code: "set_result('x' * 2000)",
+        summary: overLimit,
+        type: "OutputLimitError",
+        measured: / \[resultBytes: 2002 seen, 1000 allowed\]$/,
+        hint: "Give out an aggregate or fewer artifacts; the full data stays available under its alias.",
+        place: {
+          line: 1,
+          column: 1,
+          traceback: inCell("set_result('x' * 2000)\n    ~~~~~~~~~~^^^^^^^^^^^^", `sluice.errors.OutputLimitError: ${overLimit}`),
+        },
+      },
+      {
+        status: "crashed",
+        code: "import os\nos._exit(3)",
+        summary:
+          "The process that ran the cell ended by itself with exit status 3 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
+        type: "Crashed",
+        measured: /cell\.$/,
+        hint: "The process died: leave out os._exit, ctypes and signals, and use less memory at once.",
+      },
+    ])(
+      "a cell that ends as $status is told as such, with what was measured",
+      async ({ status, code, summary, type, measured, hint, place }) => {
+        ownLimits = { cellTimeoutMs: 1000, resultBytes: 1000 };
+        await run("kept = 1");
+        const answer = await run(code);
+        const { summary: said, details } = answer.envelope!;
+        const because = `${type}: ${said}`;
+        expect([answer.outcome?.status, answer.repair]).toEqual([status, { tool: "python_code_edit", because }]);
+        expect(said).toEqual(typeof summary === "string" ? summary : expect.stringMatching(summary));
+        expect(details[0]?.issue).toMatch(measured);
+        expect(details[0]?.issue.replace(/ \[\w+: \d+ seen, \d+ allowed\]$/, "")).toBe(because);
+        expect(envelopeOf(answer)).toEqual(
+          failure({
+            error_code: `PYTHON_${status.toUpperCase()}`,
+            summary: said,
+            details: [{ path: "code", issue: details[0]!.issue, received_type: "string", ...place }],
+            hints: [hint, mend],
+          }),
+        );
+        expect(await value("kept")).toBe(1);
+      },
+    );
 
     test("an exception with a name without end is the cell's own failure, not the sandbox's", async () => {
       const answer = await run("raise type('E' * 600, (Exception,), {})('it')");

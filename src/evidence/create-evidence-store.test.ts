@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EvidenceItem } from "./contract.ts";
+import { toEvidenceRecord } from "./evidence-record.ts";
 import { createEvidenceStore } from "./create-evidence-store.ts";
 
 const text = (sent: string): { type: string; text: string } => ({ type: "text", text: sent });
@@ -12,9 +13,10 @@ describe("evidence store", () => {
     const store = createEvidenceStore({ conversationId: "c1", now: () => new Date("2026-01-02T03:04:05Z") });
     const sent = '[{"price": 1.5}, {"price": 2}]';
     const item = store.add({ tool: "market__get_price", arguments: { symbol: "BTC" }, output: { content: [text(sent)] } });
-    expect(item).toMatchObject({
+    expect(item.tenant).toBe("local");
+    expect(toEvidenceRecord(item)).toEqual({
+      schemaVersion: 1,
       alias: "get_price_1",
-      tenant: "local",
       source: "tool",
       tool: "market__get_price",
       arguments: { symbol: "BTC" },
@@ -22,7 +24,7 @@ describe("evidence store", () => {
       sha256: createHash("sha256").update(sent).digest("hex"),
       bytes: sent.length,
       format: "json",
-      shape: { kind: "records", rows: 2, columns: ["price"], path: [] },
+      shape: { kind: "records", rows: 2, columns: ["price"], columnCount: 1, columnsFromSample: false, path: [] },
       attachments: [],
     });
     expect(read(item)).toBe(sent);
