@@ -1,0 +1,69 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { inputsHash } from "../src/snapshot/layer-inputs.ts";
+
+const sluice = path.join(import.meta.dirname, "../bin/sluice");
+
+/** Builds in a cache that has the layer of Debian and wheels (by hard links) and no snapshot, so that each is made for real, in seconds. */
+describe("sluice snapshot build", () => {
+  let cache: string;
+  beforeAll(async () => {
+    const real = cacheDirectory();
+    cache = await mkdtemp(path.join(real, "build-"));
+    const key = await inputsHash();
+    const layer = (await readdir(path.join(real, "layers"))).find((name) => name.startsWith(`${key}-`))!;
+    await mkdir(path.join(cache, "layers"));
+    expect(spawnSync("cp", ["-al", path.join(real, "layers", layer), path.join(cache, "layers", layer)]).status).toBe(0);
+  }, 120_000);
+  afterAll(async () => await rm(cache, { recursive: true }), 120_000);
+
+  function startBuild(): { child: ChildProcess; ended: Promise<{ status: number | null; stdout: string; stderr: string }> } {
+    const child = spawn(sluice, ["snapshot", "build", "--json"], { env: { ...process.env, SLUICE_CACHE: cache }, stdio: "pipe" });
+    const said = { stdout: "", stderr: "" };
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (said.stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (said.stderr += text));
+    return { child, ended: once(child, "close").then(([status]) => ({ status: status as number | null, ...said })) };
+  }
+
+  const list = async (name: string): Promise<string[]> => await readdir(path.join(cache, name)).catch(() => []);
+
+  /** Until the worker's code is being compiled in a copy of the layer: the longest step, and half-made if anything is. */
+  async function untilHalfMade(): Promise<void> {
+    for (;;) {
+      const workplaces = (await list("building")).filter((name) => !name.endsWith(".owner"));
+      const found = await Promise.all(workplaces.map((name) => list(`building/${name}/snapshot/rootfs/usr`)));
+      if (found.flat().length > 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  test.each(["SIGINT", "SIGKILL"] as const)(
+    "that is ended by %s leaves no snapshot, and the next one is not disturbed",
+    async (signal) => {
+      const { child, ended } = startBuild();
+      await untilHalfMade();
+      child.kill(signal);
+      const { status, stderr } = await ended;
+      expect(await list("snapshots")).toEqual([]);
+      if (signal === "SIGKILL") return;
+      expect([status, stderr]).toEqual([130, expect.stringContaining("sluice: interrupted; nothing half-made is left behind.\n")]);
+      expect([await list("building"), await list("locks")]).toEqual([[], []]);
+    },
+    120_000,
+  );
+
+  test("twice at once gives one snapshot to both, and nothing is left of the killed one before", async () => {
+    const builds = await Promise.all([startBuild().ended, startBuild().ended]);
+    expect(builds.map(({ status }) => status)).toEqual([0, 0]);
+    const [one, two] = builds.map(({ stdout }) => JSON.parse(stdout) as { id: string });
+    expect(one).toEqual(two);
+    expect(builds.filter(({ stderr }) => /Waiting for another build \(process \d+\)/.test(stderr))).toHaveLength(1);
+    expect([await list("snapshots"), await list("building"), await list("locks")]).toEqual([[one!.id], [], []]);
+    const verified = spawnSync(sluice, ["snapshot", "verify"], { env: { ...process.env, SLUICE_CACHE: cache }, encoding: "utf8" });
+    expect([verified.status, verified.stdout]).toEqual([0, expect.stringContaining("The snapshot is sound.\n")]);
+  }, 240_000);
+});
