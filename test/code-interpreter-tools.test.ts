@@ -56,20 +56,26 @@ describe("the tools for the AI SDK", () => {
   });
 });
 
-test.each(testedDrivers)("a turn on %s that never makes a valid call starts no process", async (driver) => {
-  await using runtime = openTestRuntime(driver, { poolSize: 1 });
-  const never = runtime.createTurn({ id: "never", evidence: turn.evidence, artifacts: turn.artifacts });
-  const { tools } = await createCodeInterpreterTools(runtime, never);
-  const before = await childProcesses();
-  for (const one of Object.values(tools)) await (one.execute as (input: unknown, options: unknown) => Promise<never>)({}, options);
-  await disposeTurnSandbox(never);
-  expect([never.sandbox, runtime.gate.taken, await childProcesses()]).toEqual([null, 0, before]);
-});
+test.each(testedDrivers)(
+  "a turn on %s that never makes a valid call starts no process; its instructions name every package of the snapshot",
+  async (driver) => {
+    await using runtime = openTestRuntime(driver, { poolSize: 1 });
+    const never = runtime.createTurn({ id: "never", evidence: turn.evidence, artifacts: turn.artifacts });
+    const { tools, instructions } = await createCodeInterpreterTools(runtime, never);
+    const installed = Object.entries((await runtime.snapshot()).packages);
+    expect(installed.length).toBeGreaterThan(10);
+    expect(installed.filter(([name, version]) => !new RegExp(`[ ,(]${name}(?:[,)]| ${version}[, ])`).test(instructions))).toEqual([]);
+    const before = await childProcesses();
+    for (const one of Object.values(tools)) await (one.execute as (input: unknown, options: unknown) => Promise<never>)({}, options);
+    await disposeTurnSandbox(never);
+    expect([never.sandbox, runtime.gate.taken, await childProcesses()]).toEqual([null, 0, before]);
+  },
+);
 
 describe("the librarian prompt", () => {
   test("lists the libraries of the snapshot with their versions, and every helper with what its docstring says", () => {
     expect(prompt).toContain(
-      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0 and the standard library.",
+      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0 and the standard library (installed too: six); nothing else can be imported.",
     );
     for (const { name, signature, summary } of readHelperDocs()) {
       expect(summary, name).toMatch(/\w+ \w+/);
