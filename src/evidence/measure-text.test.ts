@@ -2,16 +2,25 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { measureText } from "./measure-text.ts";
 
+const PIECE = 32_768;
+
 describe("measureText", () => {
   it("agrees with the language about every text: its bytes, or that it has none", () => {
     const text = fc.array(fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("\uD83D", "\uDE00", "é", "a")), { maxLength: 30 });
     fc.assert(
       fc.property(text, fc.constantFrom(0, 3, 32_760, 32_766, 65_530), fc.constantFrom("a", "é", "€"), (parts, pad, fill) => {
-        const sent = fill.repeat(pad) + parts.join("");
-        expect(measureText(sent)).toEqual({ bytes: sent.isWellFormed() ? Buffer.byteLength(sent) : null });
+        expectRight(fill.repeat(pad) + parts.join(""));
       }),
       { numRuns: 300 },
     );
+  });
+
+  it.each(["a", "é", "漢", "😀"])("sees a character at every place among many %s", (fill) => {
+    for (const seen of ["é", "€", "\uFFFF", "😀", "\uD83D", "\uDE00", "\uDE00\uD83D"])
+      for (let at = 0; at < 70; at++) {
+        expectRight(fill.repeat(at) + seen);
+        expectRight(fill.repeat(at) + seen + fill.repeat(70));
+      }
   });
 
   it.each([32_766, 32_767, 32_768, 65_535])("does not cut a character of two halves that stands at %i", (at) => {
@@ -20,4 +29,32 @@ describe("measureText", () => {
     expect(measureText(sent.replace("😀", "\uD83D"))).toEqual({ bytes: null });
     expect(measureText(sent.replace("😀", "\uDE00"))).toEqual({ bytes: null });
   });
+
+  it("finds a half of a character in the first and in the last place of a piece", () => {
+    const [low, high, rest] = ["\uDE00", "\uD83D", "漢".repeat(PIECE - 1)];
+    for (const sent of [low + rest, rest + high, rest + high + rest, rest + high + high, `${rest}漢${low}`, `${rest}漢${low}${rest}`])
+      expect(measureText(sent)).toEqual({ bytes: null });
+  });
+
+  it("counts pieces that are full of the longest characters", () => {
+    expect(measureText("\uFFFF".repeat(3 * PIECE))).toEqual({ bytes: 9 * PIECE });
+    expect(measureText("😀".repeat(2 * PIECE))).toEqual({ bytes: 8 * PIECE });
+    expect(measureText(`a${"😀".repeat(2 * PIECE)}`)).toEqual({ bytes: 1 + 8 * PIECE });
+  });
+
+  it("counts text of one byte a character, where other text may follow in the next piece", () => {
+    for (const later of ["", "a", "é", "€", "😀", "\uD83D", "\uDE00"])
+      for (const before of [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE]) expectRight("a".repeat(before) + later + "a".repeat(PIECE));
+  });
+
+  it("remembers nothing of the text before", () => {
+    expect(measureText("😀".repeat(PIECE))).toEqual({ bytes: 4 * PIECE });
+    expect(measureText("漢\uD83D")).toEqual({ bytes: null });
+    expect(measureText("漢")).toEqual({ bytes: 3 });
+    expect(measureText("")).toEqual({ bytes: 0 });
+  });
 });
+
+function expectRight(sent: string): void {
+  expect(measureText(sent)).toEqual({ bytes: sent.isWellFormed() ? Buffer.byteLength(sent) : null });
+}

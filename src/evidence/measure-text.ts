@@ -1,48 +1,30 @@
-import { transcode } from "node:buffer";
+import v8 from "node:v8";
+import { isAsciiPiece, MAX_UNITS, sizePiece } from "./size-piece.ts";
 
 export interface TextMeasure {
   /** As UTF-8; null when the text has halves of characters, which UTF-8 cannot hold. */
   readonly bytes: number | null;
 }
 
-/** Characters in one piece: small enough to stay in a cache of the processor. */
-const PIECE = 32_768;
-
-/**
- * The size of a text as UTF-8, and whether it has one. Both in one pass over pieces in a buffer that is used again: over text that is not ASCII
- * the language's own two (`isWellFormed`, `Buffer.byteLength`) take longer than parsing it.
- */
+/** The size of a text as UTF-8, and whether it has one, in less time than the language's own ways: it is always told before a preview is there. */
 export function measureText(text: string): TextMeasure {
   let bytes = 0;
-  let scratch: Buffer | null = null;
+  let mayBeAscii = v8.isStringOneByteRepresentation(text);
   for (let at = 0; at < text.length;) {
     const end = endOfPiece(text, at);
     const piece = text.slice(at, end);
-    at = end;
-    const length = scratch === null ? Buffer.byteLength(piece) : piece.length;
-    if (scratch === null && length === piece.length) {
-      bytes += length;
-      continue;
-    }
-    scratch ??= Buffer.allocUnsafe(2 * (PIECE + 1));
-    const size = sizeOf(scratch.subarray(0, scratch.write(piece, "utf16le")));
-    if (size === null) return { bytes: null };
+    mayBeAscii &&= isAsciiPiece(piece);
+    const size = mayBeAscii ? piece.length : sizePiece(piece);
+    if (size === -1) return { bytes: null };
     bytes += size;
+    at = end;
   }
   return { bytes };
 }
 
 /** A character of two halves is not cut. */
 function endOfPiece(text: string, start: number): number {
-  const end = Math.min(text.length, start + PIECE);
+  const end = Math.min(text.length, start + MAX_UNITS - 1);
   const isCut = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
   return isCut ? end + 1 : end;
-}
-
-function sizeOf(utf16: Buffer): number | null {
-  try {
-    return transcode(utf16, "utf16le", "utf8").length;
-  } catch {
-    return null;
-  }
 }
