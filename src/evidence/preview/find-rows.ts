@@ -44,7 +44,7 @@ export function isMap(value: Readonly<Record<string, unknown>>, keys: readonly s
 function asRows(value: unknown, path: readonly string[], readKeys: ReadKeys): FoundRows | null {
   if (Array.isArray(value)) {
     const kind = value.length > 0 && isObject(value[0]) && !(value[0] instanceof ExactNumber) ? "records" : "array";
-    return { kind, path, holder: value, count: value.length, row: (index) => value[index] as unknown };
+    return { kind, path, holder: value, count: value.length, row: (index) => value.at(index) as unknown };
   }
   if (!isObject(value) || value instanceof ExactNumber) return null;
   const keys = readKeys(value);

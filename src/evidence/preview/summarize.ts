@@ -82,9 +82,13 @@ function addDistinct(summary: Summary, value: string | number): void {
   if (summary.distinct.size > MAX_DISTINCT) summary.distinct = null;
 }
 
+/**
+ * Items are read with `at` and not by index: where it has seen a list of integers and one of decimals, the compiler turns each whole list of integers into one
+ * of decimals before it reads by index from it. Of a column of millions that takes a tenth of the time of parsing it.
+ */
 function observeList(summary: Summary, list: readonly unknown[], place: Place): void {
   summary.arrays += 1;
-  observeItems(summary, list.length, (index) => list[index], place);
+  observeItems(summary, list.length, (index) => list.at(index), place);
 }
 
 function observeItems(summary: Summary, length: number, item: (index: number) => unknown, { walk, depth, isInRow }: Place): void {
@@ -171,7 +175,7 @@ function countValues(value: unknown, depth: number, visits: { left: number }): v
   if (typeof value !== "object" || value === null || depth >= MAX_DEPTH) return;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length && index < MAX_ITEMS_INSIDE_ROWS && visits.left > 0; index++) {
-      countValues(value[index], depth + 1, visits);
+      countValues(value.at(index), depth + 1, visits);
     }
     return;
   }
