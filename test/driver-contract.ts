@@ -1,12 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import { cacheDirectory } from "../src/config/cache-directory.ts";
 import type { Lease, SandboxDriver, Snapshot } from "../src/sandbox/contract.ts";
 import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
+import { listProcessTree } from "../src/sandbox/process-tree.ts";
 import { openRunDirectory, type RunDirectory } from "../src/sandbox/run-directory.ts";
 import { workerEnvironment } from "../src/sandbox/worker-environment.ts";
 import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
 import { runCell } from "../src/interpreter/run-cell.ts";
+
+/** The processes of the sandboxes of this process, and whatever else it started. */
+const processesBelow = async (): Promise<readonly number[]> => [...(await listProcessTree([process.pid]))].sort((a, b) => a - b);
 
 /** SPEC.md as tests. Each driver's test file calls this. */
 export function describeDriverContract(name: string, create: (runDirectory: RunDirectory) => SandboxDriver): void {
@@ -69,11 +75,14 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     });
 
     test("3: an aborted open rejects with the reason and leaves no process", async () => {
+      const [before, directories] = [await processesBelow(), await readdir(path.join(runDirectory.path, "leases"))];
       const stop = new AbortController();
       const opening = open(defaultLimits, stop.signal);
       stop.abort(new Error("changed my mind"));
       await expect(opening).rejects.toThrow("changed my mind");
       await expect(open(defaultLimits, AbortSignal.abort(new Error("too late")))).rejects.toThrow("too late");
+      await vi.waitFor(async () => expect(await processesBelow()).toEqual(before), { timeout: 20_000 });
+      expect(await readdir(path.join(runDirectory.path, "leases"))).toEqual(directories);
     });
 
     test("4 and 5: close is idempotent, and died says that the host closed it", async () => {
@@ -143,6 +152,16 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       );
     });
 
+    test("13: no process of the host or of another sandbox is seen, and no file of the host", async () => {
+      await using other = await open();
+      await evaluate("import subprocess, sys\nleft = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])", other);
+      const seen =
+        "import os\n[os.readlink(f'/proc/{p}/exe') for p in os.listdir('/proc') if p.isdigit() and os.access(f'/proc/{p}/exe', os.R_OK)]";
+      expect(new Set((await evaluate(seen)) as string[])).toEqual(new Set(["/usr/bin/python3.13"]));
+      expect(await evaluate("import os\nlen([p for p in os.listdir('/proc') if p.isdigit()]) < 6")).toBe(true);
+      expect(await evaluate(`import os\nos.path.exists(${JSON.stringify(import.meta.filename)})`)).toBe(false);
+    });
+
     test("14: going over the memory limit is told as out of memory", async () => {
       const limits = withLimits({ memoryBytes: 400 * 1024 * 1024 });
       await using other = await open(limits);
@@ -187,6 +206,23 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
         bytes.length,
         createHash("sha256").update(bytes).digest("hex"),
       ]);
+    });
+
+    test("17: what is no frame ends the lease", async () => {
+      await using other = await open();
+      const garbage =
+        "import os\nfd = next(n for n in range(3, 64) if os.path.exists(f'/proc/self/fd/{n}') and os.readlink(f'/proc/self/fd/{n}').startswith('socket'))\nos.write(fd, b'no frame at all')\nimport time\ntime.sleep(60)";
+      const run = await runCell({
+        lease: other,
+        cell: 1,
+        code: Buffer.from(garbage),
+        rollback: "none",
+        names: {},
+        expect: null,
+        limits: defaultLimits,
+        images,
+      });
+      expect([run.status, run.leaseUsable, (await other.died).cause]).toEqual(["sandbox_lost", false, expect.any(String)]);
     });
 
     test("18: a frame out of its place is not taken for an answer", async () => {
