@@ -56,9 +56,18 @@ describe("render_chart", () => {
     expect(JSON.parse(Buffer.from((await artifacts.get(contentHash, "json"))!).toString())).toEqual({ spec, data });
   });
 
-  test.each(["data.items[0].prices", "data.items.0.prices"])("finds nested rows by the path %s", async (path) => {
+  test.each(["data.items[0].prices", "data.items.0.prices", "$.data.items[0].prices", `["data"]['items'][0]["prices"]`])(
+    "finds nested rows by the path %s",
+    async (path) => {
+      const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
+      expect(await draw({ alias: "get_nested_1", spec, path })).toEqual(flat);
+    },
+  );
+
+  test("finds rows behind keys that have dots, brackets and quotes in them", async () => {
     const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
-    expect(await draw({ alias: "get_nested_1", spec, path })).toEqual(flat);
+    const { alias } = evidence.add({ tool: "get_odd", output: JSON.stringify({ "a.b[0]": { 'say "it"': { "it's": rows } } }) });
+    expect(await draw({ alias, spec, path: String.raw`["a.b[0]"]["say \"it\""]['it\'s']` })).toEqual(flat);
   });
 
   test("finds rows inside an alias that is too large to be parsed beside others, while others go on", async () => {
@@ -97,7 +106,11 @@ describe("render_chart", () => {
       invalid({
         summary,
         details: [
-          { path: "series[0].key", issue: "prize is not in the data; the columns are day, price, note, nested", received_type: "object" },
+          {
+            path: "spec.series[0].key",
+            issue: "prize is not in the data; the columns are day, price, note, nested",
+            received_type: "string",
+          },
         ],
       }),
     );
@@ -132,6 +145,35 @@ describe("render_chart", () => {
     expect(await refusal({ alias: "get_nested_1", spec, path: "meta" })).toEqual(
       invalid({
         summary: "get_nested_1 cannot be drawn as it is: its rows are not a list of flat records. The columns that are there: meta, data.",
+      }),
+    );
+  });
+
+  test("text in rows of a table is told to be reshaped with the columns that are there, and more columns than can be listed are counted", async () => {
+    evidence.addData({ name: "sales", format: "csv", bytes: Buffer.from("day,price\n1,2\n") });
+    expect(await refusal({ alias: "sales", spec })).toEqual(
+      invalid({ summary: "sales cannot be drawn as it is: it is csv, not JSON rows. The columns that are there: day, price." }),
+    );
+    const wide = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`c${n}`, n]));
+    const { alias } = evidence.add({ tool: "get_wide", output: JSON.stringify([wide]) });
+    const listed = Object.keys(wide).slice(0, 40).join(", ");
+    expect(await refusal({ alias, spec: { type: "line", xKey: "c0", series: [] } })).toEqual(
+      invalid({
+        summary: `${alias} cannot be drawn as it is: the spec and its rows do not fit. The columns that are there: ${listed} and 10 more.`,
+        details: [{ path: "spec.series", issue: "at least one series is needed", received_type: "array" }],
+      }),
+    );
+  });
+
+  test("aliases that there is no room for are counted", async () => {
+    for (let call = 0; call < 25; call += 1) evidence.add({ tool: "any", output: "1" });
+    const listed = evidence.aliases().slice(-20).join(", ");
+    expect(await refusal({ alias: "nothing", spec })).toEqual(
+      invalid({
+        error_code: "ALIAS_UNKNOWN",
+        summary: `No tool output has the alias "nothing". There are: ${listed} and 8 older ones.`,
+        details: [{ path: "alias", issue: "is not known", received_type: "string" }],
+        hints: [],
       }),
     );
   });

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/contract.ts";
-import { below } from "../errors/argument-path.ts";
+import { below, quote } from "../errors/argument-path.ts";
 import { describeSchemaIssues } from "../errors/describe-schema-issues.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import { clipText } from "../evidence/preview/clip-text.ts";
 import { readPath } from "../evidence/read-path.ts";
 import { rowsAt } from "../evidence/rows-at.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
@@ -21,12 +22,17 @@ export interface RenderChartCall {
 }
 
 const TOOL = "render_chart";
+/** How many names a refusal lists before it only counts. */
+const LISTED = 20;
+const SHOWN_COLUMNS = 40;
 
 export const renderChartCallSchema: z.ZodType<RenderChartCall> = z.strictObject({
   alias: z.string().describe("The tool output or result whose rows are drawn."),
-  spec: chartSpecSchema.describe("Type, xKey, series and axes of the chart."),
+  spec: chartSpecSchema.describe(
+    "type; xKey, the column along x; series, each with the key of its column and optionally label, errorKey, yAxis (left or right) and, in a composed chart, type; xAxis, yAxis and yAxisRight with type (time, category, number), label and format. A heatmap has yKey and valueKey, a candlestick ohlc with openKey, highKey, lowKey and closeKey.",
+  ),
   title: z.string().max(500).optional().describe("Stands above the chart."),
-  path: z.string().max(500).optional().describe('Where the rows are inside nested data, like "data.items".'),
+  path: z.string().max(500).optional().describe('Where the rows are inside nested data, like "data.items" or "data[0].rows".'),
 });
 
 /** Rows of what is not parsed on the host: files, and formats that take Python to read. */
@@ -61,7 +67,8 @@ export async function renderChart({
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
   const isFile = item.file !== undefined;
-  if ((isFile || item.format !== "json") && readRows === undefined) return reshape(alias, `it is ${item.format}, not JSON rows`, []);
+  if ((isFile || item.format !== "json") && readRows === undefined)
+    return reshape(alias, `it is ${item.format}, not JSON rows`, item.shape.columns);
   const read = isFile || item.format !== "json" ? await readRows!(item, { maxRows: maxChartRows, signal }) : null;
   if (read?.ok === false) return read;
   if (read !== null && read.total > read.rows.length)
@@ -86,7 +93,8 @@ export async function renderChart({
   if (nested.length > 0) return reshape(alias, "the spec names columns that hold more than one value a row", columns, nested);
   const rows = pickColumns(found.rows, spec);
   const faults = checkChart(spec, rows);
-  if (faults.length > 0) return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faultsOfAll(found.rows, spec)));
+  if (faults.length > 0)
+    return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faultsOfAll(found.rows, spec), spec, found.rows));
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
   try {
     const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
@@ -139,8 +147,13 @@ function namedColumns(spec: ChartSpec): string[] {
   return [...new Set(named.filter((key) => key !== undefined))];
 }
 
-function toDetails(issues: readonly { path: string; message: string }[]): EnvelopeDetail[] {
-  return issues.map(({ path, message }) => ({ path, issue: message, received_type: "object" }));
+/** Faults of the spec are at its place in the call; those of the rows in the data. */
+function toDetails(issues: readonly { path: string; message: string }[], spec: ChartSpec, data: readonly unknown[]): EnvelopeDetail[] {
+  return issues.map(({ path, message }) => {
+    const isOfData = /^data(?:\[|$)/.test(path);
+    const found = readPath(isOfData ? { data } : spec, path);
+    return { path: isOfData ? path : `spec.${path}`, issue: message, received_type: receivedType(found.ok ? found.value : undefined) };
+  });
 }
 
 const example = {
@@ -152,7 +165,7 @@ const example = {
 function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): ChartAnswer {
   const problems = describeSchemaIssues({ schema: renderChartCallSchema, value: input, issues });
   const details = problems.map(({ path, problem }) => {
-    const found = readPath(input, path.match(/[^.[\]]+/g) ?? []);
+    const found = readPath(input, path);
     const issue = `${path === "" ? "The call" : path}${problem.startsWith("there is") ? ":" : ""} ${problem}`;
     return { path, issue, received_type: receivedType(found.ok ? found.value : undefined) };
   });
@@ -175,13 +188,17 @@ function refuse(summary: string, details: EnvelopeDetail[], hints: string[] = []
 function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
   const near = nearestName(alias, known);
   const meant = near === null ? "" : ` Did you mean ${near}?`;
-  const summary = `No tool output has the alias ${JSON.stringify(alias)}.${meant} There are: ${known.slice(-20).join(", ") || "none yet"}.`;
+  const older = known.length > LISTED ? ` and ${known.length - LISTED} older ones` : "";
+  const there = known.slice(-LISTED).join(", ") || "none yet";
+  const summary = `No tool output has the alias ${quote(alias)}.${meant} There are: ${there}${older}.`;
   const details = [{ path: "alias", issue: "is not known", received_type: "string" }];
   return { ok: false, envelope: createEnvelope({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
 }
 
 function reshape(alias: string, why: string, columns: readonly string[], details: EnvelopeDetail[] = []): ChartAnswer {
-  const there = columns.length === 0 ? "" : ` The columns that are there: ${columns.slice(0, 40).join(", ")}.`;
+  const more = columns.length > SHOWN_COLUMNS ? ` and ${columns.length - SHOWN_COLUMNS} more` : "";
+  const names = columns.slice(0, SHOWN_COLUMNS).map((name) => clipText(name, 80));
+  const there = columns.length === 0 ? "" : ` The columns that are there: ${names.join(", ")}${more}.`;
   return refuse(`${alias} cannot be drawn as it is: ${why}.${there}`, details, [
     "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.",
   ]);

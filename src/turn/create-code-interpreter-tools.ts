@@ -51,7 +51,7 @@ function createTools(turn: InterpreterTurn): CodeInterpreterTools {
     render_chart: tool({
       description: toolDescriptions.render_chart,
       inputSchema: published(renderChartCallSchema),
-      execute: (input: unknown) => drawChart(turn, input),
+      execute: (input: unknown, { abortSignal }) => drawChart(turn, input, abortSignal),
       toModelOutput: ({ output }) =>
         output.ok
           ? { type: "text", value: toChartText(output.artifact) }
@@ -60,9 +60,10 @@ function createTools(turn: InterpreterTurn): CodeInterpreterTools {
   };
 }
 
-async function drawChart(turn: InterpreterTurn, input: unknown): Promise<ChartAnswer> {
+async function drawChart(turn: InterpreterTurn, input: unknown, signal: AbortSignal | undefined): Promise<ChartAnswer> {
   return await inSpan("sluice.render_chart", { "sluice.turn": turn.id }, async (span) => {
-    const answer = await renderChart({ input, evidence: turn.evidence, artifacts: turn.artifacts });
+    signal?.throwIfAborted();
+    const answer = await renderChart({ input, evidence: turn.evidence, artifacts: turn.artifacts, signal });
     span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
     if (!answer.ok) span.fail(answer.envelope.error_code);
     return answer;
