@@ -13,6 +13,10 @@ export const largeOutputs: readonly LargeOutput[] = [
     name: "preview of 50 MB of long strings beyond ASCII",
     create: (bytes) => `[${join(bytes, (id) => JSON.stringify({ id, text: words.replaceAll("e", "é") }))}]`.replace("é", "€"),
   },
+  {
+    name: "preview of 50 MB of long strings with emoji",
+    create: (bytes) => `[${join(bytes, (id) => JSON.stringify({ id, text: words.replaceAll("second", "second 😀") }))}]`,
+  },
   { name: "preview of 50 MB by column", create: toColumns },
   { name: "preview of 50 MB of nested records", create: (bytes) => `[${join(bytes, toBook)}]` },
   { name: "preview of 50 MB by key", create: (bytes) => `{${join(bytes, (id) => `"record ${id}":${toRow(id)}`)}}` },
