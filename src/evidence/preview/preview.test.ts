@@ -204,6 +204,23 @@ describe("previews of a step", () => {
     expect(JSON.parse(previews[0]!.json)).toMatchObject({ rows: 439, rowsNotShown: 439 });
   });
 
+  it("give way from the oldest on: rows first, then schemas, then counts, and aliases last of all", () => {
+    const store = createEvidenceStore();
+    for (let call = 0; call < 6; call++) store.add({ tool: "get_rows", output: JSON.stringify(rows) });
+    const order = ["rows", "schema", "counts", "alias"];
+    const seen = new Set<string>();
+    for (let maxBytes = 24_576; maxBytes >= 500; maxBytes -= 40) {
+      const details = store.previewStep(store.aliases(), { maxBytes }).map(({ detail }) => detail);
+      if (details.includes("list")) break;
+      const ranks = details.map((detail) => order.indexOf(detail));
+      expect(ranks, "the older, the less").toEqual(ranks.toSorted((a, b) => b - a));
+      expect(Math.max(...ranks) - Math.min(...ranks), "nobody loses a second thing before all have lost the first").toBeLessThanOrEqual(1);
+      seen.add(details.join(" "));
+    }
+    for (const detail of order) expect([...seen]).toContain(Array(6).fill(detail).join(" "));
+    expect(seen.size).toBeGreaterThanOrEqual(1 + 3 * 6);
+  });
+
   it("keep every alias, whatever the pressure", () => {
     fc.assert(
       fc.property(
