@@ -55,8 +55,11 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   options.signal?.throwIfAborted();
   const stop = createStop(options);
   const streams = {
-    stdout: createStreamText({ name: "stdout", limitBytes: limits.stdoutBytes, onText: (text) => options.onOutput?.("stdout", text) }),
-    stderr: createStreamText({ name: "stderr", limitBytes: limits.stderrBytes, onText: (text) => options.onOutput?.("stderr", text) }),
+    stdout: createStreamText({ name: "stdout", limitBytes: limits.stdoutBytes, onText: (text) => hear("stdout", text) }),
+    stderr: createStreamText({ name: "stderr", limitBytes: limits.stderrBytes, onText: (text) => hear("stderr", text) }),
+  };
+  const hear: NonNullable<RunCellOptions["onOutput"]> = (stream, text) => {
+    if (!stop.isAbandoned) options.onOutput?.(stream, text);
   };
   const checks: Promise<CheckedArtifact>[] = [];
   const started = performance.now();
@@ -64,7 +67,7 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   let runMs: number;
   let checked: CheckedArtifact[];
   try {
-    end = await converse(options, streams, checks);
+    end = await Promise.race([converse(options, streams, checks), stop.abandoned]);
     runMs = performance.now() - started;
     stop.cellIsOver();
     checked = await Promise.race([Promise.all(checks), stop.aborted]);
@@ -73,7 +76,7 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   }
   const artifacts = checked.flatMap((one) => (one.ok ? [one.artifact] : []));
   const refused = checked.find((one) => !one.ok);
-  const after = await lease.usage().catch(() => before);
+  const after = stop.isAbandoned ? before : await lease.usage().catch(() => before);
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
   const verdict = await judgeCell({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
   // Whose grace was over is being ended, also when its worker's last word came after all.
@@ -103,6 +106,9 @@ interface Stop {
   readonly reason: StopReason | null;
   /** The sandbox itself was told to end. */
   readonly endsLease: boolean;
+  /** Resolves when the caller gave up and the sandbox is ended because of it: nothing that it still says counts, and nobody waits for it. */
+  readonly abandoned: Promise<CellEnd>;
+  readonly isAbandoned: boolean;
   /** Resolves when the caller gives up: with nothing, since what it gave out is nobody's any more. */
   readonly aborted: Promise<[]>;
   /** What follows is not the cell's own time, and there is nothing left to interrupt. */
@@ -116,10 +122,15 @@ function createStop({ lease, cell, rollback, limits, leaseLeftMs = Infinity, sig
   let grace: NodeJS.Timeout | undefined;
   let endsLease = false;
   let isOver = false;
+  let isAbandoned = false;
   const aborted = Promise.withResolvers<[]>();
+  const abandoned = Promise.withResolvers<CellEnd>();
   const endLease = (): void => {
     endsLease = true;
     void lease.close();
+    if (reason !== "aborted") return;
+    isAbandoned = true;
+    abandoned.resolve({ lost: "the caller gave up" });
   };
   const stop = (why: StopReason): void => {
     if (reason !== null) return;
@@ -150,7 +161,11 @@ function createStop({ lease, cell, rollback, limits, leaseLeftMs = Infinity, sig
     get endsLease() {
       return endsLease;
     },
+    get isAbandoned() {
+      return isAbandoned;
+    },
     aborted: aborted.promise,
+    abandoned: abandoned.promise,
     cellIsOver,
     clear() {
       cellIsOver();
