@@ -30,7 +30,8 @@ class Inputs(Mapping[str, Any]):
 
     def add(self, alias: str, kind: str, fd: int, size: int) -> None:
         """Take over one input from a descriptor, which is closed."""
-        raw = mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) if size else b""
+        # Not tracked: mmap would keep a copy of the descriptor, and none but the worker's own may be open in user code.
+        raw = mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ, trackfd=False) if size else b""
         os.close(fd)
         self._values.pop(alias, None)
         self._raw[alias] = (kind, raw)

@@ -46,6 +46,8 @@ def serve(channel_in: int, channel_out: int, import_stack: Callable[[], None] | 
     os.makedirs(IMAGES, exist_ok=True)
     status = 0
     try:
+        if os.getpid() != 1:
+            raise RuntimeError("it ends every process that it sees, so it must be process 1 of a namespace of its own")
         if import_stack is not None:
             stack.keep_freed_memory()
         monitor = Monitor(channel_in, channel_out, import_stack)
