@@ -6,6 +6,9 @@ test.each([
   "np.random.seed(1)\nnp.random.rand(3)",
   "rng = np.random.default_rng(7)",
   "x = order_id",
+  "df.eval('a + b')",
+  "df.index.is_monotonic_increasing",
+  "import pandas as pd\nhours = df.time",
 ])("%j can be run again", (code) => expect(canReplay(code)).toBe(true));
 
 test.each([
@@ -18,4 +21,13 @@ test.each([
   "import uuid\nuuid.uuid4()",
   "os.urandom(4)",
   "import threading",
+  "import datetime, time\ntime.perf_counter_ns()",
+  "from time import (\n    time_ns as t)\nt()",
+  "import os\nos.times()",
+  "import os\nos.listdir('.')",
+  "from pathlib import Path\n[p.stat().st_mtime for p in Path('.').iterdir()]",
+  "open('/proc/self/stat').read()",
+  "open('/dev/urandom', 'rb').read(4)",
+  "exec(source)",
+  "__import__('ti' + 'me').time",
 ])("%j cannot", (code) => expect(canReplay(code)).toBe(false));
