@@ -175,6 +175,25 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     expect(told?.variables === "lost" ? null : 5, "what it says of the variables is true").toBe(kept);
   });
 
+  test("kill -9 of the sandbox while an input goes to it is told, and the next call has a new one", async () => {
+    await using session = await runtime.openSession();
+    expect((await session.run({ code: "kept = 5" })).status).toBe("ok");
+    session.bind("big", { format: "bytes", bytes: Buffer.alloc(200 * 1024 * 1024, 1) });
+    const running = session.run({ code: "len(big)" });
+    await Promise.all([
+      killSandboxes(process.pid),
+      expect(running).rejects.toMatchObject({
+        code: "SANDBOX_LOST",
+        message: "The sandbox is gone: it ended while the input big was given to it. Nothing of this cell was run.",
+      }),
+    ]);
+    expect(await session.run({ code: "[kept, len(big)]" })).toMatchObject({
+      status: "ok",
+      resultJson: `[5,${200 * 1024 * 1024}]`,
+      diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } },
+    });
+  });
+
   test("kill -9 of an idle sandbox is noticed, and what became of the variables is told", async () => {
     await using session = await runtime.openSession();
     await session.run({ code: "kept = 5" });
