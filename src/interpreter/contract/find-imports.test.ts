@@ -33,6 +33,17 @@ describe("imports of a cell", () => {
     ]);
   });
 
+  it("are found where a function makes them, as far as the name is written out", async () => {
+    const code = [
+      "from importlib import (reload, import_module as load)",
+      "load('a.b'); load(name=r'c')",
+      'import_module(name="""d""", package=None)',
+      "x = lambda: __import__(u'e', globals())",
+      "load(f'{name}'); load('f' 'g'); other('h'); import_module('.i', 'j')",
+    ].join("\n");
+    expect(await importsOf(code)).toEqual(["1:1 importlib: reload, import_module", "2:1 a.b", "2:14 c", "3:1 d", "4:13 e"]);
+  });
+
   it("are not taken from strings, comments, or other uses of the words", async () => {
     const code = [
       '"""',

@@ -35,6 +35,7 @@ export function findImports(code: string, tokenText: string): FoundImport[] {
   const found: { offset: number; module: string; names: string[]; level: number; guards: Guard[] }[] = [];
   const blocks: (Guard | null)[] = [];
   const tries = new Map<number, Guard>();
+  const importers = new Set(["__import__", "import_module"]);
   let header: Guard | null = null;
 
   for (const line of logicalLines(tokenText)) {
@@ -100,15 +101,26 @@ export function findImports(code: string, tokenText: string): FoundImport[] {
     const level = lead.reduce((sum, { kind }) => sum + (kind === "Ellipsis" ? 3 : 1), 0);
     const names = split(rest.slice(end + 1).filter(({ kind }) => kind !== "Lpar" && kind !== "Rpar")).map(dotted);
     const module = dotted(rest.slice(lead.length, end));
+    if (module === "importlib") for (const name of otherNames(rest.slice(end + 1))) importers.add(name);
     found.push({ offset: tokens[at]?.start ?? 0, module, names: names.filter((name) => name !== ""), level, guards });
   }
 
-  /** `__import__("name")` and `import_module("name")`, with the name written out. */
+  /** What `import_module` is called from now on: `import_module as load`. */
+  function otherNames(tokens: readonly Token[]): string[] {
+    return split(tokens.filter(({ kind }) => kind !== "Lpar" && kind !== "Rpar"))
+      .filter(([name, as]) => name !== undefined && text(name) === "import_module" && as?.kind === "As")
+      .map((part) => text(part[2] ?? part[0]!));
+  }
+
+  /** `__import__("name")` and `import_module(name="name")`, with the name written out. */
   function collectDynamic(tokens: readonly Token[], at: number, guards: Guard[]): void {
-    const [token, open, argument] = tokens.slice(at, at + 3);
+    const [token, open, ...given] = tokens.slice(at, at + 6);
+    const [name, equals] = given;
+    const isNamed = name !== undefined && isName(name) && text(name) === "name" && equals?.kind === "Equal";
+    const [argument, end] = isNamed ? given.slice(2) : given;
     if (token === undefined || open?.kind !== "Lpar" || argument?.kind !== "String") return;
-    if (!["__import__", "import_module"].includes(text(token))) return;
-    const module = /^(?<quote>["'])(?<module>[\w.]+)\k<quote>$/.exec(text(argument))?.groups?.["module"];
+    if (!importers.has(text(token)) || (end?.kind !== "Comma" && end?.kind !== "Rpar")) return;
+    const module = /^[rRuU]?(?<quote>"""|'''|["'])(?<module>[\w.]+)\k<quote>$/.exec(text(argument))?.groups?.["module"];
     if (module !== undefined && !module.startsWith(".")) found.push({ offset: token.start, module, names: [], level: 0, guards });
   }
 
