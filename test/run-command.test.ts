@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -115,6 +115,48 @@ describe("sluice run", () => {
       result: null,
       error: { limit: { name: "cellTimeoutMs", allowed: 500 } },
     });
+  });
+
+  test("leaves a probe of a failed cell that says where, how and why", () => {
+    const { status, stderr } = run(["-", "--driver", "bubblewrap"], "import os\nos._exit(7)");
+    expect(status).toBe(1);
+    const [start, failure, ...others] = stderr
+      .split("\n")
+      .map(parseProbe)
+      .filter((probe) => probe !== null);
+    expect([start!.fields["event"], others]).toEqual(["python_call_start", []]);
+    const { turnId, sandboxId } = start!.fields;
+    expect(failure).toEqual({
+      source: "python-sandbox-latency-probe",
+      fields: {
+        ...{ event: "python_call_failure", turnId, stage: "run", status: "crashed", exitCode: 7 },
+        error:
+          "Crashed: The process that ran the cell ended by itself with exit status 7 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
+        ...{ sandboxId, driver: "bubblewrap", start: "forked", boot: "cold" },
+        ...Object.fromEntries(
+          ["queueMs", "startMs", "runMs", "totalMs", "peakMemoryBytes", "cpuMs"].map((name) => [name, expect.any(Number) as number]),
+        ),
+      },
+    });
+  });
+
+  test("holds --memory-mb, and publishes nothing of a cell that did not emit what --expect declares", () => {
+    const options = ["-", "--json", "--quiet", "--memory-mb", "400", "--expect", "image,chart", "--out", "declared"];
+    const small = run(options, "held = [np.ones(1 << 20) for _ in range(200)]");
+    expect([small.status, JSON.parse(small.stdout)]).toMatchObject([
+      1,
+      { status: "out_of_memory", error: { limit: { name: "memoryBytes", allowed: 400 * 1024 * 1024 } } },
+    ]);
+    const missing = run(options, "plt.plot([1, 2])\nsave_figure(alt='A line that rises by one')");
+    expect([missing.status, JSON.parse(missing.stdout)]).toMatchObject([
+      1,
+      {
+        status: "contract_violation",
+        artifacts: [],
+        error: { message: "the call declared chart and image and emitted image. Call render_chart(spec, data)." },
+      },
+    ]);
+    expect(existsSync(path.join(directory, "declared"))).toBe(false);
   });
 
   test.each([
