@@ -37,6 +37,7 @@ describe("measureText", () => {
   });
 
   it("counts pieces that are full of the longest characters", () => {
+    expect(measureText("ÿ".repeat(3 * PIECE))).toEqual({ bytes: 6 * PIECE });
     expect(measureText("\uFFFF".repeat(3 * PIECE))).toEqual({ bytes: 9 * PIECE });
     expect(measureText("😀".repeat(2 * PIECE))).toEqual({ bytes: 8 * PIECE });
     expect(measureText(`a${"😀".repeat(2 * PIECE)}`)).toEqual({ bytes: 1 + 8 * PIECE });
