@@ -65,13 +65,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
   const runDirectory = once(() => openRunDirectory());
   const drivers = once(async () => createDrivers(options, await runDirectory()));
-  const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory }));
+  const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory, gate }));
   const pool = once(async () => createSandboxPool({ driver: await driver(), snapshot: await snapshot(), limits, size: poolSize, gate }));
 
   async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
     const reports: DriverReport[] = [];
     for (const one of await drivers())
-      reports.push(await examine({ driver: one, snapshot: await snapshot(), cacheDirectory, fresh: true, signal }));
+      reports.push(await examine({ driver: one, snapshot: await snapshot(), cacheDirectory, gate, fresh: true, signal }));
     return reports;
   }
 

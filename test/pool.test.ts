@@ -93,6 +93,21 @@ test.each(testedDrivers)(
   120_000,
 );
 
+test("a warm sandbox gives way to who waits for its place, and comes back afterwards", async () => {
+  await using runtime = openTestRuntime("bubblewrap", { poolSize: 1, maxSandboxes: 1 });
+  const pool = await runtime.pool();
+  await pool.filled();
+  expect([pool.warm, runtime.gate.taken]).toEqual([1, 1]);
+  const { lease, start } = await pool.take({ limits: withLimits({ memoryBytes: 700 * 1024 * 1024 }) });
+  expect([start, pool.warm, runtime.gate.taken]).toEqual(["forked", 0, 1]);
+  await lease.close();
+  await pool.filled();
+  const report = (await runtime.examineDrivers()).find(({ name }) => name === "bubblewrap");
+  expect(report).toMatchObject({ usable: true });
+  await pool.filled();
+  expect(pool.warm).toBe(1);
+}, 120_000);
+
 test("a warm sandbox that nobody takes is replaced, and one that died is", async () => {
   await using runtime = openTestRuntime("bubblewrap");
   const [driver, snapshot] = [await runtime.driver(), await runtime.snapshot()];

@@ -4,6 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 import type { DriverName, SandboxDriver, Snapshot } from "../sandbox/contract.ts";
+import type { Gate } from "../sandbox/gate.ts";
 import { toSelfTestCode } from "./self-test-code.ts";
 import { selfTest, type Check } from "./self-test.ts";
 
@@ -21,6 +22,7 @@ interface Options {
   readonly drivers: readonly SandboxDriver[];
   readonly snapshot: Snapshot;
   readonly cacheDirectory: string;
+  readonly gate: Gate;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -48,6 +50,7 @@ export async function examine({
   driver,
   snapshot,
   cacheDirectory,
+  gate,
   fresh = false,
   signal,
 }: Omit<Options, "drivers"> & { driver: SandboxDriver; fresh?: boolean }): Promise<DriverReport> {
@@ -60,7 +63,7 @@ export async function examine({
     if (passed !== null) return { name: driver.name, usable: true, checks: passed, notes };
   }
   try {
-    const checks = await selfTest({ driver, snapshot, ...(signal && { signal }) });
+    const checks = await selfTest({ driver, snapshot, gate, signal });
     const failed = checks.filter((check) => !check.ok);
     if (failed.length === 0) {
       await writePass(memory, checks);

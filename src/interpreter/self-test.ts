@@ -1,5 +1,6 @@
 import { createImageChecker } from "../artifacts/create-image-checker.ts";
 import type { SandboxDriver, Snapshot } from "../sandbox/contract.ts";
+import type { Gate } from "../sandbox/gate.ts";
 import { withLimits } from "../sandbox/limits.ts";
 import { openHostBait } from "./host-bait.ts";
 import { openSession, type Session } from "./open-session.ts";
@@ -12,21 +13,21 @@ export interface Check {
   readonly detail: string;
 }
 
+export interface SelfTest {
+  readonly driver: SandboxDriver;
+  readonly snapshot: Snapshot;
+  /** Its sandboxes count among all the others. */
+  readonly gate: Gate;
+  readonly signal?: AbortSignal | undefined;
+}
+
 const MEMORY_BYTES = 384 * 1024 * 1024;
 
 /**
  * Opens a real sandbox of the driver and tries to get out of it. What the cell says is checked where the host can check it: listeners of our own count who
  * came, and the memory test is judged by how the cell ended.
  */
-export async function selfTest({
-  driver,
-  snapshot,
-  signal,
-}: {
-  driver: SandboxDriver;
-  snapshot: Snapshot;
-  signal?: AbortSignal;
-}): Promise<Check[]> {
+export async function selfTest({ driver, snapshot, gate, signal }: SelfTest): Promise<Check[]> {
   const limits = withLimits({ memoryBytes: MEMORY_BYTES, cellTimeoutMs: 20_000 });
   await using bait = await openHostBait();
   await using images = createImageChecker();
@@ -35,8 +36,15 @@ export async function selfTest({
     rollback: driver.rollback,
     limits,
     take: async () => {
-      const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", ...(signal && { signal }) });
-      return { lease, start: lease.start };
+      const leave = await gate.enter(signal);
+      try {
+        const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", ...(signal && { signal }) });
+        void lease.died.then(leave);
+        return { lease, start: lease.start };
+      } catch (error) {
+        leave();
+        throw error;
+      }
     },
   });
   const checks = await tryFromInside(session, toSelfTestCode({ ...bait, processes: limits.processes }), signal);

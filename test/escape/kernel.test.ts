@@ -230,8 +230,9 @@ for path in found:
 set_result({"ids": ids, "setuid": found})
 `);
     expect(outcome.error).toBeUndefined();
-    const { ids } = JSON.parse(outcome.resultJson!) as { ids: string[] };
+    const { ids, setuid } = JSON.parse(outcome.resultJson!) as { ids: string[]; setuid: string[] };
     expect(ids).toEqual(["(1000, 1000, 1000) (1000, 1000, 1000)", "(1000, 1000, 1000) (1000, 1000, 1000)"]);
+    expect(setuid).toEqual([]);
     await session.expectTruthful();
   });
 
