@@ -197,7 +197,8 @@ describe.each(testedDrivers)("%s", (driver) => {
   }, 60_000);
 
   it("a process that a cell leaves behind, daemon or not, is ended and told", async () => {
-    const outcome = await session.run(`
+    await using own = await openAttackedSession(runtime, traps, { cellTimeoutMs: 30_000 });
+    const outcome = await own.run(`
 import os, signal, subprocess, sys
 read, write = os.pipe()
 for _ in range(3):
@@ -220,9 +221,9 @@ while len(got) < 3:
 `);
     expect(outcome.error).toBeUndefined();
     expect(outcome.diagnostics.leftBehind).toMatchObject({ processes: 4 });
-    const seen = await session.run(countProcesses);
+    const seen = await own.run(countProcesses);
     expect(Number(seen.resultJson)).toBeLessThanOrEqual(OWN_PROCESSES);
-    await session.expectTruthful();
+    await own.expectTruthful();
   }, 60_000);
 
   const lingering: Record<string, string> = {
@@ -232,7 +233,8 @@ while len(got) < 3:
   it.each(Object.keys(lingering))(
     "%s that a cell leaves behind does not disturb the next cell",
     async (name) => {
-      const outcome = await session.run(`
+      await using own = await openAttackedSession(runtime, traps, { cellTimeoutMs: 30_000 });
+      const outcome = await own.run(`
 import threading
 ticks, started = [0], threading.Event()
 def linger():
@@ -245,12 +247,12 @@ ticks[0] > 0
 `);
       expect([outcome.error, outcome.resultJson]).toEqual([undefined, "true"]);
       if (name === "a thread") expect(outcome.diagnostics.leftBehind).toMatchObject({ threads: 1 });
-      const next = await session.run("before = ticks[0]\ntotal = sum(range(3_000_000))\n[total, ticks[0] - before]");
+      const next = await own.run("before = ticks[0]\ntotal = sum(range(3_000_000))\n[total, ticks[0] - before]");
       expect(next.error).toBeUndefined();
       const [total, went] = JSON.parse(next.resultJson!) as [number, number];
       expect(total).toBe(4499998500000);
       if (name === "a thread" || driver === "bubblewrap") expect(went).toBe(0);
-      await session.expectTruthful();
+      await own.expectTruthful();
     },
     60_000,
   );
