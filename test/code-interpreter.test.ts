@@ -792,9 +792,9 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       {
         status: "timeout",
         code: "while True: pass",
-        summary: "The cell ran longer than its limit of 1 s and was ended. Compute less, vectorise loops, or work on an aggregate.",
+        summary: "The cell ran longer than its limit of 3 s and was ended. Compute less, vectorise loops, or work on an aggregate.",
         type: "Timeout",
-        measured: / \[cellTimeoutMs: \d+ seen, 1000 allowed\]$/,
+        measured: / \[cellTimeoutMs: \d+ seen, 3000 allowed\]$/,
         hint: "Vectorise loops, or work on an aggregate; the time limit is the cell's own.",
       },
       {
@@ -831,7 +831,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     ])(
       "a cell that ends as $status is told as such, with what was measured",
       async ({ status, code, summary, type, measured, hint, place }) => {
-        ownLimits = { cellTimeoutMs: 1000, resultBytes: 1000 };
+        ownLimits = status === "timeout" ? { cellTimeoutMs: 3000 } : { resultBytes: 1000 };
         await run("kept = 1");
         const answer = await run(code);
         const { summary: said, details } = answer.envelope!;

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import { artifactTextLimits, saysSomething } from "../protocol/artifact.ts";
-import { chartRowsSchema, chartSpecSchema } from "../protocol/chart-spec.ts";
-import { checkChart as findChartFaults } from "../protocol/check-chart.ts";
-import { figureSchema } from "../protocol/figure.ts";
+import type { ChartRow, ChartSpec } from "../protocol/chart-spec.ts";
+import type { Figure } from "../protocol/figure.ts";
 import type { CellArtifact } from "../protocol/outcome.ts";
 import type { ArtifactFrame } from "../protocol/worker-frames.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
@@ -22,7 +21,7 @@ export async function checkArtifact(emitted: Emitted): Promise<CheckedArtifact> 
   const { kind, alt = "", title } = emitted.frame;
   const tooLong = whyTooLong(kind, "title", title ?? "") ?? whyTooLong(kind, "alt", alt);
   if (tooLong !== null) return refuse(tooLong);
-  return kind === "chart" ? checkChartBody(emitted) : await checkImageBody(emitted);
+  return await (kind === "chart" ? checkChartBody(emitted) : checkImageBody(emitted));
 }
 
 function whyTooLong(kind: string, name: keyof typeof artifactTextLimits, text: string): string | null {
@@ -38,38 +37,31 @@ async function checkImageBody({ frame, body, limits, images }: Emitted): Promise
   const png = Buffer.from(body.subarray(0, pngBytes));
   const found = await images.check(png);
   if (!found.ok) return refuse(`an image ${found.why}`);
-  const figure = body.length > pngBytes ? figureSchema.safeParse(parseJson(body.subarray(pngBytes))) : null;
-  if (figure !== null && !figure.success) return refuse("the data behind an image is not as it must be");
+  const data = body.subarray(pngBytes);
+  const why = data.length === 0 ? null : await images.judgeJson("figure", data);
+  if (why !== null) return refuse(why);
   const { width, height } = found;
-  const details = { ...(frame.title ? { title: frame.title } : {}), ...(figure === null ? {} : { figure: figure.data }) };
+  const figure = data.length === 0 ? {} : { figure: parseJudged(data) as Figure };
+  const details = { ...(frame.title ? { title: frame.title } : {}), ...figure };
   return { ok: true, artifact: { kind: "image", alt: frame.alt, width, height, contentHash: sha256(png), bytes: png, ...details } };
 }
 
-function checkChartBody({ frame, body, limits }: Emitted): CheckedArtifact {
+async function checkChartBody({ frame, body, limits, images }: Emitted): Promise<CheckedArtifact> {
   if (body.length > limits.artifactBytes) return refuse(`a chart has ${body.length} bytes, ${limits.artifactBytes} are allowed`);
-  const chart = parseJson(body) as { spec?: unknown; data?: unknown } | undefined;
-  const spec = chartSpecSchema.safeParse(chart?.spec);
-  const data = chartRowsSchema.safeParse(chart?.data);
-  if (!spec.success || !data.success) return refuse("a chart has no spec and rows as the schema has them");
-  const [fault] = findChartFaults(spec.data, data.data);
-  if (fault !== undefined) return refuse(`a chart is wrong at ${fault.path}: ${fault.message}`);
+  const why = await images.judgeJson("chart", body);
+  if (why !== null) return refuse(why);
+  const { spec, data } = parseJudged(body) as { spec: ChartSpec; data: ChartRow[] };
   const title = frame.title ? { title: frame.title } : {};
-  return {
-    ok: true,
-    artifact: { kind: "chart", spec: spec.data, data: data.data, contentHash: sha256(body), bytes: Buffer.from(body), ...title },
-  };
+  return { ok: true, artifact: { kind: "chart", spec, data, contentHash: sha256(body), bytes: Buffer.from(body), ...title } };
 }
 
 function refuse(why: string): CheckedArtifact {
   return { ok: false, why };
 }
 
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-  } catch {
-    return undefined;
-  }
+/** JSON that was found to be what it is said to be. */
+function parseJudged(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
 }
 
 function sha256(bytes: Uint8Array): string {

@@ -92,6 +92,7 @@ test.each([
       setImmediate(() => stop.abort(new Error("enough")));
       return new Promise<never>(() => {});
     },
+    judgeJson: async () => null,
     warm: () => {},
     [Symbol.asyncDispose]: async () => {},
   };

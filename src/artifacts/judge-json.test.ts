@@ -1,0 +1,60 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { countTurns } from "../../test/fixtures/count-turns.ts";
+import { createImageChecker } from "./create-image-checker.ts";
+
+const checker = createImageChecker();
+afterAll(() => checker[Symbol.asyncDispose]());
+
+const judge = (kind: "figure" | "chart", value: unknown): Promise<string | null> =>
+  checker.judgeJson(kind, Buffer.from(typeof value === "string" ? value : JSON.stringify(value)));
+
+/** In a thread when it is large, at once when it is small: both say the same. */
+describe.each([3, 100_000])("what is behind a figure of %i points, and a chart as large", (points) => {
+  const numbers = Array.from({ length: points }, (_, index) => index);
+  const axes = { xScale: "linear", yScale: "linear", series: [{ type: "line", x: numbers, y: numbers }], unread: [] };
+  const columns = Array.from({ length: Math.ceil(points / 3) / 1000 + 1 }, (_, index) => `c${index}`);
+  const rows = Array.from({ length: Math.min(points, 3000) }, (_, x) => ({ x, ...Object.fromEntries(columns.map((name) => [name, x])) }));
+  const spec = { type: "line", xKey: "x", series: [{ key: "c0" }] };
+
+  test("is taken when it is as it must be", async () => {
+    expect([await judge("figure", { axes: [axes] }), await judge("chart", { spec, data: rows })]).toEqual([null, null]);
+  });
+
+  test("is refused when it is not, with the place where that is known", async () => {
+    const uneven = { ...axes, series: [{ type: "line", x: numbers, y: numbers.slice(1) }] };
+    expect([
+      await judge("figure", { axes: [uneven] }),
+      await judge("figure", { axes: [{ ...axes, extra: 1 }] }),
+      await judge("figure", `${JSON.stringify({ axes: [axes] })}]`),
+      await judge("chart", { spec, data: rows.map((row) => ({ ...row, c0: [1] })) }),
+      await judge("chart", { spec: { ...spec, series: [{ key: "n" }] }, data: rows.map(({ x }) => ({ x, filler: "f".repeat(200) })) }),
+    ]).toEqual([
+      "the data behind an image is not as it must be",
+      "the data behind an image is not as it must be",
+      "the data behind an image is not as it must be",
+      "a chart has no spec and rows as the schema has them",
+      "a chart is wrong at series[0].key: n is not in the data; the columns are x, filler",
+    ]);
+  });
+});
+
+const figureOf = (points: number): Buffer => {
+  const numbers = Array.from({ length: points }, (_, index) => index / 7);
+  const axes = [{ xScale: "linear", yScale: "linear", series: [{ type: "line", x: numbers, y: numbers }], unread: [] }];
+  return Buffer.from(JSON.stringify({ axes }));
+};
+
+test("others go on while a large one is looked at", async () => {
+  const { value, turns } = await countTurns(() => checker.judgeJson("figure", figureOf(300_000)));
+  expect(value).toBeNull();
+  expect(turns).toBeGreaterThan(2);
+});
+
+test("what takes more memory than there is is refused alone: those that wait behind it are looked at", async () => {
+  const deadly = Buffer.from(`{"axes":[${"{},".repeat(3_000_000)}{}]}`);
+  const large = figureOf(20_000);
+  expect(await Promise.all([deadly, large].map((json) => checker.judgeJson("figure", json)))).toEqual([
+    `a figure of ${deadly.length} bytes is too much to be looked at`,
+    null,
+  ]);
+});
