@@ -53,8 +53,8 @@ export interface OutputReaderOptions {
 /** What goes to the thread at once: copying it is nothing that anybody would notice. */
 const PIECE_BYTES = 1024 * 1024;
 
-export function createOutputReader({ idleMs = 10_000, heapMegabytes = usualHeap() }: OutputReaderOptions = {}): OutputReader {
-  const thread = createReadingThread({ idleMs, heapMegabytes });
+export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputReaderOptions = {}): OutputReader {
+  const thread = createReadingThread({ idleMs, heapMegabytes: () => heapMegabytes ?? usualHeap() });
 
   async function readParts(request: ThreadRequest, transfer?: readonly ArrayBuffer[], id: number = thread.open()): Promise<ReadOutput> {
     const result = await thread.ask(id, request, transfer);

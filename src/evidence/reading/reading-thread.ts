@@ -16,7 +16,8 @@ export interface ReadingThread {
 
 export interface ReadingThreadOptions {
   readonly idleMs: number;
-  readonly heapMegabytes: number;
+  /** Asked when a thread starts: how much memory there is, is read from files, and most conversations never need it. */
+  readonly heapMegabytes: () => number;
 }
 
 export function createReadingThread({ idleMs, heapMegabytes }: ReadingThreadOptions): ReadingThread {
@@ -27,7 +28,7 @@ export function createReadingThread({ idleMs, heapMegabytes }: ReadingThreadOpti
   const threads = new Map<number, Thread>();
 
   function start(): Thread {
-    const thread = startThread(heapMegabytes, () => {
+    const thread = startThread(heapMegabytes(), () => {
       if (current === thread) current = null;
     });
     return thread;
