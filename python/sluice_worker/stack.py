@@ -8,6 +8,7 @@ import importlib
 import os
 import random
 import shutil
+from collections.abc import Callable
 
 FONT_CACHE = "/usr/share/sluice/matplotlib"
 SEED = 0
@@ -24,8 +25,8 @@ STACK = (
 )
 
 
-def import_stack() -> None:
-    """Import what cells use, so that a fork or a restored memory image has it ready."""
+def import_stack(use: Callable[[], None] | None = None) -> None:
+    """Import what cells use, and use it once, so that a fork or a restored memory image has it ready."""
     _offer_font_cache()
     import matplotlib
 
@@ -48,7 +49,7 @@ def import_stack() -> None:
 
     sluice._cell.install()
     keep_freed_memory()
-    warm()
+    (use or warm)()
     random.seed(SEED)
     numpy.random.seed(SEED)
     gc.collect()
@@ -82,10 +83,10 @@ def warm() -> None:
         axes.legend()
         render(figure, [axes])
         plt.close(figure)
-    _forget_fonts()
+    forget_fonts()
 
 
-def _forget_fonts() -> None:
+def forget_fonts() -> None:
     """matplotlib keeps font files open; no descriptor but the channel may be open when user code starts."""
     from matplotlib import font_manager
 

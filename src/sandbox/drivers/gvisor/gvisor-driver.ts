@@ -7,7 +7,7 @@ import { defaultLimits } from "../../limits.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { findRunsc, type Runsc } from "./find-runsc.ts";
 import { createGvisorLease } from "./gvisor-lease.ts";
-import { checkpointContainer, findImage, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
+import { checkpointContainer, findImage, heapDirectory, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
 import { toRunscFlags, toRunscPrefix } from "./runsc-flags.ts";
 import { aborted, cannotStart, imageFailed } from "./start-failures.ts";
@@ -87,13 +87,21 @@ export function createGvisorDriver({
   /** Null when this machine cannot checkpoint: then every sandbox is started cold. */
   async function buildImage({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<MemoryImage | null> {
     const limits: SandboxLimits = { ...defaultLimits, scratchBytes };
-    const sandbox = await start({ snapshot, limits, runsc, image: null, signal: within(2 * START_TIMEOUT_MS, lifetime.signal) });
+    let sandbox: StartedSandbox | null = null;
     try {
       return await saveImage({
         images,
         key,
         runDirectory,
-        checkpoint: async (directory) => {
+        make: async (directory) => {
+          sandbox = await start({
+            snapshot,
+            limits,
+            runsc,
+            image: null,
+            newHeap: heapDirectory(directory),
+            signal: within(2 * START_TIMEOUT_MS, lifetime.signal),
+          });
           await checkpointContainer({
             runsc: [...prefix, runsc.path],
             state: runDirectory.runscState,
@@ -108,11 +116,12 @@ export function createGvisorDriver({
         },
       });
     } catch (error) {
+      if (sandbox === null && !("syscall" in (error as Error))) throw error; // it did not start; there was nothing to save yet
       if (!(error instanceof CheckpointRefused)) throw imageFailed(images, error as Error);
       coldReason = error.message;
       return null;
     } finally {
-      await discardSandbox(sandbox);
+      if (sandbox !== null) await discardSandbox(sandbox);
     }
   }
 

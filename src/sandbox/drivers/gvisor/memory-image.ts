@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import type { Snapshot } from "../../contract.ts";
 import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "../../host-process.ts";
@@ -24,8 +24,8 @@ export interface ImageFacts {
 
 /** Anything that makes a saved memory differ, or unusable: then it is another image. */
 export async function toImageKey({ snapshot, runsc, flags, scratchBytes }: ImageFacts): Promise<string> {
-  const spec = toOciSpec({ rootfs: "", scratchBytes });
-  const facts = { schemaVersion: 1, snapshot: snapshot.id, runsc: runsc.version, flags, spec, cpu: await readCpuFeatures() };
+  const spec = toOciSpec({ rootfs: "", heap: "", scratchBytes });
+  const facts = { schemaVersion: 2, snapshot: snapshot.id, runsc: runsc.version, flags, spec, cpu: await readCpuFeatures() };
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
 }
 
@@ -43,17 +43,17 @@ export async function findImage({ images, key }: { images: string; key: string }
 }
 
 /**
- * Makes an image through `checkpoint`, which gets an empty directory to write to. It appears under its name only when it is whole; who makes the same one at
+ * Makes an image through `make`, which gets an empty directory to write to. It appears under its name only when it is whole; who makes the same one at
  * the same time does no harm: the first stays. A build that is interrupted leaves a directory that its reaper, or the next build, removes.
  */
-export async function saveImage({ images, key, runDirectory, checkpoint }: SaveOptions): Promise<MemoryImage> {
+export async function saveImage({ images, key, runDirectory, make }: SaveOptions): Promise<MemoryImage> {
   await mkdir(images, { recursive: true, mode: 0o700 });
   await removeDeadBuilds(images);
   const building = join(images, `${BUILDING}${toProcessKey(currentProcess())}.${randomBytes(4).toString("hex")}`);
   const forget = await runDirectory.recordPath(building);
   try {
     await mkdir(building, { mode: 0o700 });
-    await checkpoint(building);
+    await make(building);
     await writeMeta(building);
     await moveInto({ building, path: join(images, key), images, key });
     await removeOldImages(images);
@@ -68,7 +68,12 @@ interface SaveOptions {
   readonly images: string;
   readonly key: string;
   readonly runDirectory: RunDirectory;
-  readonly checkpoint: (directory: string) => Promise<void>;
+  readonly make: (directory: string) => Promise<void>;
+}
+
+/** Where the part of the image is that its sandboxes share; it is a directory because that is what can be mounted. */
+export function heapDirectory(imagePath: string): string {
+  return join(imagePath, "heap");
 }
 
 export async function removeImage(image: MemoryImage): Promise<void> {
@@ -100,6 +105,7 @@ interface CheckpointOptions {
 
 const BUILDING = ".building-";
 const META = "meta.json";
+const PAGES = "pages.img";
 const KEPT_IMAGES = 6;
 
 interface ImageMeta {
@@ -110,8 +116,11 @@ interface ImageMeta {
 
 async function writeMeta(directory: string): Promise<void> {
   const files: Record<string, number> = {};
-  for (const name of await readdir(directory)) files[name] = (await stat(join(directory, name))).size;
-  if (Object.keys(files).length === 0) throw new Error("runsc checkpoint wrote nothing");
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (entry.isFile()) files[relative(directory, file)] = (await stat(file)).size;
+  }
+  if (!(PAGES in files)) throw new Error("runsc checkpoint wrote nothing");
   const meta: ImageMeta = { schemaVersion: 1, createdAt: new Date().toISOString(), files };
   await writeFile(join(directory, META), JSON.stringify(meta));
 }

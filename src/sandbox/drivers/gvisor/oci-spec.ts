@@ -2,10 +2,10 @@ import { toOciSeccomp } from "../../seccomp/to-oci-seccomp.ts";
 import { scratchDirectory, workerEnvironment, workerUid } from "../../worker-environment.ts";
 
 /**
- * What runsc is told about the sandbox. Everything here is frozen into the memory image and part of its key, but for the path of the root file system.
+ * What runsc is told about the sandbox. Everything here is frozen into the memory image and part of its key, but for the paths of the root file system and of the heap.
  * Limits that change from lease to lease are not here: memory is the cgroup's, rlimits are set by the worker when it is told them in `hello`.
  */
-export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchBytes: number }): OciSpec {
+export function toOciSpec({ rootfs, heap, scratchBytes }: SpecOptions): OciSpec {
   const side = Math.floor(scratchBytes / 8); // three mounts cannot share one size here, so together they have it
   const tmpfs = (destination: string, mode: string, bytes: number): OciMount => ({
     destination,
@@ -38,12 +38,20 @@ export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchByt
       tmpfs(scratchDirectory, "0700", scratchBytes - 2 * side),
       tmpfs("/tmp", "1777", side),
       tmpfs("/dev/shm", "1777", side),
+      ...(heap === null ? [] : [{ destination: "/run", type: "bind", source: heap, options: ["ro", "nosuid", "nodev", "noexec"] }]),
     ],
     linux: {
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
       seccomp: toOciSeccomp(),
     },
   };
+}
+
+interface SpecOptions {
+  readonly rootfs: string;
+  /** The directory of the heap's file; null for a sandbox that is neither made into an image nor from one. */
+  readonly heap: string | null;
+  readonly scratchBytes: number;
 }
 
 export interface OciSpec {

@@ -5,7 +5,8 @@ import type { FrameChannel, SandboxLimits, Snapshot } from "../../contract.ts";
 import { createFrameChannel } from "../../frame-channel.ts";
 import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
 import { sentryAllowanceBytes } from "./gvisor-lease.ts";
-import type { MemoryImage } from "./memory-image.ts";
+import { awaitImportAndHeap, createHeapFile } from "./heap-file.ts";
+import { heapDirectory, type MemoryImage } from "./memory-image.ts";
 import { toOciSpec } from "./oci-spec.ts";
 import { startRunsc, type RunscProcess } from "./runsc-process.ts";
 import { expectFrame } from "./worker-greeting.ts";
@@ -18,6 +19,8 @@ export interface StartOptions {
   readonly flags: readonly string[];
   /** Null: it is started cold, and imports the stack itself. */
   readonly image: MemoryImage | null;
+  /** The directory for the heap's file, when an image is to be made of this one. */
+  readonly newHeap?: string;
   readonly runDirectory: RunDirectory;
   readonly signal: AbortSignal;
 }
@@ -34,14 +37,25 @@ interface Remains {
 }
 
 /** Starts runsc and waits until the worker speaks: `imported` when cold, at once when restored. On failure nothing is left. */
-export async function startSandbox({ snapshot, limits, runsc, flags, image, runDirectory, signal }: StartOptions): Promise<StartedSandbox> {
+export async function startSandbox({
+  snapshot,
+  limits,
+  runsc,
+  flags,
+  image,
+  newHeap,
+  runDirectory,
+  signal,
+}: StartOptions): Promise<StartedSandbox> {
   signal.throwIfAborted();
   const directory = await runDirectory.newLeaseDirectory();
   let cgroup: LeaseCgroup | null = null;
   let process: RunscProcess | null = null;
   try {
     const { cgroups, runscState: state } = runDirectory;
-    const spec = toOciSpec({ rootfs: snapshot.rootfs, scratchBytes: limits.scratchBytes });
+    const heap = image === null ? (newHeap ?? null) : heapDirectory(image.path);
+    if (newHeap !== undefined) await createHeapFile(newHeap);
+    const spec = toOciSpec({ rootfs: snapshot.rootfs, heap, scratchBytes: limits.scratchBytes });
     [cgroup] = await Promise.all([
       cgroups.available
         ? createLeaseCgroup({
@@ -57,7 +71,8 @@ export async function startSandbox({ snapshot, limits, runsc, flags, image, runD
     const command = [...(image === null ? ["run"] : ["restore", `--image-path=${image.path}`]), `--bundle=${directory.path}`];
     process = await startRunsc({ runsc, state, flags, command, containerId: directory.id, cgroup });
     const channel = createFrameChannel({ readable: process.stdout, writable: process.stdin });
-    if (image === null) await expectFrame({ channel, type: "imported", process, signal });
+    if (newHeap !== undefined) await awaitImportAndHeap({ directory: newHeap, channel, process, signal });
+    else if (image === null) await expectFrame({ channel, type: "imported", process, signal });
     return { directory, cgroup, process, channel };
   } catch (error) {
     await discardSandbox({ directory, cgroup, process });

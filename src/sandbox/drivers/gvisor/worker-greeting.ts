@@ -2,7 +2,7 @@ import { SandboxLostError } from "../../../errors/sluice-error.ts";
 import type { Frame, FrameChannel, SandboxLimits } from "../../contract.ts";
 import type { RunscProcess } from "./runsc-process.ts";
 
-/** Waits for one frame of this type; anything else, an end or an abort is an error that says what came instead. */
+/** Waits for one frame of this type, or of one of these; anything else, an end or an abort is an error that says what came instead. */
 export async function expectFrame({ channel, type, process, signal }: ExpectOptions): Promise<Frame> {
   const ended = process.exited.then(async ({ exitCode, signal: by }) => {
     // The last words on standard error arrive after the exit.
@@ -15,13 +15,16 @@ export async function expectFrame({ channel, type, process, signal }: ExpectOpti
   });
   const frame = await Promise.race([receiveOrWait(channel), ended, aborted]);
   if (frame.header.type === "lost") throw startFailed(String(frame.header["detail"]), process.stderr());
-  if (frame.header.type !== type) throw startFailed(`the worker sent "${frame.header.type}" where "${type}" was due`, process.stderr());
+  const due = [type].flat();
+  if (!due.includes(frame.header.type)) {
+    throw startFailed(`the worker sent "${frame.header.type}" where "${due.join('" or "')}" was due`, process.stderr());
+  }
   return frame;
 }
 
 interface ExpectOptions {
   readonly channel: FrameChannel;
-  readonly type: string;
+  readonly type: string | readonly string[];
   readonly process: RunscProcess;
   readonly signal: AbortSignal;
 }
