@@ -10,7 +10,7 @@ export interface SessionRegistry extends AsyncDisposable {
   open(options: NewSession): McpSession;
   /** Null also for another tenant's. */
   find(key: { readonly tenant: string; readonly id: string }): McpSession | null;
-  /** Marks it as in use until what is given back is called, which says whether it was the last use. A session in use does not go. */
+  /** Marks it as in use until what is given back is called, which says whether it was the last use, and none began after it. A session in use does not go. */
   use(session: McpSession): () => boolean;
   /** The client closed the connection before it had its answer. Unless it comes back, its sandbox goes soon after the last use. */
   lost(session: McpSession): void;
@@ -31,6 +31,8 @@ export interface NewSession {
 interface Entry extends NewSession {
   readonly session: McpSession;
   uses: number;
+  /** How many uses there have been; the number of the newest. */
+  begun: number;
   isLost: boolean;
   callOff: (() => void)[];
 }
@@ -55,7 +57,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
       onFirstCell: () => spare.remove(session),
       onLastCell: () => entries.has(id) && spare.add(session),
     });
-    const entry: Entry = { ...wanted, session, uses: 0, isLost: false, callOff: [] };
+    const entry: Entry = { ...wanted, session, uses: 0, begun: 0, isLost: false, callOff: [] };
     entries.set(id, entry);
     rest(entry);
     return session;
@@ -90,19 +92,21 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     if (entry === undefined) return () => true;
     stopTimers(entry);
     entry.uses += 1;
+    entry.begun += 1;
     entry.isLost = false;
+    const own = entry.begun;
     let isOver = false;
+    const wasLast = (): boolean => entry.uses === 0 && entry.begun === own;
     return () => {
-      if (isOver) return entry.uses === 0;
+      if (isOver) return wasLast();
       isOver = true;
       if (entries.has(session.id)) makeRoom(session.tenant, 0);
       entry.uses -= 1;
-      if (entry.uses > 0) return false;
-      if (entries.delete(session.id)) {
+      if (entry.uses === 0 && entries.delete(session.id)) {
         entries.set(session.id, entry);
         rest(entry);
       }
-      return true;
+      return wasLast();
     };
   }
 
