@@ -3,16 +3,21 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
+  openSync,
   readFileSync,
+  readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -297,6 +302,20 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
   });
 });
 
+/** Other bytes, and as many, from the middle on. */
+function overwrite(file: string, bytes: number): void {
+  const fd = openSync(file, "r+");
+  writeSync(fd, Buffer.alloc(bytes, 7), 0, bytes, Math.floor(statSync(file).size / 2));
+  closeSync(fd);
+}
+
+/** As a broken disk does it: nobody wrote to the file. */
+function overwriteUnseen(file: string): void {
+  const { atime, mtime, size } = statSync(file);
+  overwrite(file, Math.floor(size / 2));
+  utimesSync(file, atime, mtime);
+}
+
 describe("the memory image", { timeout: 120_000 }, () => {
   const imagesOf = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")) : []);
 
@@ -310,18 +329,20 @@ describe("the memory image", { timeout: 120_000 }, () => {
 
   test.each([
     ["cut short", (path: string) => truncateSync(join(path, "pages.img"), 4096)],
-    [
-      "overwritten",
-      (path: string) => writeFileSync(join(path, "checkpoint.img"), Buffer.alloc(readFileSync(join(path, "checkpoint.img")).length, 7)),
-    ],
+    ["changed inside", (path: string) => overwrite(join(path, "pages.img"), 1)],
+    ["not what runsc can restore", (path: string) => overwriteUnseen(join(path, "checkpoint.img"))],
     ["without its list", (path: string) => rmSync(join(path, "meta.json"))],
   ])("is made anew when it is %s", async (_, damage) => {
     const cache = makeCache();
     await createOther({ cacheDirectory: cache }).prepare({ snapshot: light });
     expect(imagesOf(cache)).toHaveLength(1);
-    for (const name of imagesOf(cache)) damage(join(cache, "images", name));
+    const [image] = imagesOf(cache).map((name) => join(cache, "images", name));
+    const madeAt = (): string => (JSON.parse(readFileSync(join(image!, "meta.json"), "utf8")) as { createdAt: string }).createdAt;
+    const first = madeAt();
+    damage(image!);
     const lease = await open({}, createOther({ cacheDirectory: cache }), light);
     expect(lease.start).toBe("restored");
+    expect(madeAt()).not.toBe(first);
     expect((await run(lease, "set_result(6 * 7)"))?.result).toBe("42");
   });
 

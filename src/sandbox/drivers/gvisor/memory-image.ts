@@ -29,14 +29,14 @@ export async function toImageKey({ snapshot, runsc, flags, scratchBytes }: Image
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
 }
 
-/** Null when there is none, or it is not whole. */
+/** Null when there is none, or it is not whole, or a file of it was written to since it was made. */
 export async function findImage({ images, key }: { images: string; key: string }): Promise<MemoryImage | null> {
   const path = join(images, key);
   const meta = await readMeta(path);
   if (meta === null) return null;
-  for (const [name, bytes] of Object.entries(meta.files)) {
-    const found = await stat(join(path, name)).catch(() => null);
-    if (found === null || found.size !== bytes) return null;
+  for (const [name, made] of Object.entries(meta.files)) {
+    const found = await describeFile(join(path, name)).catch(() => null);
+    if (found === null || found.bytes !== made.bytes || found.writtenMs !== made.writtenMs) return null;
   }
   await utimes(join(path, META), new Date(), new Date()).catch(() => {}); // used last now
   return { key, path };
@@ -55,6 +55,7 @@ export async function saveImage({ images, key, runDirectory, make }: SaveOptions
     await mkdir(building, { mode: 0o700 });
     await make(building);
     await writeMeta(building);
+    await promisify(execFile)("sync", ["-f", building]); // after a power cut a file may have its size and nothing in it
     await moveInto({ building, path: join(images, key), images, key });
     await removeOldImages(images);
     return { key, path: join(images, key) };
@@ -109,26 +110,36 @@ const PAGES = "pages.img";
 const KEPT_IMAGES = 6;
 
 interface ImageMeta {
-  readonly schemaVersion: 1;
+  readonly schemaVersion: 2;
   readonly createdAt: string;
-  readonly files: Readonly<Record<string, number>>;
+  readonly files: Readonly<Record<string, FileFacts>>;
+}
+
+interface FileFacts {
+  readonly bytes: number;
+  readonly writtenMs: number;
+}
+
+async function describeFile(path: string): Promise<FileFacts> {
+  const { size, mtime } = await stat(path);
+  return { bytes: size, writtenMs: mtime.getTime() };
 }
 
 async function writeMeta(directory: string): Promise<void> {
-  const files: Record<string, number> = {};
+  const files: Record<string, FileFacts> = {};
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name);
-    if (entry.isFile()) files[relative(directory, file)] = (await stat(file)).size;
+    if (entry.isFile()) files[relative(directory, file)] = await describeFile(file);
   }
   if (!(PAGES in files)) throw new Error("runsc checkpoint wrote nothing");
-  const meta: ImageMeta = { schemaVersion: 1, createdAt: new Date().toISOString(), files };
+  const meta: ImageMeta = { schemaVersion: 2, createdAt: new Date().toISOString(), files };
   await writeFile(join(directory, META), JSON.stringify(meta));
 }
 
 async function readMeta(directory: string): Promise<ImageMeta | null> {
   try {
     const meta = JSON.parse(await readFile(join(directory, META), "utf8")) as ImageMeta;
-    return meta.schemaVersion === 1 && typeof meta.files === "object" ? meta : null;
+    return meta.schemaVersion === 2 && typeof meta.files === "object" ? meta : null;
   } catch {
     return null;
   }
