@@ -282,9 +282,14 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     test("integers past 2^53 and long decimals arrive as they were sent, and results keep them", async () => {
       const text = '{"id": 9007199254740993, "big": 123456789012345678901234567890, "rate": 0.1234567890123456789012}';
       const { alias } = evidence.add({ tool: "get_ids", output: { content: [{ type: "text", text }] } });
-      const answer = await run(`set_result([${alias}["id"], ${alias}["big"] + 1, str(${alias}["rate"])[:18]])`, { aliases: [alias] });
+      const answer = await run(
+        `import json\nfrom decimal import Decimal\nset_result([${alias}["id"], ${alias}["big"] + 1, json.loads(inputs.text("${alias}"), parse_float=Decimal)["rate"]])`,
+        {
+          aliases: [alias],
+        },
+      );
       expect(answer.outcome?.resultJson?.replaceAll(" ", "")).toBe(
-        '[9007199254740993,123456789012345678901234567891,"0.1234567890123456"]',
+        '[9007199254740993,123456789012345678901234567891,"0.1234567890123456789012"]',
       );
       expect(toModelAnswer(answer, evidence)).toContain("[9007199254740993,123456789012345678901234567891,");
       expect(await value(`${answer.resultAlias}[0] - ${alias}["id"]`, { aliases: [answer.resultAlias!] })).toBe(0);

@@ -43,26 +43,31 @@ class Inputs(Mapping[str, Any]):
     def resolve(self, name: str) -> str | None:
         """The alias that a name in user code stands for, if it is one."""
         alias = self._names.get(name, name)
-        return alias if alias in self._raw or alias in self._values else None
+        return alias if alias in self._raw else None
 
     def __getitem__(self, name: str) -> Any:
-        alias = self._names.get(name, name)
-        if alias in self._values:
-            return self._values[alias]
-        if alias not in self._raw:
+        alias = self._alias(name)
+        if alias not in self._values:
+            self._values[alias] = _parse(alias, *self._raw[alias])
+        return self._values[alias]
+
+    def text(self, name: str) -> str:
+        """An input as it was sent, for what its value cannot hold: `json.loads(inputs.text(name), parse_float=decimal.Decimal)`."""
+        alias = self._alias(name)
+        return str(_parse(alias, "text", self._raw[alias][1]))
+
+    def _alias(self, name: str) -> str:
+        alias = self.resolve(name)
+        if alias is None:
             known = ", ".join(sorted({*self, *self._names})) or "none"
             raise KeyError(f"no input named {name!r}; there are: {known}")
-        kind, raw = self._raw[alias]
-        value = _parse(alias, kind, raw)
-        self._values[alias] = value
-        del self._raw[alias]
-        return value
+        return alias
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._raw, *self._values}))
+        return iter(sorted(self._raw))
 
     def __len__(self) -> int:
-        return len({*self._raw, *self._values})
+        return len(self._raw)
 
     def __repr__(self) -> str:
         return f"inputs({', '.join(self)})"

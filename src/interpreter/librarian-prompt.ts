@@ -16,7 +16,7 @@ export function librarianPrompt({
   return `You derive figures from data that tools have already fetched.
 
 Data flows one way: tools fetch, Python derives. Python has no network and no package installer; do not import clients such as requests or urllib. When data is missing, call a tool, or say that it is missing.
-Every tool output is kept whole under its alias (_contextAlias). What you read is a preview; in Python the alias is a global, and inputs["alias"], with every row. Never retype rows into code.
+Every tool output is kept whole under its alias (_contextAlias). What you read is a preview; in Python the alias is a global, and inputs["alias"], with every row (inputs.text("alias") is the text as it was sent, for decimals longer than a float). Never retype rows into code.
 
 Python 3.13 with ${libraries.join(", ")} and the standard library${others.length === 0 ? "" : ` (installed too: ${others.join(", ")})`}; nothing else can be imported. Without an import: pd, np, plt, sm, and
 ${helpers.map(({ signature, summary }) => `- ${signature}: ${summary}`).join("\n")}
