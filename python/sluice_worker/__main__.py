@@ -25,6 +25,7 @@ def import_stack() -> None:
     stack.import_stack(rehearsal.rehearse)
     heap.share_heap(channel_in, channel_out, rehearsal.rehearse)
     rehearsal.rehearse()  # what it writes to after all is in the image then, and no sandbox has to copy it
+    stack.settle()
 
 
 monitor.serve(channel_in, channel_out, import_stack)

@@ -27,7 +27,7 @@ from .frames import read_frame, write_frame
 
 HEAP_FILE = "/run/heap"
 BLOCK = 32 << 10
-SMALLEST = 64 << 10  # of a span in the file: each of them costs every sandbox a fault or two
+SMALLEST = 96 << 10  # of a span in the file: each of them costs every sandbox a fault or two
 RESERVE = 64 << 20  # a region of this size is what an allocator has reserved, and hardly any of it was written
 PART = 1 << 20
 LOOK_EVERY = 50_000  # calls and returns of the rehearsal
@@ -56,6 +56,7 @@ class Call:
 
 def share_heap(channel_in: int, channel_out: int, rehearse: Callable[[], None], path: str = HEAP_FILE) -> None:
     """Have the host write what `rehearse` leaves alone to the file, and go on with the file in its place."""
+    _fill_holes()
     quiet = [span for span in _join(_find_quiet(list(_blocks()), rehearse)) if span.size >= SMALLEST]
     store = os.memfd_create("heap")
     file = os.open(path, os.O_RDONLY)
@@ -80,6 +81,27 @@ def share_heap(channel_in: int, channel_out: int, rehearse: Callable[[], None], 
         os.close(fd)
     ours.close()
     theirs.close()
+
+
+class MallocInfo(ctypes.Structure):
+    """What mallinfo2(3) gives; the last number is what is free at the top of the heap."""
+
+    _fields_ = [("numbers", ctypes.c_size_t * 10)]
+
+
+def _fill_holes() -> None:
+    """What is free between what is in use would be given out piece by piece, and make page after page the sandbox's own. It is taken for good."""
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = MallocInfo
+    libc.malloc.restype = libc.sbrk.restype = ctypes.c_size_t
+    libc.malloc_trim(0)
+    size = 1 << 20
+    while size >= 24:
+        top = libc.sbrk(0) - libc.mallinfo2().numbers[-1]
+        place = libc.malloc(ctypes.c_size_t(size))
+        if place >= top:  # no hole is as large as this
+            libc.free(ctypes.c_void_p(place))
+            size = size * 3 // 4
 
 
 def _hand_over(store: int, file: int, signals: int, channel_in: int, channel_out: int) -> NoReturn:
@@ -142,6 +164,9 @@ def _watch(blocks: list[Span], rehearse: Callable[[], None]) -> Iterable[Span]:
     sys.setprofile(on_call)
     rehearse()
     sys.setprofile(None)
+    look()
+    for number in range(3000):  # each is written to a place of its own in the table of all names
+        sys.intern(f"a name that comes and goes {number}")
     look()
     return copies
 

@@ -33,8 +33,6 @@ def import_stack(use: Callable[[], None] | None = None) -> None:
     matplotlib.use("Agg")
     for name in STACK:
         importlib.import_module(name)
-    import numpy
-
     try:
         import pyarrow
         import pyarrow.parquet
@@ -50,10 +48,17 @@ def import_stack(use: Callable[[], None] | None = None) -> None:
     sluice._cell.install()
     keep_freed_memory()
     (use or warm)()
+    settle()
+
+
+def settle() -> None:
+    """After the stack was used: nothing of that is seen by cells, or looked at by the collector, which would write to pages that forks share."""
+    import numpy
+
     random.seed(SEED)
     numpy.random.seed(SEED)
     gc.collect()
-    gc.freeze()  # keeps the collector from writing to pages that forks share
+    gc.freeze()
 
 
 def keep_freed_memory() -> None:
