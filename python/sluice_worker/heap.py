@@ -27,7 +27,7 @@ from .frames import read_frame, write_frame
 
 HEAP_FILE = "/run/heap"
 BLOCK = 32 << 10
-SMALLEST = 96 << 10  # of a span in the file: each of them costs every sandbox a fault or two
+SMALLEST = 128 << 10  # of a span in the file: each of them costs every sandbox a fault or two
 RESERVE = 64 << 20  # a region of this size is what an allocator has reserved, and hardly any of it was written
 PART = 1 << 20
 LOOK_EVERY = 50_000  # calls and returns of the rehearsal
