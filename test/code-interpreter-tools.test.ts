@@ -57,14 +57,14 @@ describe("the tools for the AI SDK", () => {
 });
 
 test.each(testedDrivers)(
-  "a turn on %s that never makes a valid call starts no process; its instructions name every package of the snapshot",
+  "a turn on %s that never makes a valid call starts no process; its instructions name the libraries of the snapshot",
   async (driver) => {
     await using runtime = openTestRuntime(driver, { poolSize: 1 });
     const never = runtime.createTurn({ id: "never", evidence: turn.evidence, artifacts: turn.artifacts });
     const { tools, instructions } = await createCodeInterpreterTools(runtime, never);
-    const installed = Object.entries((await runtime.snapshot()).packages);
-    expect(installed.length).toBeGreaterThan(10);
-    expect(installed.filter(([name, version]) => !new RegExp(`[ ,(]${name}(?:[,)]| ${version}[, ])`).test(instructions))).toEqual([]);
+    const { packages } = await runtime.snapshot();
+    const libraries = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
+    expect(instructions).toContain(`Python 3.13 with ${libraries.map((name) => `${name} ${packages[name]}`).join(", ")}, what these need`);
     const before = await childProcesses();
     for (const one of Object.values(tools)) await (one.execute as (input: unknown, options: unknown) => Promise<never>)({}, options);
     await disposeTurnSandbox(never);
@@ -75,7 +75,7 @@ test.each(testedDrivers)(
 describe("the librarian prompt", () => {
   test("lists the libraries of the snapshot with their versions, and every helper with what its docstring says", () => {
     expect(prompt).toContain(
-      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0 and the standard library (installed too: six); nothing else can be imported.",
+      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0, what these need, and the standard library; nothing else can be imported.",
     );
     for (const { name, signature, summary } of readHelperDocs()) {
       expect(summary, name).toMatch(/\w+ \w+/);

@@ -1,6 +1,6 @@
 import type { HelperDoc } from "./helper-docs.ts";
 
-/** Named first, with their versions; what else the snapshot has is named behind them. */
+/** What cells use, named with their versions; the rest of the snapshot is what these need, and would cost every prompt a hundred tokens. */
 const main = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
 
 /** What a model must know to use the interpreter well. It names no source of data: the rules hold for all of them. */
@@ -12,13 +12,12 @@ export function librarianPrompt({
   helpers: readonly HelperDoc[];
 }): string {
   const libraries = main.filter((name) => name in packages).map((name) => `${name} ${packages[name]}`);
-  const others = Object.keys(packages).filter((name) => !main.includes(name));
   return `You derive figures from data that tools have already fetched.
 
 Data flows one way: tools fetch, Python derives. Python has no network and no package installer; do not import clients such as requests or urllib. When data is missing, call a tool, or say that it is missing.
-Every tool output is kept whole under its alias (_contextAlias). What you read is a preview; in Python the alias is a global, and inputs["alias"], with every row (inputs.text("alias") is the text as it was sent, for decimals longer than a float). Never retype rows into code.
+Every tool output is kept whole under its alias (_contextAlias). What you read is a preview; in Python the alias is a global, and inputs["alias"], with every row. Never retype rows into code.
 
-Python 3.13 with ${libraries.join(", ")} and the standard library${others.length === 0 ? "" : ` (installed too: ${others.join(", ")})`}; nothing else can be imported. Without an import: pd, np, plt, sm, and
+Python 3.13 with ${libraries.join(", ")}, what these need, and the standard library; nothing else can be imported. Without an import: pd, np, plt, sm, and
 ${helpers.map(({ signature, summary }) => `- ${signature}: ${summary}`).join("\n")}
 
 Rules:
