@@ -18,6 +18,7 @@ import re
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -57,7 +58,8 @@ class Call:
 def share_heap(channel_in: int, channel_out: int, rehearse: Callable[[], None], path: str = HEAP_FILE) -> None:
     """Have the host write what `rehearse` leaves alone to the file, and go on with the file in its place."""
     _fill_holes()
-    quiet = [span for span in _join(_find_quiet(list(_blocks()), rehearse)) if span.size >= SMALLEST]
+    blocks = list(_blocks())  # kept to the end: with them an arena could be given back that is still to be mapped
+    quiet = [span for span in _join(_find_quiet(blocks, rehearse)) if span.size >= SMALLEST]
     store = os.memfd_create("heap")
     file = os.open(path, os.O_RDONLY)
     ours, theirs = socket.socketpair()
@@ -98,10 +100,10 @@ def _fill_holes() -> None:
     size = 1 << 20
     while size >= 24:
         top = libc.sbrk(0) - libc.mallinfo2().numbers[-1]
-        place = libc.malloc(ctypes.c_size_t(size))
-        if place >= top:  # no hole is as large as this
-            libc.free(ctypes.c_void_p(place))
-            size = size * 3 // 4
+        while (place := libc.malloc(ctypes.c_size_t(size))) < top:
+            pass
+        libc.free(ctypes.c_void_p(place))  # there is no other hole of this size
+        size = size * 3 // 4
 
 
 def _hand_over(store: int, file: int, signals: int, channel_in: int, channel_out: int) -> NoReturn:
@@ -130,19 +132,26 @@ def _find_quiet(blocks: list[Span], rehearse: Callable[[], None]) -> list[Span]:
         try:
             with open(answer, "w") as file:
                 json.dump([block.start for block in _watch(blocks, rehearse)], file)
-        finally:
             os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
     os.close(answer)
     with open(result) as file:
-        quiet = set(json.load(file))
-    os.waitpid(child, 0)
+        told = file.read()
+    if status := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        raise RuntimeError(f"The process that rehearsed cells ended with {status}.")
+    quiet = set(json.loads(told))
     return [block for block in blocks if block.start in quiet]
 
 
 def _watch(blocks: list[Span], rehearse: Callable[[], None]) -> Iterable[Span]:
     """Looks at the end and now and then on the way: many a count goes up for the time of a call only."""
-    copy = mmap.mmap(-1, sum(block.size for block in blocks))
-    at = ctypes.addressof(ctypes.c_char.from_buffer(copy))
+    seen = os.memfd_create("seen")
+    os.ftruncate(seen, BLOCK)
+    copy, now = mmap.mmap(-1, sum(block.size for block in blocks)), mmap.mmap(seen, BLOCK)
+    at, now_at = (ctypes.addressof(ctypes.c_char.from_buffer(one)) for one in (copy, now))
     copies: dict[Span, int] = {}
     for block in blocks:
         copies[block] = at
@@ -153,8 +162,15 @@ def _watch(blocks: list[Span], rehearse: Callable[[], None]) -> Iterable[Span]:
     compare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
     calls = count(1)
 
+    def changed(block: Span, where: int) -> bool:
+        try:  # read by the kernel: what was given back to it meanwhile is an error, and not the end of this process
+            read = os.pwrite(seen, (ctypes.c_char * block.size).from_address(block.start), 0)
+        except OSError:
+            return True
+        return read < block.size or compare(now_at, where, block.size) != 0
+
     def look() -> None:
-        for block in [block for block, where in copies.items() if compare(block.start, where, block.size)]:
+        for block in [block for block, where in copies.items() if changed(block, where)]:
             del copies[block]
 
     def on_call(*_: object) -> None:
