@@ -18,7 +18,6 @@ import resource
 import sys
 import threading
 import types
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -124,16 +123,18 @@ def _set_rlimits(rlimits: dict[str, int]) -> None:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
 
 
-@contextlib.contextmanager
-def _descriptors_in_reserve() -> Iterator[None]:
-    """A cell that opens all it may leaves the worker enough to go on with."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(hard - RESERVED_DESCRIPTORS, hard // 2), hard))
-    try:
-        yield
-    finally:
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # user code may have lowered it
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+class Descriptors:
+    """How many may be open. A cell that opens all it may leaves the worker enough to go on with."""
+
+    def __init__(self) -> None:
+        self.give_all()
+
+    def give_all(self) -> None:
+        _, self.hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # user code may have lowered it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.hard, self.hard))
+
+    def hold_back_some(self) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(self.hard - RESERVED_DESCRIPTORS, self.hard // 2), self.hard))
 
 
 class NoStdin(io.TextIOBase):
@@ -161,7 +162,9 @@ class CellProcess:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self.pid = os.getpid()
         self.inputs = Inputs()
+        self.descriptors = Descriptors()
         self.main = types.ModuleType("__main__")
         sys.modules["__main__"] = self.main
         self.namespace: dict[str, Any] = self.main.__dict__
@@ -190,15 +193,16 @@ class CellProcess:
                     self.inputs.add(item["alias"], item["format"], fd, item["bytes"])
             elif kind == "rlimits":
                 _set_rlimits(header["rlimits"])
+                self.descriptors.give_all()
             elif kind == "warm":
                 stack.warm()
                 self.connection.send({"type": "warmed"})
             elif kind == "cell":
-                self.run(header, body.decode())
+                if self.run(header, body.decode()):
+                    self.connection.send({"type": "back"})
+                self.descriptors.give_all()
             elif kind == "script":
                 self.run_script(header, body.decode())
-            elif kind == "come-back":
-                self.connection.send({"type": "back"})
 
     def spawn(self, rehearse: bool) -> None:
         """Fork the process that will run the next cell; wait for it as the rollback point."""
@@ -206,6 +210,7 @@ class CellProcess:
         dice = random.getstate()
         pid = os.fork()
         if pid == 0:
+            self.pid = os.getpid()
             random.setstate(dice)  # the module seeds itself anew in a fork, which would make cells depend on chance
             self.connection.close()  # files that earlier cells opened stay open: they are part of the state
             self.connection = _own_descriptors(connection_fd, stdout_fd, stderr_fd)
@@ -230,12 +235,11 @@ class CellProcess:
         encode({"type": "done"}, 0)
         self._flush()
 
-    def run(self, header: Header, code: str) -> None:
-        """Run one cell and answer with `done`."""
+    def run(self, header: Header, code: str) -> bool:
+        """Run one cell and answer with `done`; whether it succeeded."""
         import sluice
         import sluice._cell
 
-        owner = os.getpid()
         number = header["cell"]
         said = header["limits"]
         limits = CellLimits(said["resultBytes"], said["artifacts"], said["artifactBytes"])
@@ -252,19 +256,20 @@ class CellProcess:
         answer: Header = {"type": "done", "cell": number, "status": "ok"}
         try:
             self.inputs.name(header.get("names", {}))
-            with _descriptors_in_reserve():
-                value, has_value = self._execute(code, f"<cell {number}>")
+            self.descriptors.hold_back_some()
+            value, has_value = self._execute(code, f"<cell {number}>")
             sys.stdout.flush()
             finished = report.finish(value, has_value)
             if header.get("expect") is not None and kinds != set(header["expect"]):
                 raise ArtifactsNotAsDeclared(declared=set(header["expect"]), emitted=kinds)
             result, answer["diagnostics"] = finished.result_json, finished.diagnostics
         except BaseException as error:
-            if os.getpid() != owner:
+            if os.getpid() != self.pid:
                 os._exit(1)
+            self.descriptors.give_all()
             answer |= _failure(error, f"<cell {number}>")
             answer["diagnostics"] = _diagnostics_of(report)
-        if os.getpid() != owner:  # a child that user code forked came back out of the cell
+        if os.getpid() != self.pid:  # a child that user code forked came back out of the cell
             os._exit(0)
         left = [thread for thread in threading.enumerate() if thread not in threads_before]
         answer["threads"] = len(left)
@@ -275,14 +280,15 @@ class CellProcess:
             os._exit(LOST_CHANNEL)
         if answer["status"] != "ok" and header["rollback"] == "fork":
             os._exit(0)
+        return bool(answer["status"] == "ok")
 
     def run_script(self, header: Header, code: str) -> None:
         """Run a script with `call_tool` in scope; nothing else is run here before or after it."""
         from . import script  # not at the top: the monitor imports this module too, and needs no event loop
 
         _set_rlimits({"memory": header["limits"]["memoryBytes"]})
-        with _descriptors_in_reserve():
-            script.run(self.connection, header, code)
+        self.descriptors.hold_back_some()
+        script.run(self.connection, header, code)
 
     def _execute(self, code: str, filename: str) -> tuple[Any, bool]:
         """Run the code; the value of a final expression is what comes back."""

@@ -9,6 +9,8 @@ from typing import Any
 
 MAGIC = 0x534C5501  # "SLU" and the version of the frame layout
 PREFIX = struct.Struct(">III")
+PART = 1 << 20
+AHEAD = 64 << 10
 Header = dict[str, Any]
 
 
@@ -45,25 +47,56 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 def read_exact(fd: int, size: int) -> bytes:
     parts: list[bytes] = []
     while size:
-        try:
-            part = os.read(fd, min(size, 1 << 20))
-        except ConnectionResetError:
-            raise ChannelClosed from None
-        if not part:
-            raise ChannelClosed
-        parts.append(part)
-        size -= len(part)
+        parts.append(read_some(fd, min(size, PART)))
+        size -= len(parts[-1])
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def read_head(fd: int) -> tuple[Header, int]:
-    """The header of the next frame and the size of the body that the caller has to read."""
-    magic, head_bytes, body_bytes = PREFIX.unpack(read_exact(fd, PREFIX.size))
-    if magic != MAGIC:
+def read_some(fd: int, most: int) -> bytes:
+    try:
+        part = os.read(fd, most)
+    except ConnectionResetError:
+        raise ChannelClosed from None
+    if not part:
         raise ChannelClosed
-    return json.loads(read_exact(fd, head_bytes)), body_bytes
+    return part
 
 
 def read_frame(fd: int) -> tuple[Header, bytes]:
-    header, body_bytes = read_head(fd)
-    return header, read_exact(fd, body_bytes)
+    """The next frame, and not a byte more."""
+    magic, head_bytes, body_bytes = PREFIX.unpack(read_exact(fd, PREFIX.size))
+    if magic != MAGIC:
+        raise ChannelClosed
+    return json.loads(read_exact(fd, head_bytes)), read_exact(fd, body_bytes)
+
+
+class FrameReader:
+    """Frames of a descriptor that nobody else reads. It reads ahead: a small frame is one call to the kernel, not three."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.ahead = bytearray()
+
+    def read_head(self) -> tuple[Header, int]:
+        """The header of the next frame and the size of the body that the caller has to read."""
+        magic, head_bytes, body_bytes = PREFIX.unpack(self.read(PREFIX.size))
+        if magic != MAGIC:
+            raise ChannelClosed
+        return json.loads(self.read(head_bytes)), body_bytes
+
+    def read(self, size: int) -> bytes:
+        while len(self.ahead) < size:
+            self.ahead += read_some(self.fd, AHEAD)
+        taken = bytes(self.ahead[:size])
+        del self.ahead[:size]
+        return taken
+
+    def read_into(self, place: memoryview) -> None:
+        """Without a copy of what was not read ahead."""
+        at = min(len(self.ahead), len(place))
+        place[:at] = self.read(at)
+        while at < len(place):
+            got = os.readv(self.fd, [place[at : at + PART]])
+            if not got:
+                raise ChannelClosed
+            at += got

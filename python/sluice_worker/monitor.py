@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from . import cell, stack
 from .connection import MAX_FDS, Connection, NotAFrame, socketpair
-from .frames import ChannelClosed, Header, read_exact, read_head, write_frame
+from .frames import ChannelClosed, FrameReader, Header, write_frame
 from .outbox import Outbox
 from .output import Stream
 from .processes import StillThere, count_threads, kill_others
@@ -98,16 +98,17 @@ class Running:
     number: int
     rollback: str
     runner: Cell
-    started: float
+    started: float  # no later than that
     answer: tuple[Header, bytes] | None = None  # that it succeeded; counts once the process is back from user code
     replies: Outbox | None = None  # of a script, and of nothing else: what its tool calls came to
 
 
 class Monitor:
     def __init__(self, channel_in: int, channel_out: int, import_stack: Callable[[], None] | None = None) -> None:
-        self.channel_in = channel_in
+        self.host = FrameReader(channel_in)
         self.channel_out = channel_out
         self.inputs: dict[str, tuple[str, int, int]] = {}
+        self.idle_since = 0.0
         self.keep_spare = False
         self.rehearse = False
         self.running: Running | None = None
@@ -151,7 +152,7 @@ class Monitor:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         while True:
             poll = select.poll()
-            poll.register(self.channel_in, select.POLLIN)
+            poll.register(self.host.fd, select.POLLIN)
             poll.register(child_ended, select.POLLIN)
             for process in (self.head, self.spare):
                 if process is not None and not process.silent:
@@ -162,7 +163,7 @@ class Monitor:
                         poll.register(stream.fd, select.POLLIN)
                 if self.running.replies:
                     poll.register(self.running.replies.fileno(), select.POLLOUT)
-            self.ready = ready = {fd for fd, _ in poll.poll()}
+            self.ready = ready = {fd for fd, _ in poll.poll(0 if self.host.ahead else None)}
             if child_ended in ready:
                 os.read(child_ended, 4096)
                 self._reap()
@@ -172,7 +173,7 @@ class Monitor:
             for process in (self.spare, self.head):
                 if process is not None and process.connection.fileno() in ready:
                     self._hear(process)
-            if self.channel_in in ready:
+            if self.host.ahead or self.host.fd in ready:
                 self._obey()
             if self.running is None and self.keep_spare and self.spare is None and not self.head_waits:
                 self._spawn()
@@ -211,13 +212,14 @@ class Monitor:
     # From the host
 
     def _obey(self) -> None:
-        header, body_bytes = read_head(self.channel_in)
+        header, body_bytes = self.host.read_head()
         kind = header["type"]
         if kind == "input":
             self._keep_input(header, body_bytes)
             return
-        body = read_exact(self.channel_in, body_bytes)
+        body = self.host.read(body_bytes)
         if kind == "hello":
+            self.idle_since = time.time()
             self.keep_spare = header["spare"]
             if "rlimits" in header:
                 self.head.connection.send({"type": "rlimits", "rlimits": header["rlimits"]})
@@ -250,12 +252,7 @@ class Monitor:
         if body_bytes:
             os.ftruncate(fd, body_bytes)
             with mmap.mmap(fd, body_bytes) as store, memoryview(store) as view:
-                at = 0
-                while at < body_bytes:
-                    got = os.readv(self.channel_in, [view[at : at + (1 << 20)]])
-                    if not got:
-                        raise ChannelClosed
-                    at += got
+                self.host.read_into(view)
         if alias in self.inputs:
             os.close(self.inputs[alias][1])
             self.head.known.discard(alias)
@@ -274,7 +271,7 @@ class Monitor:
             stream.begin(budget)
         self._give_inputs(runner)
         replies = Outbox(runner.connection) if header["type"] == "script" else None
-        self.running = Running(header["cell"], header["rollback"], runner, time.time(), replies=replies)
+        self.running = Running(header["cell"], header["rollback"], runner, self.idle_since, replies=replies)
         runner.connection.send(header, code)
 
     def _give_inputs(self, runner: Cell) -> None:
@@ -342,20 +339,13 @@ class Monitor:
         return self.running.answer if self.running is not None and process is self.running.runner else None
 
     def _answered(self, process: Cell, header: Header, body: bytes) -> None:
-        """User code can say `done` for itself and run on. Until the process answers again the cell runs, and its time with it."""
+        """User code can say `done` for itself and run on. Until the process says that it is back the cell runs, and its time with it."""
         running = self.running
         assert running is not None
-        comes_back = (
-            header.get("status") == "ok" and running.replies is None
-        )  # after a script nothing runs here any more
-        if comes_back:
-            running.answer = header, body
-            try:
-                process.connection.send({"type": "come-back"})
-            except ChannelClosed:
-                pass  # it ended just now; who waits for it will say how
         header["processes"] = kill_others(self._keepers() | {process.pid})  # while the process is on its way back
-        if not comes_back:
+        if header.get("status") == "ok" and running.replies is None:  # after a script nothing runs here any more
+            running.answer = header, body
+        else:
             self._done(header, body)
 
     def _done(self, header: Header, body: bytes) -> None:
@@ -373,6 +363,7 @@ class Monitor:
         self._tell(header, body)
         if running.answer is not None:
             kill_others(self._keepers() | {running.runner.pid})  # of user code that said `done` and ran on for a while
+        self.idle_since = time.time()
         if running.runner is self.head and header["leftBehind"]["threads"]:
             self._shed_threads()
         elif running.rollback == "none":
@@ -429,7 +420,7 @@ class Monitor:
 
     def _keepers(self) -> set[int]:
         """Processes that no cell left behind: ours, and those that are ended already."""
-        return {1, os.getpid(), self.head.pid} | self.doomed | ({self.previous.pid} if self.previous else set())
+        return {1, self.head.pid} | self.doomed | ({self.previous.pid} if self.previous else set())
 
     def _spare_ended(self, header: Header) -> None:
         self.head_waits = False
@@ -456,6 +447,7 @@ class Monitor:
         self._finish_output(running)
         self.running = None
         self._tell({"type": "ended", "cell": running.number, **how, "scratchChanged": changed_since(running.started)})
+        self.idle_since = time.time()
 
     def _spawn(self) -> None:
         """Have the head fork a spare, and wait until it is there."""
@@ -516,7 +508,7 @@ class Monitor:
 
     def _finish_output(self, running: Running) -> None:
         for stream in running.runner.streams:
-            # What was written before `done` was there to be read when the process had come back: a stream that was silent then is empty.
+            # What was written before `done` was there to be read when that came: a stream that was silent then is empty.
             drained = DRAIN_BYTES if running.answer is not None and stream.fd not in self.ready else 0
             while drained < DRAIN_BYTES and (got := self._pump_once(stream, running.number)):
                 drained += got
