@@ -358,7 +358,7 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
   await using chart = await openBareChart({ rootfs });
   await using gvisor = openRuntime("gvisor", cache, { poolSize: 1 });
   await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
-  for (let round = 0; round < 7; round++) {
+  for (let round = 0; round < 15; round++) {
     for (let draw = 0; draw < 3; draw++) bare.push((await chart.ask("draw"))["ms"]!);
     for (const [driver, runtime] of [
       ["gvisor", gvisor],

@@ -74,7 +74,8 @@ def warm() -> None:
     import matplotlib.pyplot as plt
     import pandas as pd
 
-    from sluice.figures.render import render
+    import sluice
+    import sluice._cell
 
     frame = pd.DataFrame(
         {"t": pd.date_range("2024-01-01", periods=8), "k": list("abababab"), "v": [1.0, 2, 3, 4, 5, 6, 7, 8]}
@@ -86,8 +87,8 @@ def warm() -> None:
         axes.plot(frame["t"], frame["v"], label="warm")
         axes.set_title("warm")
         axes.legend()
-        render(figure, [axes])
-        plt.close(figure)
+        sluice._cell.begin(lambda *_: None)
+        sluice.save_figure("A line that rises, drawn to be warm", fig=figure)
     forget_fonts()
 
 
