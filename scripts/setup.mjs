@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -87,9 +87,18 @@ function installNpmPackages() {
         { env: { ...process.env, PATH } },
         (output) => `npm install failed:\n${output}`,
       );
+      linkNode();
     });
     if (!npmPackagesAreCurrent()) fail(`npm brought no Node.js 24 for ${process.platform}-${process.arch} into node_modules/.bin/node.`);
   });
+}
+
+/** Debian 13's npm (9.2) brings the package but makes no link: of the packages for two processors, both of which have a `node`, it leaves one out. */
+function linkNode() {
+  const brought = path.join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
+  if (existsSync(node) || !existsSync(brought)) return;
+  rmSync(node, { force: true }); // a link to what is gone
+  symlinkSync(path.relative(path.dirname(node), brought), node);
 }
 
 /** npm writes the hidden lock file last: where it agrees with ours, the installation was finished and nothing changed since. */
