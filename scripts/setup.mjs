@@ -93,7 +93,7 @@ function installNpmPackages() {
   });
 }
 
-/** Debian 13's npm (9.2) brings the package but makes no link: of the packages for two processors, both of which have a `node`, it leaves one out. */
+/** Debian 13's npm (9.2) brings the package of Node.js 24, but no link to it. */
 function linkNode() {
   const brought = path.join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
   if (existsSync(node) || !existsSync(brought)) return;

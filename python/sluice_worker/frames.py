@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Callable
 from typing import Any
 
 MAGIC = 0x534C5501  # "SLU" and the version of the frame layout
@@ -64,10 +65,15 @@ def read_some(fd: int, most: int) -> bytes:
 
 def read_frame(fd: int) -> tuple[Header, bytes]:
     """The next frame, and not a byte more."""
-    magic, head_bytes, body_bytes = PREFIX.unpack(read_exact(fd, PREFIX.size))
+    header, body_bytes = _read_head(lambda size: read_exact(fd, size))
+    return header, read_exact(fd, body_bytes)
+
+
+def _read_head(read: Callable[[int], bytes]) -> tuple[Header, int]:
+    magic, head_bytes, body_bytes = PREFIX.unpack(read(PREFIX.size))
     if magic != MAGIC:
         raise ChannelClosed
-    return json.loads(read_exact(fd, head_bytes)), read_exact(fd, body_bytes)
+    return json.loads(read(head_bytes)), body_bytes
 
 
 class FrameReader:
@@ -79,10 +85,7 @@ class FrameReader:
 
     def read_head(self) -> tuple[Header, int]:
         """The header of the next frame and the size of the body that the caller has to read."""
-        magic, head_bytes, body_bytes = PREFIX.unpack(self.read(PREFIX.size))
-        if magic != MAGIC:
-            raise ChannelClosed
-        return json.loads(self.read(head_bytes)), body_bytes
+        return _read_head(self.read)
 
     def read(self, size: int) -> bytes:
         while len(self.ahead) < size:

@@ -16,7 +16,8 @@ from sluice_worker.frames import read_frame, write_frame
 path, spoil = sys.argv[1], sys.argv[2] == "spoil"
 open(path, "w").close()
 to_worker, to_host = os.pipe(), os.pipe()
-if os.fork() == 0:  # the host
+if os.fork() == 0:  # the host, which ends when the worker does
+    os.close(to_host[1])
     with open(path, "wb") as file:
         while (frame := read_frame(to_host[0]))[0]["type"] == "heap":
             file.write(frame[1])
