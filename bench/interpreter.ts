@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
-import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";
 import { measurePreview } from "./interpreter-preview.ts";
 import { median } from "./median.ts";
@@ -58,9 +57,8 @@ function openTurn(driver: (typeof drivers)[number]): MeasuredTurn {
       const code = `frame = to_frame(${alias})\nset_result({"cell": ${cell}, "mean": frame["price"].mean()})`;
       const started = performance.now();
       const answer = await runCodeInterpreter(turn, { code, postProcessingContract });
-      toModelAnswer(answer, evidence);
       const took = performance.now() - started;
-      if (answer.outcome?.status !== "ok") throw new Error(JSON.stringify(answer.envelope));
+      if (answer.outcome?.status !== "ok") throw new Error(JSON.stringify(answer.error));
       return took - answer.outcome.timing.runMs;
     },
     async [Symbol.asyncDispose]() {

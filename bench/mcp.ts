@@ -4,14 +4,13 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { processEnvironment } from "../src/config/process-environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
-import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";
 import { median } from "./median.ts";
 
@@ -87,8 +86,7 @@ function openLibrary(): Caller {
   return {
     async call(args) {
       const answer = await runCodeInterpreter(turn, args);
-      toModelAnswer(answer, evidence);
-      return answer.envelope === null;
+      return answer.error === null;
     },
     async [Symbol.asyncDispose]() {
       await disposeTurnSandbox(turn);

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { buildLayerOnly } from "../src/snapshot/build-snapshot.ts";
 import { insideArguments } from "../src/snapshot/run-inside.ts";
 import { pythonDirectory } from "../src/snapshot/worker-code.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import type { Session } from "../src/interpreter/open-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
@@ -277,7 +277,7 @@ async function measureIdleMemory(cache: string): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const [driver, count, target] of [
     ["bubblewrap", 100, 5],
-    ["gvisor", 8, 140],
+    ["gvisor", 8, 190],
   ] as const) {
     say(`${driver}: idle memory of ${count}`);
     await using runtime = openRuntime(driver, cache, { poolSize: count, maxSandboxes: count });

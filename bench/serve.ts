@@ -26,7 +26,7 @@ const script = {
   steps: [
     { toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] },
     { toolCalls: [{ tool: "code_interpreter", input: { code, postProcessingContract: contract } }] },
-    { toolCalls: [{ tool: "final_response", input: { answer: "Figure 1 has it.", claims: [] } }] },
+    { toolCalls: [{ tool: "final_response", input: { answer: "Figure 1 has it." } }] },
   ],
   synthesis: "Figure 1 has it.",
 };

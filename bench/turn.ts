@@ -1,6 +1,6 @@
 import { generateText, isStepCount, jsonSchema, tool } from "ai";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import type { DatasetStore } from "../src/evidence/dataset/contract.ts";
 import { createScriptedModel } from "../src/models/create-scripted-model.ts";
@@ -99,8 +99,6 @@ async function timeOurs(runtime: Runtime, { large, isLarge }: { large: string; i
 const noDatasets: DatasetStore = {
   put: () => Promise.reject(new Error("not in a bench")),
   open: () => Promise.resolve(null),
-  readDerived: () => Promise.resolve(null),
-  keepDerived: () => Promise.resolve(),
 };
 
 function jsonRows(bytes: number): string {

@@ -30,12 +30,15 @@ try {
   });
   for (const { dynamic, toolName, output } of steps.flatMap(({ toolResults }) => toolResults)) {
     if (dynamic || toolName === "get_prices") console.log(toolName, String(output).slice(0, 60));
-    else if (toolName === "render_chart")
-      console.log(toolName, output.ok ? `${output.artifact.data.length} points` : output.envelope.summary);
-    else console.log(toolName, output.envelope?.summary ?? output.outcome?.resultJson);
+    else if (toolName === "render_chart") console.log(toolName, output.error?.summary ?? `${pointsOf(output.artifacts?.[0])} points`);
+    else console.log(toolName, output.error?.summary ?? output.outcome?.resultJson);
   }
   console.log(text);
 } finally {
   await sluice.disposeTurnSandbox(turn);
   await runtime.close();
+}
+
+function pointsOf(chart: sluice.ArtifactEnvelope | undefined): number {
+  return chart?.kind === "chart" ? chart.data.length : 0;
 }

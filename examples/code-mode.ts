@@ -24,7 +24,7 @@ const sessions = sluice.createSessionStore({
 });
 const session = sessions.open({ tenant: "me", sessionId: "example", tokenHash: null });
 const codeMode = runtime.createCodeMode({ catalog, policy: sluice.createToolPolicy({}), evidence, session });
-const call = async (name: string, input: unknown): Promise<string> => (await codeMode.find((tool) => tool.name === name)!.run(input)).json;
+const call = async (name: string, input: unknown): Promise<string> => (await codeMode.find((tool) => tool.name === name)!.run(input)).text;
 
 const script = `
 import asyncio, json
@@ -63,8 +63,8 @@ try {
   console.log("execute:", status, JSON.stringify(result ?? error), `${toolCalls} calls, ${aliases.length} results kept, on ${engine}`);
   const inputAliases = aliases.map(({ alias }: { alias: string }) => alias);
   const postProcessingContract = { operation: "aggregate", reason: "Campaigns by state.", inputAliases, expectedArtifacts: [] };
-  const { outcome, envelope } = await sluice.runCodeInterpreter(turn, { code: cell, postProcessingContract });
-  console.log("code_interpreter:", outcome?.resultJson ?? envelope?.summary);
+  const { outcome, error: failure } = await sluice.runCodeInterpreter(turn, { code: cell, postProcessingContract });
+  console.log("code_interpreter:", outcome?.resultJson ?? failure?.summary);
 } finally {
   await sluice.disposeTurnSandbox(turn);
   await catalog[Symbol.asyncDispose]();

@@ -1,9 +1,7 @@
 /** The part of set-up that runs on Node.js 24: the page, gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
-import { prepareSandbox } from "../src/cli/prepare-sandbox.ts";
-import { prepareSnapshot } from "../src/cli/prepare-snapshot.ts";
+import { prepareSandbox, prepareSnapshot } from "../src/cli/commands/prepare.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
-import { searchPath } from "../src/config/search-path.ts";
+import { cacheDirectory, searchPath } from "../src/config/directories.ts";
 import { SluiceError } from "../src/errors/sluice-error.ts";
 import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
 import { toCacheFailure } from "../src/snapshot/to-cache-failure.ts";

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { buildLayerOnly } from "../src/snapshot/build-snapshot.ts";
 import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
 import { insideArguments } from "../src/snapshot/run-inside.ts";

@@ -4,20 +4,18 @@ import { createCpythonEngine } from "./execute/cpython/create-cpython-engine.ts"
 import { createCodeMode, type CodeModeOptions, type CodeModeTool } from "./execute/create-code-mode.ts";
 import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
 import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
-import { createPythonParser } from "./interpreter/contract/python-parser.ts";
+import { createPythonParser, type PythonParser } from "./interpreter/contract/validate-code-interpreter-contract.ts";
 import { readHelperDocs } from "./interpreter/helper-docs.ts";
 import { librarianPrompt } from "./interpreter/librarian-prompt.ts";
 import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
-import { openSession, type Session } from "./interpreter/open-session.ts";
+import { openSession, type Session, type SessionOptions } from "./interpreter/open-session.ts";
 import type { DriverName, SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
-import { createGate, type Gate } from "./sandbox/gate.ts";
-import { defaultLimits } from "./sandbox/limits.ts";
-import { placesFor } from "./sandbox/places-for.ts";
-import { createSandboxPool, type SandboxPool } from "./sandbox/pool.ts";
+import { createGate, createSandboxPool, type Gate, type SandboxPool } from "./sandbox/pool.ts";
+import { defaultLimits, placesFor } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
-import { orAbort } from "./waiting/or-abort.ts";
+import { orAbort } from "./concurrency/or-abort.ts";
 import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
 
 export interface RuntimeOptions {
@@ -47,7 +45,7 @@ export interface Runtime extends AsyncDisposable {
   /** Every driver, tried anew. */
   examineDrivers(signal?: AbortSignal): Promise<DriverReport[]>;
   pool(signal?: AbortSignal): Promise<SandboxPool>;
-  openSession(options?: { limits?: SandboxLimits; signal?: AbortSignal }): Promise<Session>;
+  openSession(options?: OpenSessionOptions): Promise<Session>;
   /** A turn whose cells run here. Its sandbox is opened by the first valid call; end it with `disposeTurnSandbox`. */
   createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
   /** `execute` and its tools over a catalog, for one request of one conversation. Scripts run here; the catalog and its sources stay the caller's. */
@@ -57,10 +55,18 @@ export interface Runtime extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+export interface OpenSessionOptions {
+  readonly limits?: SandboxLimits;
+  readonly queue?: SessionOptions["queue"];
+  readonly signal?: AbortSignal | undefined;
+}
+
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { cacheDirectory, driver: wanted = "auto", limits = defaultLimits, poolSize = 1, queueDeadlineMs = 60_000 } = options;
   const gate = createGate({ places: options.maxSandboxes ?? placesFor(limits), deadlineMs: queueDeadlineMs });
   const sessions = new Set<Session>();
+  let parser: PythonParser | null = null;
+  let engines: CodeModeOptions["engines"] | null = null;
   const images = createImageChecker();
   const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
   const runDirectory = once(() => openRunDirectory());
@@ -75,13 +81,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return reports;
   }
 
-  async function open({ limits: own = limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal } = {}): Promise<Session> {
+  async function open({ limits: own = limits, queue, signal }: OpenSessionOptions = {}): Promise<Session> {
     const source = await orAbort(pool(), signal); // what all share is not ended because one gives up
     images.warm();
     const session = openSession({
       images,
       rollback: source.driver.rollback,
       limits: own,
+      queue,
       take: (abort) => source.take({ limits: own, signal: abort }),
     });
     const close = async (): Promise<void> => {
@@ -93,25 +100,25 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return tracked;
   }
 
-  const parser = createPythonParser();
   const docs = once(async () => readHelperDocs());
-  const packages = async (): Promise<Readonly<Record<string, string>>> => (await snapshot()).packages;
 
   function createTurn(turn: Omit<TurnOptions, "source">): InterpreterTurn {
-    const source = { openSession: open, packages, helpers: async () => (await docs()).map(({ name }) => name), parser };
+    parser ??= createPythonParser();
+    const source = { openSession: open, limits, helpers: async () => (await docs()).map(({ name }) => name), parser };
     return createInterpreterTurn({ ...turn, source });
   }
 
-  const engines = {
-    monty: createMontyEngine(options.monty),
-    cpython: createCpythonEngine({ take: async (wanted) => (await orAbort(pool(), wanted.signal)).take(wanted) }),
-  };
+  function codeMode(wanted: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[] {
+    engines ??= {
+      monty: createMontyEngine(options.monty),
+      cpython: createCpythonEngine({ take: async (lease) => (await orAbort(pool(), lease.signal)).take(lease) }),
+    };
+    return createCodeMode({ ...wanted, engines });
+  }
 
   async function close(): Promise<void> {
     await Promise.all([...sessions].map((session) => session.close()));
-    await Promise.all([engines.monty.close(), engines.cpython[Symbol.asyncDispose]()]);
-    await images[Symbol.asyncDispose]();
-    await parser[Symbol.asyncDispose]();
+    for (const part of [engines?.monty, engines?.cpython, images, parser]) await part?.[Symbol.asyncDispose]();
     await (await pool.started())?.[Symbol.asyncDispose]();
     for (const one of (await drivers.started()) ?? []) await one[Symbol.asyncDispose]();
     await (await runDirectory.started())?.[Symbol.asyncDispose]();
@@ -127,8 +134,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     pool: (signal) => orAbort(pool(), signal),
     openSession: open,
     createTurn,
-    createCodeMode: (wanted) => createCodeMode({ ...wanted, engines }),
-    librarianPrompt: async () => librarianPrompt({ packages: await packages(), helpers: await docs() }),
+    createCodeMode: codeMode,
+    librarianPrompt: async () => librarianPrompt({ packages: (await snapshot()).packages, helpers: await docs() }),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,7 +1,7 @@
 /** The package `sluice`: sandboxed Python, evidence, tools and code mode; all that needs no language model. What no entry exports is not public. */
 import "./require-node.ts";
 export { createRuntime, type Runtime, type RuntimeOptions } from "./create-runtime.ts";
-export { cacheDirectory } from "./config/cache-directory.ts";
+export { cacheDirectory } from "./config/directories.ts";
 export { defaultLimits, withLimits } from "./sandbox/limits.ts";
 export type { SandboxLimits } from "./sandbox/contract.ts";
 
@@ -11,24 +11,23 @@ export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
 export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
 
 export type { InterpreterTurn } from "./interpreter/turn.ts";
-export { runCodeInterpreter, type CodeInterpreterAnswer } from "./interpreter/code-interpreter.ts";
+export { runCodeInterpreter } from "./interpreter/code-interpreter.ts";
+export type { ToolResult } from "./interpreter/tool-result.ts";
 export { runPythonCodeEdit } from "./interpreter/python-code-edit.ts";
 export { validateCodeInterpreterContract } from "./interpreter/contract/validate-code-interpreter-contract.ts";
-export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn-sandbox.ts";
+export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn.ts";
 
 export { createEvidenceStore } from "./evidence/create-evidence-store.ts";
 export { evidenceRecordSchema, toEvidenceRecord, type EvidenceRecord } from "./evidence/evidence-record.ts";
-export type { RestoredItem } from "./evidence/restored-source.ts";
+export type { RestoredItem } from "./evidence/kept-item.ts";
 export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/contract.ts";
-export { createFileStore } from "./artifacts/create-file-store.ts";
-export { createMemoryStore } from "./artifacts/create-memory-store.ts";
+export { createFileStore } from "./artifacts/artifact-store.ts";
+export { createMemoryStore } from "./artifacts/artifact-store.ts";
 export type { ArtifactStore } from "./artifacts/contract.ts";
 export type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "./protocol/artifact.ts";
-export { createDatasetFileStore } from "./evidence/dataset/create-dataset-file-store.ts";
-export { createDatasetMemoryStore } from "./evidence/dataset/create-dataset-memory-store.ts";
+export { createDatasetFileStore } from "./evidence/dataset/dataset-store.ts";
+export { createDatasetMemoryStore } from "./evidence/dataset/dataset-store.ts";
 export type { DatasetReader, DatasetStore } from "./evidence/dataset/contract.ts";
-export { toCsv } from "./evidence/dataset/to-csv.ts";
-export { toParquet } from "./evidence/dataset/to-parquet.ts";
 
 export { openDataFiles, type DataFilesOptions } from "./data/files/open-data-files.ts";
 export { createTables, type Tables, type TablesOptions } from "./data/tables/create-tables.ts";
@@ -45,7 +44,7 @@ export { createLocalSource, type LocalTool } from "./tools/create-local-source.t
 export type { BackendTool, ToolSource } from "./tools/contract.ts";
 export { createMcpSource } from "./mcp/client/create-mcp-source.ts";
 export type { McpServerEntry, McpSourceOptions } from "./mcp/client/contract.ts";
-export type { CodeModeAnswer, CodeModeTool } from "./execute/create-code-mode.ts";
+export type { CodeModeTool } from "./execute/create-code-mode.ts";
 export { createSessionStore, type SessionStore } from "./execute/session/create-session-store.ts";
 export type { SessionConfiguration, SessionContext } from "./execute/session/contract.ts";
 

@@ -16,13 +16,16 @@ const limits = withLimits({
   artifactBytes: 4000,
 });
 
-/** What every cell here does first, so that there is something to measure: 64 MB and a fifth of a second of the processor. */
+/**
+ * What every cell here does first, so that there is something to measure: 64 MB, and an amount of work instead of a time,
+ * because the clocks inside gVisor go on while a busy machine lets the sandbox wait.
+ */
 const work = `
 import os, signal, time
 held = np.ones(8 * 1024 * 1024)
-until = time.process_time() + 0.2
-while time.process_time() < until:
-    pass
+digits = 0
+for number in range(2_000_000):
+    digits += len(str(number))
 kept = "changed"
 `;
 const figure = "fig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nsave_figure('a line that rises from three to four', fig=fig)\n";
@@ -151,8 +154,8 @@ describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
     expect(outcome.error?.limit).toEqual(error["limit"]);
     if (exitCode !== undefined) expect(outcome.exitCode).toBe(exitCode);
     expect(outcome.usage.peakMemoryBytes).toBeGreaterThan(64 * MB);
-    expect(outcome.usage.cpuMs).toBeGreaterThan(150);
-    expect(outcome.timing.runMs).toBeGreaterThan(150);
+    expect(outcome.usage.cpuMs).toBeGreaterThan(50);
+    expect(outcome.timing.runMs).toBeGreaterThan(50);
     expect(await on.run({ code: "kept", isQuestion: true })).toMatchObject({ status: "ok", resultJson: "5" });
   }
 

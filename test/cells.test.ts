@@ -267,12 +267,10 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
   });
 
   test("time, memory and cpu are measured", async () => {
-    const outcome = await run(
-      "import time\nheld = np.ones(10_000_000)\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\ndel held",
-    );
+    const outcome = await run("held = np.ones(10_000_000)\nfor number in range(2_000_000): str(number)\ndel held");
     expect(outcome.usage.peakMemoryBytes).toBeGreaterThan(80_000_000);
-    expect(outcome.usage.cpuMs).toBeGreaterThan(150);
-    expect(outcome.timing.runMs).toBeGreaterThan(190);
+    expect(outcome.usage.cpuMs).toBeGreaterThan(50);
+    expect(outcome.timing.runMs).toBeGreaterThan(50);
     expect(outcome.timing.totalMs).toBeGreaterThanOrEqual(outcome.timing.runMs);
   });
 });

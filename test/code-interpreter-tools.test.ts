@@ -1,13 +1,15 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { Envelope } from "../src/errors/envelope.ts";
+import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { createPythonParser } from "../src/interpreter/contract/python-parser.ts";
+import { createPythonParser } from "../src/interpreter/contract/validate-code-interpreter-contract.ts";
 import { readHelperDocs } from "../src/interpreter/helper-docs.ts";
 import { librarianPrompt } from "../src/interpreter/librarian-prompt.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
-import { createInterpreterTurn } from "../src/interpreter/turn.ts";
+import { createInterpreterTurn, disposeTurnSandbox } from "../src/interpreter/turn.ts";
+import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
+import { defaultLimits } from "../src/sandbox/limits.ts";
 import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -22,7 +24,7 @@ const turn = createInterpreterTurn({
   artifacts: createMemoryStore(),
   source: {
     openSession: () => Promise.reject(new Error("a session was opened")),
-    packages: async () => packages,
+    limits: defaultLimits,
     helpers: async () => readHelperDocs().map(({ name }) => name),
     parser,
   },
@@ -30,6 +32,20 @@ const turn = createInterpreterTurn({
 const prompt = librarianPrompt({ packages, helpers: readHelperDocs() });
 const face = createCodeInterpreterTools({ librarianPrompt: async () => prompt }, turn);
 const options = { toolCallId: "call-1", messages: [], context: {} };
+
+test("the length that code may have is the sandbox's limit, not a number of the check's own", async () => {
+  const evidence = createEvidenceStore();
+  evidence.add({ tool: "get_price", output: "[1, 2]" });
+  const errorOf = async (codeBytes: number): Promise<string | undefined> => {
+    await using runtime = createRuntime({ cacheDirectory: "/nonexistent", limits: { ...defaultLimits, codeBytes } });
+    const own = runtime.createTurn({ id: "turn-2", evidence, artifacts: createMemoryStore() });
+    const contract = { operation: "aggregate", reason: "A sum.", inputAliases: ["get_price_1"], expectedArtifacts: [] };
+    const { error } = await runCodeInterpreter(own, { code: "1".padEnd(300 * 1024, "\n"), postProcessingContract: contract });
+    return error?.summary;
+  };
+  expect(await errorOf(1000)).toBe("The call was not run. The code has 307200 bytes, 1000 are allowed.");
+  expect(await errorOf(400 * 1024)).toBe("There is no snapshot for this version of Sluice in the cache.");
+});
 
 describe("the tools for the AI SDK", () => {
   test("are the three, each described, with a schema whose every field is described", async () => {
@@ -49,9 +65,9 @@ describe("the tools for the AI SDK", () => {
       const output = await (one.execute as (input: unknown, options: unknown) => Promise<never>)({ wrong: true }, options);
       const told = await (one.toModelOutput as (given: unknown) => Promise<ModelOutput>)({ toolCallId: "call-1", input: {}, output });
       expect(told.type).toBe("error-text");
-      const { envelope } = output as { envelope: Envelope };
-      expect(JSON.parse(told.value)).toEqual({ status: "refused", error: envelope });
-      expect([envelope.error_kind, envelope.tool]).toEqual(["mcp_input_validation", name]);
+      const { envelope, error = envelope } = output as { envelope: Envelope; error?: Envelope };
+      expect(JSON.parse(told.value)).toEqual({ status: "refused", error });
+      expect([error.error_kind, error.tool]).toEqual(["mcp_input_validation", name]);
     }
   });
 });

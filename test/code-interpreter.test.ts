@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { trace, type Attributes, type Span, type Tracer, type TracerProvider } from "@opentelemetry/api";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { ArtifactStore } from "../src/artifacts/contract.ts";
 import { renderChart } from "../src/charts/render-chart.ts";
 import type { Runtime } from "../src/create-runtime.ts";
@@ -11,15 +11,14 @@ import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
 import { NoSandboxError, SluiceError } from "../src/errors/sluice-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore, FileContent } from "../src/evidence/contract.ts";
-import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
+import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
 import { openSession, type Session } from "../src/interpreter/open-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
-import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
-import type { InterpreterTurn } from "../src/interpreter/turn.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import type { ToolResult } from "../src/interpreter/tool-result.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
 import type { Lease, SandboxLimits } from "../src/sandbox/contract.ts";
 import type { SandboxPool, TakenLease } from "../src/sandbox/pool.ts";
 import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
@@ -69,7 +68,7 @@ const gone = (cells: number, because: string): string =>
 const anyNumber = expect.any(Number) as number;
 
 /** An answer to a call that gave out nothing. */
-const refusal = { outcome: null, artifacts: [], resultAlias: null, repair: null };
+const refusal = { outcome: null, artifacts: [], resultAlias: null, repair: null, text: expect.any(String) as string };
 
 /** An envelope as a whole; what is not told is empty. */
 function failure(told: Partial<Envelope> & Pick<Envelope, "error_code" | "summary">): Envelope {
@@ -109,7 +108,7 @@ const twoMissing = refusedCall({
   summary: "The call was not run: 2 problems.",
   details: ["code", "postProcessingContract"].map((path) => ({
     path,
-    issue: `Required field missing: "${path}".`,
+    issue: `${path} is missing.`,
     received_type: "missing",
     error_code: "SCHEMA_REQUIRED",
   })),
@@ -127,23 +126,6 @@ const notPython = refusedCall({
       line: 1,
       column: 4,
     },
-  ],
-});
-const fromTheNetwork = refusedCall({
-  error_code: "PYTHON_NETWORK_MODULE",
-  summary: "The call was not run. The module requests is for the network, which Python does not have here.",
-  details: [
-    {
-      path: "code",
-      issue: "The module requests is for the network, which Python does not have here.",
-      received_type: "string",
-      error_code: "PYTHON_NETWORK_MODULE",
-      line: 1,
-      column: 8,
-    },
-  ],
-  hints: [
-    "Python derives, it does not fetch: there is no network in the sandbox. Call a tool for the data; its output is then bound in Python under its alias.",
   ],
 });
 const unknownAlias = refusedCall({
@@ -217,16 +199,15 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     return openSession({ rollback: pool.driver.rollback, limits: { ...runtime.limits, ...ownLimits }, images, take });
   }
 
-  const run = async (code: string, written: Written = {}, signal?: AbortSignal): Promise<CodeInterpreterAnswer> =>
+  const run = async (code: string, written: Written = {}, signal?: AbortSignal): Promise<ToolResult> =>
     await runCodeInterpreter(turn, call(code, written), { signal });
-  const edit = async (oldText: string, newText: string, more: object = {}): Promise<CodeInterpreterAnswer> =>
+  const edit = async (oldText: string, newText: string, more: object = {}): Promise<ToolResult> =>
     await runPythonCodeEdit(turn, { edits: [{ oldText, newText }], ...more });
-  const read = (answer: CodeInterpreterAnswer): Record<string, unknown> =>
-    JSON.parse(toModelAnswer(answer, evidence)) as Record<string, unknown>;
+  const read = (answer: ToolResult): Record<string, unknown> => JSON.parse(answer.text) as Record<string, unknown>;
   /** Of a call that must succeed. */
   const value = async (code: string, written: Written = {}): Promise<unknown> => {
     const answer = await run(code, written);
-    expect(answer.envelope).toBeNull();
+    expect(answer.error).toBeNull();
     return answer.outcome?.resultJson === null ? null : JSON.parse(answer.outcome!.resultJson);
   };
   /** An outcome as a whole: what the machine decides is anything of its type. */
@@ -262,7 +243,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     evidence.addFile({ name, format: "csv", content });
     return file;
   };
-  const envelopeOf = ({ envelope }: CodeInterpreterAnswer): unknown => {
+  const envelopeOf = ({ error: envelope }: ToolResult): unknown => {
     expect(envelopeSchema.safeParse(envelope).error).toBeUndefined();
     return envelope;
   };
@@ -291,7 +272,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(answer.outcome?.resultJson?.replaceAll(" ", "")).toBe(
         '[9007199254740993,123456789012345678901234567891,"0.1234567890123456789012"]',
       );
-      expect(toModelAnswer(answer, evidence)).toContain("[9007199254740993,123456789012345678901234567891,");
+      expect(answer.text).toContain("[9007199254740993,123456789012345678901234567891,");
       expect(await value(`${answer.resultAlias}[0] - ${alias}["id"]`, { aliases: [answer.resultAlias!] })).toBe(0);
     });
 
@@ -321,18 +302,26 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         [null, notAnObject],
         [{}, twoMissing],
         [call("for"), notPython],
-        [call("import requests"), fromTheNetwork],
         [call("1", { aliases: ["get_prize_1"] }), { ...unknownAlias, examples: [call("1")] }],
       ]) {
         const answer = await runCodeInterpreter(own, input);
         expect(envelopeOf(answer)).toEqual(envelope);
-        expect(answer).toEqual({ ...refusal, envelope });
+        expect(answer).toEqual({ ...refusal, error: envelope });
       }
       const never = idle.createTurn({ id: "never", evidence, artifacts });
-      expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, envelope: notPython });
+      expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, error: notPython });
       expect([never.sandbox, idle.gate.taken]).toEqual([null, 0]);
       await disposeTurnSandbox(never);
       expect([own.sandbox, leases]).toEqual([null, []]);
+    });
+
+    test("an import that is not in the snapshot fails in the cell, with what to use instead", async () => {
+      const messages = [];
+      for (const module of ["requests", "polars"]) messages.push((await run(`import ${module}`)).error?.summary);
+      expect(messages).toEqual([
+        "ModuleNotFoundError: No module named 'requests'. There is no network here: Python derives from data that tools fetched, it does not fetch. (line 1)",
+        "ModuleNotFoundError: No module named 'polars'. Not in the snapshot, and nothing can be installed: use pandas (pd) instead. (line 1)",
+      ]);
     });
 
     test("is opened by the first valid call and used by the next ones, which find its variables", async () => {
@@ -412,7 +401,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(lost).toEqual({
         ...refusal,
         outcome: outcome({ status: "sandbox_lost", stdout: "begun\n", error: { type: "SandboxLost", message } }),
-        envelope,
+        error: envelope,
       });
       expect(read(lost)).toEqual({
         status: "sandbox_lost",
@@ -476,8 +465,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect([next.outcome?.resultJson?.replaceAll(" ", ""), read(next)["notes"]]).toEqual([
         "[false,20]",
         [
-          gone(1, "the sandbox was lost, and an input is no longer what the earlier cells were given"),
           implicit,
+          gone(1, "the sandbox was lost, and an input is no longer what the earlier cells were given"),
           "Changed on disk since an earlier cell used them: sales (now 5 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
         ],
       ]);
@@ -497,10 +486,10 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await wait(300);
       await disposeTurnSandbox(turn);
       await disposeTurnSandbox(turn);
-      expect((await running).envelope).not.toBeNull();
+      expect((await running).error).not.toBeNull();
       expect(await run("1")).toEqual({
         ...refusal,
-        envelope: failure({ error_kind: "internal_error", error_code: "INTERNAL_ERROR", summary: "The turn turn-1 is over." }),
+        error: failure({ error_kind: "internal_error", error_code: "INTERNAL_ERROR", summary: "The turn turn-1 is over." }),
       });
     });
   });
@@ -604,7 +593,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             diagnostics: expect.any(Object) as Record<string, unknown>,
             error: { type: "ArtifactsNotAsDeclared", message },
           }),
-          envelope: violation,
+          error: violation,
           repair: { tool: "python_code_edit", because },
         });
         expect(evidence.aliases()).toEqual(["get_price_1"]);
@@ -678,7 +667,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             diagnostics: expect.any(Object) as Record<string, unknown>,
             error: { type: "ArtifactRefused", message },
           }),
-          envelope: failure({
+          error: failure({
             error_code: "CONTRACT_VIOLATION",
             summary: because,
             details: [{ path: "code", issue: because, received_type: "string" }],
@@ -710,14 +699,14 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           diagnostics: expect.any(Object) as Record<string, unknown>,
           error: { type: "FigureError", message: because.slice("FigureError: ".length), ...place },
         }),
-        envelope: empty,
+        error: empty,
         repair: { tool: "python_code_edit", because },
       });
     });
 
     test("a large result is a preview and an alias, which a later cell and a chart can use", async () => {
       const answer = await run("set_result([{'day': f'2026-01-{1 + n % 28:02d}', 'n': n} for n in range(3000)])");
-      const told = toModelAnswer(answer, evidence);
+      const told = answer.text;
       expect(told.length).toBeLessThan(6_000);
       expect(JSON.parse(told)).toEqual({
         status: "ok",
@@ -787,7 +776,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(answer.repair).toEqual({ tool: "python_code_edit", because: "KeyError: 'prize'" });
       expect(read(answer)).toEqual({
         status: "python_error",
-        error: answer.envelope,
+        error: answer.error,
         repair: { tool: "python_code_edit", because: "KeyError: 'prize'" },
         survives: "Nothing of this cell: variables are as they were before it. Files it changed may remain.",
       });
@@ -839,7 +828,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         ownLimits = status === "timeout" ? { cellTimeoutMs: 3000 } : { resultBytes: 1000 };
         await run("kept = 1");
         const answer = await run(code);
-        const { summary: said, details } = answer.envelope!;
+        const { summary: said, details } = answer.error!;
         const because = `${type}: ${said}`;
         expect([answer.outcome?.status, answer.repair]).toEqual([status, { tool: "python_code_edit", because }]);
         expect(said).toEqual(typeof summary === "string" ? summary : expect.stringMatching(summary));
@@ -860,7 +849,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     test("an exception with a name without end is the cell's own failure, not the sandbox's", async () => {
       const answer = await run("raise type('E' * 600, (Exception,), {})('it')");
       const name = `${"E".repeat(499)}…`;
-      expect([answer.outcome?.status, answer.envelope?.summary]).toEqual(["python_error", `${name}: it (line 1)`]);
+      expect([answer.outcome?.status, answer.error?.summary]).toEqual(["python_error", `${name}: it (line 1)`]);
     });
 
     test("an artifact that cannot be kept is an envelope, and the result still is", async () => {
@@ -874,7 +863,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         artifacts: [],
         resultAlias: "result_1",
         repair: null,
-        envelope: failure({
+        text: expect.any(String) as string,
+        error: failure({
           error_kind: "internal_error",
           error_code: "STORAGE_UNAVAILABLE",
           summary: "The disk is full.",
@@ -915,7 +905,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await run("total += 10\nset_result(totl)");
       const answer = await edit("totl", "total");
       const diagnostics = driver === "gvisor" ? { sandboxReplaced: { variables: "replayed", cells: 1 } } : {};
-      expect(answer).toEqual({ ...refusal, outcome: outcome({ resultJson: "11", diagnostics }), envelope: null, resultAlias: "result_1" });
+      expect(answer).toEqual({ ...refusal, outcome: outcome({ resultJson: "11", diagnostics }), error: null, resultAlias: "result_1" });
     });
 
     test("changes a cell that succeeded: it is undone first, so nothing counts twice", async () => {
@@ -942,7 +932,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await leases.at(-1)!.close();
       expect(await edit("10", "100")).toEqual({
         ...refusal,
-        envelope: failure({
+        error: failure({
           error_kind: "rate_limited",
           tool: "python_code_edit",
           error_code: "QUEUE_FULL",
@@ -967,7 +957,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         expectedArtifacts: ["image"],
       };
       const answer = await edit("Price", "Prices", { postProcessingContract });
-      expect([answer.envelope, answer.artifacts.map(({ kind }) => kind)]).toEqual([null, ["image"]]);
+      expect([answer.error, answer.artifacts.map(({ kind }) => kind)]).toEqual([null, ["image"]]);
     });
 
     test("text that is not there, or more than once, is an envelope with the nearest lines; nothing is run", async () => {
@@ -992,7 +982,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       });
       expect(await edit("b", "x")).toEqual({
         ...refusal,
-        envelope: failure({
+        error: failure({
           error_kind: "mcp_input_validation",
           tool: "python_code_edit",
           error_code: "EDIT_TEXT_AMBIGUOUS",
@@ -1016,7 +1006,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const near = "1: a = 2\n2: b = to_frame(get_price_1)";
       expect(await runPythonCodeEdit(turn, { edits: twice })).toEqual({
         ...refusal,
-        envelope: failure({
+        error: failure({
           error_kind: "mcp_input_validation",
           tool: "python_code_edit",
           error_code: "EDIT_TEXT_NOT_FOUND",
@@ -1032,7 +1022,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const wrong = { error_kind: "mcp_input_validation", tool: "python_code_edit" } as const;
       expect(await edit("a", "b")).toEqual({
         ...refusal,
-        envelope: failure({
+        error: failure({
           error_kind: "precondition_failed",
           tool: "python_code_edit",
           error_code: "NO_CELL_TO_EDIT",
@@ -1043,17 +1033,17 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await run("a = 1");
       expect(await runPythonCodeEdit(turn, { edits: [] })).toEqual({
         ...refusal,
-        envelope: failure({
+        error: failure({
           ...wrong,
           error_code: "INPUT_VALIDATION_FAILED",
-          summary: "The call was not run: edits must not be empty.",
-          details: [{ path: "edits", issue: "edits must not be empty.", received_type: "array", error_code: "SCHEMA_MIN_LENGTH" }],
+          summary: "The call was not run. edits must not be empty.",
+          details: [{ path: "edits", issue: "edits must not be empty.", received_type: "array", error_code: "SCHEMA_MIN_ITEMS" }],
           examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
         }),
       });
       expect(await edit("a = 1", "for")).toEqual({
         ...refusal,
-        envelope: {
+        error: {
           ...notPython,
           tool: "python_code_edit",
           hints: ["Lines and columns are of the code as edited; the last cell's code is as it was."],
@@ -1064,7 +1054,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const { postProcessingContract } = call("a = 2") as { postProcessingContract: object };
       expect(await edit("1", "2", { postProcessingContract: unknown.postProcessingContract })).toEqual({
         ...refusal,
-        envelope: {
+        error: {
           ...unknownAlias,
           tool: "python_code_edit",
           examples: [{ edits: [{ oldText: "1", newText: "2" }], postProcessingContract }],
@@ -1083,7 +1073,7 @@ fig.autofmt_xdate()
 ax.set_title("Thin")
 save_figure(alt="A line with most of its points missing")`;
     const answer = await run(code, { artifacts: ["image"] });
-    expect([answer.envelope, answer.outcome?.status, answer.repair]).toEqual([
+    expect([answer.error, answer.outcome?.status, answer.repair]).toEqual([
       null,
       "ok",
       { tool: "python_code_edit", because: 'The figure is sparse: "thin" has 3 of 28 expected points.' },
@@ -1154,7 +1144,7 @@ save_figure(alt="A line with most of its points missing")`;
     const noSandbox = new NoSandboxError({ code: "SANDBOX_QUEUE_TIMEOUT", message: "All sandboxes are busy.", hint: "Wait." });
     const refusing = { ...turn, source: { ...turn.source, openSession: () => Promise.reject(noSandbox) } };
     await runCodeInterpreter(turn, {});
-    await run("import requests");
+    await run("for");
     await edit("a", "b");
     await runCodeInterpreter(refusing, call("1"));
     await expect(run("1", {}, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
@@ -1164,8 +1154,8 @@ save_figure(alt="A line with most of its points missing")`;
       {
         ...told,
         stage: "contract",
-        status: "PYTHON_NETWORK_MODULE",
-        error: "The call was not run. The module requests is for the network, which Python does not have here.",
+        status: "PYTHON_SYNTAX_ERROR",
+        error: notPython.summary,
       },
       {
         ...told,
@@ -1182,7 +1172,7 @@ save_figure(alt="A line with most of its points missing")`;
         throw new Error("sink");
       },
     };
-    expect(await runCodeInterpreter(deaf, {})).toEqual({ ...refusal, envelope: twoMissing });
+    expect(await runCodeInterpreter(deaf, {})).toEqual({ ...refusal, error: twoMissing });
     expect(leases).toEqual([]);
   });
 

@@ -275,40 +275,28 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
         const { error } = await face.execute(`${first}\nimport asyncio\n${setContext}\n${waiting}`);
         const said = "RuntimeError: ToolError: account health is not available today";
         const [detail] = error!.details;
+        // Monty does not know where the call stands that a gather awaited.
+        const isLost = first === "import math" && waiting.includes("gather");
         expect(error).toEqual({
           error_kind: "sandbox_runtime",
           tool: "execute",
-          summary: `${said} (line 7)`,
-          details: [{ ...detail, path: "code", issue: waiting, received_type: "python", line: 7 }],
+          summary: isLost ? said : `${said} (line 7)`,
+          details: [{ ...detail, path: "code", issue: isLost ? said : waiting, received_type: "python", line: isLost ? undefined : 7 }],
           hints: [],
           examples: [],
           error_code: "SANDBOX_RUNTIME_ERROR",
           retryable: false,
           _envelope_version: 1,
         });
-        // Monty does not know where the call stands that a gather awaited, so there is no traceback; the line is found in the text.
-        const isFound = first === "import math" && waiting.includes("gather");
         const place = first === "import math" ? "line 7" : 'File "<script>", line 7';
         const end = first === "import math" ? "" : "\n";
         expect([detail!["column"], detail!["traceback"]]).toEqual(
-          isFound
+          isLost
             ? [undefined, undefined]
             : [1, `Traceback (most recent call last):\n  ${place}, in <module>\n    ${waiting}\n${said}${end}`],
         );
       }
     }
-  });
-
-  it("in words, of one of several calls that a gather awaited, has the line of that call, or those that it can have been", async () => {
-    const start = `import asyncio\n${setContext}`;
-    const [health, campaign] = ["call_tool('get_account_health')", "call_tool('get_campaign', {'campaign_id': 'eu-acme-c001'})"];
-    const told = async (code: string) => (await face.execute(code)).error?.["summary"];
-    expect(await told(`${start}await asyncio.gather(\n    ${campaign},\n    ${health},\n    ${campaign},\n)`)).toBe(
-      "RuntimeError: ToolError: account health is not available today (line 7)",
-    );
-    expect(await told(`${start}name = 'get_account_health'\nawait asyncio.gather(\n    ${health},\n    call_tool(name),\n)`)).toBe(
-      "RuntimeError: ToolError: account health is not available today (line 7 or 8)",
-    );
   });
 
   it("with a time to wait is tried once more, and then told", async () => {
@@ -338,14 +326,14 @@ describe("a call that is wrong", () => {
     expect(error).toEqual({
       error_kind: "mcp_input_validation",
       tool: "list_campaigns",
-      summary: "The tool was not called: 3 problems.",
+      summary: expect.stringMatching(/^The tool was not called\. .+ And 2 more problems\.$/) as string,
       details: expect.arrayContaining([
         expect.objectContaining({ path: "page_size", received_type: "string", error_code: "SCHEMA_TYPE_MISMATCH" }),
         expect.objectContaining({ path: "state", received_type: "string", error_code: "SCHEMA_ENUM_MISMATCH" }),
         expect.objectContaining({ path: "next_token", received_type: "number", error_code: "SCHEMA_TYPE_MISMATCH" }),
       ]) as Record<string, unknown>[],
       hints: expect.any(Array) as string[],
-      examples: [expect.any(Object)],
+      examples: [],
       error_code: "INPUT_VALIDATION_FAILED",
       retryable: false,
       _envelope_version: 1,
@@ -353,17 +341,17 @@ describe("a call that is wrong", () => {
     expect((await face.execute(`await call_tool("get_campaign", {})`)).error).toEqual({
       error_kind: "mcp_input_validation",
       tool: "get_campaign",
-      summary: "The tool was not called. Required field missing: 'campaign_id'.",
+      summary: "The tool was not called. campaign_id is missing.",
       details: [
         {
           path: "campaign_id",
-          issue: "Required field missing: 'campaign_id'.",
+          issue: "campaign_id is missing.",
           received_type: "missing",
           error_code: "SCHEMA_REQUIRED",
         },
       ],
-      hints: ["Required field missing: 'campaign_id'."],
-      examples: [{ campaign_id: "text" }],
+      hints: [],
+      examples: [],
       error_code: "SCHEMA_REQUIRED",
       retryable: false,
       _envelope_version: 1,
@@ -503,10 +491,17 @@ return ids`;
     expect((await face.execute("await call_tool('set_region', {'region': 'eu', 'colour': 1})")).error).toEqual({
       error_kind: "mcp_input_validation",
       tool: "set_region",
-      summary: "The tool was not called. Unknown field 'colour'.",
-      details: [{ path: "colour", issue: "Unknown field 'colour'.", received_type: "number", error_code: "SCHEMA_ADDITIONAL_PROPERTIES" }],
-      hints: ["Unknown field 'colour'.", "The call has these fields: region."],
-      examples: [{ region: "eu" }],
+      summary: "The tool was not called. colour is not a known field. Known fields: region.",
+      details: [
+        {
+          path: "colour",
+          issue: "colour is not a known field. Known fields: region.",
+          received_type: "number",
+          error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
+        },
+      ],
+      hints: ["colour: Known fields: region."],
+      examples: [],
       error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
       retryable: false,
       _envelope_version: 1,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { getEnvelopeContract } from "../src/errors/get-envelope-contract.ts";
+import { getEnvelopeContract } from "../src/errors/error-table.ts";
 import * as sluice from "../src/index.ts";
 import { adsProgram, adsSessions, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
 
@@ -173,7 +173,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     expect(terms.bytes).toBeGreaterThan(5_000_000);
     const turn = runtime.createTurn({ id: "t", evidence: face.evidence, artifacts: sluice.createMemoryStore() });
     try {
-      const { outcome, envelope } = await sluice.runCodeInterpreter(turn, {
+      const { outcome, error: envelope } = await sluice.runCodeInterpreter(turn, {
         code: `set_result([len(${terms.alias}["search_terms"]), round(to_frame(${terms.alias}["search_terms"])["cost"].sum(), 2), len(${page.alias}["campaigns"])])`,
         postProcessingContract: {
           operation: "aggregate",
@@ -216,13 +216,12 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     }
   });
 
-  it("has a warning where its text has what Monty gets wrong in silence", async () => {
+  it("runs in CPython where its text has what Monty gets wrong in silence", async () => {
     expect(await face.execute("[1, 2] < [1, 3]")).toMatchObject({
-      result: false,
-      engine: "monty",
-      warnings: [
-        "Line 1 compares lists or sets with < or >: in Monty that is always False. Compare tuples (tuple(x) < tuple(y)), or use a.issubset(b).",
-      ],
+      result: true,
+      engine: "cpython",
+      engineReason: "Line 1 compares lists or sets with < or >, which Monty does not do.",
+      warnings: [],
     });
   });
 

@@ -8,7 +8,8 @@ import { configurationSchema } from "../src/config/configuration-schema.ts";
 import type { LoadedConfiguration } from "../src/config/contract.ts";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
 import { listLeaves } from "../src/config/trace-origins.ts";
-import { toPathText } from "../src/errors/describe-schema-issues.ts";
+import { toPathText } from "../src/errors/argument-path.ts";
+import { writeDocument } from "../scripts/write-docs.ts";
 import { parseScript } from "../src/models/read-script.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -48,6 +49,10 @@ describe("docs/configuration.md", () => {
       .split("\n")
       .slice(1, -1);
     expect([...said].sort()).toEqual([...shown].sort());
+  });
+
+  it("has the table that is made from the schema (scripts/write-docs.ts writes it)", async () => {
+    expect(page).toBe(await writeDocument("docs/configuration.md"));
   });
 
   it("names every key that the schema has", () => {

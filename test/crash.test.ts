@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
@@ -312,6 +312,7 @@ async function collect(
   const child = spawn(program, args, { env: { ...process.env, ...environment }, stdio: ["pipe", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stdin.on("error", () => {}); // a program that has ended does not read any more; its status says what happened
   child.stdin.end(stdin);
   const [status] = (await once(child, "close")) as [number];
   return { status, output };

@@ -5,7 +5,7 @@ import type { TableDownload } from "../src/data/contract.ts";
 import { openAliasDownload, openTableDownload } from "../src/data/downloads/open-table-download.ts";
 import { createUploadStore } from "../src/data/uploads/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-memory-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/dataset-store.ts";
 import { makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
 
 /** Text that a spreadsheet would run, and numbers that only look like it. */
@@ -79,7 +79,7 @@ describe("downloads of tables", () => {
     expect([bytes.subarray(0, 4).toString(), bytes.length]).toEqual(["PAR1", asParquet.bytes]);
   });
 
-  test("come in pieces, from the host and from a sandbox, whole and in order", async () => {
+  test("come in pieces, whole and in order", async () => {
     const rows = 120_000;
     const evidence = createEvidenceStore();
     const lines = Array.from({ length: rows }, (_, id) => `${id},text number ${id} of a length\n`).join("");
@@ -87,7 +87,7 @@ describe("downloads of tables", () => {
     const pieces = await Array.fromAsync(
       (await openAliasDownload({ item: csv, as: "csv", openSession: bench.runtime.openSession })).stream(),
     );
-    expect(pieces.length).toBeGreaterThan(5);
+    expect(pieces.length).toBeGreaterThan(1);
     expect(Buffer.concat(pieces).toString()).toBe(`id,text\n${lines}`);
     const code = `pd.DataFrame({"id": range(${rows}), "text": [f"text number {n} of a length" for n in range(${rows})]}).to_parquet("made")`;
     const parquet = evidence.addData({ name: "many_parquet", format: "parquet", bytes: await makeFile(bench.runtime, code) });
@@ -101,7 +101,7 @@ describe("downloads of tables", () => {
     expect(await csvOf(json)).toBe(`id,text\n${lines}`);
   });
 
-  test("of a turn's dataset are its tables, Parquet and Excel among them; Parquet is made once", async () => {
+  test("of a turn's dataset are its tables, Parquet and Excel among them", async () => {
     const datasets = createDatasetMemoryStore();
     const evidence = createEvidenceStore();
     evidence.add({ tool: "get_rows", output: '{"data":[{"id":1,"x":"=a"}]}' });
@@ -114,15 +114,13 @@ describe("downloads of tables", () => {
     const items = evidence.aliases().map((alias) => evidence.get(alias)!);
     const { hash } = await datasets.put({ facts: {}, items, artifacts: [] });
     expect((await datasets.open(hash))!.tables.map(({ name }) => name)).toEqual(["get_rows_1", "book"]);
-    let opened = 0;
-    const openSession: typeof bench.runtime.openSession = async (options) => ((opened += 1), await bench.runtime.openSession(options));
+    const { openSession } = bench.runtime;
     const open = (table: string, as: "csv" | "parquet"): Promise<TableDownload | null> =>
       openTableDownload({ datasets, hash, table, as, openSession });
     expect(await textOf(await open("get_rows_1", "csv"))).toBe("id,x\n1,'=a\n");
     expect(await textOf(await open("book", "csv"))).toBe("a\n1\n");
-    expect(opened).toBe(1);
     const first = await textOf(await open("get_rows_1", "parquet"));
-    expect([await textOf(await open("get_rows_1", "parquet")), opened]).toEqual([first, 2]);
+    expect([first.slice(0, 4), await textOf(await open("get_rows_1", "parquet"))]).toEqual(["PAR1", first]);
     expect([
       await open("nothing", "csv"),
       await open("get_words_1", "csv"),
@@ -141,7 +139,7 @@ describe("downloads of tables", () => {
     const wide = evidence.addData({ name: "wide", format: "json", bytes: Buffer.from(JSON.stringify([Object.fromEntries(keys)])) });
     await expect(csvOf(wide)).rejects.toMatchObject({
       code: "CSV_NOT_MADE",
-      message: "The table has 16385 columns, a CSV has at most 16384.",
+      message: "The table wide cannot be had as CSV: it has 16385 columns, a CSV has at most 16384.",
     });
     const words = evidence.addData({ name: "words", format: "text", bytes: Buffer.from("x") });
     await expect(csvOf(words)).rejects.toMatchObject({ code: "NO_TABLE", message: "words is text and has no rows." });

@@ -1,12 +1,11 @@
 import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { renderChart } from "../src/charts/render-chart.ts";
-import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
-import { toModelAnswer } from "../src/interpreter/to-model-answer.ts";
-import type { InterpreterTurn } from "../src/interpreter/turn.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
+import type { ToolResult } from "../src/interpreter/tool-result.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
 import type { EvidenceStore } from "../src/evidence/contract.ts";
 import { envelopeOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
 
@@ -41,7 +40,7 @@ describe("files given as data", () => {
     turns.push(turn);
     return turn;
   };
-  const run = (turn: InterpreterTurn, code: string, inputAliases: string[]): Promise<CodeInterpreterAnswer> =>
+  const run = (turn: InterpreterTurn, code: string, inputAliases: string[]): Promise<ToolResult> =>
     runCodeInterpreter(turn, {
       code,
       postProcessingContract: { operation: "derive_metric", reason: "It was asked for.", inputAliases, expectedArtifacts: [] },
@@ -88,8 +87,8 @@ describe("files given as data", () => {
     }
     const turn = openTurn(data.evidence);
     const code = `set_result({name: int(to_frame(inputs[name])["sold"].sum()) for name in ["one", "two", "three", "four", "five", "six"]})`;
-    const { outcome, envelope } = await run(turn, code, data.evidence.aliases());
-    expect([outcome?.resultJson, envelope]).toEqual(['{"one":21,"two":21,"three":21,"four":21,"five":21,"six":21}', null]);
+    const { outcome, error } = await run(turn, code, data.evidence.aliases());
+    expect([outcome?.resultJson, error]).toEqual(['{"one":21,"two":21,"three":21,"four":21,"five":21,"six":21}', null]);
     expect(JSON.parse(data.evidence.preview("one").json)).toMatchObject({
       alias: "one",
       rows: 3,
@@ -138,9 +137,9 @@ os.rename("m.xlsx", "made")`;
     expect(said(await data.readData({ alias: "sales" }))).toMatchObject({ total: 2, notes: [] });
     writeFileSync(file, "sold\n10\n20\n30\n");
     const second = await run(turn, "set_result([int(sales['sold'].sum()), int(kept['sold'].sum())])", ["sales"]);
-    expect(second.envelope).toBeNull();
+    expect(second.error).toBeNull();
     expect([second.outcome?.resultJson, second.outcome?.diagnostics["inputsChanged"]]).toEqual(["[60,3]", [{ alias: "sales", bytes: 14 }]]);
-    expect(JSON.parse(toModelAnswer(second, data.evidence))).toMatchObject({
+    expect(JSON.parse(second.text)).toMatchObject({
       notes: [
         "Changed on disk since an earlier cell used them: sales (now 14 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
       ],
@@ -222,7 +221,7 @@ os.rename("m.xlsx", "made")`;
       retryable: false,
       _envelope_version: 1,
     });
-    const { envelope: inCell } = await run(openTurn(data.evidence), "set_result(len(damaged))", ["damaged"]);
+    const { error: inCell } = await run(openTurn(data.evidence), "set_result(len(damaged))", ["damaged"]);
     expect(inCell?.summary).toContain("Expected 2 fields in line 3, saw 4");
   });
 
@@ -233,7 +232,7 @@ os.rename("m.xlsx", "made")`;
     symlinkSync("/etc/passwd", file);
     const why = `The file ${file} is not read: a symbolic link has taken its place.`;
     expect(said(await data.readData({ alias: "sales" }))).toEqual(["DATA_FILE_REFUSED", why]);
-    const { envelope } = await run(openTurn(data.evidence), "set_result(len(sales))", ["sales"]);
+    const { error: envelope } = await run(openTurn(data.evidence), "set_result(len(sales))", ["sales"]);
     expect([envelope?.error_code, envelope?.summary]).toEqual(["DATA_FILE_REFUSED", why]);
     expect(said(await data.listData())).toMatchObject({ data: [{ alias: "sales", rows: null, columns: null, problem: why }] });
   });
@@ -278,15 +277,15 @@ os.rename("m.xlsx", "made")`;
     write("past.csv", "a\n1\n");
     truncateSync(path.join(bench.folder, "past.csv"), 256 * 1024 * 1024 + 1);
     const data = await bench.open();
-    const { outcome, envelope } = await run(openTurn(data.evidence), "set_result([len(huge), float(huge['amount'].sum())])", ["huge"]);
-    expect([outcome?.resultJson, envelope]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
+    const { outcome, error } = await run(openTurn(data.evidence), "set_result([len(huge), float(huge['amount'].sum())])", ["huge"]);
+    expect([outcome?.resultJson, error]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
     expect(outcome!.usage.peakMemoryBytes).toBeLessThan(bench.runtime.limits.memoryBytes);
     const refused = {
       error_code: "INPUT_TOO_LARGE",
       summary: "Inputs have 268435457 bytes with past, 268435456 are allowed.",
       hints: ["Bind less, or raise the limit inputBytes."],
     };
-    expect((await run(openTurn(data.evidence), "set_result(len(past))", ["past"])).envelope).toMatchObject(refused);
+    expect((await run(openTurn(data.evidence), "set_result(len(past))", ["past"])).error).toMatchObject(refused);
     expect(envelopeOf(await data.readData({ alias: "past" }))).toMatchObject(refused);
   });
 
@@ -295,8 +294,8 @@ os.rename("m.xlsx", "made")`;
     const rows = Math.ceil((21 * 1024 * 1024) / line.length);
     write("large.csv", `day,region,amount,note,end\n${line.repeat(rows)}`);
     const data = await bench.open();
-    const { outcome, envelope } = await run(openTurn(data.evidence), "set_result([len(large), float(large['amount'].sum())])", ["large"]);
-    expect([outcome?.resultJson, envelope]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
+    const { outcome, error } = await run(openTurn(data.evidence), "set_result([len(large), float(large['amount'].sum())])", ["large"]);
+    expect([outcome?.resultJson, error]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
     expect(said(await data.readData({ alias: "large", offset: rows - 1 }))).toMatchObject({ total: rows, returned: 1, nextOffset: null });
   });
 });

@@ -307,13 +307,15 @@ df.to_parquet("made")`;
     expect(envelopeOf(await data.readData({ alias: "sales", limit: 501, filter: [{ column: "amount", op: "near" }] }))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "read_data",
-      summary: "Nothing was done: limit must be at most 500, not 501.",
+      summary: "Nothing was done. limit must be at most 500, not 501. And 1 more problem.",
       details: [
-        { path: "limit", issue: "must be at most 500, not 501.", received_type: "number" },
+        { path: "limit", issue: "limit must be at most 500, not 501.", received_type: "number", error_code: "SCHEMA_MAXIMUM" },
         {
           path: "filter[0].op",
-          issue: 'must be eq, ne, lt, le, gt, ge, in, contains, startsWith, isNull or notNull, not the text "near".',
+          issue:
+            'filter[0].op must be one of "eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "startsWith", "isNull", "notNull", not "near".',
           received_type: "string",
+          error_code: "SCHEMA_ENUM_MISMATCH",
         },
       ],
       hints: [],
@@ -442,7 +444,7 @@ df.to_parquet("made")`;
     expect(said(await data.storeData({ name: "none", csv: "" }))).toEqual(["DATA_INVALID", "Nothing was stored: it has no header line."]);
     expect(said(await data.storeData({ name: "both", csv: "a\n", data: [] }))).toEqual([
       "SCHEMA_VALIDATION_FAILED",
-      "Nothing was done: give data or csv, not both.",
+      "Nothing was done. The call has both data and csv; give one of them.",
     ]);
   });
 
@@ -453,8 +455,8 @@ df.to_parquet("made")`;
       ["list_data", true],
       ["read_data", true],
     ]);
-    for (const { call } of dataTools)
+    for (const { run } of dataTools)
       for (const input of [null, undefined, 7, "x", [], { alias: {} }, { aliases: ["nothing"] }, { name: 1 }])
-        expect(typeof (await call(data, input)).ok).toBe("boolean");
+        expect(["ok", "refused"]).toContain((await run(input, { data })).status);
   });
 });

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { renderChart, type ChartAnswer } from "../src/charts/render-chart.ts";
 import { bundledSample } from "../src/config/bundled-sample.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { runCodeInterpreter, type CodeInterpreterAnswer } from "../src/interpreter/code-interpreter.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
+import type { ToolResult } from "../src/interpreter/tool-result.ts";
+import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
 import { demoScript } from "../src/models/demo-script.ts";
-import { modelScriptSchema } from "../src/models/read-script.ts";
+import { modelScriptSchema } from "../src/models/contract.ts";
 import { callBackendTool } from "../src/tools/call-backend-tool.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
@@ -27,7 +28,7 @@ describe("the bundled demo", () => {
   const evidence = createEvidenceStore();
   const artifacts = createMemoryStore();
   let runtime: Runtime;
-  let cell: CodeInterpreterAnswer;
+  let cell: ToolResult;
   let chart: ChartAnswer;
   let derived: Derived;
 
@@ -36,7 +37,7 @@ describe("the bundled demo", () => {
     const turn = runtime.createTurn({ id: "demo", evidence, artifacts });
     await using source = createMcpSource({ name: "market", server: bundledSample()["market"]! });
     const catalog = createToolCatalog({ sources: [source] });
-    for (const { tool, input } of demoScript.steps.flatMap((step) => ("toolCalls" in step ? step.toolCalls : []))) {
+    for (const { tool, input } of demoScript.steps.flatMap((step) => step.toolCalls ?? [])) {
       if (tool === "code_interpreter") cell = await runCodeInterpreter(turn, input);
       else if (tool === "render_chart") chart = await renderChart({ input, evidence, artifacts });
       else {
@@ -55,7 +56,7 @@ describe("the bundled demo", () => {
   });
 
   it("derives, draws a figure without anything to mend, and a chart", () => {
-    expect(cell.envelope).toBeNull();
+    expect(cell.error).toBeNull();
     expect([cell.outcome?.status, cell.resultAlias, cell.repair]).toEqual(["ok", "result_1", null]);
     expect(cell.artifacts).toMatchObject([{ kind: "image", title: "Total reserves and net flow" }]);
     expect(Object.keys(cell.outcome?.diagnostics ?? {})).toEqual(["dataQuality"]);

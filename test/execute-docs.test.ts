@@ -51,11 +51,7 @@ it("shows how a failure is read", async () => {
   expect(hints.join(" ")).toContain("campaign");
 });
 
-it("shows a warning as it is given", async () => {
-  expect((await execute(scripts[2]!)).warnings).toEqual(answers[1]);
-});
-
 it("has no other scripts", () => {
-  expect(scripts).toHaveLength(3);
-  expect(answers).toHaveLength(2);
+  expect(scripts).toHaveLength(2);
+  expect(answers).toHaveLength(1);
 });

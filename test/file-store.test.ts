@@ -6,7 +6,7 @@ import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { createFileStore } from "../src/artifacts/create-file-store.ts";
+import { createFileStore } from "../src/artifacts/artifact-store.ts";
 import { describeArtifactStore } from "./artifact-store-contract.ts";
 
 const made: string[] = [];

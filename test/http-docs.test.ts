@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { serveUsage } from "../src/cli/commands/serve.ts";
 import { allRoutes } from "../src/http/routes/all-routes.ts";
-import type { ServerParts } from "../src/http/server-parts.ts";
+import type { ServerParts } from "../src/http/open-parts.ts";
 
 const page = readFileSync(path.join(import.meta.dirname, "../docs/server.md"), "utf8");
 

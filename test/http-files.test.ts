@@ -130,6 +130,44 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect((await open.request(`${base}/none.csv`)).status).toBe(404);
   });
 
+  test("writes a client's rows as Parquet, with their columns in their order", async () => {
+    const post = (body: unknown): Promise<Response> =>
+      open.request("/api/tables.parquet", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const made = await post({
+      columns: ["month", "2024"],
+      rows: [
+        ["Jan", 1.5],
+        ["Feb", null],
+        ["01", 2],
+      ],
+    });
+    expect([made.status, made.headers.get("content-type")]).toEqual([200, "application/vnd.apache.parquet"]);
+    const upload = { method: "POST", body: Buffer.from(await made.arrayBuffer()) };
+    expect((await open.request("/api/conversations/files/files?name=written.parquet", upload)).status).toBe(201);
+    const { body } = await open.call("GET", "/api/conversations/files/aliases/written/rows", undefined, tableRowsSchema);
+    expect([body.columns, body.rows]).toEqual([
+      ["month", "2024"],
+      [
+        ["Jan", 1.5],
+        ["Feb", null],
+        ["01", 2],
+      ],
+    ]);
+    for (const [table, problem] of [
+      [{ columns: ["a", "a"], rows: [] }, "columns: must not repeat a name."],
+      [{ columns: ["a"], rows: [[1, 2]] }, "rows: must have one cell for each column."],
+    ] as const) {
+      const refused = await post(table);
+      const { error } = (await refused.json()) as { error: { message: string } };
+      expect([refused.status, error.message]).toEqual([400, `The body is not as it must be: ${problem}`]);
+    }
+    expect((await post({ columns: ["a"], rows: [["x".repeat(17 * 1024 * 1024)]] })).status).toBe(413);
+  });
+
   test("says that a table cannot be had as CSV before anything of it is sent", async () => {
     const wide = JSON.stringify(Array.from({ length: 20_000 }, (_, at) => ({ [`column_${at}`]: at })));
     for (const [name, body] of [
@@ -139,7 +177,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
       expect((await open.request(`/api/conversations/odd/files?name=${name}`, { method: "POST", body })).status).toBe(201);
     const refused = await open.call<{ error: { code: string; message: string } }>("GET", "/api/conversations/odd/tables/wide.csv");
     expect([refused.status, refused.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
-    expect(refused.body.error.message).toBe("The table has 20000 columns, a CSV has at most 16384.");
+    expect(refused.body.error.message).toBe("The table wide cannot be had as CSV: it has 20000 columns, a CSV has at most 16384.");
     const damaged = await open.call<{ error: { code: string } }>("GET", "/api/conversations/odd/tables/damaged.csv");
     expect([damaged.status, damaged.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
   });

@@ -52,7 +52,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     });
     const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
     const waiting = post("/api/turns", { question: "Two." });
-    await until(() => open.server.parts.gate.queued === 1);
+    await until(() => open.server.parts.gate.waiting === 1);
     const refused = await post("/api/turns", { question: "Three." });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "15"]);
     expect(await refused.json()).toEqual({
@@ -68,7 +68,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     expect(second.question).toBe("Two.");
     await post(`/api/turns/${second.turnId}/stop`, {});
     await until(async () => (await statusOf(second.turnId)).status === "ended");
-    expect(open.server.parts.gate.running).toBe(0);
+    expect(open.server.parts.gate.taken).toBe(0);
   });
 
   test("lets a turn wait in line no longer than its client does", async () => {
@@ -76,10 +76,10 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
     const gone = new AbortController();
     const waiting = post("/api/chat", chat("c"), gone.signal).catch(() => null);
-    await until(() => open.server.parts.gate.queued === 1);
+    await until(() => open.server.parts.gate.waiting === 1);
     gone.abort();
     await waiting;
-    await until(() => open.server.parts.gate.queued === 0);
+    await until(() => open.server.parts.gate.waiting === 0);
     await post(`/api/turns/${first.turnId}/stop`, {});
     await until(async () => (await statusOf(first.turnId)).status === "ended");
     expect((await open.call<{ conversations: unknown[] }>("GET", "/api/conversations")).body.conversations).toHaveLength(1);
@@ -148,7 +148,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     open = await openTestServer({ script: endlessScript, configuration: { server: { drainMs: 240_000, maxTurns: 1 } } });
     const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
     const waiting = post("/api/turns", { question: "Wait." });
-    await until(() => open.server.parts.gate.queued === 1);
+    await until(() => open.server.parts.gate.waiting === 1);
     const closed = open.server.close();
     const stopping = {
       code: "SERVER_STOPPING",

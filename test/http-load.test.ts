@@ -17,7 +17,7 @@ test(
       const artifacts = body.result!.artifacts.map(({ url }) => new URL(url).pathname);
       let most = 0;
       const watch = setInterval(
-        () => (most = Math.max(most, open.server.configured.runtime.gate.taken, open.server.parts.gate.running - 1)),
+        () => (most = Math.max(most, open.server.configured.runtime.gate.taken, open.server.parts.gate.taken - 1)),
         5,
       );
       const token = open.server.tokens.made!;
@@ -30,7 +30,7 @@ test(
       expect(result.refusals).toBeGreaterThan(0); // twelve at once, nine of which fit
       expect(most).toBeLessThanOrEqual(2);
       const { parts } = open.server;
-      expect([parts.gate.running, parts.gate.queued]).toEqual([0, 0]);
+      expect([parts.gate.taken, parts.gate.waiting]).toEqual([0, 0]);
       expect(parts.history.turns.list({ tenant: "local", limit: 200 }).items.map(({ stopReason }) => stopReason)).toEqual(
         Array.from({ length: TURNS + 1 }, () => "complete_answer"),
       );

@@ -120,11 +120,10 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
     const { bytes } = await image()
       .then((response) => response.arrayBuffer())
       .then((all) => ({ bytes: all.byteLength }));
-    const { history, storesOf, uploads, configured } = open.server.parts;
+    const { history, storesOf, configured } = open.server.parts;
     const { directory } = configured.configuration.artifacts;
     const retention = { days: 30, maxBytes: 1024 ** 3 };
-    const prunedAfter = (days: number) =>
-      prune({ directory, history, storesOf, uploads, retention, now: new Date(Date.now() + days * 86_400_000) });
+    const prunedAfter = (days: number) => prune({ directory, history, storesOf, retention, now: new Date(Date.now() + days * 86_400_000) });
     expect(await prunedAfter(29)).toEqual([{ tenant: "ann", expired: 0, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: bytes }]);
     expect(await prunedAfter(31)).toEqual([{ tenant: "ann", expired: 1, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: 0 }]);
     expect((await image()).status).toBe(404);

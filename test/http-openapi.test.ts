@@ -120,6 +120,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
       answerApproval: { approved: true },
       runCell: { turnId: turn.turnId, cell: 1, code: "set_result(1)" },
       uploadFile: "a,b\n1,2\n",
+      writeParquet: { columns: ["a"], rows: [[1]] },
       postMcp: { jsonrpc: "2.0", id: 1, method: "ping" },
     };
     const last = ["deleteTurn", "deleteConversation", "logout"];
@@ -179,6 +180,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
       getDataset: 200,
       getDatasetCsv: 200,
       getDatasetParquet: 200,
+      writeParquet: 200,
       createLoginLink: 201,
       openapi: 200,
       deleteTurn: 204,

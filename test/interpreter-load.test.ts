@@ -1,11 +1,11 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn-sandbox.ts";
+import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -52,7 +52,7 @@ async function runTurn(runtime: Runtime, index: number): Promise<unknown[]> {
   try {
     const answers = await Promise.all(cells.map((code) => runCodeInterpreter(turn, toCall(code, alias))));
     expect(evidence.aliases()).toEqual([alias, "result_1", "result_2", "result_3", "result_4"]);
-    return answers.map(({ outcome, envelope }) => (envelope === null ? (JSON.parse(outcome!.resultJson!) as unknown) : envelope.summary));
+    return answers.map(({ outcome, error }) => (error === null ? (JSON.parse(outcome!.resultJson!) as unknown) : error.summary));
   } finally {
     await disposeTurnSandbox(turn);
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toolDescriptions } from "../src/interpreter/tool-descriptions.ts";
-import { describeExecute } from "../src/execute/description/describe-execute.ts";
+import { describeExecute } from "../src/execute/describe-execute.ts";
 import { defaultExecuteLimits } from "../src/execute/contract.ts";
 import { generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint } from "./fixtures/open-mcp-endpoint.ts";
@@ -54,9 +54,8 @@ test("publishes every tool with a title, annotations and the schemas of what goe
     ["set_active_profile", "Set active profile", undefined, false],
     ["get_active_context", "Get active context", true, false],
   ]);
-  for (const { inputSchema, outputSchema } of tools) {
+  for (const { inputSchema } of tools) {
     expect(inputSchema).toMatchObject({ type: "object", additionalProperties: false, properties: { session: { type: "string" } } });
-    expect(outputSchema).toMatchObject({ type: "object", properties: { error: { type: "object" } } });
   }
 });
 

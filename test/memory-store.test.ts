@@ -1,4 +1,4 @@
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { describeArtifactStore } from "./artifact-store-contract.ts";
 
 describeArtifactStore("memory", async () => createMemoryStore());

@@ -10,6 +10,8 @@ const readAtRunTime = [
   "dist/web/chart-app.html",
   "dist/examples/backends/market/market-server.js",
   "python/requirements.lock",
+  "python/self_test.py",
+  "python/sluice_tables/ask.py",
   "python/snapshot/finish_inside.py",
   "python/snapshot/verify_inside.py",
 ];
@@ -29,8 +31,8 @@ describe("the tarball", () => {
       /^dist\/models\/demo-script\.json$/,
       /^dist\/web\/(index|chart-app)\.html(\.(br|gz))?$/,
       /^dist\/web\/assets\/[\w.-]+\.(js|css|woff2|svg)(\.(br|gz))?$/,
-      /^python\/requirements\.lock$/,
-      /^python\/(sluice|sluice_worker|snapshot)\/[\w/]+\.(py|json)$/,
+      /^python\/(requirements\.lock|self_test\.py|monty_prelude\.py)$/,
+      /^python\/(sluice|sluice_tables|sluice_worker|snapshot)\/[\w/]+\.(py|json)$/,
     ];
     expect(installed.files.filter((file) => !expected.some((pattern) => pattern.test(file)))).toEqual([]);
     expect(installed.files.filter((file) => /\.test\.|fixtures|__pycache__/.test(file))).toEqual([]);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { ArtifactStore } from "../src/artifacts/contract.ts";
 import { renderChart, type ChartAnswer } from "../src/charts/render-chart.ts";
 import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
@@ -192,31 +192,32 @@ describe("render_chart", () => {
 
   test.each([
     [null, "", "null", "The call must be an object, not null."],
-    [{ alias: 7, spec: { type: "line", xKey: "day", series: [] } }, "alias", "number", "alias must be text, not 7."],
+    [{ alias: 7, spec: { type: "line", xKey: "day", series: [] } }, "alias", "number", "alias must be a string, not 7."],
     [
       { alias: "get_rows_1", spec: { type: "lines", xKey: "day", series: [] } },
       "spec.type",
       "string",
-      'spec.type must be line, bar, area, scatter, composed, histogram, heatmap or candlestick, not the text "lines". Did you mean line?',
+      'spec.type must be one of "line", "bar", "area", "scatter", "composed", "histogram", "heatmap", "candlestick", not "lines". Did you mean "line"?',
     ],
     [
       { alias: "get_rows_1", spec: { type: "line", xKey: "day", series: [{}] } },
       "spec.series[0].key",
       "missing",
-      "spec.series[0].key is missing: text is needed.",
+      "spec.series[0].key is missing.",
     ],
     [
       { alias: "get_rows_1", spec: { type: "line", xKey: "day", series: [{ key: "price" }] }, titel: "x" },
       "titel",
       "string",
-      "titel: there is no such key. Did you mean title?",
+      'titel is not a known field. Did you mean "title"?',
     ],
   ])("the malformed call %j is an envelope with the place and an example", async (input, path, receivedType, issue) => {
+    const hint = /Did you mean .*$/.exec(issue)?.[0];
     expect(await refusal(input)).toEqual(
       invalid({
         summary: `Nothing was drawn. ${issue}`,
-        details: [{ path, issue, received_type: receivedType }],
-        hints: [],
+        details: [{ path, issue, received_type: receivedType, error_code: expect.stringMatching(/^SCHEMA_/) as string }],
+        hints: hint === undefined ? [] : [`${path}: ${hint}`],
         examples: [chartExample],
       }),
     );
@@ -225,11 +226,11 @@ describe("render_chart", () => {
   test("a call with several faults has all of them, each with its place", async () => {
     expect(await refusal({ spec: { type: "line", xKey: 1, series: [{ key: "price" }] }, path: [] })).toEqual(
       invalid({
-        summary: "Nothing was drawn. alias is missing: text is needed. And 2 more faults.",
+        summary: "Nothing was drawn. alias is missing. And 2 more problems.",
         details: [
-          { path: "alias", issue: "alias is missing: text is needed.", received_type: "missing" },
-          { path: "spec.xKey", issue: "spec.xKey must be text, not 1.", received_type: "number" },
-          { path: "path", issue: "path must be text, not a list.", received_type: "array" },
+          { path: "alias", issue: "alias is missing.", received_type: "missing", error_code: "SCHEMA_REQUIRED" },
+          { path: "spec.xKey", issue: "spec.xKey must be a string, not 1.", received_type: "number", error_code: "SCHEMA_TYPE_MISMATCH" },
+          { path: "path", issue: "path must be a string, not an array.", received_type: "array", error_code: "SCHEMA_TYPE_MISMATCH" },
         ],
         hints: [],
         examples: [chartExample],

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -58,6 +58,15 @@ test("auto passes over it for the next one that holds, and says so when it is as
       "The driver gvisor cannot be used. gvisor: Its self-test could not run: The engine is gone. `sluice snapshot verify` and `sluice prepare` may help.",
     hint: "Nothing was run. `sluice doctor` shows what was tried, `sluice snapshot verify` whether the snapshot is whole.",
   });
+}, 120_000);
+
+test("a remembered pass that cannot be read is none: the driver is tested again", async () => {
+  const options = { snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate };
+  const driver = (await runtime.drivers()).find(({ name }) => name === "bubblewrap")!;
+  const { checks } = await examine({ driver, ...options });
+  const passes = path.join(cacheDirectory, "self-tests");
+  for (const name of readdirSync(passes)) writeFileSync(path.join(passes, name), '[{"name":"python"}]');
+  expect((await examine({ driver, ...options })).checks).toHaveLength(checks.length);
 }, 120_000);
 
 test("its sandboxes are counted with all others", async () => {

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
-import { inputsHash } from "../src/snapshot/layer-inputs.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
+import { inputsHash } from "../src/snapshot/worker-code.ts";
 
 const sluice = path.join(import.meta.dirname, "../bin/sluice");
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -75,6 +76,8 @@ describe("sluice ask", () => {
     const result = turnResultSchema.parse(JSON.parse(stdout));
     expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
     expect(result.gaps.map(({ code }) => code)).toEqual(["bounded_repeat_guardrail", "chart_not_rendered"]);
+    const document = readFileSync(new URL(result.dataset!.publicDataUrl));
+    expect(createHash("sha256").update(document).digest("hex")).toBe(result.dataset!.hash);
   });
 
   test(

@@ -3,14 +3,13 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
+import { openTableDownload } from "../src/data/downloads/open-table-download.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { Dataset, DatasetStore } from "../src/evidence/dataset/contract.ts";
-import { createDatasetFileStore } from "../src/evidence/dataset/create-dataset-file-store.ts";
-import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-memory-store.ts";
-import { toCsv } from "../src/evidence/dataset/to-csv.ts";
-import { toParquet } from "../src/evidence/dataset/to-parquet.ts";
+import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/dataset-store.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { call, final, readDataset, scriptedModel, testTurn } from "./turn-fixtures.ts";
 
@@ -87,8 +86,12 @@ describe.each([
       { name: "chart_1", format: "json", path: [], rows: 1 },
     ]);
     expect(Buffer.from((await reader.readTable("get_rows_1"))!).toString()).toBe('[{"id": 12345678901234567890, "x": 1.50}]');
-    expect(toCsv((await reader.readTable("get_rows_1"))!, reader.tables[0]!)).toBe("id,x\n12345678901234567890,1.50\n");
-    expect(toCsv((await reader.readTable("chart_1"))!, reader.tables[2]!)).toBe("day,price\n1,2\n");
+    const csvOf = async (table: string): Promise<string> => {
+      const file = await openTableDownload({ datasets: store, hash, table, as: "csv", openSession: runtime.openSession });
+      return Buffer.concat(await Array.fromAsync(file!.stream())).toString();
+    };
+    expect(await csvOf("get_rows_1")).toBe("id,x\n12345678901234567890,1.50\n");
+    expect(await csvOf("chart_1")).toBe("day,price\n1,2\n");
     expect(await reader.readTable("nothing")).toBeNull();
     expect(await store.open("0".repeat(64))).toBeNull();
     expect(await store.open("../../etc/passwd")).toBeNull();
@@ -105,11 +108,23 @@ describe("a dataset in files", () => {
   test("leaves nothing half-written", async () => {
     const store = createDatasetFileStore({ directory });
     const { hash } = await store.put(example());
-    expect((await readdir(directory, { recursive: true })).sort()).toEqual([
-      hash.slice(0, 2),
-      `${hash.slice(0, 2)}/${hash}.index.json`,
-      `${hash.slice(0, 2)}/${hash}.json`,
-    ]);
+    const rows = createHash("sha256").update('[{"day":1,"price":2}]').digest("hex");
+    const names = [`${hash}.json`, rows, ...example().items.map(({ sha256 }) => sha256)];
+    const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    expect(files.map(({ name }) => name).sort()).toEqual(names.sort());
+  });
+
+  test("holds an output that two turns share once, and composes each document the same each time", async () => {
+    const store = createDatasetFileStore({ directory });
+    const [first, second] = [await store.put(example()), await store.put({ ...example(), facts: { turnId: "t2" } })];
+    const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    expect(files).toHaveLength(2 + example().items.length + 1);
+    for (const { hash } of [first, second, first])
+      expect(
+        createHash("sha256")
+          .update(await readAll(createDatasetFileStore({ directory }), hash))
+          .digest("hex"),
+      ).toBe(hash);
   });
 
   test("that cannot be kept says where", async () => {
@@ -134,19 +149,14 @@ describe("Parquet", () => {
     return { facts: {}, items: evidence.aliases().map((alias) => evidence.get(alias)!), artifacts: [] };
   };
 
-  test("is made in a sandbox when it is first asked for, and kept", async () => {
+  test("is made in a sandbox when it is asked for", async () => {
     const store = createDatasetFileStore({ directory });
     const { hash } = await store.put(items());
-    let opened = 0;
-    const openSession = (options: { signal?: AbortSignal }) => {
-      opened += 1;
-      return runtime.openSession(options);
-    };
-    const made = (await toParquet({ datasets: store, hash, table: "get_rows_1", openSession }))!;
-    expect(Buffer.from(made.subarray(0, 4)).toString()).toBe("PAR1");
-    expect(Buffer.from((await toParquet({ datasets: store, hash, table: "get_rows_1", openSession }))!).equals(made)).toBe(true);
-    expect(opened).toBe(1);
-    expect(await toParquet({ datasets: store, hash, table: "nothing", openSession })).toBeNull();
+    const open = (table: string) => openTableDownload({ datasets: store, hash, table, as: "parquet", openSession: runtime.openSession });
+    const made = Buffer.concat(await Array.fromAsync((await open("get_rows_1"))!.stream()));
+    expect(made.subarray(0, 4).toString()).toBe("PAR1");
+    expect(Buffer.concat(await Array.fromAsync((await open("get_rows_1"))!.stream())).equals(made)).toBe(true);
+    expect(await open("nothing")).toBeNull();
     await using session = await runtime.openSession();
     session.bind("t", { format: "parquet", bytes: made });
     const { resultJson } = await session.run({ code: "set_result(t.to_dict('records'))" });

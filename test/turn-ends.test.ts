@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
-import { createMemoryStore } from "../src/artifacts/create-memory-store.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
+import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { toEvidenceRecord } from "../src/evidence/evidence-record.ts";
 import { createRuntime } from "../src/create-runtime.ts";
@@ -59,7 +59,7 @@ describe("over the wire", () => {
       [
         fetchPrices,
         { calls: [cell(`print("rows", len(get_prices_1))\n${draw}`, ["image"])] },
-        { calls: [{ tool: "final_response", input: { answer: "It is 102.99.", artifactsMentioned: ["Price of A"] } }] },
+        { calls: [{ tool: "final_response", input: { answer: "It is 102.99." } }] },
         { text: "The mean price is 102.99. Figure 1 has it by day." },
       ],
       { question: "Plot the price of A." },
@@ -350,7 +350,7 @@ describe("whoever throws", () => {
     const broken = (): Promise<never> => Promise.reject(new Error("disk full"));
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell(draw, ["image"])] }, final("Done.")] }),
-      datasets: { put: broken, open: broken, readDerived: broken, keepDerived: broken },
+      datasets: { put: broken, open: broken },
       artifacts: { put: broken, get: broken },
       question: "Plot it.",
     });

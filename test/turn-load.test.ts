@@ -1,6 +1,6 @@
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
 import { parseProbe } from "../src/protocol/probe.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/cache-directory.ts";
+import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
@@ -54,7 +54,7 @@ const codes = ({ gaps }: TurnResult): string[] => gaps.map(({ code }) => code);
 describe("a turn", () => {
   test("fetches, answers, and says what the answer rests on", async () => {
     const { result, events } = await run({
-      steps: [call("get_prices", { symbol: "A" }), final("It is 103.", { claims: [{ text: "It is 103.", aliases: ["get_prices_1"] }] })],
+      steps: [call("get_prices", { symbol: "A" }), final("It is 103.")],
       synthesis: "The mean price of A is 103.",
     });
     expect(result).toEqual({
@@ -399,7 +399,7 @@ describe("chart_not_rendered", () => {
   test("has the true last cause", async () => {
     const { result } = await run({ ...explicit, steps: [call("render_chart", { alias: "nothing", spec: {} }), final("Sorry.")] });
     expect(result.gaps[0]!.detail).toBe(
-      "The chart that was asked for could not be rendered: render_chart failed: Nothing was drawn. spec.type is missing. And 2 more faults.",
+      "The chart that was asked for could not be rendered: render_chart failed: Nothing was drawn. spec.type is missing. And 2 more problems.",
     );
   });
 
@@ -593,16 +593,9 @@ describe("tools", () => {
     ]);
   });
 
-  test("final_response is sent back when it rests on what is not there", async () => {
-    const { model, result } = await run({
-      steps: [
-        final("It is 1.", { claims: [{ text: "It is 1.", aliases: ["result_9"] }], artifactsMentioned: ["Price"] }),
-        final("It is 2."),
-      ],
-    });
-    expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain(
-      "The answer was not taken: it rests on what is not there (result_9, Price).",
-    );
+  test("final_response is sent back without an answer, and taken with other fields beside it", async () => {
+    const { model, result } = await run({ steps: [call("final_response", { answer: " " }), final("It is 2.", { claims: [] })] });
+    expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain("The answer was not taken. answer must not be empty.");
     expect(result.answer).toBe("It is 2.");
   });
 });

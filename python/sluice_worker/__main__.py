@@ -14,18 +14,4 @@ for well_known in (0, 1):
     os.dup2(null, well_known)
 os.close(null)
 
-
-def import_stack() -> None:
-    """In the process of the first cell. Where the host offers a file for the heap, an image is to be made of us."""
-    from . import heap, rehearsal
-
-    if not os.path.exists(heap.HEAP_FILE):
-        stack.import_stack()
-        return
-    stack.import_stack(rehearsal.rehearse)
-    heap.share_heap(channel_in, channel_out, rehearsal.rehearse)
-    rehearsal.rehearse()  # what it writes to after all is in the image then, and no sandbox has to copy it
-    stack.settle()
-
-
-monitor.serve(channel_in, channel_out, import_stack)
+monitor.serve(channel_in, channel_out, stack.import_stack)

@@ -190,6 +190,7 @@ class CellProcess:
                 self.spawn(rehearse=header["rehearse"])
             elif kind == "inputs":
                 for item, fd in zip(header["inputs"], self.connection.take_fds(), strict=True):
+                    self.inputs.forget(item["alias"], self.namespace)
                     self.inputs.add(item["alias"], item["format"], fd, item["bytes"])
             elif kind == "rlimits":
                 _set_rlimits(header["rlimits"])

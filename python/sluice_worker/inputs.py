@@ -33,8 +33,16 @@ class Inputs(Mapping[str, Any]):
         # Not tracked: mmap would keep a copy of the descriptor, and none but the worker's own may be open in user code.
         raw = mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ, trackfd=False) if size else b""
         os.close(fd)
-        self._values.pop(alias, None)
         self._raw[alias] = (kind, raw)
+
+    def forget(self, alias: str, namespace: dict[str, Any]) -> None:
+        """Unbind the names that still stand for an input's old value; other variables keep what was computed from it."""
+        if alias not in self._values:
+            return
+        old = self._values.pop(alias)
+        for name in [alias, *(local for local, meant in self._names.items() if meant == alias)]:
+            if namespace.get(name) is old:
+                del namespace[name]
 
     def name(self, names: dict[str, str]) -> None:
         """Local names for aliases, as a call may give them."""

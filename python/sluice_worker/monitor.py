@@ -255,9 +255,9 @@ class Monitor:
                 self.host.read_into(view)
         if alias in self.inputs:
             os.close(self.inputs[alias][1])
-            self.head.known.discard(alias)
-            if self.spare is not None:
-                self.spare.known.discard(alias)
+            for process in (self.head, self.spare, self.previous):
+                if process is not None:
+                    process.known.discard(alias)
         self.inputs[alias] = (header["format"], fd, body_bytes)
         self._tell({"type": "input-ok", "alias": alias})
 

@@ -8,7 +8,6 @@ import importlib
 import os
 import random
 import shutil
-from collections.abc import Callable
 
 FONT_CACHE = "/usr/share/sluice/matplotlib"
 SEED = 0
@@ -25,7 +24,7 @@ STACK = (
 )
 
 
-def import_stack(use: Callable[[], None] | None = None) -> None:
+def import_stack() -> None:
     """Import what cells use, and use it once, so that a fork or a restored memory image has it ready."""
     _offer_font_cache()
     import matplotlib
@@ -47,12 +46,9 @@ def import_stack(use: Callable[[], None] | None = None) -> None:
 
     sluice._cell.install()
     keep_freed_memory()
-    (use or warm)()
-    settle()
+    warm()
 
-
-def settle() -> None:
-    """After the stack was used: nothing of that is seen by cells, or looked at by the collector, which would write to pages that forks share."""
+    # Cells see nothing of that use, and the collector, which would write to pages that forks share, does not look at it.
     import numpy
 
     random.seed(SEED)

@@ -7,6 +7,7 @@ import traceback
 from typing import Any
 
 from .inputs import InputError
+from .module_hint import module_hint
 
 MAX_TEXT = 64 * 1024
 _WORKER_DIRECTORY = __file__.rsplit("/", 1)[0]
@@ -53,16 +54,8 @@ def _message(error: BaseException) -> str:
         return f"the code called exit({error.code!r}); a cell ends by reaching its end"
     text = error.msg if isinstance(error, SyntaxError) and error.msg else str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
-        text += _module_hint(error.name.partition(".")[0])
+        text += module_hint(error.name.partition(".")[0])
     return _cut(text)
-
-
-def _module_hint(module: str) -> str:
-    if module in {"requests", "urllib3", "httpx", "aiohttp", "yfinance", "websockets"}:
-        return ". There is no network here: Python derives from data that tools fetched, it does not fetch."
-    if module in {"seaborn", "plotly", "bokeh", "altair"}:
-        return ". Not in the snapshot: draw with matplotlib (plt) and save_figure(alt=...), or use render_chart(spec, data)."
-    return ". Not in the snapshot, and nothing can be installed: use pandas, numpy, scipy, statsmodels, matplotlib, pyarrow or the standard library."
 
 
 def _drop_worker_frames(told: traceback.TracebackException, seen: set[int]) -> None:

@@ -1,6 +1,5 @@
-import { extname, join } from "node:path";
-import { Worker } from "node:worker_threads";
-import { nextMessage } from "../waiting/next-message.ts";
+import { join } from "node:path";
+import { createWorkerThread, type ThreadFailure } from "../concurrency/worker-thread.ts";
 import { judgeJson, type JsonKind } from "./judge-json.ts";
 import type { PngFindings } from "./read-png.ts";
 
@@ -29,57 +28,33 @@ export interface ImageChecker extends AsyncDisposable {
 
 /** One thread for all, started with the first, replaced when an artifact kills it or keeps it too long. An idle one does not keep the process alive. */
 export function createImageChecker(): ImageChecker {
-  let worker: Worker | null = null;
-  let queue: Promise<unknown> = Promise.resolve();
-
-  function ask<Answer>(question: ArtifactQuestion): Promise<Answer | "timeout" | "ended"> {
-    const answer = queue.then(() => askNow<Answer>(question));
-    queue = answer.catch(() => {});
-    return answer;
-  }
-
-  async function askNow<Answer>(question: ArtifactQuestion): Promise<Answer | "timeout" | "ended"> {
-    worker ??= start();
-    const thread = worker;
-    const answer = nextMessage<Answer>(thread, DEADLINE_MS);
-    thread.postMessage(question);
-    const found = await answer;
-    if (found !== "timeout" && found !== "ended") return found;
-    worker = null;
-    await thread.terminate();
-    return found;
-  }
-
-  async function check(png: Uint8Array): Promise<CheckedImage> {
-    const found = await ask<PngFindings>({ kind: "png", bytes: png });
-    if (found === "ended") return { ok: false, why: "is a PNG that does not decode" };
-    if (found === "timeout") return { ok: false, why: `could not be decoded within ${DEADLINE_MS / 1000} s` };
-    if (!found.ok) return found;
-    if (found.blank) return { ok: false, why: "is blank: nothing was drawn that can be seen" };
-    return { ok: true, width: found.width, height: found.height };
-  }
-
-  function start(): Worker {
-    const thread = new Worker(join(import.meta.dirname, `check-artifacts-process${extname(import.meta.filename)}`), {
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: 256 },
-    });
-    thread.unref();
-    thread.on("error", () => {}); // its end says the same
-    return thread;
-  }
+  const thread = createWorkerThread<ArtifactQuestion, unknown>({
+    program: join(import.meta.dirname, "check-artifacts-process"),
+    resourceLimits: () => ({ maxOldGenerationSizeMb: 256 }),
+    timeoutMs: DEADLINE_MS,
+  });
 
   return {
-    check,
+    async check(png) {
+      try {
+        const found = (await thread.ask({ kind: "png", bytes: png })) as PngFindings;
+        if (!found.ok) return found;
+        if (found.blank) return { ok: false, why: "is blank: nothing was drawn that can be seen" };
+        return { ok: true, width: found.width, height: found.height };
+      } catch (error) {
+        const isSlow = (error as ThreadFailure).reason === "timeout";
+        return { ok: false, why: isSlow ? `could not be decoded within ${DEADLINE_MS / 1000} s` : "is a PNG that does not decode" };
+      }
+    },
     async judgeJson(kind, json) {
       if (json.length < SMALL_BYTES) return judgeJson(kind, json);
-      const found = await ask<{ why: string | null }>({ kind, bytes: json });
-      if (found === "ended" || found === "timeout") return `a ${kind} of ${json.length} bytes is too much to be looked at`;
-      return found.why;
+      try {
+        return (await thread.ask({ kind, bytes: json })) as string | null;
+      } catch {
+        return `a ${kind} of ${json.length} bytes is too much to be looked at`;
+      }
     },
-    warm: () => {
-      worker ??= start();
-    },
-    [Symbol.asyncDispose]: async () => void (await worker?.terminate()),
+    warm: thread.warm,
+    [Symbol.asyncDispose]: thread.close,
   };
 }

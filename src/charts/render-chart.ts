@@ -1,32 +1,24 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import { below, quote } from "../errors/argument-path.ts";
-import { describeSchemaIssues } from "../errors/describe-schema-issues.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
+import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
-import { clipText } from "../evidence/preview/clip-text.ts";
-import { readPath } from "../evidence/read-path.ts";
-import { rowsAt } from "../evidence/rows-at.ts";
+import { clipText } from "../text/clip-text.ts";
+import { readPath, rowsAt } from "../evidence/rows-at.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
-
-export interface RenderChartCall {
-  alias: string;
-  spec: ChartSpec;
-  title?: string | undefined;
-  path?: string | undefined;
-}
 
 const TOOL = "render_chart";
 /** How many names a refusal lists before it only counts. */
 const LISTED = 20;
 const SHOWN_COLUMNS = 40;
 
-export const renderChartCallSchema: z.ZodType<RenderChartCall> = z.strictObject({
+export const renderChartCallSchema = z.strictObject({
   alias: z.string().describe("The tool output or result whose rows are drawn."),
   spec: chartSpecSchema.describe(
     "type; xKey, the column along x; series, each with the key of its column and optionally label, errorKey, yAxis (left or right) and, in a composed chart, type; xAxis, yAxis and yAxisRight with type (time, category, number), label and format. A heatmap has yKey and valueKey, a candlestick ohlc with openKey, highKey, lowKey and closeKey.",
@@ -46,40 +38,31 @@ export type ReadChartRows = (
 
 export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; envelope: Envelope };
 
-/** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed but by `readRows`. Rejects with `signal.reason` only. */
-export async function renderChart({
-  input,
-  evidence,
-  artifacts,
-  readRows,
-  signal,
-}: {
-  input: unknown;
-  evidence: EvidenceStore;
-  artifacts: ArtifactStore;
+export interface RenderChartOptions {
+  readonly input: unknown;
+  readonly evidence: EvidenceStore;
+  readonly artifacts: ArtifactStore;
   /** Without it, only JSON that is kept can be drawn. */
-  readRows?: ReadChartRows | undefined;
-  signal?: AbortSignal | undefined;
-}): Promise<ChartAnswer> {
+  readonly readRows?: ReadChartRows | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed but by `readRows`. Rejects with `signal.reason` only. */
+export async function renderChart({ input, evidence, artifacts, readRows, signal }: RenderChartOptions): Promise<ChartAnswer> {
   const parsed = renderChartCallSchema.safeParse(input);
   if (!parsed.success) return malformed(input, parsed.error.issues);
   const { alias, spec, title, path } = parsed.data;
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
-  const isFile = item.file !== undefined;
-  if ((isFile || item.format !== "json") && readRows === undefined)
-    return reshape(alias, `it is ${item.format}, not JSON rows`, item.shape.columns);
-  const read = isFile || item.format !== "json" ? await readRows!(item, { maxRows: maxChartRows, signal }) : null;
-  if (read?.ok === false) return read;
-  if (read !== null && read.total > read.rows.length)
-    return reshape(
-      alias,
-      `it has ${read.total} rows, a chart has at most ${maxChartRows}: aggregate first`,
-      Object.keys(read.rows[0] ?? {}),
-    );
-  const known = item.shape.rows ?? 0;
-  if (read === null && path === undefined && known > maxChartRows)
-    return reshape(alias, `it has ${known} rows, a chart has at most ${maxChartRows}: aggregate first`, item.shape.columns);
+  const tooMany = (rows: number): string => `it has ${rows} rows, a chart has at most ${maxChartRows}: aggregate first`;
+  let read: Awaited<ReturnType<ReadChartRows>> | null = null;
+  if (item.file !== undefined || item.format !== "json") {
+    if (readRows === undefined) return reshape(alias, `it is ${item.format}, not JSON rows`, item.shape.columns);
+    read = await readRows(item, { maxRows: maxChartRows, signal });
+    if (!read.ok) return read;
+    if (read.total > read.rows.length) return reshape(alias, tooMany(read.total), Object.keys(read.rows[0] ?? {}));
+  } else if (path === undefined && (item.shape.rows ?? 0) > maxChartRows)
+    return reshape(alias, tooMany(item.shape.rows!), item.shape.columns);
   const question = { path: path ?? (read === null ? item.shape.path : []), maxRows: maxChartRows };
   const found = read === null ? await evidence.rowsAt(alias, question).catch(unreadable) : rowsAt(read.rows, question);
   if (found instanceof SluiceError) return reshape(alias, found.message.replace(/\.$/, ""), item.shape.columns);
@@ -87,8 +70,7 @@ export async function renderChart({
     return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
   if (found.rows === null) return reshape(alias, "its rows are not a list of flat records", found.rootKeys);
   const columns = [...new Set(found.rows.slice(0, 100).flatMap((row) => Object.keys(row)))];
-  if (found.total > maxChartRows)
-    return reshape(alias, `it has ${found.total} rows, a chart has at most ${maxChartRows}: aggregate first`, columns);
+  if (found.total > maxChartRows) return reshape(alias, tooMany(found.total), columns);
   const nested = nestedColumns(found.rows, spec);
   if (nested.length > 0) return reshape(alias, "the spec names columns that hold more than one value a row", columns, nested);
   const rows = pickColumns(found.rows, spec);
@@ -163,15 +145,11 @@ const example = {
 };
 
 function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): ChartAnswer {
-  const problems = describeSchemaIssues({ schema: renderChartCallSchema, value: input, issues });
-  const details = problems.map(({ path, problem }) => {
-    const found = readPath(input, path);
-    const issue = `${path === "" ? "The call" : path}${problem.startsWith("there is") ? ":" : ""} ${problem}`;
-    return { path, issue, received_type: receivedType(found.ok ? found.value : undefined) };
-  });
-  const rest = details.length - 1;
-  const summary = `Nothing was drawn. ${details[0]!.issue}${rest === 0 ? "" : ` And ${rest} more fault${rest === 1 ? "" : "s"}.`}`;
-  return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, examples: [example] }) };
+  const problems = problemsOfZod({ schema: renderChartCallSchema, value: input, issues });
+  return {
+    ok: false,
+    envelope: refuseArguments({ tool: TOOL, lead: "Nothing was drawn", problems, code: "CHART_INVALID", examples: [example] }),
+  };
 }
 
 function notKept(error: unknown): Envelope {
@@ -179,10 +157,6 @@ function notKept(error: unknown): Envelope {
   const summary = error instanceof Error ? error.message : String(error);
   const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
   return createEnvelope({ code: known ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
-}
-
-function refuse(summary: string, details: EnvelopeDetail[], hints: string[] = []): ChartAnswer {
-  return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
 }
 
 function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
@@ -199,7 +173,7 @@ function reshape(alias: string, why: string, columns: readonly string[], details
   const more = columns.length > SHOWN_COLUMNS ? ` and ${columns.length - SHOWN_COLUMNS} more` : "";
   const names = columns.slice(0, SHOWN_COLUMNS).map((name) => clipText(name, 80));
   const there = columns.length === 0 ? "" : ` The columns that are there: ${names.join(", ")}${more}.`;
-  return refuse(`${alias} cannot be drawn as it is: ${why}.${there}`, details, [
-    "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.",
-  ]);
+  const summary = `${alias} cannot be drawn as it is: ${why}.${there}`;
+  const hints = ["Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python."];
+  return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
 }

@@ -1,7 +1,7 @@
 import type { CellOutcome } from "../protocol/outcome.ts";
-import { parseExact, rawJson } from "./outcome-json.ts";
-import { toTable } from "./to-table.ts";
-import { jsonToTerminal, toTerminal } from "./to-terminal.ts";
+import { parseExactJson, parseNumbers } from "../text/json.ts";
+import { ellipsize } from "../text/clip-text.ts";
+import { jsonToTerminal, toTerminal } from "./terminal.ts";
 import type { WrittenArtifact } from "./write-artifacts.ts";
 
 /** What a person reads after the live output: the result, the artifacts, what was noticed, or why it failed. */
@@ -28,8 +28,8 @@ export function describeTiming({ timing, usage, sandbox }: CellOutcome): string 
 }
 
 function describeResult(json: string): string {
-  const value = parseExact(json, (source) => source);
-  return isRecords(value) ? toTable(value) : jsonToTerminal(JSON.stringify(rawJson(json), null, 2));
+  const value = parseNumbers(json, (number, source) => (Number.isSafeInteger(number) || !/^-?\d+$/.test(source) ? number : source));
+  return isRecords(value) ? toTable(value) : jsonToTerminal(JSON.stringify(parseExactJson(json), null, 2));
 }
 
 function isRecords(value: unknown): value is Record<string, unknown>[] {
@@ -49,4 +49,52 @@ function describeDiagnostics(diagnostics: Record<string, unknown>): string {
     )
     .map(([name, value]) => `note: ${name} ${jsonToTerminal(JSON.stringify(value))}`)
     .join("\n");
+}
+
+/** The outcome as CONTRACTS has it, one document. The result is spliced in as the sandbox wrote it, so that no number loses a digit. */
+export function toOutcomeJson(outcome: CellOutcome, artifacts: readonly WrittenArtifact[]): string {
+  const { resultJson, exitCode: _, ...rest } = outcome;
+  const document = { ...rest, result: parseExactJson(resultJson ?? "null"), artifacts: artifacts.map(toArtifactJson) };
+  return JSON.stringify(document, null, 2);
+}
+
+function toArtifactJson({ artifact, url }: WrittenArtifact): unknown {
+  const shared = {
+    schemaVersion: 1,
+    kind: artifact.kind,
+    url,
+    ...(artifact.title ? { title: artifact.title } : {}),
+    contentHash: artifact.contentHash,
+  };
+  if (artifact.kind === "chart") return { ...shared, spec: artifact.spec, data: artifact.data };
+  const { alt, width, height, figure } = artifact;
+  return { ...shared, alt, bytes: artifact.bytes.length, width, height, ...(figure === undefined ? {} : { figure }) };
+}
+
+const MAX_ROWS = 20;
+const MAX_WIDTH = 32;
+
+/** Records as a table for a terminal: numbers to the right, long texts and long tables cut, and it says what was cut. */
+function toTable(records: readonly Record<string, unknown>[]): string {
+  const columns = [...new Set(records.flatMap((row) => Object.keys(row)))];
+  const shown = records.slice(0, MAX_ROWS);
+  const cells = shown.map((row) => columns.map((column) => toCell(row[column])));
+  const numeric = columns.map((column) =>
+    shown.every((row) => row[column] === null || row[column] === undefined || typeof row[column] === "number"),
+  );
+  const titles = columns.map((column) => toCell(column));
+  const widths = titles.map((title, index) => Math.max(title.length, ...cells.map((row) => row[index]!.length)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, index) => (numeric[index] ? cell.padStart(widths[index]!) : cell.padEnd(widths[index]!)))
+      .join("  ")
+      .trimEnd();
+  const rule = widths.map((width) => "─".repeat(width)).join("  ");
+  const rest = records.length - shown.length;
+  return [line(titles), rule, ...cells.map(line), ...(rest > 0 ? [`… and ${rest} more rows`] : [])].join("\n");
+}
+
+function toCell(value: unknown): string {
+  const text = value === null || value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value);
+  return ellipsize(text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " "), MAX_WIDTH);
 }

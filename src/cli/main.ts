@@ -1,4 +1,5 @@
-import { NoSandboxError, SluiceError, UsageError } from "../errors/sluice-error.ts";
+import { lookUpError } from "../errors/error-table.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
 import { packageVersion } from "../package-version.ts";
 
 const usage = `sluice: sandboxed Python for AI agents
@@ -89,8 +90,7 @@ function explain(error: unknown, { name, usage }: { name: string; usage: string 
     return 1;
   }
   process.stderr.write(`sluice: ${error.message}\n${error.hint ? `  ${error.hint}\n` : ""}`);
-  if (error instanceof UsageError) return 2;
-  return error instanceof NoSandboxError ? 3 : 1;
+  return lookUpError(error.code).exit;
 }
 
 function isParseArgsError(error: unknown): error is Error {

@@ -1,6 +1,6 @@
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import { formatBytes } from "./progress-printer.ts";
-import { toTerminal } from "./to-terminal.ts";
+import { toTerminal } from "./terminal.ts";
 
 export interface TurnStreams {
   /** Takes the progress. */

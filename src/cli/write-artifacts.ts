@@ -40,7 +40,6 @@ export async function writeArtifacts(artifacts: readonly CellArtifact[], directo
     throw new SluiceError({
       code: "ARTIFACTS_NOT_WRITTEN",
       message: `The cell was run, and its artifacts cannot be written to ${directory}: ${(cause as Error).message}.`,
-      hint: "Give another directory with --out.",
       cause,
     });
   }

@@ -4,8 +4,8 @@ import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ArtifactStore } from "../artifacts/contract.ts";
-import type { DatasetStore } from "../evidence/dataset/contract.ts";
 import { openTableDownload, type TableDownloadOptions } from "../data/downloads/open-table-download.ts";
+import type { DatasetStore } from "../evidence/dataset/contract.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
 
 export interface WrittenFile {
@@ -57,6 +57,15 @@ export async function writeTurn({
   const changed = { ...result, artifacts: moved, dataset: kept, answer: withUrls(result, moved) };
   await writeFile(path.join(directory, "result.json"), `${JSON.stringify(changed, null, 2)}\n`);
   return { result: changed, files };
+}
+
+/** Without a directory: the document of the dataset is composed beside its manifest, because the printed address is for a person to open. */
+export async function writeDocument({ result, datasets }: Pick<WriteTurnOptions, "result" | "datasets">): Promise<TurnResult> {
+  const reader = result.dataset === null ? null : await datasets.open(result.dataset.hash);
+  if (reader === null) return result;
+  const file = fileURLToPath(reader.url).replace(/json$/, "document.json");
+  await pipeline(reader.stream(), createWriteStream(file));
+  return { ...result, dataset: { ...result.dataset!, publicDataUrl: toUrl(file) } };
 }
 
 /** The pictures where the store has them. */

@@ -1,85 +1,44 @@
 import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { defaultExecuteLimits, type ExecuteLimits } from "../execute/contract.ts";
-import type { SessionConfiguration } from "../execute/session/contract.ts";
+import { executeLimitsSchema } from "../execute/contract.ts";
 import { sessionConfigurationSchema } from "../execute/session/session-configuration.ts";
-import type { ModelProviders } from "../models/contract.ts";
+import { mcpLimitsSchema, type McpServerEntry } from "../mcp/client/contract.ts";
+import { httpUrl, modelProvidersSchema } from "../models/contract.ts";
 import { parseModelName } from "../models/parse-model-name.ts";
-import type { SandboxLimits } from "../sandbox/contract.ts";
-import { defaultCallLimits } from "./default-call-limits.ts";
-import { defaultLimits } from "../sandbox/limits.ts";
-import type {
-  ArtifactsConfiguration,
-  AuthConfiguration,
-  BudgetsConfiguration,
-  CallLimits,
-  ExecuteConfiguration,
-  RetentionConfiguration,
-  SandboxConfiguration,
-  ServeConfiguration,
-  ServerConfiguration,
-  ToolsConfiguration,
-} from "./contract.ts";
+import { count, countOrNone, maxTimeMs, milliseconds } from "../protocol/setting.ts";
+import { sandboxLimitsSchema } from "../sandbox/limits.ts";
+import { DEFAULT_CONCURRENT_CALLS } from "../tools/create-tool-catalog.ts";
+import { budgetsSchema } from "../turn/budgets.ts";
 
-/** `sluice.config.json` as a person writes it: everything may be left out. */
-export interface ConfigurationFile {
-  /** For editors; it means nothing here. */
-  readonly $schema?: string | undefined;
-  readonly mcpServers?: Readonly<Record<string, ServerConfiguration>> | undefined;
-  readonly model?: string | undefined;
-  readonly models?: ModelProviders | undefined;
-  readonly sandbox?: Partial<SandboxConfiguration> | undefined;
-  readonly limits?:
-    | {
-        readonly sandbox?: Partial<SandboxLimits> | undefined;
-        readonly execute?: Partial<ExecuteLimits> | undefined;
-        readonly mcp?: Partial<CallLimits> | undefined;
-      }
-    | undefined;
-  readonly execute?: Partial<ExecuteConfiguration> | undefined;
-  readonly artifacts?: Partial<ArtifactsConfiguration> | undefined;
-  readonly session?: SessionConfiguration | undefined;
-  readonly budgets?: Partial<BudgetsConfiguration> | undefined;
-  readonly tools?: Partial<ToolsConfiguration> | undefined;
-  readonly auth?: Partial<AuthConfiguration> | undefined;
-  readonly server?:
-    | (Partial<Omit<ServeConfiguration, "retention">> & { readonly retention?: Partial<RetentionConfiguration> | undefined })
-    | undefined;
-}
-
-/** A timer takes no more: some 24 days. */
-const MAX_MS = 2_147_483_647;
-
-const count = z.int().min(1);
-const milliseconds = count.max(MAX_MS);
 const name = z.string().min(1).max(200);
 const texts = z.record(name, z.string());
 
-function isHttp(text: string): boolean {
-  const protocol = URL.parse(text)?.protocol;
-  return protocol === "http:" || protocol === "https:";
-}
-
-const httpUrl = z.string().refine(isHttp, "must be a URL that begins with http:// or https://");
-
 export function isOrigin(text: string): boolean {
-  const origin = isHttp(text) ? new URL(text).origin : null;
+  const origin = httpUrl.safeParse(text).success ? new URL(text).origin : null;
   return origin !== null && (text.toLowerCase() === origin || text.toLowerCase() === `${origin}/`);
 }
 
 const stdioOnly = ["args", "env", "cwd"] as const;
 
+interface ServerOptions {
+  readonly expose?: boolean | undefined;
+  readonly allow?: readonly string[] | undefined;
+}
+
 /** One object for both ways, so that a wrong key is told with the right ones of both. */
 const server = z
   .strictObject({
-    command: z.string().min(1).optional(),
-    args: z.array(z.string()).optional(),
-    env: texts.optional(),
-    cwd: z.string().min(1).optional(),
-    url: httpUrl.optional(),
-    headers: texts.optional(),
-    expose: z.boolean().optional(),
-    allow: z.array(name.regex(/^(?:\*|[^*]+)$/, "must be the name of a tool, or * for all of this server's")).optional(),
+    command: z.string().min(1).optional().describe("a program that speaks over stdio, see [mcp-servers.md](mcp-servers.md)"),
+    args: z.array(z.string()).optional().describe("its arguments"),
+    env: texts.optional().describe("variables that it gets besides the few that every program gets"),
+    cwd: z.string().min(1).optional().describe("where it is started; the file's directory when it is left out"),
+    url: httpUrl.optional().describe("a server on streamable HTTP"),
+    headers: texts.optional().describe("they go with every request to it"),
+    expose: z.boolean().optional().describe("`sluice mcp` passes the server's tools through"),
+    allow: z
+      .array(name.regex(/^(?:\*|[^*]+)$/, "must be the name of a tool, or * for all of this server's"))
+      .optional()
+      .describe("tools of this server that say that they change something and may be called; `*` for all"),
   })
   .superRefine((entry, context) => {
     const wrong = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
@@ -88,23 +47,7 @@ const server = z
     if (entry.command !== undefined && entry.headers !== undefined) wrong(["headers"], "is for a server with a url; a command takes env");
     if (entry.url === undefined) return;
     for (const key of stdioOnly) if (entry[key] !== undefined) wrong([key], "is for a server with a command");
-  }) as unknown as z.ZodType<ServerConfiguration>;
-
-const provider = { baseUrl: httpUrl.optional(), apiKey: z.string().min(1).optional(), headers: texts.optional() };
-
-const models: z.ZodType<ModelProviders> = z.strictObject({
-  anthropic: z.strictObject(provider).optional(),
-  openai: z
-    .strictObject({
-      ...provider,
-      organization: z.string().optional(),
-      project: z.string().optional(),
-      api: z.enum(["responses", "chat"]).optional(),
-    })
-    .optional(),
-  "openai-compatible": z.strictObject({ ...provider, structuredOutputs: z.boolean().optional() }).optional(),
-  gateway: z.strictObject(provider).optional(),
-});
+  }) as unknown as z.ZodType<McpServerEntry & ServerOptions>;
 
 const model = z.string().superRefine((text, context) => {
   try {
@@ -117,85 +60,114 @@ const model = z.string().superRefine((text, context) => {
 
 const allowEntry = name.regex(/^(?:[^*]+|[^*]+__\*)$/, "must be server__tool, tool, or server__*");
 
-export const configurationSchema: z.ZodType<ConfigurationFile> = z.strictObject({
-  $schema: z.string().optional(),
-  mcpServers: z.record(name, server).optional(),
-  model: model.optional(),
-  models: models.optional(),
-  sandbox: z
+const sandbox = z.strictObject({
+  driver: z
+    .enum(["auto", "gvisor", "gvisor-rootless", "bubblewrap"])
+    .default("auto")
+    .describe("`auto` takes the strongest one that passes its self-test; else `gvisor`, `gvisor-rootless`, `bubblewrap`"),
+  poolSize: countOrNone.default(1).describe("sandboxes that are kept ready"),
+  maxSandboxes: count.optional().describe("all together; default: as many as fit in 75 % of memory"),
+  queueDeadlineMs: milliseconds.default(60_000).describe("how long a call waits for a sandbox"),
+});
+
+const callLimits = mcpLimitsSchema.extend({
+  maxConcurrentCalls: count.default(DEFAULT_CONCURRENT_CALLS).describe("calls to all servers together, of all callers; more wait in line"),
+});
+
+const token = z.strictObject({
+  tenant: name,
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 digits of lower-case hexadecimal"),
+  operator: z.boolean().optional(),
+});
+
+const serve = z.strictObject({
+  publicUrl: z
+    .string()
+    .refine(isOrigin, "must be http:// or https:// and a host, with a port or without, and nothing after it")
+    .optional()
+    .describe("what clients reach `sluice serve` by behind a proxy, as `https://sluice.example`: see [server.md](server.md)"),
+  allowedHosts: z
+    .array(name.regex(/^[A-Za-z0-9.-]+$/, "must be the name of a host, without a port"))
+    .default([])
+    .describe("names that `sluice serve` may be reached by, besides localhost, this machine's name and addresses"),
+  maxTurns: count.default(16).describe("turns that run at once; more wait in line"),
+  maxTurnsPerClient: count.default(8).describe("the same, of one tenant"),
+  maxQueuedPerClient: countOrNone.default(100).describe("turns of one tenant that may wait; the next gets 429"),
+  queueDeadlineMs: milliseconds.default(60_000).describe("then a turn in line gets 429, too"),
+  drainMs: countOrNone.max(maxTimeMs).default(10_000).describe("how long running turns may go on when the server is told to stop"),
+  uploadBytes: count.default(256 * 1024 * 1024).describe("the largest file that may be uploaded"),
+  retention: z
     .strictObject({
-      driver: z.enum(["auto", "gvisor", "gvisor-rootless", "bubblewrap"]).optional(),
-      poolSize: z.int().min(0).optional(),
-      maxSandboxes: count.optional(),
-      queueDeadlineMs: milliseconds.optional(),
+      days: z.number().gt(0).default(30).describe("conversations that were not used for so long are removed"),
+      maxBytes: count.default(10 * 1024 ** 3).describe("of one tenant; when it has more, its oldest conversations are removed"),
     })
-    .optional(),
+    .prefault({}),
+});
+
+/** `sluice.config.json`: everything may be left out. docs/configuration.md is made from it (scripts/write-docs.ts). */
+export const configurationSchema = z.strictObject({
+  $schema: z.string().optional().describe("for editors; it means nothing here"),
+  mcpServers: z.record(name, server).default({}),
+  model: model
+    .optional()
+    .transform((text) => text ?? null)
+    .describe("see [models.md](models.md)"),
+  models: modelProvidersSchema.default({}),
+  sandbox: sandbox.prefault({}),
   limits: z
     .strictObject({
-      sandbox: limitsLike(defaultLimits).optional(),
-      execute: limitsLike(defaultExecuteLimits).optional(),
-      mcp: limitsLike(defaultCallLimits).optional(),
+      sandbox: sandboxLimitsSchema.prefault({}),
+      execute: executeLimitsSchema.prefault({}),
+      mcp: callLimits.prefault({}),
     })
-    .optional(),
+    .prefault({}),
   execute: z
     .strictObject({
-      engine: z.enum(["auto", "monty", "cpython"]).optional(),
-      isolation: z.enum(["namespaces", "process-only"]).optional(),
+      engine: z.enum(["auto", "monty", "cpython"]).default("auto").describe("`monty`, `cpython`, see [execute.md](execute.md)"),
+      isolation: z
+        .enum(["namespaces", "process-only"])
+        .default("namespaces")
+        .describe("`process-only` weakens it: see [execute.md](execute.md)"),
     })
-    .optional(),
-  artifacts: z.strictObject({ directory: z.string().min(1).optional() }).optional(),
-  session: sessionConfigurationSchema.optional(),
-  budgets: z
+    .prefault({}),
+  artifacts: z
     .strictObject({
-      steps: count.max(200).optional(),
-      chartBoost: z.int().min(0).max(200).optional(),
-      wallMs: milliseconds.optional(),
-      previewBytes: z.int().min(256).optional(),
-      stepBytes: z.int().min(1024).optional(),
-      tokens: count.optional(),
-      cost: z
-        .strictObject({
-          maximum: z.number().gt(0),
-          inputPerMillionTokens: z.number().min(0),
-          outputPerMillionTokens: z.number().min(0),
-        })
-        .optional(),
+      directory: z.string().min(1).optional().describe("where figures, charts and datasets are kept; default: in the data directory"),
     })
-    .optional(),
-  tools: z.strictObject({ allow: z.array(allowEntry).optional(), toolPolicy: z.enum(["annotations", "read-only"]).optional() }).optional(),
+    .prefault({}),
+  session: sessionConfigurationSchema
+    .optional()
+    .transform((session) => session ?? null)
+    .describe("`identities`, `regions`, `profiles`, `identityRequired`, see [session-state.md](session-state.md)"),
+  budgets: budgetsSchema.prefault({}),
+  tools: z
+    .strictObject({
+      allow: z
+        .array(allowEntry)
+        .default([])
+        .describe("tools of any server that say that they change something and may be called: `server__tool`, `tool`, `server__*`"),
+      toolPolicy: z
+        .enum(["annotations", "read-only"])
+        .default("annotations")
+        .describe("`read-only` demands `readOnlyHint` of every tool, see [tools.md](tools.md)"),
+    })
+    .prefault({}),
   auth: z
     .strictObject({
       tokens: z
-        .array(
-          z.strictObject({
-            tenant: name,
-            sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 digits of lower-case hexadecimal"),
-            operator: z.boolean().optional(),
-          }),
-        )
-        .optional(),
+        .array(token)
+        .default([])
+        .describe(
+          "`tenant` and `sha256` (lower-case hexadecimal) of each token; the token itself is in no file; `operator` set to true lets it see `/ops` where there are several tenants",
+        ),
     })
-    .optional(),
-  server: z
-    .strictObject({
-      publicUrl: z
-        .string()
-        .refine(isOrigin, "must be http:// or https:// and a host, with a port or without, and nothing after it")
-        .optional(),
-      allowedHosts: z.array(name.regex(/^[A-Za-z0-9.-]+$/, "must be the name of a host, without a port")).optional(),
-      maxTurns: count.optional(),
-      maxTurnsPerClient: count.optional(),
-      maxQueuedPerClient: z.int().min(0).optional(),
-      queueDeadlineMs: milliseconds.optional(),
-      drainMs: z.int().min(0).max(MAX_MS).optional(),
-      uploadBytes: count.optional(),
-      retention: z.strictObject({ days: z.number().gt(0).optional(), maxBytes: count.optional() }).optional(),
-    })
-    .optional(),
+    .prefault({}),
+  server: serve.prefault({}),
 });
 
-/** A whole number for every limit there is. */
-function limitsLike<Limits extends object>(defaults: Limits): z.ZodType<Partial<Limits>> {
-  const entries = Object.keys(defaults).map((key) => [key, (key.endsWith("Ms") ? milliseconds : count).optional()]);
-  return z.strictObject(Object.fromEntries(entries)) as unknown as z.ZodType<Partial<Limits>>;
-}
+export type ServerConfiguration = z.infer<typeof server>;
+export type AuthToken = z.infer<typeof token>;
+type ConfigurationFile = z.infer<typeof configurationSchema>;
+
+/** `sluice.config.json` as it takes effect: references expanded, relative paths made absolute, defaults filled in. */
+export type Configuration = Omit<ConfigurationFile, "$schema" | "artifacts"> & { artifacts: { directory: string } };

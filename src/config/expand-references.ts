@@ -1,5 +1,9 @@
-import { toPathText, type SchemaProblem } from "../errors/describe-schema-issues.ts";
+import { toPathText } from "../errors/argument-path.ts";
+import type { SchemaProblem } from "../errors/schema-problems.ts";
 import type { Environment } from "./contract.ts";
+
+/** Where, and the rest of a sentence about it. */
+export type ConfigurationProblem = Pick<SchemaProblem, "path" | "problem">;
 
 export interface Reference {
   readonly variables: readonly string[];
@@ -11,13 +15,13 @@ export interface Expanded {
   readonly value: unknown;
   /** By path: the texts that had references in them. */
   readonly references: ReadonlyMap<string, Reference>;
-  readonly problems: readonly SchemaProblem[];
+  readonly problems: readonly ConfigurationProblem[];
 }
 
 /** Puts variables in place of `${NAME}` in every text of a document; `$${` stands for `${`. Keys are left alone. */
 export function expandReferences(document: unknown, environment: Environment): Expanded {
   const references = new Map<string, Reference>();
-  const problems: SchemaProblem[] = [];
+  const problems: ConfigurationProblem[] = [];
 
   function expand(value: unknown, path: readonly PropertyKey[]): unknown {
     if (typeof value === "string") return expandText(value, toPathText(path));

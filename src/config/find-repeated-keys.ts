@@ -1,4 +1,5 @@
-import { toPathText, type SchemaProblem } from "../errors/describe-schema-issues.ts";
+import { toPathText } from "../errors/argument-path.ts";
+import type { ConfigurationProblem } from "./expand-references.ts";
 
 /** A string, or one of the signs that objects and lists are made of. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]/g;
@@ -12,8 +13,8 @@ interface Open {
 }
 
 /** Keys that an object has twice. JSON.parse takes the last one and is silent, which loses half of `mcpServers`. The text must be JSON. */
-export function findRepeatedKeys(text: string): SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
+export function findRepeatedKeys(text: string): ConfigurationProblem[] {
+  const problems: ConfigurationProblem[] = [];
   const open: Open[] = [];
   let word: string | null = null;
   for (const [sign] of text.matchAll(token)) {

@@ -1,6 +1,5 @@
-import { toPathText } from "../errors/describe-schema-issues.ts";
-import { withoutSecrets } from "../tools/credentials/find-secret.ts";
-import { judgeName } from "../tools/credentials/judge-name.ts";
+import { toPathText } from "../errors/argument-path.ts";
+import { isCredentialName, withoutSecrets } from "../tools/find-credentials.ts";
 import type { LoadedConfiguration } from "./contract.ts";
 import { isSecretPath } from "./is-secret-path.ts";
 
@@ -47,9 +46,4 @@ function hideInArgument(text: string, before: unknown): string {
   if (flag !== undefined && isCredentialName(flag)) return `${flag}=${HIDDEN}`;
   if (typeof before === "string" && /^-{1,2}[\w.-]+$/.test(before) && isCredentialName(before) && !text.startsWith("-")) return HIDDEN;
   return withoutSecrets(text);
-}
-
-function isCredentialName(flag: string): boolean {
-  const name = flag.replace(/^-+/, "");
-  return name.toLowerCase() === "token" || judgeName(name) === "always";
 }

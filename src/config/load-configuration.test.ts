@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UsageError } from "../errors/sluice-error.ts";
 import { defaultExecuteLimits } from "../execute/contract.ts";
-import { defaultCallLimits } from "./default-call-limits.ts";
+import { defaultMcpLimits } from "../mcp/client/contract.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import type { Environment, LoadedConfiguration } from "./contract.ts";
 import { loadConfiguration } from "./load-configuration.ts";
@@ -14,6 +14,8 @@ beforeEach(async () => {
   directory = await realpath(await mkdtemp(path.join(tmpdir(), "sluice-config-")));
 });
 afterEach(() => rm(directory, { recursive: true }));
+
+const defaultCallLimits = { ...defaultMcpLimits, maxConcurrentCalls: 16 };
 
 const file = (): string => path.join(directory, "sluice.config.json");
 
@@ -191,17 +193,17 @@ describe("loadConfiguration", () => {
     };
     expect(await problemsOf(wrong)).toEqual([
       `11 things are wrong in ${file()}:`,
-      "  mcpServers.market.comand: there is no such key. Did you mean command?",
-      "  mcpServers.market.arg: there is no such key. Did you mean args?",
+      '  mcpServers.market.comand: is not a known field. Did you mean "command"?',
+      '  mcpServers.market.arg: is not a known field. Did you mean "args"?',
       "  mcpServers.market: needs a command, or a url.",
       "  mcpServers.both: has both a command and a url: one of them has to go.",
       "  mcpServers.web.env: is for a server with a command.",
-      "  limits.sandbox.cellTimeoutMS: there is no such key. Did you mean cellTimeoutMs?",
-      "  limits.cellTimeoutMs: there is no such key. Did you mean limits.sandbox.cellTimeoutMs?",
-      "  session.regions.choises: there is no such key. Did you mean choices?",
-      "  session.identity: there is no such key. There are: identities, regions, profiles, identityRequired.",
-      "  mcpserver: there is no such key. Did you mean mcpServers?",
-      "  zebra: there is no such key. There are: $schema, mcpServers, model, models, sandbox, limits, execute, artifacts, session, budgets, tools, auth, server.",
+      '  limits.sandbox.cellTimeoutMS: is not a known field. Did you mean "cellTimeoutMs"?',
+      '  limits.cellTimeoutMs: is not a known field. Did you mean "limits.sandbox.cellTimeoutMs"?',
+      '  session.regions.choises: is not a known field. Did you mean "choices"?',
+      "  session.identity: is not a known field. Known fields: identities, regions, profiles, identityRequired.",
+      '  mcpserver: is not a known field. Did you mean "mcpServers"?',
+      "  zebra: is not a known field. Known fields: $schema, mcpServers, model, models, sandbox, limits, execute, artifacts, session, budgets, tools, auth, server.",
     ]);
   });
 
@@ -218,19 +220,19 @@ describe("loadConfiguration", () => {
     expect(await problemsOf(wrong)).toEqual([
       `15 things are wrong in ${file()}:`,
       "  mcpServers.a.url: must be a URL that begins with http:// or https://.",
-      "  mcpServers.b.command: must be text, not 5.",
+      "  mcpServers.b.command: must be a string, not 5.",
       "  mcpServers.b.allow[0]: must be the name of a tool, or * for all of this server's.",
-      "  mcpServers.c: must be an object, not a list.",
+      "  mcpServers.c: must be an object, not an array.",
       '  model: There is no provider "antropic" of models. Did you mean anthropic:x? A model is anthropic:MODEL, openai:MODEL, openai-compatible:MODEL, gateway:PROVIDER/MODEL, PROVIDER/MODEL (AI Gateway), script:FILE.json or demo.',
-      '  sandbox.driver: must be auto, gvisor, gvisor-rootless or bubblewrap, not the text "gvizor". Did you mean gvisor?',
+      '  sandbox.driver: must be one of "auto", "gvisor", "gvisor-rootless", "bubblewrap", not "gvizor". Did you mean "gvisor"?',
       "  sandbox.poolSize: must be at least 0, not -1.",
-      '  sandbox.maxSandboxes: must be a number, not the text "three".',
+      '  sandbox.maxSandboxes: must be a number, not "three".',
       "  limits.sandbox.cellTimeoutMs: must be at most 2147483647, not 1000000000000.",
-      "  limits.sandbox.memoryBytes: must be a whole number, not 1.5.",
+      "  limits.sandbox.memoryBytes: must be an integer, not 1.5.",
       "  limits.sandbox.processes: must be a number, not null.",
       "  budgets.cost.maximum: must be more than 0, not 0.",
-      "  budgets.cost.outputPerMillionTokens: is missing: a number is needed.",
-      '  tools.allow: must be a list, not the text "all".',
+      "  budgets.cost.outputPerMillionTokens: is missing.",
+      '  tools.allow: must be an array, not "all".',
       "  auth.tokens[0].sha256: must be 64 digits of lower-case hexadecimal.",
     ]);
   });
@@ -250,9 +252,9 @@ describe("loadConfiguration", () => {
       '  mcpServers.a.args[1]: "${A:-b}" is no reference. Write ${NAME}, or $${ for the characters themselves.',
       '  mcpServers.a.args[2]: "${open" is no reference. Write ${NAME}, or $${ for the characters themselves.',
       "  model: the variable ALSO_MISSING is not set.",
-      "  models.openai.apiKey: must be text, not 5.",
-      "  models.openai.headers.H: must be text, not true.",
-      "  sandbox.driver: must be auto, gvisor, gvisor-rootless or bubblewrap, not text.",
+      "  models.openai.apiKey: must be a string, not 5.",
+      "  models.openai.headers.H: must be a string, not true.",
+      '  sandbox.driver: must be one of "auto", "gvisor", "gvisor-rootless", "bubblewrap", not a string.',
     ]);
   });
 
@@ -270,7 +272,7 @@ describe("loadConfiguration", () => {
     ]);
     expect(await problemsOf("module.exports = {secret: 1}")).toEqual([`${file()} is no JSON: it has something unexpected.`]);
     expect(await problemsOf("")).toEqual([`${file()} is no JSON: Unexpected end of JSON input.`]);
-    expect(await problemsOf("[]")).toEqual([`One thing is wrong in ${file()}:`, "  the whole: must be an object, not a list."]);
+    expect(await problemsOf("[]")).toEqual([`One thing is wrong in ${file()}:`, "  the whole: must be an object, not an array."]);
     expect(await problemsOf('{"mcpServers": {"__proto__": {"command": "x"}}}')).toEqual([
       `One thing is wrong in ${file()}:`,
       "  mcpServers.__proto__: is no name that can be used here.",

@@ -1,12 +1,13 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { describeSchemaIssues, toPathText, type SchemaProblem } from "../errors/describe-schema-issues.ts";
+import type { z } from "zod";
+import { toPathText } from "../errors/argument-path.ts";
+import { problemsOfZod } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
-import { configurationSchema, type ConfigurationFile } from "./configuration-schema.ts";
+import { configurationSchema, type Configuration, type ServerConfiguration } from "./configuration-schema.ts";
 import type { Environment, LoadedConfiguration } from "./contract.ts";
 import { dataDirectory } from "./data-directory.ts";
-import { expandReferences, type Expanded } from "./expand-references.ts";
-import { fillDefaults, withScriptAt } from "./fill-defaults.ts";
+import { expandReferences, type ConfigurationProblem, type Expanded } from "./expand-references.ts";
 import { findConfiguration } from "./find-configuration.ts";
 import { findRepeatedKeys } from "./find-repeated-keys.ts";
 import { isSecretPath } from "./is-secret-path.ts";
@@ -29,26 +30,41 @@ export async function loadConfiguration({ file, workingDirectory, environment }:
   const checked = check(expanded, { file: found, repeated: findRepeatedKeys(text) });
   const base = found === null ? path.resolve(workingDirectory) : path.dirname(found);
   const data = dataDirectory(environment);
-  const filled = fillDefaults(checked, { base, dataDirectory: data.directory });
   const model = environment["SLUICE_MODEL"] || null;
-  const configuration = model === null ? filled : { ...filled, model: withScriptAt(model, workingDirectory) };
+  const { $schema: _, mcpServers, ...rest } = checked;
+  const configuration: Configuration = {
+    mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, server]) => [name, atBase(server, base)])),
+    ...rest,
+    model: model === null ? withScriptAt(checked.model, base) : withScriptAt(model, workingDirectory),
+    artifacts: { directory: path.resolve(base, checked.artifacts.directory ?? path.join(data.directory, "artifacts")) },
+  };
   const variables = {
     ...(model === null ? {} : { model: "SLUICE_MODEL" }),
-    ...(checked.artifacts?.directory === undefined && data.variable !== null ? { "artifacts.directory": data.variable } : {}),
+    ...(checked.artifacts.directory === undefined && data.variable !== null ? { "artifacts.directory": data.variable } : {}),
   };
   const origins = traceOrigins({ configuration, document, references: expanded.references, variables });
   return { configuration, path: found, origins };
 }
 
-interface Checked {
-  readonly file: string | null;
-  readonly repeated: readonly SchemaProblem[];
+/** A program is started where the file is, so that its arguments mean the same from wherever sluice is started. */
+function atBase(server: ServerConfiguration, base: string): ServerConfiguration {
+  return "command" in server ? { ...server, cwd: path.resolve(base, server.cwd ?? ".") } : server;
 }
 
-function check({ value, references, problems }: Expanded, { file, repeated }: Checked): ConfigurationFile {
+/** `script:FILE.json` with its path made absolute; other names as they are. */
+function withScriptAt<Model extends string | null>(model: Model, base: string): Model | string {
+  return model?.startsWith("script:") ? `script:${path.resolve(base, model.slice("script:".length))}` : model;
+}
+
+interface Checked {
+  readonly file: string | null;
+  readonly repeated: readonly ConfigurationProblem[];
+}
+
+function check({ value, references, problems }: Expanded, { file, repeated }: Checked): z.infer<typeof configurationSchema> {
   const { success, data, error } = configurationSchema.safeParse(value);
   const mayShow = (at: readonly PropertyKey[]): boolean => !isSecretPath(at) && !references.has(toPathText(at));
-  const wrong = success ? [] : describeSchemaIssues({ schema: configurationSchema, value, issues: error.issues, mayShow });
+  const wrong = success ? [] : problemsOfZod({ schema: configurationSchema, value, issues: error.issues, mayShow });
   // A text whose variable is missing is wrong for that reason alone.
   const missing = new Set(problems.map((problem) => problem.path));
   const all = [...repeated, ...problems, ...wrong.filter((problem) => !missing.has(problem.path))];
@@ -56,13 +72,13 @@ function check({ value, references, problems }: Expanded, { file, repeated }: Ch
   throw invalid(file, all);
 }
 
-function invalid(file: string | null, problems: readonly SchemaProblem[]): UsageError {
+function invalid(file: string | null, problems: readonly ConfigurationProblem[]): UsageError {
   const count = problems.length === 1 ? "One thing is" : `${problems.length} things are`;
   return new UsageError({
     code: "CONFIGURATION_INVALID",
     message: `${count} wrong in ${file}:\n${problems.map(({ path: at, problem }) => `  ${at || "the whole"}: ${problem}`).join("\n")}`,
     hint: "Every key is in docs/configuration.md. Nothing was started.",
-    details: { file, problems },
+    details: { file, problems: problems.map(({ path: at, problem }) => ({ path: at, problem })) },
   });
 }
 

@@ -1,4 +1,4 @@
-import { toPathText } from "../errors/describe-schema-issues.ts";
+import { toPathText } from "../errors/argument-path.ts";
 import type { Configuration, Origin } from "./contract.ts";
 import type { Reference } from "./expand-references.ts";
 

@@ -1,3 +1,4 @@
+import type { BlobStore } from "../blobs/contract.ts";
 import type { Envelope } from "../errors/envelope.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/contract.ts";
 
@@ -85,13 +86,8 @@ export interface UploadStore {
   put(upload: NewUpload): Promise<OpenedUpload>;
   /** One that was kept before. Null when its bytes are not there any more. */
   open(upload: StoredUpload): Promise<OpenedUpload | null>;
-  /** Whether its bytes are there. At once, as the next: for who looks and removes while nobody else can. */
-  has(upload: Pick<StoredUpload, "tenant" | "sha256">): boolean;
-  remove(upload: Pick<StoredUpload, "tenant" | "sha256">): void;
-  /** Hashes of what was given by a tenant longer ago than this. */
-  listOld(tenant: string, olderThanMs: number): string[];
-  /** What uploads that broke off with their process left, of all tenants; how many there were. */
-  removeDrafts(olderThanMs: number): number;
+  /** Where a tenant's uploads are, by their sha256. */
+  blobsOf(tenant: string): BlobStore;
 }
 
 export interface NewUpload {
@@ -102,11 +98,11 @@ export interface NewUpload {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A table to be saved as a file. */
+/** A table, or a dataset, to be saved as a file. */
 export interface TableDownload {
   readonly fileName: string;
   readonly contentType: string;
-  /** Where it is known before. */
+  /** Null when it is not known before the end. */
   readonly bytes: number | null;
   stream(): AsyncIterable<Uint8Array>;
 }

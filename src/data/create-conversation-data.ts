@@ -6,7 +6,7 @@ import { listData } from "./list-data.ts";
 import { readData } from "./read-data.ts";
 import { storeData } from "./store-data.ts";
 import type { Tables } from "./tables/create-tables.ts";
-import { pageFactsSchema } from "./tables/table-answers.ts";
+import { pageFactsSchema } from "./tables/ask-table.ts";
 
 export interface ConversationDataOptions {
   readonly evidence: EvidenceStore;

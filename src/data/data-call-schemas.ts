@@ -1,39 +1,11 @@
 import { z } from "zod";
 
-/** A table given inline: rows as JSON, or the text of a CSV. One of the two. */
-export interface StoreDataCall {
-  name: string;
-  data?: unknown;
-  csv?: string | undefined;
-}
-
-export interface ListDataCall {
-  aliases?: string[] | undefined;
-}
-
-interface FilterTest {
-  column: string;
-  op: FilterOp;
-  value?: unknown;
-}
-
 const filterOps = ["eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "startsWith", "isNull", "notNull"] as const;
-type FilterOp = (typeof filterOps)[number];
-
-export interface ReadDataCall {
-  alias: string;
-  offset?: number | undefined;
-  limit?: number | undefined;
-  columns?: string[] | undefined;
-  filter?: FilterTest[] | undefined;
-  search?: string | undefined;
-  sort?: { column: string; descending?: boolean | undefined }[] | undefined;
-}
 
 const columnName = z.string().max(1000);
 const plainValue = z.union([z.string().max(10_000), z.number(), z.boolean()]);
 
-const filterTestSchema: z.ZodType<FilterTest> = z
+const filterTestSchema = z
   .strictObject({
     column: columnName,
     op: z.enum(filterOps).describe("contains and startsWith ignore case; null cells match isNull only."),
@@ -55,7 +27,8 @@ const filterTestSchema: z.ZodType<FilterTest> = z
     if (problem !== null) context.addIssue({ code: "custom", path: ["value"], message: problem });
   });
 
-export const storeDataCallSchema: z.ZodType<StoreDataCall> = z
+/** A table given inline: rows as JSON, or the text of a CSV. One of the two. */
+export const storeDataCallSchema = z
   .strictObject({
     name: z.string().min(1).max(48).describe("The alias: a Python name that is not taken."),
     data: z.unknown().optional().describe("Inline JSON: rows as a list of records, or any value."),
@@ -63,15 +36,19 @@ export const storeDataCallSchema: z.ZodType<StoreDataCall> = z
   })
   .superRefine(({ data, csv }, context) => {
     if ((data === undefined) === (csv === undefined))
-      context.addIssue({ code: "custom", path: [], message: data === undefined ? "give data or csv" : "give data or csv, not both" });
+      context.addIssue({
+        code: "custom",
+        path: [],
+        message: data === undefined ? "needs data or csv" : "has both data and csv; give one of them",
+      });
   });
 
-export const listDataCallSchema: z.ZodType<ListDataCall> = z.strictObject({
+export const listDataCallSchema = z.strictObject({
   aliases: z.array(z.string()).max(20).optional().describe("Only these, with their full schemas. All unless told."),
 });
 
 /** The same for pages of a program; each caller has bounds of its own for `limit`. */
-function readSchema({ maxLimit, limit }: { maxLimit: number; limit: number }): z.ZodType<ReadDataCall> {
+function readSchema({ maxLimit, limit }: { maxLimit: number; limit: number }) {
   return z.strictObject({
     alias: z.string().describe("Of list_data, of a tool output or a result."),
     offset: z.int().nonnegative().max(Number.MAX_SAFE_INTEGER).optional().describe("Rows to skip; nextOffset of the page before."),
@@ -98,5 +75,7 @@ export interface PageBounds {
 export const modelPage: PageBounds = { limit: 50, maxLimit: 500, maxBytes: 32 * 1024, maxCellCharacters: 500 };
 export const programPage: PageBounds = { limit: 100, maxLimit: 1000, maxBytes: 1024 * 1024, maxCellCharacters: 5000 };
 
-export const readDataCallSchema: z.ZodType<ReadDataCall> = readSchema(modelPage);
-export const pageCallSchema: z.ZodType<ReadDataCall> = readSchema(programPage);
+export const readDataCallSchema = readSchema(modelPage);
+export const pageCallSchema = readSchema(programPage);
+
+export type ReadDataCall = z.infer<typeof readDataCallSchema>;

@@ -1,8 +1,7 @@
 import type { z } from "zod";
-import { describeSchemaIssues } from "../errors/describe-schema-issues.ts";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
-import { receivedType } from "../errors/received-type.ts";
+import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
 import { toFailureEnvelope } from "../interpreter/code-interpreter.ts";
 import type { DataAnswer } from "./contract.ts";
 import type { TableRefusal } from "./tables/ask-table.ts";
@@ -22,19 +21,8 @@ export interface MalformedCall {
 }
 
 export function malformed({ tool, schema, input, issues, example }: MalformedCall): Refused {
-  const problems = describeSchemaIssues({ schema, value: input, issues });
-  const details = problems.map(({ path, problem }) => ({ path, issue: problem, received_type: receivedType(valueAt(input, path)) }));
-  const first = problems[0];
-  const summary = `Nothing was done: ${first?.path ? `${first.path} ${first.problem}` : (first?.problem ?? "the call is not as the schema says.")}`;
-  return refuse(createEnvelope({ code: "SCHEMA_VALIDATION_FAILED", tool, summary, details, examples: [example] }));
-}
-
-/** By a path like `filter[0].value`. */
-function valueAt(value: unknown, path: string): unknown {
-  let at = value;
-  for (const step of path.match(/[^.[\]]+/g) ?? [])
-    at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Record<string, unknown>)[step] : undefined;
-  return at;
+  const problems = problemsOfZod({ schema, value: input, issues });
+  return refuse(refuseArguments({ tool, lead: "Nothing was done", problems, code: "SCHEMA_VALIDATION_FAILED", examples: [example] }));
 }
 
 export function unknownAlias(tool: string, alias: string, known: readonly string[]): Refused {

@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { EvidenceFormat } from "../evidence/contract.ts";
 import { dataFileEndings } from "../protocol/data-files.ts";
+import { clipMiddle } from "../text/clip-text.ts";
 
 /** How Python reads a file, by its ending; null for what is no data. */
 export function formatOf(fileName: string): EvidenceFormat | null {
@@ -16,11 +17,11 @@ export function stemOf(fileName: string): string {
 /** A name or a path in words that cannot do anything: no line ends, no control characters, not endless. */
 export function toPrintable(name: string): string {
   const plain = name.replaceAll(/[\p{C}\u2028\u2029]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
-  return plain.length <= 300 ? plain : `${plain.slice(0, 200)}…${plain.slice(-99)}`.toWellFormed();
+  return clipMiddle(plain, 299, () => "…");
 }
 
 /** A name without what cannot be seen: control characters, line ends, marks that turn the direction of writing. */
 export function toPlainName(name: string): string {
   const plain = name.replaceAll(/[\p{C}\u2028\u2029]+/gu, " ").trim();
-  return plain.length <= 200 ? plain : `${plain.slice(0, 150)}…${plain.slice(-49)}`.toWellFormed();
+  return clipMiddle(plain, 199, () => "…");
 }

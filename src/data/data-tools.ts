@@ -1,21 +1,13 @@
-import type { z } from "zod";
+import { z } from "zod";
+import { toErrorResult, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ConversationData, DataAnswer, DataCallOptions } from "./contract.ts";
 import { listDataCallSchema, readDataCallSchema, storeDataCallSchema } from "./data-call-schemas.ts";
 
-/** A tool over the data of a conversation, as any way in can offer it. */
-export interface DataTool {
-  readonly name: "store_data" | "list_data" | "read_data";
-  readonly title: string;
-  readonly description: string;
-  readonly inputSchema: z.ZodType;
-  readonly annotations: {
-    readonly readOnlyHint: boolean;
-    readonly destructiveHint: false;
-    readonly idempotentHint: boolean;
-    readonly openWorldHint: false;
-  };
-  /** Checks its input itself; rejects on abort only. */
-  call(data: ConversationData, input: unknown, options?: DataCallOptions): Promise<DataAnswer>;
+/** A tool over the data of a conversation. */
+export type DataTool = Tool<DataContext>;
+
+export interface DataContext extends DataCallOptions {
+  readonly data: ConversationData;
 }
 
 const reads = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
@@ -26,26 +18,30 @@ export const dataTools: readonly DataTool[] = [
     title: "Store data",
     description:
       "Keep inline JSON (data) or CSV text (csv) under a name, so that code_interpreter, render_chart and read_data can use it by that alias.",
-    inputSchema: storeDataCallSchema,
+    inputSchema: z.toJSONSchema(storeDataCallSchema, { io: "input" }),
     annotations: { ...reads, readOnlyHint: false, idempotentHint: false },
-    call: (data, input) => data.storeData(input),
+    run: async (input, { data }) => toResult(await data.storeData(input)),
   },
   {
     name: "list_data",
     title: "List data",
     description:
       "Every alias there is, given files included: source, format, bytes, rows, columns. With aliases: their full schemas (types, null shares, ranges).",
-    inputSchema: listDataCallSchema,
+    inputSchema: z.toJSONSchema(listDataCallSchema, { io: "input" }),
     annotations: reads,
-    call: (data, input, options) => data.listData(input, options),
+    run: async (input, { data, signal }) => toResult(await data.listData(input, { signal })),
   },
   {
     name: "read_data",
     title: "Read data",
     description:
       "A page of rows of any alias, with filter, search and sort over the whole table; says total, matched and nextOffset. To compute, use code_interpreter.",
-    inputSchema: readDataCallSchema,
+    inputSchema: z.toJSONSchema(readDataCallSchema, { io: "input" }),
     annotations: reads,
-    call: (data, input, options) => data.readData(input, options),
+    run: async (input, { data, signal }) => toResult(await data.readData(input, { signal })),
   },
 ];
+
+function toResult(answer: DataAnswer): ToolCallResult {
+  return answer.ok ? { status: "ok", text: answer.json, error: null } : toErrorResult(answer.envelope);
+}

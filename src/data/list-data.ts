@@ -2,8 +2,7 @@ import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import type { DataAnswer, DataCallOptions, LeftOut } from "./contract.ts";
 import { listDataCallSchema } from "./data-call-schemas.ts";
 import { failed, malformed, unknownAlias } from "./data-envelopes.ts";
-import type { SchemaReply, TableSchemas } from "./tables/create-table-schemas.ts";
-import type { ColumnFacts } from "./tables/table-answers.ts";
+import type { ColumnFacts, SchemaReply, TableSchemas } from "./tables/create-table-schemas.ts";
 
 export interface ListDataOptions extends DataCallOptions {
   readonly evidence: EvidenceStore;

@@ -3,7 +3,7 @@ import type { DataAnswer, DataCallOptions } from "./contract.ts";
 import { modelPage, pageCallSchema, programPage, readDataCallSchema, type PageBounds, type ReadDataCall } from "./data-call-schemas.ts";
 import { failed, malformed, refusedTable, unknownAlias } from "./data-envelopes.ts";
 import type { Tables } from "./tables/create-tables.ts";
-import { pageFactsSchema, type PageFacts } from "./tables/table-answers.ts";
+import { pageFactsSchema, type PageFacts } from "./tables/ask-table.ts";
 
 export interface ReadDataOptions extends DataCallOptions {
   readonly evidence: EvidenceStore;
@@ -44,18 +44,8 @@ export async function readData(input: unknown, { evidence, tables, reader, isCha
 function toQuestion(call: ReadDataCall, bounds: PageBounds, records: boolean): Parameters<Tables["ask"]>[1] {
   const { offset = 0, limit = bounds.limit, columns, filter, search, sort } = call;
   const { maxBytes, maxCellCharacters } = bounds;
-  return {
-    ask: "page",
-    offset,
-    limit,
-    columns,
-    filter,
-    search: search?.toWellFormed() || undefined,
-    sort,
-    records,
-    maxBytes,
-    maxCellCharacters,
-  };
+  const rows = { offset, limit, columns, filter, search: search?.toWellFormed() || undefined, sort };
+  return { ask: "page", ...rows, records, maxBytes, maxCellCharacters };
 }
 
 interface Noted {

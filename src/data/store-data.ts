@@ -1,10 +1,10 @@
 import { createEnvelope } from "../errors/envelope.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
-import { splitCsv } from "../evidence/dataset/split-csv.ts";
-import { nameGivenAlias } from "../evidence/name-alias.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import { nameGivenAlias } from "../evidence/create-evidence-store.ts";
 import { toJsonText } from "../evidence/to-json-text.ts";
+import { readCsv } from "../text/read-csv.ts";
 import type { DataAnswer } from "./contract.ts";
-import { storeDataCallSchema, type StoreDataCall } from "./data-call-schemas.ts";
+import { storeDataCallSchema } from "./data-call-schemas.ts";
 import { failed, malformed, refuse } from "./data-envelopes.ts";
 
 const TOOL = "store_data";
@@ -14,54 +14,52 @@ const example = { name: "sales", csv: "day,amount\n2024-01-01,12.5\n2024-01-02,1
 export async function storeData(input: unknown, { evidence }: { evidence: EvidenceStore }): Promise<DataAnswer> {
   const parsed = storeDataCallSchema.safeParse(input);
   if (!parsed.success) return malformed({ tool: TOOL, schema: storeDataCallSchema, input, issues: parsed.error.issues, example });
-  const call = parsed.data;
-  return refuseName(call.name, evidence) ?? (await keep(call, evidence));
-}
-
-function refuseName(name: string, evidence: EvidenceStore): DataAnswer | null {
-  const isTaken = (alias: string): boolean => evidence.get(alias) !== null;
-  const usable = nameGivenAlias(name, () => false);
-  if (usable !== name) {
-    const summary = `${JSON.stringify(name)} cannot be the name of data: it takes a Python name that is no keyword, builtin, helper or preloaded name. Nothing was stored.`;
-    return nameRefused("DATA_NAME_INVALID", summary, nameGivenAlias(name, isTaken));
-  }
-  if (!isTaken(name)) return null;
-  const summary = `There is data named ${name} already, and it stays as it is. Nothing was stored.`;
-  return nameRefused("DATA_NAME_TAKEN", summary, nameGivenAlias(name, isTaken));
-}
-
-function nameRefused(code: "DATA_NAME_INVALID" | "DATA_NAME_TAKEN", summary: string, free: string): DataAnswer {
-  const details = [
-    { path: "name", issue: code === "DATA_NAME_TAKEN" ? "is taken" : "is no Python name that is free to use", received_type: "string" },
-  ];
-  return refuse(createEnvelope({ code, tool: TOOL, summary, details, hints: [`The name ${free} is free.`] }));
-}
-
-async function keep(call: StoreDataCall, evidence: EvidenceStore): Promise<DataAnswer> {
+  const { name, data, csv } = parsed.data;
+  const refusal = refuseName(name, evidence);
+  if (refusal !== null) return refusal;
   try {
-    return call.csv === undefined ? await keepJson(call, evidence) : await keepCsv(call.name, call.csv, evidence);
+    return csv === undefined ? await keepJson(name, data, evidence) : await keepCsv(name, csv, evidence);
   } catch (error) {
     return failed(TOOL, error);
   }
 }
 
+function refuseName(name: string, evidence: EvidenceStore): DataAnswer | null {
+  const isTaken = (alias: string): boolean => evidence.get(alias) !== null;
+  const isUsable = nameGivenAlias(name, () => false) === name;
+  if (isUsable && !isTaken(name)) return null;
+  const code = isUsable ? "DATA_NAME_TAKEN" : "DATA_NAME_INVALID";
+  const summary = isUsable
+    ? `There is data named ${name} already, and it stays as it is. Nothing was stored.`
+    : `${JSON.stringify(name)} cannot be the name of data: it takes a Python name that is no keyword, builtin, helper or preloaded name. Nothing was stored.`;
+  const issue = isUsable ? "is taken" : "is no Python name that is free to use";
+  const details = [{ path: "name", issue, received_type: "string" }];
+  return refuse(createEnvelope({ code, tool: TOOL, summary, details, hints: [`The name ${nameGivenAlias(name, isTaken)} is free.`] }));
+}
+
 async function keepCsv(name: string, csv: string, evidence: EvidenceStore): Promise<DataAnswer> {
   const problem = findCsvProblem(csv);
-  if (problem !== null) return invalid("csv", problem);
-  const item = await evidence.keepData({ name, format: "csv", bytes: Buffer.from(csv) });
-  return stored(evidence, item.alias, []);
+  if (problem !== null) {
+    const details = [{ path: "csv", issue: problem, received_type: "string" }];
+    const summary = `Nothing was stored: ${problem}.`;
+    return refuse(createEnvelope({ code: "DATA_INVALID", tool: TOOL, summary, details, examples: [example] }));
+  }
+  return describeStored(await evidence.keepData({ name, format: "csv", bytes: Buffer.from(csv) }), []);
 }
 
 /** Python refuses rows with more cells than there are names; who gave them can mend them now. */
 function findCsvProblem(csv: string): string | null {
-  const [header, ...rows] = splitCsv(csv, ",");
-  if (header === undefined || header.every((name) => name.trim() === "")) return "it has no header line";
-  const at = rows.findIndex((row) => row.length > header.length);
-  if (at < 0) return null;
-  return `row ${at + 1} after the header has ${rows[at]!.length} cells, the header has ${header.length}: quote cells that have commas in them`;
+  const { columns, count, cells } = readCsv(csv);
+  if (columns.every((name) => name.trim() === "")) return "it has no header line";
+  for (let index = 0; index < count; index += 1) {
+    const { length } = cells(index);
+    if (length > columns.length)
+      return `row ${index + 1} after the header has ${length} cells, the header has ${columns.length}: quote cells that have commas in them`;
+  }
+  return null;
 }
 
-async function keepJson({ name, data }: StoreDataCall, evidence: EvidenceStore): Promise<DataAnswer> {
+async function keepJson(name: string, data: unknown, evidence: EvidenceStore): Promise<DataAnswer> {
   const notes: string[] = [];
   const value = typeof data === "string" ? unwrapText(data, notes) : data;
   const { text, precisionLoss } = toJsonText(value);
@@ -69,8 +67,7 @@ async function keepJson({ name, data }: StoreDataCall, evidence: EvidenceStore):
     notes.push(
       `${precisionLoss.integersPast2To53} integer(s) past 2^53 may have been rounded on their way here: give them as text, or as csv.`,
     );
-  const item = await evidence.keepData({ name, format: "json", bytes: Buffer.from(text) });
-  return stored(evidence, item.alias, notes);
+  return describeStored(await evidence.keepData({ name, format: "json", bytes: Buffer.from(text) }), notes);
 }
 
 /** JSON that was sent as text. */
@@ -85,26 +82,11 @@ function unwrapText(text: string, notes: string[]): unknown {
   }
 }
 
-function invalid(path: string, problem: string): DataAnswer {
-  const details = [{ path, issue: problem, received_type: "string" }];
-  return refuse(
-    createEnvelope({ code: "DATA_INVALID", tool: TOOL, summary: `Nothing was stored: ${problem}.`, details, examples: [example] }),
-  );
-}
-
 const SHOWN_COLUMNS = 60;
 
-function stored(evidence: EvidenceStore, alias: string, notes: readonly string[]): DataAnswer {
-  const { bytes, format, shape } = evidence.get(alias)!;
+function describeStored({ alias, format, bytes, shape }: EvidenceItem, notes: readonly string[]): DataAnswer {
   const columns = shape.columns.slice(0, SHOWN_COLUMNS);
   const more = shape.columnCount > columns.length ? [`${shape.columnCount - columns.length} more columns are not named here.`] : [];
-  const answer = {
-    alias,
-    format,
-    bytes,
-    rows: shape.rows,
-    columns,
-    notes: [`Python has it as ${alias}: name it in inputAliases.`, ...notes, ...more],
-  };
-  return { ok: true, json: JSON.stringify(answer) };
+  const said = [`Python has it as ${alias}: name it in inputAliases.`, ...notes, ...more];
+  return { ok: true, json: JSON.stringify({ alias, format, bytes, rows: shape.rows, columns, notes: said }) };
 }

@@ -1,7 +1,6 @@
 /** `sluice/ai-sdk`: for programs that have a model of the AI SDK. The tools, for a loop of your own, and the whole turn. */
 import "../require-node.ts";
-export { createCodeInterpreterTools, type CodeInterpreterTools } from "../turn/create-code-interpreter-tools.ts";
-export { createExecuteTools } from "../turn/create-execute-tools.ts";
+export { createCodeInterpreterTools, createExecuteTools, type CodeInterpreterTools } from "../turn/create-code-interpreter-tools.ts";
 export { runTurn } from "../turn/run-turn.ts";
 export type { TurnRequest, TurnRuntime } from "../turn/contract.ts";
 export { CHART_REQUIRED_STEP_BUDGET_BOOST, STEP_BUDGET, type TurnBudgets } from "../turn/budgets.ts";

@@ -6,6 +6,6 @@ export { openConfigured, type Configured, type ConfiguredOptions } from "../conf
 export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../mcp/server/create-mcp-endpoint.ts";
 export { serveMcpStdio, type McpStdioOptions } from "../mcp/server/serve-mcp-stdio.ts";
 export type { McpParts } from "../mcp/server/mcp-parts.ts";
-export type { ServedTool, Surface } from "../mcp/server/contract.ts";
+export type { ServedTool, Surface } from "../mcp/server/mcp-parts.ts";
 export { openServer, type RunningServer, type ServerOptions } from "../http/open-server.ts";
 export { createLog, type Log } from "../http/log/create-log.ts";

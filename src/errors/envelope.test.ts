@@ -1,11 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createEnvelope, envelopeSchema, parseEnvelope, serializeEnvelope } from "./envelope.ts";
-import { envelopeTable, lookUpCode, type EnvelopeCode } from "./envelope-table.ts";
+import { errorTable, lookUpError, type EnvelopeCode, type ErrorCode } from "./error-table.ts";
+import { SluiceError, toModelCode } from "./sluice-error.ts";
 
-const codes = Object.values(envelopeTable)
-  .flatMap(({ codes }) => Object.keys(codes))
-  .filter((code) => code !== "UPSTREAM_HTTP_STATUS") as EnvelopeCode[];
+const codes = Object.entries(errorTable)
+  .filter(([code, entry]) => "kind" in entry && code !== "UPSTREAM_HTTP_STATUS")
+  .map(([code]) => code as EnvelopeCode);
 
 describe("envelope", () => {
   it("has the nine keys of version 1, in their order", () => {
@@ -30,10 +31,10 @@ describe("envelope", () => {
   });
 
   it("takes kind and retryable from the table, and a backend's word over it", () => {
-    expect(lookUpCode("SANDBOX_LOST")).toEqual({ kind: "sandbox_runtime", retryable: true });
-    expect(lookUpCode("UPSTREAM_HTTP_404")).toEqual({ kind: "upstream_http", retryable: false });
-    expect(lookUpCode("UPSTREAM_HTTP_503")).toEqual({ kind: "upstream_http", retryable: true });
-    expect(lookUpCode("UPSTREAM_HTTP_429")).toEqual({ kind: "rate_limited", retryable: true });
+    expect(lookUpError("SANDBOX_LOST")).toMatchObject({ kind: "sandbox_runtime", retryable: true });
+    expect(lookUpError("UPSTREAM_HTTP_404")).toMatchObject({ kind: "upstream_http", retryable: false });
+    expect(lookUpError("UPSTREAM_HTTP_503")).toMatchObject({ kind: "upstream_http", retryable: true });
+    expect(lookUpError("UPSTREAM_HTTP_429")).toMatchObject({ kind: "rate_limited", retryable: true });
     expect(createEnvelope({ code: "UPSTREAM_HTTP_503", tool: "t", summary: "s", retryable: false }).retryable).toBe(false);
   });
 
@@ -42,8 +43,21 @@ describe("envelope", () => {
     expect(parseEnvelope(serializeEnvelope(envelope))).toEqual(envelope);
   });
 
-  it("has each code under one kind only", () => {
-    expect(codes.length).toBe(new Set(codes).size);
+  it("is made of every error that can be thrown, by a code that a model knows", () => {
+    const modelCode = (code: ErrorCode): EnvelopeCode => toModelCode(new SluiceError({ code, message: "m" }));
+    expect((Object.keys(errorTable) as ErrorCode[]).filter((code) => lookUpError(modelCode(code)).kind === undefined)).toEqual([]);
+    expect((["COLUMN_UNKNOWN", "GVISOR_START", "SANDBOX_START", "SANDBOX_QUEUE_TIMEOUT", "TURN_OVER"] as const).map(modelCode)).toEqual([
+      "COLUMN_UNKNOWN",
+      "SANDBOX_UNAVAILABLE",
+      "SANDBOX_LOST",
+      "QUEUE_FULL",
+      "INTERNAL_ERROR",
+    ]);
+    expect(toModelCode(new Error("m"))).toBe("INTERNAL_ERROR");
+  });
+
+  it("has codes in upper case only", () => {
+    expect(Object.keys(errorTable).filter((code) => !/^[A-Z][A-Z0-9_]*$/.test(code))).toEqual([]);
   });
 
   it("is refused with a code of another kind, the placeholder, a key too many, or another version", () => {
@@ -86,6 +100,17 @@ describe("envelope", () => {
       ...Array.from({ length: 10 }, (_, i) => `${i}`),
       "40 more hints were left out.",
     ]);
+  });
+
+  it("does not cut a character in half", () => {
+    const { summary, details } = createEnvelope({
+      code: "PYTHON_ERROR",
+      tool: "t",
+      summary: `${"s".repeat(1_998)}😀😀`,
+      details: [{ path: "", issue: "", received_type: "string", traceback: `x${"😀".repeat(4_000)}` }],
+    });
+    expect(summary).toBe(`${"s".repeat(1_998)}…`);
+    expect(details[0]?.traceback).toMatch(/^x(?:😀)+\n…\n(?:😀)+$/u);
   });
 
   it("is valid and survives its own text, whatever the words in it", () => {

@@ -1,58 +1,21 @@
 import { z } from "zod";
-import { envelopeTable, lookUpCode, type EnvelopeCode, type EnvelopeKind } from "./envelope-table.ts";
+import { clipMiddle, ellipsize } from "../text/clip-text.ts";
+import { parseJson } from "../text/json.ts";
+import { errorKinds, errorTable, lookUpError, type EnvelopeCode, type ErrorCode, type ErrorKind } from "./error-table.ts";
 import type { ForeignEnvelope } from "./foreign-envelope.ts";
-
-/** One thing that is wrong. The three first are always there; the rest where it is known. */
-export interface EnvelopeDetail {
-  /** Into the call's arguments: `postProcessingContract.inputAliases[0]`. Empty for the call as a whole. */
-  path: string;
-  issue: string;
-  received_type: string;
-  /** When one envelope reports different things: the code of this one. */
-  error_code?: string | undefined;
-  /** In `code`, counted from 1. */
-  line?: number | undefined;
-  column?: number | undefined;
-  traceback?: string | undefined;
-  upstream_code?: string | undefined;
-  upstream_message?: string | undefined;
-  request_id?: string | undefined;
-  upstream_details?: string | undefined;
-}
-
-export interface EnvelopeMeta {
-  normalized?: unknown[] | undefined;
-  rate_limit?: Record<string, unknown> | undefined;
-  warnings?: string[] | undefined;
-  retry_after_seconds?: number | undefined;
-}
-
-/**
- * The v1 error object: the only form in which a model reads an error. A repair that a loop can force is not part of it: it stands beside it in
- * the tool's answer, because an answer that succeeded can need one too.
- */
-export interface Envelope {
-  error_kind: EnvelopeKind;
-  tool: string;
-  summary: string;
-  details: EnvelopeDetail[];
-  hints: string[];
-  /** Arguments of calls that would be accepted, or snippets of code. */
-  examples: unknown[];
-  error_code: string;
-  retryable: boolean;
-  _envelope_version: 1;
-  _meta?: EnvelopeMeta | undefined;
-}
 
 const optionalText = z.string().optional();
 const position = z.int().nonnegative().optional();
 
-const detailSchema: z.ZodType<EnvelopeDetail> = z.strictObject({
+/** One thing that is wrong. The three first are always there; the rest where it is known. */
+const detailSchema = z.strictObject({
+  /** Into the call's arguments: `postProcessingContract.inputAliases[0]`. Empty for the call as a whole. */
   path: z.string(),
   issue: z.string(),
   received_type: z.string(),
+  /** When one envelope reports different things: the code of this one. */
   error_code: optionalText,
+  /** In `code`, counted from 1. */
   line: position,
   column: position,
   traceback: optionalText,
@@ -62,20 +25,25 @@ const detailSchema: z.ZodType<EnvelopeDetail> = z.strictObject({
   upstream_details: optionalText,
 });
 
-const metaSchema: z.ZodType<EnvelopeMeta> = z.strictObject({
+const metaSchema = z.strictObject({
   normalized: z.array(z.unknown()).optional(),
   rate_limit: z.record(z.string(), z.unknown()).optional(),
   warnings: z.array(z.string()).optional(),
   retry_after_seconds: z.number().nonnegative().optional(),
 });
 
-export const envelopeSchema: z.ZodType<Envelope> = z
+/**
+ * The v1 error object: the only form in which a model reads an error. A repair that a loop can force is not part of it: it stands beside it in
+ * the tool's answer, because an answer that succeeded can need one too.
+ */
+export const envelopeSchema = z
   .strictObject({
-    error_kind: z.enum(Object.keys(envelopeTable) as [EnvelopeKind, ...EnvelopeKind[]]),
+    error_kind: z.enum(Object.keys(errorKinds) as ErrorKind[]),
     tool: z.string(),
     summary: z.string().min(1),
     details: z.array(detailSchema),
     hints: z.array(z.string()),
+    /** Arguments of calls that would be accepted, or snippets of code. */
     examples: z.array(z.unknown()),
     error_code: z.string().min(1),
     retryable: z.boolean(),
@@ -83,6 +51,10 @@ export const envelopeSchema: z.ZodType<Envelope> = z
     _meta: metaSchema.optional(),
   })
   .refine(({ error_kind, error_code }) => belongs(error_code, error_kind), { path: ["error_code"], error: "is not a code of this kind" });
+
+export type EnvelopeDetail = z.infer<typeof detailSchema>;
+export type EnvelopeMeta = z.infer<typeof metaSchema>;
+export type Envelope = z.infer<typeof envelopeSchema>;
 
 export interface EnvelopeFacts {
   readonly code: EnvelopeCode;
@@ -100,13 +72,13 @@ export interface EnvelopeFacts {
 const budget = { summary: 2_000, text: 1_000, longText: 4_096, details: 40, hints: 12 } as const;
 
 export function createEnvelope({ code, tool, summary, details = [], hints = [], examples = [], retryable, meta }: EnvelopeFacts): Envelope {
-  const entry = lookUpCode(code);
+  const entry = lookUpError(code);
   return {
-    error_kind: entry.kind,
-    tool: clip(tool, 200),
-    summary: clip(summary, budget.summary),
+    error_kind: entry.kind!,
+    tool: ellipsize(tool, 200),
+    summary: ellipsize(summary, budget.summary),
     details: details.slice(0, budget.details).map(clipDetail),
-    hints: toHints(hints, details.length).map((hint) => clip(hint, budget.text)),
+    hints: toHints(hints, details.length).map((hint) => ellipsize(hint, budget.text)),
     examples: [...examples],
     error_code: code,
     retryable: retryable ?? entry.retryable,
@@ -125,7 +97,7 @@ function toHints(given: readonly string[], details: number): string[] {
 
 /** From a value or its JSON text; null when it is no v1 envelope of ours. */
 export function parseEnvelope(value: unknown): Envelope | null {
-  const parsed = envelopeSchema.safeParse(typeof value === "string" ? fromJson(value) : value);
+  const parsed = envelopeSchema.safeParse(typeof value === "string" ? parseJson(value) : value);
   return parsed.success ? parsed.data : null;
 }
 
@@ -134,37 +106,16 @@ export function serializeEnvelope(envelope: Envelope | ForeignEnvelope): string 
   return JSON.stringify(envelope).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-function belongs(code: string, kind: EnvelopeKind): boolean {
-  if (Object.hasOwn(envelopeTable[kind].codes, code)) return code !== "UPSTREAM_HTTP_STATUS";
-  return kind === "upstream_http" && /^UPSTREAM_HTTP_[1-5]\d\d$/.test(code);
+function belongs(code: string, kind: ErrorKind): boolean {
+  if (/^UPSTREAM_HTTP_[1-5]\d\d$/.test(code) && code !== "UPSTREAM_HTTP_429") return kind === "upstream_http";
+  return code !== "UPSTREAM_HTTP_STATUS" && Object.hasOwn(errorTable, code) && lookUpError(code as ErrorCode).kind === kind;
 }
 
 function clipDetail(detail: EnvelopeDetail): EnvelopeDetail {
   const texts = Object.entries(detail).map(([name, value]) => {
     if (typeof value !== "string") return [name, value];
-    return [
-      name,
-      name === "traceback" ? clipMiddle(value, budget.longText) : clip(value, name === "upstream_details" ? budget.longText : budget.text),
-    ];
+    if (name === "traceback") return [name, clipMiddle(value, budget.longText - 3, () => "\n…\n")]; // where is at its start, what at its end
+    return [name, ellipsize(value, name === "upstream_details" ? budget.longText : budget.text)];
   });
   return Object.fromEntries(texts.filter(([, value]) => value !== undefined)) as EnvelopeDetail;
-}
-
-function clip(text: string, limit: number): string {
-  return text.length <= limit ? text.toWellFormed() : `${text.slice(0, limit - 1)}…`.toWellFormed();
-}
-
-/** Keeps both ends: a traceback begins with where and ends with what. */
-function clipMiddle(text: string, limit: number): string {
-  if (text.length <= limit) return text.toWellFormed();
-  const half = Math.floor((limit - 3) / 2);
-  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed();
-}
-
-function fromJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import { endOfValue, parseJson } from "../text/json.ts";
 import { isRecord } from "./is-record.ts";
 
 /**
@@ -16,7 +17,7 @@ const MAX_FOREIGN_ENVELOPE_CHARACTERS = 65_536;
 
 /** From a value or its JSON text, by its three marks; null when it has not all of them, or is too large. */
 export function parseForeignEnvelope(value: unknown): ForeignEnvelope | null {
-  const read = typeof value === "string" ? fromText(value) : value;
+  const read = typeof value !== "string" ? value : value.length <= MAX_FOREIGN_ENVELOPE_CHARACTERS ? parseJson(value) : null;
   if (!isRecord(read) || !hasMarks(read)) return null;
   return typeof value === "string" || isSmall(read) ? read : null;
 }
@@ -30,9 +31,9 @@ export function findEnvelopeInText(text: string): ForeignEnvelope | null {
   const searched = text.slice(0, MAX_SEARCHED_CHARACTERS);
   let work = MAX_WORK_CHARACTERS;
   for (let start = searched.indexOf("{"); start !== -1 && work > 0; start = searched.indexOf("{", start + 1)) {
-    const end = endOfObject(searched, start, work);
-    work -= (end ?? Math.min(searched.length, start + work)) - start;
-    const found = end === null ? null : parseForeignEnvelope(searched.slice(start, end));
+    const end = endOfValue(searched, start, Math.min(searched.length, start + work));
+    work -= end - start;
+    const found = parseForeignEnvelope(searched.slice(start, end));
     if (found !== null) return found;
   }
   return null;
@@ -40,35 +41,6 @@ export function findEnvelopeInText(text: string): ForeignEnvelope | null {
 
 const MAX_SEARCHED_CHARACTERS = 262_144;
 const MAX_WORK_CHARACTERS = 4_000_000;
-
-/** Behind the brace that closes the one at `start`; braces in strings do not count. Null when there is none within `limit` characters. */
-function endOfObject(text: string, start: number, limit: number): number | null {
-  let depth = 0;
-  let inString = false;
-  const stop = Math.min(text.length, start + limit);
-  for (let index = start; index < stop; index += 1) {
-    const character = text[index];
-    if (inString) {
-      if (character === "\\") index += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === "{") depth += 1;
-    else if (character === "}") {
-      depth -= 1;
-      if (depth === 0) return index + 1;
-    }
-  }
-  return null;
-}
-
-function fromText(text: string): unknown {
-  if (text.length > MAX_FOREIGN_ENVELOPE_CHARACTERS) return null;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
 
 function hasMarks(value: Readonly<Record<string, unknown>>): value is ForeignEnvelope {
   const { error_kind: kind, summary, _envelope_version: version } = value;

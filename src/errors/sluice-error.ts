@@ -1,6 +1,8 @@
+import { lookUpError, type EnvelopeCode, type ErrorCode } from "./error-table.ts";
+
 /** What failed, with the value; then the next action. `code` is stable and is what callers branch on. */
 export interface ErrorFacts {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string;
@@ -10,7 +12,7 @@ export interface ErrorFacts {
 
 /** The one base of every error this package throws. A failed cell is never one of these: it is an outcome. */
 export class SluiceError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly details: Readonly<Record<string, unknown>>;
 
@@ -18,7 +20,7 @@ export class SluiceError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.code = code;
-    this.hint = hint;
+    this.hint = hint ?? lookUpError(code).hint;
     this.details = details ?? {};
   }
 }
@@ -31,3 +33,11 @@ export class NoSandboxError extends SluiceError {}
 
 /** A sandbox that existed is gone, or broke the protocol and was ended. Its variables are lost; a new sandbox can be opened. */
 export class SandboxLostError extends SluiceError {}
+
+/** The code that a model reads of an error that was thrown. */
+export function toModelCode(error: unknown): EnvelopeCode {
+  if (!(error instanceof SluiceError)) return "INTERNAL_ERROR";
+  const { kind, modelCode, exit } = lookUpError(error.code);
+  if (kind !== undefined) return error.code as EnvelopeCode;
+  return (modelCode ?? (exit === 3 ? "SANDBOX_UNAVAILABLE" : "INTERNAL_ERROR")) as EnvelopeCode;
+}

@@ -5,8 +5,7 @@ import type { RowsAt, RowsQuestion } from "./rows-at.ts";
  * and nothing leaves it while the conversation lives. A model reads previews, Python reads the bytes.
  *
  * One call gives one alias (`get_price_1`), whatever it was made of:
- * - The structured part of an MCP result comes first. Text that says the same again is not kept twice; where it carries the digits that a parsed
- *   value lost, its text is what is kept.
+ * - The structured part of an MCP result comes first, as it was sent where a transport has its text. Text that says the same again is not kept twice.
  * - Without one, JSON text is kept exactly as sent. Several texts that are all JSON become one JSON array of them, each as sent.
  * - Else text. Several plain texts become one JSON array of strings.
  * What else the result holds gets an alias of its own, named after the first: `get_price_1_text` (words beside data), `get_price_1_image`,
@@ -33,9 +32,9 @@ export interface EvidenceStore {
   keepData(data: NamedData): Promise<EvidenceItem>;
   get(alias: string): EvidenceItem | null;
   aliases(): string[];
-  /** The flat rows at a path inside of JSON that is kept; what is large is parsed in a thread. Throws UNKNOWN_ALIAS. */
+  /** The flat rows at a path inside of JSON that is kept; what is large is parsed in a thread. Throws ALIAS_UNKNOWN. */
   rowsAt(alias: string, question: RowsQuestion): Promise<RowsAt>;
-  /** What a model reads of one output. Throws UNKNOWN_ALIAS. */
+  /** What a model reads of one output. Throws ALIAS_UNKNOWN. */
   preview(alias: string, options?: PreviewOptions): Preview;
   /**
    * What a model reads in one step, oldest first. When it is too much, the oldest are cut down first: rows go before the schema, aliases stay. When
@@ -185,8 +184,4 @@ export interface EvidenceBudget {
   readonly stepBytes: number;
 }
 
-/** Where the bytes are: in memory, or later on a disk. Each alias is put once. Text becomes UTF-8, at once or when it is first read. */
-export interface EvidenceBytes {
-  put(alias: string, body: string | Uint8Array): void;
-  get(alias: string): Uint8Array;
-}
+export const defaultEvidenceBudget: EvidenceBudget = { totalBytes: 1024 ** 3, previewBytes: 4096, stepBytes: 24_576 };

@@ -1,38 +1,30 @@
 import { randomUUID } from "node:crypto";
+import { isRecord } from "../errors/is-record.ts";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
-import type {
-  CellResult,
-  EvidenceBudget,
-  EvidenceBytes,
-  EvidenceItem,
-  EvidenceStore,
-  NamedData,
-  PreviewOptions,
-  StepPreviewOptions,
-  ToolOutput,
+import {
+  type CellResult,
+  defaultEvidenceBudget,
+  type EvidenceBudget,
+  type EvidenceItem,
+  type EvidenceStore,
+  type NamedData,
+  type PreviewOptions,
+  type StepPreviewOptions,
+  type ToolOutput,
 } from "./contract.ts";
-import { toFileSource } from "./file-source.ts";
-import { KeptItem, type ItemFacts } from "./kept-item.ts";
-import { measureText } from "./measure-text.ts";
-import { createMemoryBytes } from "./memory-bytes.ts";
-import { createToolAliases, nameGivenAlias, namePartAlias } from "./name-alias.ts";
-import type { OutputPart, ReadPart } from "./output-part.ts";
+import { type ItemFacts, KeptItem, type RestoredItem, toFileSource, toRestoredSource } from "./kept-item.ts";
+import { measureText, toJsonText } from "./to-json-text.ts";
+import { type OutputPart, ReadOutput, type ReadPart } from "./output-part.ts";
 import { buildPreview, type PreviewSource } from "./preview/build-preview.ts";
 import { previewStep } from "./preview/preview-step.ts";
-import { readData } from "./read-data.ts";
 import { createOutputReader, type OutputReader } from "./reading/create-output-reader.ts";
-import { ReadOutput } from "./reading/read-output.ts";
-import { readText } from "./read-text.ts";
-import { readToolOutput } from "./read-tool-output.ts";
-import { toRestoredSource, type RestoredItem } from "./restored-source.ts";
-import { toJsonText } from "./to-json-text.ts";
+import { readData, readText, readToolOutput } from "./read-tool-output.ts";
+import { isReservedPythonName } from "../protocol/python-names.ts";
 
 export interface EvidenceStoreOptions {
   readonly conversationId?: string;
   readonly tenant?: string;
   readonly budget?: Partial<EvidenceBudget>;
-  /** Where the bytes go; memory unless told. */
-  readonly bytes?: EvidenceBytes;
   /** Reads what is large; its own unless told. */
   readonly reader?: OutputReader;
   /** What an earlier process kept, oldest first; it counts against the budget like anything else. */
@@ -40,13 +32,10 @@ export interface EvidenceStoreOptions {
   readonly now?: () => Date;
 }
 
-const defaultEvidenceBudget: EvidenceBudget = { totalBytes: 1024 ** 3, previewBytes: 4096, stepBytes: 24_576 };
-
 export function createEvidenceStore({
   conversationId = randomUUID(),
   tenant = "local",
   budget: asked = {},
-  bytes: kept = createMemoryBytes(),
   reader = createOutputReader(),
   restored = [],
   now = () => new Date(),
@@ -69,9 +58,8 @@ export function createEvidenceStore({
     claim(alias, sizes);
     const aliases = nameParts(alias, parts);
     const facts = { ...given, tenant, at: now().toISOString() };
-    const made = parts.map((part, index) => new KeptItem({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, facts, kept }));
-    for (const [index, item] of made.entries()) {
-      kept.put(item.alias, toKept(parts[index]!));
+    const made = parts.map((part, index) => new KeptItem({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, facts }));
+    for (const item of made) {
       totalBytes += item.bytes;
       items.set(item.alias, item);
       sources.set(item.alias, item);
@@ -93,8 +81,8 @@ export function createEvidenceStore({
 
   function add(output: ToolOutput): EvidenceItem {
     const alias = nameOutput(output.tool);
-    const isError = isErrorResult(output.output);
-    const facts = { source: "tool", tool: output.tool, arguments: copy(output.arguments), ...(isError ? { isError } : {}) } as const;
+    const error = isRecord(output.output) && output.output["isError"] === true ? ({ isError: true } as const) : {};
+    const facts = { source: "tool", tool: output.tool, arguments: copy(output.arguments), ...error } as const;
     return put(alias, output.read instanceof ReadOutput ? output.read.parts : readToolOutput(output), facts);
   }
 
@@ -134,7 +122,7 @@ export function createEvidenceStore({
       return addData(data, await reader.readData(data));
     },
     addFile({ name, format, content }) {
-      const source = toFileSource({ alias: nameGivenAlias(name, isTaken), tenant, name, format, content, at: now().toISOString() });
+      const source = toFileSource({ alias: nameGivenAlias(name, isTaken), tenant, tool: name, format, at: now().toISOString() }, content);
       items.set(source.item.alias, source.item);
       sources.set(source.item.alias, source);
       return source.item;
@@ -157,23 +145,10 @@ export function createEvidenceStore({
 
 type Part = OutputPart | ReadPart;
 
-function isRead(part: Part): part is ReadPart {
-  return "digest" in part;
-}
-
 function sizeOf(part: Part): number {
   const { body } = part;
   if ("bytes" in part && part.bytes !== undefined) return part.bytes;
-  return typeof body === "string" ? (measureText(body).bytes ?? Buffer.byteLength(body)) : body.length;
-}
-
-/** Bytes are copied, so that whoever gave them can go on using them; those that a thread has read are nobody else's. */
-function toKept(part: Part): string | Uint8Array {
-  return typeof part.body === "string" || isRead(part) ? part.body : Buffer.from(part.body);
-}
-
-function isErrorResult(output: unknown): true | undefined {
-  return typeof output === "object" && output !== null && "isError" in output && output.isError === true ? true : undefined;
+  return typeof body === "string" ? (measureText(body) ?? Buffer.byteLength(body)) : body.length;
 }
 
 function copy(given: unknown): unknown {
@@ -191,9 +166,68 @@ function full({ alias, added, seen, allowed }: { alias: string; added: number; s
 
 function unknownAlias(alias: string, known: readonly string[]): UsageError {
   return new UsageError({
-    code: "UNKNOWN_ALIAS",
+    code: "ALIAS_UNKNOWN",
     message: `There is no output named ${alias}; there are: ${known.join(", ") || "none"}.`,
     hint: "Use one of the aliases that are there.",
     details: { alias, known },
   });
+}
+
+const MAX_STEM_CHARACTERS = 48;
+
+/**
+ * Names outputs of tools in one conversation: `get_price` → `get_price_1`, then `get_price_2`. The server of a `server__tool` name is left out: the item says
+ * the tool's full name. The count goes on from the last number, which is given again when nothing was kept under it.
+ */
+export function createToolAliases(isTaken: (alias: string) => boolean): (tool: string) => string {
+  const last = new Map<string, number>();
+  return (tool) => {
+    const stem = toToolStem(tool);
+    const number = firstFree(stem, last.get(stem) ?? 1, isTaken);
+    last.set(stem, number);
+    return `${stem}_${number}`;
+  };
+}
+
+function toToolStem(tool: string): string {
+  return toStem(withoutServer(tool), "output");
+}
+
+/** A name that somebody chose: itself where Python and the conversation allow it, else the nearest that they do. */
+export function nameGivenAlias(name: string, isTaken: (alias: string) => boolean): string {
+  const stem = toStem(name, "data");
+  if (isFree(stem, isTaken)) return stem;
+  const spare = isReservedPythonName(stem) ? `${stem}_data` : stem;
+  if (isFree(spare, isTaken)) return spare;
+  return `${spare}_${firstFree(spare, 2, isTaken)}`;
+}
+
+/** A further part of an output: `get_price_1_image`, then `get_price_1_image_2`. */
+export function namePartAlias({ of, part, isTaken }: { of: string; part: string; isTaken: (alias: string) => boolean }): string {
+  if (isFree(`${of}_${part}`, isTaken)) return `${of}_${part}`;
+  return `${of}_${part}_${firstFree(`${of}_${part}`, 2, isTaken)}`;
+}
+
+function firstFree(stem: string, from: number, isTaken: (alias: string) => boolean): number {
+  let number = from;
+  while (!isFree(`${stem}_${number}`, isTaken)) number += 1;
+  return number;
+}
+
+function withoutServer(tool: string): string {
+  const at = tool.indexOf("__");
+  return at > 0 && /[^_]/.test(tool.slice(at)) ? tool.slice(at + 2) : tool;
+}
+
+/** ASCII only: Python would also take other letters, but folds some of them, so that two names could be one. */
+function toStem(name: string, fallback: string): string {
+  const plain = name.normalize("NFKD").replaceAll(/\p{M}/gu, "");
+  const words = plain.replaceAll(/[^A-Za-z0-9]+/g, "_").slice(0, MAX_STEM_CHARACTERS);
+  const stem = words.replace(/^_+/, "").replace(/_+$/, "");
+  if (stem === "") return fallback;
+  return /^\d/.test(stem) ? `${fallback}_${stem}` : stem;
+}
+
+function isFree(alias: string, isTaken: (alias: string) => boolean): boolean {
+  return !isReservedPythonName(alias) && !isTaken(alias);
 }

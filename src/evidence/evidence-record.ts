@@ -1,28 +1,10 @@
 import { z } from "zod";
-import type { EvidenceFormat, EvidenceItem, EvidenceShape, PrecisionLoss } from "./contract.ts";
-
-/** All that is known of one item but its bytes, as a document that can be stored. The bytes are found by their hash. */
-export interface EvidenceRecord {
-  schemaVersion: 1;
-  alias: string;
-  source: EvidenceItem["source"];
-  tool: string;
-  arguments?: unknown;
-  at: string;
-  sha256: string;
-  bytes: number;
-  format: EvidenceFormat;
-  mimeType?: string | undefined;
-  shape: EvidenceShape;
-  precisionLoss?: PrecisionLoss | undefined;
-  isError?: true | undefined;
-  attachments: readonly string[];
-  partOf?: string | undefined;
-}
+import type { EvidenceItem } from "./contract.ts";
 
 const count = z.int().nonnegative();
 
-export const evidenceRecordSchema: z.ZodType<EvidenceRecord> = z.strictObject({
+/** All that is known of one item but its bytes, as a document that can be stored. The bytes are found by their hash. */
+export const evidenceRecordSchema = z.strictObject({
   schemaVersion: z.literal(1),
   alias: z.string().regex(/^[A-Za-z_]\w*$/),
   source: z.enum(["tool", "result", "data"]),
@@ -36,36 +18,23 @@ export const evidenceRecordSchema: z.ZodType<EvidenceRecord> = z.strictObject({
   shape: z.strictObject({
     kind: z.enum(["records", "array", "map", "table", "object", "scalar", "text", "bytes"]),
     rows: count.nullable(),
-    columns: z.array(z.string()),
+    columns: z.array(z.string()).readonly(),
     columnCount: count,
     columnsFromSample: z.boolean(),
-    path: z.array(z.string()),
+    path: z.array(z.string()).readonly(),
     lines: count.optional(),
     characters: count.optional(),
   }),
   precisionLoss: z.strictObject({ integersPast2To53: count, nonFinite: count, unrepresentable: count }).optional(),
   isError: z.literal(true).optional(),
-  attachments: z.array(z.string()),
+  attachments: z.array(z.string()).readonly(),
   partOf: z.string().optional(),
 });
 
+export type EvidenceRecord = z.infer<typeof evidenceRecordSchema>;
+
 export function toEvidenceRecord(item: EvidenceItem): EvidenceRecord {
   const { alias, source, tool, at, sha256, bytes, format, mimeType, shape, precisionLoss, isError, attachments, partOf } = item;
-  return {
-    schemaVersion: 1,
-    alias,
-    source,
-    tool,
-    arguments: item.arguments,
-    at,
-    sha256,
-    bytes,
-    format,
-    ...(mimeType === undefined ? {} : { mimeType }),
-    shape,
-    ...(precisionLoss === undefined ? {} : { precisionLoss }),
-    ...(isError === undefined ? {} : { isError }),
-    attachments,
-    ...(partOf === undefined ? {} : { partOf }),
-  };
+  const facts = { alias, source, tool, arguments: item.arguments, at, sha256, bytes, format, mimeType, shape };
+  return { schemaVersion: 1, ...facts, precisionLoss, isError, attachments, partOf };
 }

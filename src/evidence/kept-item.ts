@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
-import type { EvidenceBytes, EvidenceFormat, EvidenceItem, EvidenceShape, PrecisionLoss } from "./contract.ts";
+import type { EvidenceFormat, EvidenceItem, EvidenceShape, FileContent, PrecisionLoss } from "./contract.ts";
+import type { EvidenceRecord } from "./evidence-record.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
-import { parseJsonText } from "./parse-json-text.ts";
+import { parseJsonText } from "../text/json.ts";
 import type { PreviewSource } from "./preview/build-preview.ts";
-import { digest, type Digest } from "./preview/digest.ts";
+import { digest, digestKnown, type Digest } from "./preview/digest.ts";
+import { readData } from "./read-tool-output.ts";
 
 export type ItemFacts = Pick<EvidenceItem, "tenant" | "source" | "tool" | "arguments" | "isError" | "at">;
 
@@ -14,11 +16,12 @@ interface NewItem {
   readonly alias: string;
   readonly aliases: readonly string[];
   readonly facts: ItemFacts;
-  readonly kept: EvidenceBytes;
 }
 
 /** A small text waits until somebody asks for its preview: most results of cells and of calls in a script are never looked at this way. */
 const SMALL_BYTES = 65_536;
+/** Longer text is encoded a moment later, so that its preview need not wait for it. */
+const LONG_CHARACTERS = 1024 * 1024;
 const NONE: readonly string[] = [];
 
 /** One part of an output. A script may keep a thousand of them within a second, so an item is small, and what is seldom asked for is worked out when it is. */
@@ -37,11 +40,11 @@ export class KeptItem implements EvidenceItem, PreviewSource {
   declare readonly isError?: true;
   declare readonly partOf?: string;
   readonly isStrictJson: boolean;
-  readonly read: () => Uint8Array;
+  #body: string | Uint8Array;
   #sha256: string | undefined;
   #digest: Digest | undefined;
 
-  constructor({ part, bytes, alias, aliases, facts, kept }: NewItem) {
+  constructor({ part, bytes, alias, aliases, facts }: NewItem) {
     this.alias = alias;
     this.tenant = facts.tenant;
     this.source = facts.source;
@@ -56,12 +59,20 @@ export class KeptItem implements EvidenceItem, PreviewSource {
     if (facts.isError !== undefined) this.isError = facts.isError;
     if (alias !== aliases[0]) this.partOf = aliases[0]!;
     this.isStrictJson = part.isStrictJson === true;
-    this.read = () => kept.get(alias);
+    this.#body = toKept(part);
+    if (this.#body.length > LONG_CHARACTERS) setImmediate(this.read);
+    else this.read();
     if ("digest" in part) {
       this.#sha256 = part.sha256;
       this.#digest = part.digest;
     } else if (typeof part.body !== "string" || bytes > SMALL_BYTES) this.#digest = digest(part);
   }
+
+  /** Bytes stay outside of the heap, whose size is limited. */
+  readonly read = (): Uint8Array => {
+    if (typeof this.#body === "string") this.#body = Buffer.from(this.#body);
+    return this.#body;
+  };
 
   get item(): EvidenceItem {
     return this;
@@ -82,7 +93,69 @@ export class KeptItem implements EvidenceItem, PreviewSource {
   }
 }
 
+/** Bytes are copied, so that the caller can go on using them. Bytes that a thread has read belong to the store already. */
+function toKept(part: OutputPart | ReadPart): string | Uint8Array {
+  return typeof part.body === "string" || "digest" in part ? part.body : Buffer.from(part.body);
+}
+
 function digestLater(format: EvidenceFormat, bytes: Uint8Array): Digest {
   const body = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   return digest({ format, body, value: format === "json" ? parseJsonText(body)?.value : undefined });
+}
+
+/** An item of a conversation that goes on, and how its bytes are read where they were put. */
+export interface RestoredItem {
+  readonly record: EvidenceRecord;
+  /** Called when the bytes are needed and not before: by a preview, by Python, by a dataset. */
+  read(): Uint8Array;
+}
+
+/** Nothing of it is read before it is asked for: a conversation with much evidence opens at once. */
+export function toRestoredSource({ record, read }: RestoredItem, tenant: string): PreviewSource {
+  const { schemaVersion: _, ...facts } = record;
+  const item = { ...facts, arguments: facts.arguments ?? null, tenant, read } as EvidenceItem;
+  let part: OutputPart | undefined;
+  let made: Digest | undefined;
+  const readPart = (): OutputPart => (part ??= readData({ format: item.format, bytes: read() }));
+  return {
+    item,
+    get digest() {
+      made ??= digest(readPart());
+      return made;
+    },
+    get isStrictJson() {
+      return item.format === "json" && readPart().isStrictJson === true;
+    },
+  };
+}
+
+/** A file as evidence. Everything about its bytes is asked of the file when it is asked for. */
+export function toFileSource(
+  facts: Pick<EvidenceItem, "alias" | "tenant" | "tool" | "format" | "at">,
+  content: FileContent,
+): PreviewSource {
+  const item: EvidenceItem = {
+    ...facts,
+    source: "data",
+    arguments: null,
+    get sha256() {
+      return content.sha256;
+    },
+    get bytes() {
+      return content.bytes;
+    },
+    get shape() {
+      return content.shape;
+    },
+    attachments: [],
+    file: content,
+    read: () => content.read(),
+  };
+  return {
+    item,
+    get digest() {
+      return digestKnown(content.shape, content.schema);
+    },
+    isStrictJson: false,
+  };
 }

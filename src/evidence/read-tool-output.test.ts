@@ -18,19 +18,20 @@ describe("parts of a tool's output", () => {
     expect(parts({ structuredContent })).toEqual([["json", "json", '{"rows":[1,2]}']]);
   });
 
-  it("takes the digits from the text when it says the same as the structured part", () => {
+  it("does not keep a text twice that has more digits or another order of keys, and marks what the parsed value lost", () => {
     const sent = '{"b": 1, "id": 9007199254740993}';
     const [only, ...rest] = readToolOutput({
       tool: "t",
       output: { content: [text(sent)], structuredContent: { id: 9007199254740992, b: 1 } },
     });
-    expect([only.body, only.precisionLoss, rest]).toEqual([sent, undefined, []]);
+    const precisionLoss = { integersPast2To53: 1, nonFinite: 0, unrepresentable: 0 };
+    expect([only.body, only.precisionLoss, rest]).toEqual(['{"id":9007199254740992,"b":1}', precisionLoss, []]);
   });
 
   it("knows the text of a wrapped result: whole, an item each, or a plain string", () => {
     const wrapped = (result: unknown, ...texts: string[]): unknown => ({ content: texts.map(text), structuredContent: { result } });
-    expect(parts(wrapped([1, 2], "[1, 2]"))).toEqual([["json", "json", '{"result":[1, 2]}']]);
-    expect(parts(wrapped([{ a: 1 }, { a: 2 }], '{"a": 1}', '{"a": 2}'))).toEqual([["json", "json", '{"result":[{"a": 1},{"a": 2}]}']]);
+    expect(parts(wrapped([1, 2], "[1, 2]"))).toEqual([["json", "json", '{"result":[1,2]}']]);
+    expect(parts(wrapped([{ a: 1 }, { a: 2 }], '{"a": 1}', '{"a": 2}'))).toEqual([["json", "json", '{"result":[{"a":1},{"a":2}]}']]);
     expect(parts(wrapped("hello", "hello"))).toEqual([["json", "json", '{"result":"hello"}']]);
     expect(parts(wrapped(["a", "b"], "a", "b"))).toEqual([["json", "json", '{"result":["a","b"]}']]);
   });

@@ -1,8 +1,10 @@
-import type { ToolOutput } from "./contract.ts";
-import { isMcpResult } from "./mcp-result.ts";
+import { isUtf8 } from "node:buffer";
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../errors/is-record.ts";
+import { EXACT_CHARACTERS, parseJson, parseJsonText } from "../text/json.ts";
+import type { EvidenceFormat, NamedData, ToolOutput } from "./contract.ts";
+import { measureText } from "./to-json-text.ts";
 import { fromValue, type OutputPart } from "./output-part.ts";
-import { readMcpResult } from "./read-mcp-result.ts";
-import { readText } from "./read-text.ts";
 
 /** What one output is made of, the part that the alias stands for first. Never empty. */
 export function readToolOutput({ output, as, structuredJson }: ToolOutput): [OutputPart, ...OutputPart[]] {
@@ -10,4 +12,184 @@ export function readToolOutput({ output, as, structuredJson }: ToolOutput): [Out
   if (typeof output === "string") return [readText(output)];
   if (output instanceof Uint8Array) return [{ part: "bytes", format: "bytes", body: output }];
   return [fromValue(output)];
+}
+
+/** Structured content first, then JSON text, then text, then whatever else there is; the rules are in contract.ts. */
+export function readMcpResult(result: Readonly<Record<string, unknown>>, structuredJson?: string): [OutputPart, ...OutputPart[]] {
+  const content = Array.isArray(result["content"])
+    ? result["content"].map((part: unknown) => (isRecord(part) ? part : { value: part }))
+    : [];
+  const texts = content.filter(isText).map(({ text }) => text as string);
+  const others = readOthers(content.filter((part) => !isText(part)));
+  const structured = result["structuredContent"];
+  if (structured !== undefined || structuredJson !== undefined) {
+    const main = readStructured(structured, structuredJson);
+    return [main, ...(isRepeated(main, texts) ? [] : readTexts(texts, "text")), ...others];
+  }
+  const [first, ...rest] = [...readTexts(texts), ...others];
+  return first === undefined ? [fromValue(result)] : [first, ...rest];
+}
+
+function isText(part: McpContent): boolean {
+  return part["type"] === "text" && typeof part["text"] === "string";
+}
+
+/** The text as it was sent has every digit. A large one that came with its parsed value is not parsed again. */
+function readStructured(structured: unknown, json: string | undefined): OutputPart {
+  if (json === undefined) return fromValue(structured);
+  if (structured !== undefined && json.length > EXACT_CHARACTERS)
+    return { part: "json", format: "json", body: json, value: structured, isStrictJson: true };
+  const read = readText(json);
+  return read.format === "json" ? read : fromValue(structured);
+}
+
+/**
+ * Servers send structured content a second time as text, for clients that only read text. Some wrap what is not an object as `{"result": …}` and send the
+ * text of what is inside, or one text an item.
+ */
+function isRepeated({ body, value: read }: OutputPart, texts: readonly string[]): boolean {
+  if (texts.length === 0) return false;
+  const only = texts.length === 1 ? texts[0]! : `[${texts.join(",")}]`;
+  if (only === body || `{"result":${only}}` === body) return true; // nothing has to be parsed
+  const value = body.length > EXACT_CHARACTERS ? read : parseJson(body); // without ExactNumbers, which equal nothing
+  const inner = isRecord(value) && Object.keys(value).length === 1 ? value["result"] : undefined;
+  const wanted = inner === undefined ? [value] : [value, inner];
+  const sent = [parseJson(only), parseJson(`[${texts.join(",")}]`), ...(texts.length === 1 ? texts : [texts])];
+  return wanted.some((one) => sent.some((other) => isSame(one, other)));
+}
+
+/** Compares the texts first: the deep comparison is for another order of keys only. */
+function isSame(one: unknown, other: unknown): boolean {
+  try {
+    const [first, second] = [JSON.stringify(one), JSON.stringify(other)];
+    return first === second || (first.length === second?.length && isDeepStrictEqual(one, other));
+  } catch {
+    return false; // nested too deeply to compare
+  }
+}
+
+/** One part for all data among the texts and one for all words. `name` is what the data is called when it is not the main part. */
+function readTexts(texts: readonly string[], name?: "text"): OutputPart[] {
+  const read = texts.map(readText);
+  const isAllJson = read.every(({ format }) => format === "json");
+  const isData = (part: OutputPart): boolean =>
+    part.format === "json" && (isAllJson || (typeof part.value === "object" && part.value !== null));
+  const data = join(read.filter(isData));
+  const words = joinWords(texts.filter((_, index) => !isData(read[index]!)));
+  return [...(data === null ? [] : [name === undefined ? data : { ...data, part: name }]), ...(words === null ? [] : [words])];
+}
+
+/** Several JSON texts become one array of them, each as it was sent. */
+function join(parts: readonly OutputPart[]): OutputPart | null {
+  if (parts.length < 2) return parts[0] ?? null;
+  return {
+    part: "json",
+    format: "json",
+    body: `[${parts.map(({ body }) => (body as string).replace(/^\uFEFF/, "")).join(",")}]`,
+    value: parts.map(({ value }) => value),
+    isStrictJson: parts.every(({ isStrictJson }) => isStrictJson === true),
+  };
+}
+
+function joinWords(texts: readonly string[]): OutputPart | null {
+  if (texts.length < 2) return texts[0] === undefined ? null : plainText(texts[0]);
+  return { ...fromValue(texts), part: "text" };
+}
+
+function readOthers(content: readonly McpContent[]): OutputPart[] {
+  const links = content.filter(({ type }) => type === "resource_link");
+  const read = content.filter(({ type }) => type !== "resource_link").map((part) => ({ part, kept: readResource(part) }));
+  const unknown = read.filter(({ kept }) => kept === null).map(({ part }) => part);
+  return [
+    ...read.flatMap(({ kept }) => (kept === null ? [] : [kept])),
+    ...(links.length > 0 ? [{ ...fromValue(links), part: "links" }] : []),
+    ...(unknown.length > 0 ? [{ ...fromValue(unknown), part: "other" }] : []),
+  ];
+}
+
+/** The parts of an MCP tool result that we know. Everything a server sends is untrusted: each field is looked at before it is used. */
+type McpContent = Readonly<Record<string, unknown>>;
+
+const contentTypes: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource", "resource_link"]);
+
+/** Whether a value looks like what `tools/call` returns, and not like data that happens to have a `content`. */
+export function isMcpResult(output: unknown): boolean {
+  if (!isRecord(output)) return false;
+  const { content, structuredContent } = output;
+  if (structuredContent !== undefined && (content === undefined || Array.isArray(content))) return true;
+  return Array.isArray(content) && content.length > 0 && content.every((part) => isRecord(part) && contentTypes.has(part["type"]));
+}
+
+/** An image, a sound or an embedded resource as bytes or text; null for what is none of these. */
+function readResource(content: McpContent): OutputPart | null {
+  const { type, data, mimeType, resource } = content;
+  if ((type === "image" || type === "audio") && typeof data === "string") return toBytes({ part: type, base64: data, mimeType });
+  if (type !== "resource" || !isRecord(resource)) return null;
+  if (typeof resource["blob"] === "string") return toBytes({ part: "resource", base64: resource["blob"], mimeType: resource["mimeType"] });
+  if (typeof resource["text"] !== "string") return null;
+  return toTextPart(resource["text"], resource["mimeType"]);
+}
+
+function toBytes({ part, base64, mimeType }: { part: string; base64: string; mimeType: unknown }): OutputPart {
+  const bytes = Buffer.from(base64, "base64");
+  const format = formatOf(mimeType) ?? "bytes";
+  return { part, format: isTextual(format) && !isUtf8(bytes) ? "bytes" : format, body: bytes, ...asMimeType(mimeType) };
+}
+
+function toTextPart(text: string, mimeType: unknown): OutputPart {
+  const format = formatOf(mimeType);
+  return { ...(isTextual(format) ? { format, body: text } : readText(text)), part: "resource", ...asMimeType(mimeType) };
+}
+
+function asMimeType(mimeType: unknown): { mimeType?: string } {
+  return typeof mimeType === "string" ? { mimeType } : {};
+}
+
+const formats: ReadonlyMap<string, EvidenceFormat> = new Map<string, EvidenceFormat>(
+  Object.entries({
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/jsonl": "jsonl",
+    "application/x-ndjson": "jsonl",
+    "application/vnd.apache.parquet": "parquet",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  } as const),
+);
+
+function formatOf(mimeType: unknown): EvidenceFormat | null {
+  if (typeof mimeType !== "string") return null;
+  return formats.get(mimeType.split(";")[0]!.trim().toLowerCase()) ?? null;
+}
+
+function isTextual(format: EvidenceFormat | null): format is "csv" | "tsv" | "jsonl" {
+  return format === "csv" || format === "tsv" || format === "jsonl";
+}
+
+/** Text as sent: JSON where it is JSON, else text. */
+export function readText(sent: string): OutputPart {
+  const parsed = parseJsonText(sent);
+  if (parsed === null) return plainText(sent);
+  const bytes = measureText(sent);
+  const body = bytes === null ? { body: escapeHalves(sent) } : { body: sent, bytes };
+  return { part: "json", format: "json", ...body, value: parsed.value, isStrictJson: parsed.strict };
+}
+
+function plainText(sent: string): OutputPart {
+  const bytes = measureText(sent);
+  if (bytes !== null) return { part: "text", format: "text", body: sent, bytes };
+  const unrepresentable = [...sent.matchAll(/\p{Surrogate}/gu)].length;
+  return { part: "text", format: "text", body: sent, precisionLoss: { integersPast2To53: 0, nonFinite: 0, unrepresentable } };
+}
+
+/** An unpaired surrogate cannot be written as UTF-8; in JSON, where it can only be inside a string, its escape means the same. */
+function escapeHalves(json: string): string {
+  return json.replaceAll(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+}
+
+/** Data in the format that it was said to have. */
+export function readData({ format, bytes, mimeType }: Pick<NamedData, "format" | "bytes" | "mimeType">): OutputPart {
+  const named = mimeType === undefined ? {} : { mimeType };
+  if (format !== "json") return { part: "data", format, body: bytes, ...named };
+  const read = readText(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes));
+  return { ...read, format: "json", body: bytes, bytes: bytes.length, ...named };
 }

@@ -1,5 +1,4 @@
-import { isObject } from "./mcp-result.ts";
-import { readPath, type ReadPath } from "./read-path.ts";
+import { isRecord } from "../errors/is-record.ts";
 
 export type RowsAt =
   | Extract<ReadPath, { ok: false }>
@@ -26,23 +25,14 @@ export function rowsAt(root: unknown, { path, maxRows }: RowsQuestion): RowsAt {
   const found = readPath(root, path);
   if (!found.ok) return found;
   const { value } = found;
-  const isRows = Array.isArray(value) && value.length > 0 && value.every(isObject);
+  const isRows = Array.isArray(value) && value.length > 0 && value.every(isRecord);
   const shown = !isRows ? null : value.length > maxRows ? value.slice(0, SHOWN_ROWS) : value;
   return {
     ok: true,
     rows: shown?.map(toFlat) ?? null,
     total: isRows ? value.length : 0,
-    rootKeys: isObject(root) ? Object.keys(root).slice(0, SHOWN_ROWS) : [],
+    rootKeys: isRecord(root) ? Object.keys(root).slice(0, SHOWN_ROWS) : [],
   };
-}
-
-/** The value of JSON; undefined for what is none. */
-export function parseBytes(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 function toFlat(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -52,4 +42,36 @@ function toFlat(row: Readonly<Record<string, unknown>>): Record<string, unknown>
 function empty(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Array.isArray(value) ? [] : {};
+}
+
+/** A value inside nested data, or where the way to it ends. */
+export type ReadPath = { ok: true; value: unknown } | { ok: false; at: string; keys: string[] };
+
+/** By a path like `data.rows`, `items[0].prices`, `$.data` or `["by.day"]['rows']`, or by its steps. */
+export function readPath(value: unknown, path: string | readonly string[]): ReadPath {
+  let current = value;
+  let at = "";
+  for (const step of typeof path === "string" ? toSteps(path) : path) {
+    const next = Array.isArray(current)
+      ? current[Number(step)]
+      : isObject(current) && Object.hasOwn(current, step)
+        ? current[step]
+        : undefined;
+    if (next === undefined) return { ok: false, at, keys: isObject(current) ? Object.keys(current).slice(0, 30) : [] };
+    current = next;
+    at = at === "" ? step : `${at}.${step}`;
+  }
+  return { ok: true, value: current };
+}
+
+/** Keys with dots and brackets in them stand in quotes, as they do in Python. */
+function toSteps(path: string): string[] {
+  const steps = [...path.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\['((?:[^'\\]|\\.)*)'\]|([^.[\]]+)/g)].map(
+    ([, double, single, plain]) => plain ?? (double ?? single!).replaceAll(/\\(.)/g, "$1"),
+  );
+  return path.startsWith("$") && steps[0] === "$" ? steps.slice(1) : steps;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }

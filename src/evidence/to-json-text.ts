@@ -1,4 +1,7 @@
+import v8 from "node:v8";
+import { transcode } from "node:buffer";
 import { UsageError } from "../errors/sluice-error.ts";
+import { rawJson } from "../text/json.ts";
 import type { PrecisionLoss } from "./contract.ts";
 
 export interface JsonText {
@@ -31,14 +34,9 @@ function writeWithBigIntegers(value: unknown): string {
     throw new UsageError({
       code: "EVIDENCE_NOT_JSON",
       message: `The output has no JSON form: ${cause instanceof Error ? cause.message.split("\n")[0] : String(cause)}.`,
-      hint: "Return plain data without cycles, text, or bytes.",
       cause,
     });
   }
-}
-
-function rawJson(text: string): unknown {
-  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text);
 }
 
 interface Found extends PrecisionLoss {
@@ -94,4 +92,35 @@ function inspectScalar(value: unknown, found: Found): void {
     found.isPlain = false;
     found.unrepresentable += 1;
   }
+}
+
+const PIECE_CHARACTERS = 32_768;
+
+/**
+ * The size of a text as UTF-8; null when it has unpaired surrogates, which UTF-8 cannot hold. Text beyond Latin-1 is transcoded in pieces:
+ * `Buffer.byteLength` and `isWellFormed` together take twice as long as parsing it.
+ */
+export function measureText(text: string): number | null {
+  if (v8.isStringOneByteRepresentation(text)) return Buffer.byteLength(text);
+  if (text.length <= PIECE_CHARACTERS) return text.isWellFormed() ? Buffer.byteLength(text) : null;
+  const piece = Buffer.allocUnsafe(2 * PIECE_CHARACTERS);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    const end = endOfPiece(text, at);
+    const written = piece.write(text.slice(at, end), "utf16le");
+    try {
+      bytes += transcode(piece.subarray(0, written), "utf16le", "utf8").length;
+    } catch {
+      return null;
+    }
+    at = end;
+  }
+  return bytes;
+}
+
+/** Does not split a surrogate pair. */
+function endOfPiece(text: string, start: number): number {
+  const end = Math.min(text.length, start + PIECE_CHARACTERS);
+  const isCut = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+  return isCut ? end - 1 : end;
 }

@@ -1,7 +1,7 @@
 import type { CodeModeTool } from "./create-code-mode.ts";
 
 const readOnly = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
-const detail = (levels: string): object => ({ type: "string", enum: ["brief", "detailed", "full"], description: levels });
+const detail = { type: "string", enum: ["brief", "detailed", "full"] } as const;
 
 /** What the tools of code mode look like from outside. The description of `execute` is made where its limits are known. */
 export const codeModeSchemas: readonly Omit<CodeModeTool, "run">[] = [
@@ -14,7 +14,7 @@ export const codeModeSchemas: readonly Omit<CodeModeTool, "run">[] = [
       properties: {
         query: { type: "string", description: "Words: what the tool should do, or its name." },
         tags: { type: "array", items: { type: "string" }, description: "Only tools that have all of these; see tags." },
-        detail: detail("brief (default): one sentence each; detailed: Python signatures; full: JSON Schemas."),
+        detail: { ...detail, description: "brief (default): one sentence each; detailed: Python signatures; full: JSON Schemas." },
         limit: { type: "integer", minimum: 1, maximum: 50, description: "10 unless told." },
       },
       additionalProperties: false,
@@ -32,7 +32,7 @@ export const codeModeSchemas: readonly Omit<CodeModeTool, "run">[] = [
           anyOf: [{ type: "string" }, { type: "array", items: { type: "string" }, minItems: 1, maxItems: 50 }],
           description: "Names of tools.",
         },
-        detail: detail("brief: what it does; detailed (default): Python signatures; full: JSON Schemas."),
+        detail: { ...detail, description: "brief: what it does; detailed (default): Python signatures; full: JSON Schemas." },
       },
       required: ["tools"],
       additionalProperties: false,

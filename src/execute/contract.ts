@@ -1,3 +1,6 @@
+import { z } from "zod";
+import { count, milliseconds } from "../protocol/setting.ts";
+
 /**
  * An engine runs one script: async Python with `await call_tool(name, params)` in scope. There are two, `monty` and `cpython`; everything a model can
  * notice (limits, envelopes, what counts as a result) is above them, once. A script's failure is an outcome, never a rejection; `run` rejects only when
@@ -25,29 +28,20 @@ export type CallTool = (call: { readonly name: string; readonly paramsJson: stri
 /** `json` as bytes is UTF-8. */
 export type ToolReply = { readonly ok: true; readonly json: string | Uint8Array } | { readonly ok: false; readonly message: string };
 
-export interface ExecuteLimits {
-  /** The script's own time: waiting for tools does not count. */
-  readonly executionMs: number;
-  /** All of it, waiting for tools too. */
-  readonly totalMs: number;
-  readonly memoryBytes: number;
-  readonly toolCalls: number;
-  readonly concurrentToolCalls: number;
-  readonly codeBytes: number;
-  readonly printBytes: number;
-  readonly resultBytes: number;
-}
+export const executeLimitsSchema = z.strictObject({
+  executionMs: milliseconds.default(30_000).describe("the script's own time; waiting for tools does not count"),
+  totalMs: milliseconds.default(300_000).describe("all of it, waiting for tools too"),
+  memoryBytes: count.default(100_000_000).describe("memory of the script"),
+  toolCalls: count.default(50).describe("tool calls of one script"),
+  concurrentToolCalls: count.default(16).describe("tool calls that run at once"),
+  codeBytes: count.default(256 * 1024).describe("the script's code"),
+  printBytes: count.default(64 * 1024).describe("what the script prints; the middle of a longer text is cut"),
+  resultBytes: count.default(10_000_000).describe("the script's result, as JSON"),
+});
 
-export const defaultExecuteLimits: ExecuteLimits = {
-  executionMs: 30_000,
-  totalMs: 300_000,
-  memoryBytes: 100_000_000,
-  toolCalls: 50,
-  concurrentToolCalls: 16,
-  codeBytes: 256 * 1024,
-  printBytes: 64 * 1024,
-  resultBytes: 10_000_000,
-};
+export type ExecuteLimits = Readonly<z.infer<typeof executeLimitsSchema>>;
+
+export const defaultExecuteLimits: ExecuteLimits = executeLimitsSchema.parse({});
 
 /** Of one call, as JSON; an engine refuses longer ones with an exception of Python. */
 export const maxParamsBytes: number = 4 * 1024 * 1024;
@@ -74,8 +68,6 @@ export type EngineEnd =
       readonly type: string;
       readonly message: string;
       readonly line?: number | undefined;
-      /** Where it is not known which one it was. */
-      readonly possibleLines?: readonly number[] | undefined;
       readonly column?: number | undefined;
       readonly sourceLine?: string | undefined;
       readonly traceback?: string | undefined;
@@ -88,5 +80,8 @@ export type EngineEnd =
       readonly line?: number | undefined;
       readonly column?: number | undefined;
     }
-  | { readonly kind: "limit"; readonly limit: keyof ExecuteLimits; readonly allowed: number; readonly seen?: number | undefined }
+  | { readonly kind: "limit"; readonly limit: EndingLimit; readonly allowed: number; readonly seen?: number | undefined }
   | { readonly kind: "crashed"; readonly detail: string };
+
+/** Limits that end a script; the others cut what is printed or let calls wait. */
+export type EndingLimit = Exclude<keyof ExecuteLimits, "printBytes" | "concurrentToolCalls">;

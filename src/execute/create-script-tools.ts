@@ -1,16 +1,14 @@
-import type { EnvelopeCode } from "../errors/envelope-table.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { EnvelopeCode } from "../errors/error-table.ts";
 import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
-import { reservedToolNames } from "../tools/reserved-names.ts";
+import { reservedToolNames } from "../tools/assign-names.ts";
 import type { ToolAnswer } from "../tools/contract.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
 import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
-import { scanJson } from "./scan-json.ts";
-import type { FailedCall } from "./syntax/find-call-line.ts";
-import { toPythonJson } from "./to-python-json.ts";
 import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
 
 export interface KeptAlias {
@@ -25,8 +23,6 @@ export interface ScriptTools {
   readonly aliases: readonly KeptAlias[];
   /** What was said of calls, as sentences. */
   readonly warnings: ReadonlySet<string>;
-  /** Failures that are no envelope, by their text: the calls that failed so. */
-  readonly plainFailures: ReadonlyMap<string, readonly FailedCall[]>;
 }
 
 export interface ScriptToolsOptions {
@@ -47,7 +43,6 @@ const MAX_WARNINGS = 10;
 export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
-  const plainFailures = new Map<string, FailedCall[]>();
   let calls = 0;
 
   async function callTool({ name, paramsJson, signal }: Parameters<CallTool>[0]): Promise<ToolReply> {
@@ -79,9 +74,7 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     const { failure, attempts } = invocation;
     const end: ScriptCallEnd = { status: attempts === 0 ? "refused" : "error", failure };
     if (failure.kind === "envelope") return { reply: refuse(failure.envelope), end };
-    const message = `${failure.type}: ${failure.message}`;
-    plainFailures.set(message, [...(plainFailures.get(message) ?? []), { tool: name, params: args }]);
-    return { reply: { ok: false, message }, end };
+    return { reply: { ok: false, message: `${failure.type}: ${failure.message}` }, end };
   }
 
   async function keep(tool: string, args: unknown, answer: ToolAnswer): Promise<Taken> {
@@ -98,7 +91,7 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     return { reply: { ok: true, json: await toPythonJson(item) }, end: { status: "ok", aliases: kept } };
   }
 
-  return { callTool, aliases, warnings, plainFailures };
+  return { callTool, aliases, warnings };
 }
 
 function refuse(envelope: Envelope | ForeignEnvelope): ToolReply {
@@ -110,32 +103,41 @@ type ReadParams =
   | { readonly ok: false; readonly envelope: Envelope };
 
 function readParams(tool: string, json: string): ReadParams {
-  const scanned = scanJson(json, { depth: MAX_PARAMS_DEPTH, values: MAX_PARAMS_VALUES });
-  if (scanned.over === "depth") {
-    const summary = `The parameters are nested more than ${MAX_PARAMS_DEPTH} levels deep.`;
-    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nested too deeply", "object", "Send flatter parameters.");
-  }
-  if (scanned.over === "values") {
-    const summary = `The parameters have more than ${MAX_PARAMS_VALUES} values.`;
-    return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", "Send less at a time, or send it as one text.");
-  }
+  let values = 0;
+  let inexact: string | undefined;
   let value: unknown;
   try {
-    value = JSON.parse(json);
-  } catch {
+    value = JSON.parse(json, (_key, item: unknown, context?: { readonly source?: string }) => {
+      values += 1;
+      if (values > MAX_PARAMS_VALUES) throw tooManyValues;
+      if (typeof item === "number" && /^-?\d+$/.test(context?.source ?? "") && !Number.isSafeInteger(item)) inexact ??= context!.source;
+      return item;
+    });
+  } catch (error) {
+    if (error === tooManyValues) {
+      const summary = `The parameters have more than ${MAX_PARAMS_VALUES} values.`;
+      return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", "Send less at a time, or send it as one text.");
+    }
+    if (error instanceof RangeError) return tooDeep();
     const summary = "The parameters have no JSON form: they hold nan or inf.";
     return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nan or inf", "number", "Send null, or leave the parameter out.");
   }
+  if (isDeeper(value, MAX_PARAMS_DEPTH)) return tooDeep();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     const summary = `The parameters of call_tool are a dict, this is ${receivedType(value)}.`;
     const hint = 'Write await call_tool(name, {"parameter": value}).';
     return wrong("SCHEMA_TYPE_MISMATCH", summary, "has to be a dict", receivedType(value), hint);
   }
-  if (scanned.inexact !== null) {
-    const summary = `The integer ${scanned.inexact} is past 2^53 and would not reach the tool exactly.`;
+  if (inexact !== undefined) {
+    const summary = `The integer ${inexact.slice(0, 400)} is past 2^53 and would not reach the tool exactly.`;
     return wrong("SCHEMA_TYPE_MISMATCH", summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).");
   }
   return { ok: true, args: value as Record<string, unknown> };
+
+  function tooDeep(): ReadParams {
+    const summary = `The parameters are nested more than ${MAX_PARAMS_DEPTH} levels deep.`;
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nested too deeply", "object", "Send flatter parameters.");
+  }
 
   function wrong(code: EnvelopeCode, summary: string, issue: string, received_type: string, hint: string): ReadParams {
     return {
@@ -143,6 +145,13 @@ function readParams(tool: string, json: string): ReadParams {
       envelope: createEnvelope({ code, tool, summary, details: [{ path: "params", issue, received_type }], hints: [hint] }),
     };
   }
+}
+
+const tooManyValues = new Error("too many values");
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
 }
 
 const MAX_PARAMS_DEPTH = 100;
@@ -167,4 +176,31 @@ function notKept(tool: string, error: SluiceError): Envelope {
     hints: [...(error.hint === undefined ? [] : [error.hint]), "The tool did its work: do not call it again if it changes something."],
     retryable: false,
   });
+}
+
+/** JSON as it was sent, text as a string; of bytes only what they are, because a script has no use for them. */
+async function toPythonJson(item: EvidenceItem): Promise<string | Uint8Array> {
+  const { alias, format, mimeType, bytes } = item;
+  if (format === "json") return withoutMark(item.read());
+  if (format === "bytes" || format === "parquet" || format === "xlsx") return JSON.stringify({ alias, mime_type: mimeType ?? null, bytes });
+  return await quoteText(item.read());
+}
+
+const PIECE_BYTES = 1024 * 1024;
+
+/** A JSON string, a megabyte in each turn of the event loop: 50 MB at once would block it for a third of a second. */
+async function quoteText(text: Uint8Array): Promise<Uint8Array> {
+  const decoder = new TextDecoder();
+  const pieces = [Buffer.from('"')];
+  for (let at = 0; at < text.length; at += PIECE_BYTES) {
+    if (at > 0) await nextTurn();
+    const piece = decoder.decode(text.subarray(at, at + PIECE_BYTES), { stream: at + PIECE_BYTES < text.length });
+    pieces.push(Buffer.from(JSON.stringify(piece).slice(1, -1)));
+  }
+  return Buffer.concat([...pieces, pieces[0]!]);
+}
+
+/** Python's `json.loads` does not take a byte order mark in a string. */
+function withoutMark(json: Uint8Array): Uint8Array {
+  return json[0] === 0xef && json[1] === 0xbb && json[2] === 0xbf ? json.subarray(3) : json;
 }

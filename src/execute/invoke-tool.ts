@@ -1,13 +1,14 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import { getEnvelopeContract } from "../errors/get-envelope-contract.ts";
+import { getEnvelopeContract } from "../errors/error-table.ts";
 import { callBackendTool } from "../tools/call-backend-tool.ts";
 import type { ToolAnswer } from "../tools/contract.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
-import type { ToolFailure } from "../tools/to-failure-envelope.ts";
+import type { ToolFailure } from "../tools/tool-failure.ts";
+import { checkToolInput } from "../tools/check-tool-input.ts";
 import { findCredentials, toCredentialEnvelope } from "../tools/find-credentials.ts";
-import { reservedToolNames } from "../tools/reserved-names.ts";
+import { reservedToolNames } from "../tools/assign-names.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
-import { ownTools } from "./own-tools.ts";
+import { codeModeSchemas } from "./code-mode-schemas.ts";
 import type { SessionContext } from "./session/contract.ts";
 import { sessionTools } from "./session/session-tools.ts";
 
@@ -38,31 +39,31 @@ export interface InvokeToolOptions {
 /** Tools of the session, of the envelope, and of the catalog: what a script may call, for one request. */
 export function createInvokeTool({ catalog, policy: shared, session, timeoutMs }: InvokeToolOptions): InvokeTool {
   return async ({ name, args, signal, policy = shared }) => {
-    if (reservedToolNames.has(name)) return await invokeOwn({ name, args, catalog, session });
-    const resolved = session === undefined ? null : await catalog.resolve(name, signal);
-    const tool = resolved?.ok === true ? resolved.tool.tool : null;
-    const refusal = tool === null ? null : (session?.refusalOf(tool) ?? null);
+    if (reservedToolNames.has(name)) return await invokeOwn({ name, args, session });
+    const resolved = await catalog.resolve(name, signal);
+    if (!resolved.ok) return refused(resolved.envelope);
+    const refusal = session?.refusalOf(resolved.tool.tool) ?? null;
     if (refusal !== null) return refused(refusal);
-    const extras = tool === null ? undefined : session?.toCallExtras(tool);
-    const reply = await callBackendTool({ catalog, policy, name, args, signal, timeoutMs, ...extras });
+    const extras = session?.toCallExtras(resolved.tool.tool);
+    const reply = await callBackendTool({ catalog, policy, name, tool: resolved.tool, args, signal, timeoutMs, ...extras });
     if (!reply.ok) return { ok: false, failure: reply.failure, attempts: reply.attempts, warnings: reply.warnings };
     return { ok: true, tool: reply.tool.fullName, answer: reply.answer, warnings: reply.warnings };
   };
 }
 
-interface OwnCall extends Pick<InvokeToolOptions, "catalog" | "session"> {
+interface OwnCall extends Pick<InvokeToolOptions, "session"> {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
 }
 
 /** Those of ours that a script may call are checked as backend tools are: for credentials, and against their schema. */
-async function invokeOwn({ name, args, catalog, session }: OwnCall): Promise<ToolInvocation> {
+async function invokeOwn({ name, args, session }: OwnCall): Promise<ToolInvocation> {
   const ofSession = session === undefined ? undefined : sessionTools.find((tool) => tool.name === name);
-  const tool = name === "get_envelope_contract" || ofSession !== undefined ? ownTools.get(name) : undefined;
+  const tool = name === "get_envelope_contract" ? codeModeSchemas.find((schema) => schema.name === name) : ofSession;
   if (tool === undefined) return refused(notInScripts(name));
   const credentials = findCredentials(args);
   if (credentials.length > 0) return refused(toCredentialEnvelope(name, credentials));
-  const checked = await catalog.inputs.check({ tool, args });
+  const checked = checkToolInput({ name, schema: tool.inputSchema, args });
   if (!checked.ok) return refused(checked.envelope);
   if (ofSession === undefined) return { ok: true, value: getEnvelopeContract() };
   const answer = ofSession.run(session!, checked.args);

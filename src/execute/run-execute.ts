@@ -3,14 +3,10 @@ import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
-import { defaultExecuteLimits, type Engine, type EngineEnd, type EngineName, type EngineOutcome, type ExecuteLimits } from "./contract.ts";
-import { createScriptTools, type KeptAlias } from "./create-script-tools.ts";
+import { defaultExecuteLimits, type Engine, type EngineName, type EngineOutcome, type ExecuteLimits, type Script } from "./contract.ts";
+import { createScriptTools, type KeptAlias, type ScriptTools } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
 import type { ScriptWatch } from "./script-watch.ts";
-import { findCallLines } from "./syntax/find-call-line.ts";
-import { findSilentlyWrong } from "./syntax/find-silently-wrong.ts";
-import { readScript } from "./syntax/read-script.ts";
-import type { PythonToken } from "./syntax/tokenize-python.ts";
 import { toExecuteEnvelope } from "./to-execute-envelope.ts";
 
 export interface ExecuteOptions {
@@ -46,58 +42,56 @@ const RESULT_PREVIEW_BYTES = 8 * 1024;
 /** One script, from its text to its answer. Rejects with `signal.reason` only; whatever else goes wrong is the answer's `error`. */
 export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
   const started = performance.now();
+  const { code, evidence, invoke, watch, signal } = options;
   const limits = { ...defaultExecuteLimits, ...options.limits };
-  const refusal = refuseCode(options.code, limits);
-  if (refusal !== null) return toRefusal(refusal, { engine: "monty" }, started);
-
-  const tokens = await readScript(options.code);
-  const tools = createScriptTools({ invoke: options.invoke, evidence: options.evidence, limits, watch: options.watch });
-  let choice = choose(tokens, options);
+  const tools = createScriptTools({ invoke, evidence, limits, watch });
+  const run: Run = { started, tools, choice: { engine: "monty" } };
+  const refusal = refuseCode(code, limits);
+  if (refusal !== null) return toAnswer(run, { status: "error", error: refusal });
   try {
-    const outcome = await runOn(choice, (next) => (choice = next));
-    return { ...(await toAnswer(outcome)), aliases: tools.aliases, toolCalls: outcome.toolCalls, ...timing(outcome) };
-  } catch (error) {
-    if (options.signal?.aborted || !(error instanceof SluiceError)) throw error;
-    return { ...toRefusal(unavailable(error), choice, started), aliases: tools.aliases };
-  }
-
-  /** Monty's parser may say that it cannot take the script; nothing has run then, and CPython gets it. */
-  async function runOn(first: EngineChoice, change: (choice: EngineChoice) => void): Promise<EngineOutcome> {
-    const { code, engines, engine = "auto", signal } = options;
-    const script = { code, limits, callTool: tools.callTool, signal };
-    if (first.engine === "cpython") return cpythonOf(options).run(script);
-    const outcome = await engines.monty.run(script);
-    const { end } = outcome;
-    if (end.kind !== "syntax" || !end.unsupported || engine !== "auto" || engines.cpython === undefined) return outcome;
-    change({ engine: "cpython", reason: unsupportedReason(end) });
-    return engines.cpython.run(script);
-  }
-
-  async function toAnswer(outcome: EngineOutcome): Promise<Omit<ExecuteAnswer, "aliases" | "toolCalls" | "timing">> {
-    const { engine, reason } = choice;
+    run.choice = choose(options);
+    const outcome = await runOnEngine(run, options, { code, limits, callTool: tools.callTool, signal });
+    const { end, prints, toolCalls, executionMs } = outcome;
     const kept = await keepResult(outcome, options);
-    return {
-      ...kept,
-      prints: outcome.prints,
-      warnings: [...kept.warnings, ...tools.warnings, ...warningsOf(outcome), ...(engine === "monty" ? findSilentlyWrong(tokens) : [])],
-      engine,
-      ...(reason === undefined ? {} : { engineReason: reason }),
-      ...(outcome.end.kind === "value" ? {} : { error: toExecuteEnvelope(withLine(outcome.end), engine) }),
-    };
+    const warnings = [...kept.warnings, ...tools.warnings, ...warningsOf(outcome)];
+    const error = end.kind === "value" ? {} : { error: toExecuteEnvelope(end, run.choice.engine) };
+    return toAnswer(run, { ...kept, ...error, prints, warnings, toolCalls, executionMs });
+  } catch (error) {
+    if (signal?.aborted || !(error instanceof SluiceError)) throw error;
+    return toAnswer(run, { status: "error", error: unavailable(error) });
   }
+}
 
-  /** Monty does not say on which line a call stands that a `gather` awaited; the text does, or leaves a few to choose from. */
-  function withLine<End extends EngineEnd>(end: End): End {
-    const calls = end.kind === "exception" && end.line === undefined ? tools.plainFailures.get(end.message) : undefined;
-    const [line, ...others] = calls === undefined ? [] : findCallLines(tokens, calls);
-    if (line === undefined) return end;
-    if (others.length > 0) return { ...end, possibleLines: [line, ...others] };
-    return { ...end, line, sourceLine: options.code.split("\n")[line - 1] };
-  }
+interface Run {
+  readonly started: number;
+  readonly tools: ScriptTools;
+  choice: EngineChoice;
+}
 
-  function timing({ executionMs }: EngineOutcome): Pick<ExecuteAnswer, "timing"> {
-    return { timing: { executionMs: round(executionMs), totalMs: round(performance.now() - started) } };
-  }
+/** Monty's parser may say that it cannot take the script; nothing has run then, and CPython gets it. */
+async function runOnEngine(run: Run, { engines, engine = "auto" }: ExecuteOptions, script: Script): Promise<EngineOutcome> {
+  if (run.choice.engine === "cpython") return requireCpython(engines).run(script);
+  const outcome = await engines.monty.run(script);
+  const { end } = outcome;
+  if (end.kind !== "syntax" || !end.unsupported || engine !== "auto" || engines.cpython === undefined) return outcome;
+  run.choice = { engine: "cpython", reason: unsupportedReason(end) };
+  return engines.cpython.run(script);
+}
+
+type Known = Pick<ExecuteAnswer, "status"> & Partial<Omit<ExecuteAnswer, "timing">> & { readonly executionMs?: number };
+
+function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executionMs = 0, ...known }: Known): ExecuteAnswer {
+  return {
+    resultJson: "null",
+    prints: "",
+    aliases: tools.aliases,
+    warnings: [],
+    engine,
+    ...(reason === undefined ? {} : { engineReason: reason }),
+    toolCalls: 0,
+    ...known,
+    timing: { executionMs: round(executionMs), totalMs: round(performance.now() - started) },
+  };
 }
 
 /** The answer as the JSON text that a model reads. The result goes into it as it is. */
@@ -106,18 +100,14 @@ export function toExecuteJson(answer: ExecuteAnswer): string {
   return `{"status":${JSON.stringify(status)},"result":${resultJson},${JSON.stringify(rest).slice(1)}`;
 }
 
-function choose(tokens: readonly PythonToken[], { engine = "auto", engines }: ExecuteOptions): EngineChoice {
-  const choice = chooseEngine(tokens, engine);
+function choose({ code, engine = "auto", engines }: ExecuteOptions): EngineChoice {
+  const choice = chooseEngine(code, engine);
   return choice.engine === "cpython" && engine === "auto" && engines.cpython === undefined ? { engine: "monty" } : choice;
 }
 
-function cpythonOf({ engines }: ExecuteOptions): Engine {
+function requireCpython(engines: ExecuteOptions["engines"]): Engine {
   if (engines.cpython !== undefined) return engines.cpython;
-  throw new SluiceError({
-    code: "ENGINE_UNAVAILABLE",
-    message: "The engine is set to cpython, and there is none here.",
-    hint: "Set engine to auto or monty, or prepare a sandbox (sluice doctor says what is missing).",
-  });
+  throw new SluiceError({ code: "ENGINE_UNAVAILABLE", message: "The engine is set to cpython, and there is none here." });
 }
 
 function refuseCode(code: string, limits: ExecuteLimits): Envelope | null {
@@ -126,21 +116,6 @@ function refuseCode(code: string, limits: ExecuteLimits): Envelope | null {
     return toExecuteEnvelope({ kind: "limit", limit: "codeBytes", allowed: limits.codeBytes, seen: bytes }, "monty") as Envelope;
   if (code.trim() !== "") return null;
   return createEnvelope({ code: "CODE_EMPTY", tool: "execute", summary: "There is no script to run.", hints: ["Send Python in `code`."] });
-}
-
-function toRefusal(error: Envelope, { engine, reason }: EngineChoice, started: number): ExecuteAnswer {
-  return {
-    status: "error",
-    resultJson: "null",
-    error,
-    prints: "",
-    aliases: [],
-    warnings: [],
-    engine,
-    ...(reason === undefined ? {} : { engineReason: reason }),
-    toolCalls: 0,
-    timing: { executionMs: 0, totalMs: round(performance.now() - started) },
-  };
 }
 
 function unavailable({ message, hint }: SluiceError): Envelope {

@@ -1,5 +1,5 @@
 import type { Envelope } from "../errors/envelope.ts";
-import type { ToolFailure } from "../tools/to-failure-envelope.ts";
+import type { ToolFailure } from "../tools/tool-failure.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 
 /** Who looks at the calls of one script while it runs: a turn counts them, guards against loops, and asks a person where one has to be asked. */

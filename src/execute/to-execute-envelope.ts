@@ -1,7 +1,6 @@
 import { createEnvelope, parseEnvelope, type Envelope, type EnvelopeFacts } from "../errors/envelope.ts";
 import { findEnvelopeInText, parseForeignEnvelope, type ForeignEnvelope } from "../errors/foreign-envelope.ts";
-import type { EngineEnd, EngineName } from "./contract.ts";
-import { adviseOnException } from "./exception-advice.ts";
+import type { EndingLimit, EngineEnd, EngineName } from "./contract.ts";
 import { adviseOn } from "./modules.ts";
 
 const tool = "execute";
@@ -11,11 +10,11 @@ type Failure = Exclude<EngineEnd, { kind: "value" }>;
 export function toExecuteEnvelope(end: Failure, engine: EngineName): Envelope | ForeignEnvelope {
   switch (end.kind) {
     case "exception":
-      return findEnvelope(end) ?? (blockedModule(end) === null ? ofException(end) : ofBlockedModule(end, blockedModule(end)!));
+      return findEnvelope(end) ?? ofBlockedModule(end) ?? ofException(end);
     case "syntax":
       return ofSyntax(end, engine);
     case "limit":
-      return createEnvelope({ tool, ...ofLimit(end) });
+      return ofLimit(end);
     case "crashed":
       return createEnvelope({
         code: "SANDBOX_CRASHED",
@@ -34,12 +33,10 @@ function findEnvelope({ type, message, traceback = "" }: ExceptionEnd): Envelope
   return found ?? (/^(?:Base)?ExceptionGroup$/.test(type) ? findEnvelopeInText(traceback) : null);
 }
 
-function blockedModule({ type, message }: ExceptionEnd): string | null {
-  if (type !== "ModuleNotFoundError" && type !== "ImportError") return null;
-  return /^No module named '([^']+)'/.exec(message)?.[1] ?? null;
-}
-
-function ofBlockedModule(end: ExceptionEnd, module: string): Envelope {
+function ofBlockedModule(end: ExceptionEnd): Envelope | null {
+  if (end.type !== "ModuleNotFoundError" && end.type !== "ImportError") return null;
+  const module = /^No module named '([^']+)'/.exec(end.message)?.[1];
+  if (module === undefined) return null;
   return createEnvelope({
     code: "SANDBOX_MODULE_BLOCKED",
     tool,
@@ -54,28 +51,17 @@ function ofException(end: ExceptionEnd): Envelope {
   return createEnvelope({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: `${said}${placeOf(end)}`,
+    summary: `${said}${placeOf(end.line)}`,
     details: [toDetail(end, end.sourceLine?.trim() || said)],
     hints: adviseOnException(end),
   });
 }
 
-const SHOWN_LINES = 10;
-
-function placeOf({ line, possibleLines = [] }: ExceptionEnd): string {
-  if (line !== undefined) return ` (line ${line})`;
-  if (possibleLines.length === 0) return "";
-  const shown = possibleLines.slice(0, SHOWN_LINES);
-  const rest = possibleLines.length - shown.length;
-  return rest > 0 ? ` (line ${shown.join(", ")}, or one of ${rest} more)` : ` (line ${shown.slice(0, -1).join(", ")} or ${shown.at(-1)})`;
-}
-
 function ofSyntax(end: Extract<EngineEnd, { kind: "syntax" }>, engine: EngineName): Envelope {
-  const place = end.line === undefined ? "" : ` (line ${end.line})`;
   return createEnvelope({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${place}`,
+    summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${placeOf(end.line)}`,
     details: [toDetail(end, end.unsupported ? "not supported by the interpreter" : "not Python")],
     hints: [
       end.unsupported && engine === "monty"
@@ -85,6 +71,10 @@ function ofSyntax(end: Extract<EngineEnd, { kind: "syntax" }>, engine: EngineNam
   });
 }
 
+function placeOf(line: number | undefined): string {
+  return line === undefined ? "" : ` (line ${line})`;
+}
+
 function toDetail(
   end: { line?: number | undefined; column?: number | undefined; traceback?: string | undefined },
   issue: string,
@@ -92,62 +82,82 @@ function toDetail(
   return { path: "code", issue, received_type: "python", line: end.line, column: end.column, traceback: end.traceback };
 }
 
-function ofLimit({ limit, allowed, seen }: Extract<EngineEnd, { kind: "limit" }>): Omit<EnvelopeFacts, "tool"> {
+function ofLimit({ limit, allowed, seen }: Extract<EngineEnd, { kind: "limit" }>): Envelope {
+  const { code, summary, hints } = limitFacts[limit];
   const details = [{ path: limit, issue: seen === undefined ? `more than ${allowed}` : `${seen} of ${allowed}`, received_type: "number" }];
-  switch (limit) {
-    case "executionMs":
-      return {
-        code: "SANDBOX_TIMEOUT",
-        summary: `The script computed for ${allowed} ms, which is its limit; waiting for tools does not count.`,
-        details,
-        hints: [
-          "Look for a loop that does not end.",
-          "Work that long belongs into code_interpreter, or into a tool that filters on its side.",
-        ],
-      };
-    case "totalMs":
-      return {
-        code: "SANDBOX_TIMEOUT",
-        summary: `The script took ${allowed} ms in all, which is its limit; waiting for tools counts.`,
-        details,
-        hints: [
-          "Make calls concurrent with asyncio.gather.",
-          "Do not poll: return after one status check, and look again in a later call.",
-        ],
-      };
-    case "memoryBytes":
-      return {
-        code: "SANDBOX_OUT_OF_MEMORY",
-        summary: `The script needed more than ${allowed} bytes of memory.`,
-        details,
-        hints: [
-          "Keep only the fields that are needed, page by page.",
-          "Every tool result is kept whole under an alias: code_interpreter can use it from there.",
-        ],
-      };
-    case "toolCalls":
-      return {
-        code: "SANDBOX_TOOL_CALL_LIMIT",
-        summary: `The script began far more than the ${allowed} tool calls that it may make.`,
-        details,
-        hints: ["Ask for more items a call, or go on in another execute call."],
-      };
-    case "resultBytes":
-      return {
-        code: "PYTHON_OUTPUT_LIMIT",
-        summary: `The result is over ${allowed} bytes.`,
-        details,
-        hints: ["Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there."],
-      };
-    case "codeBytes":
-      return {
-        code: "CODE_TOO_LONG",
-        summary: `The script is over ${allowed} bytes.`,
-        details,
-        hints: ["Send data through tools, not in the script."],
-      };
-    case "printBytes":
-    case "concurrentToolCalls":
-      return { code: "INTERNAL_ERROR", summary: `The limit ${limit} ended a script; it should not.`, details };
-  }
+  return createEnvelope({ code, tool, summary: summary.replace("{allowed}", String(allowed)), details, hints });
 }
+
+const limitFacts: Readonly<Record<EndingLimit, Pick<EnvelopeFacts, "code"> & { summary: string; hints: string[] }>> = {
+  executionMs: {
+    code: "SANDBOX_TIMEOUT",
+    summary: "The script computed for {allowed} ms, which is its limit; waiting for tools does not count.",
+    hints: ["Look for a loop that does not end.", "Work that long belongs into code_interpreter, or into a tool that filters on its side."],
+  },
+  totalMs: {
+    code: "SANDBOX_TIMEOUT",
+    summary: "The script took {allowed} ms in all, which is its limit; waiting for tools counts.",
+    hints: ["Make calls concurrent with asyncio.gather.", "Do not poll: return after one status check, and look again in a later call."],
+  },
+  memoryBytes: {
+    code: "SANDBOX_OUT_OF_MEMORY",
+    summary: "The script needed more than {allowed} bytes of memory.",
+    hints: [
+      "Keep only the fields that are needed, page by page.",
+      "Every tool result is kept whole under an alias: code_interpreter can use it from there.",
+    ],
+  },
+  toolCalls: {
+    code: "SANDBOX_TOOL_CALL_LIMIT",
+    summary: "The script began far more than the {allowed} tool calls that it may make.",
+    hints: ["Ask for more items a call, or go on in another execute call."],
+  },
+  resultBytes: {
+    code: "PYTHON_OUTPUT_LIMIT",
+    summary: "The result is over {allowed} bytes.",
+    hints: ["Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there."],
+  },
+  codeBytes: {
+    code: "CODE_TOO_LONG",
+    summary: "The script is over {allowed} bytes.",
+    hints: ["Send data through tools, not in the script."],
+  },
+};
+
+/** What to write instead, for exceptions that Monty raises where CPython would not. */
+function adviseOnException({ type, message }: { readonly type: string; readonly message: string }): string[] {
+  const text = `${type}: ${message}`;
+  return advice.filter(({ pattern }) => pattern.test(text)).map(({ hint }) => hint);
+}
+
+const advice: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
+  { pattern: /'str' object has no attribute 'format'|operand type\(s\) for %: 'str'/, hint: "Use an f-string: f'{value:.2f}'." },
+  {
+    pattern: /'(?:datetime\.now|date\.today|datetime\.utcnow)' is not supported/,
+    hint: "There is no clock here: take the date from a tool's result or from the request.",
+  },
+  {
+    pattern: /module 'asyncio' has no attribute 'sleep'/,
+    hint: "Do not sleep: return after one status check, and look again in a later call.",
+  },
+  { pattern: /module 'asyncio' has no attribute '(?!sleep)/, hint: "Of asyncio there are gather and run." },
+  {
+    pattern: /gather\(\) does not yet support keyword/,
+    hint: "Instead of return_exceptions=True, put try/except RuntimeError into each coroutine.",
+  },
+  { pattern: /operand type\(s\) for \|: 'dict' and 'dict'/, hint: "Write {**a, **b}." },
+  { pattern: /Value after \* must be an iterable, not range/, hint: "Write list(range(n))." },
+  { pattern: /not supported between instances of 'list' and 'list'/, hint: "Sort by a tuple: key=lambda row: (row[0], row[1])." },
+  { pattern: /callable replacement is not yet supported/, hint: "Use re.findall and build the text in a loop." },
+  { pattern: /'default'/, hint: "Convert values before json.dumps: it takes no default=." },
+  {
+    pattern: /^NameError: name '(?:object|callable|dir|vars|globals|locals|eval|exec|input)'/,
+    hint: "This builtin is not there. Write code that knows the shape of its data.",
+  },
+  {
+    pattern: /^PermissionError|'os\.\w+' is not supported/,
+    hint: "There are no files and no environment here: get data with await call_tool(name, params).",
+  },
+  { pattern: /cannot reuse already awaited coroutine/, hint: "Await each call_tool(...) once, and keep its result in a variable." },
+  { pattern: /'coroutine'|<coroutine object/, hint: "Write await before call_tool(...)." },
+];

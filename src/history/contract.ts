@@ -1,7 +1,7 @@
-import type { CellRun } from "../protocol/http-cells.ts";
 import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
+import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, TurnRows, UploadRows } from "./create-rows.ts";
 
 /**
  * What outlives a process: conversations, their turns with every event, what they hold by alias, and who is logged in. One SQLite file. Every row
@@ -52,15 +52,6 @@ export interface Page<Item> {
   readonly next: string | null;
 }
 
-export interface ConversationRows {
-  /** Makes it when it is not there. */
-  ensure(conversation: { tenant: string; id: string; title: string; at: string }): StoredConversation;
-  get(tenant: string, id: string): StoredConversation | null;
-  list(options: ListOptions & { search?: string | undefined }): Page<ListedConversation>;
-  rename(tenant: string, id: string, title: string): boolean;
-  touch(tenant: string, id: string, at: string): void;
-}
-
 export interface StoredTurn {
   readonly tenant: string;
   readonly turnId: string;
@@ -85,28 +76,11 @@ export interface NewTurn {
   readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined;
 }
 
-export interface TurnRows {
-  begin(turn: NewTurn): void;
-  end(turn: { tenant: string; turnId: string; result: TurnResult; at: string }): void;
-  get(tenant: string, turnId: string): StoredTurn | null;
-  list(options: ListOptions & { conversationId?: string | undefined; status?: TurnStatus | undefined }): Page<StoredTurn>;
-  /** Oldest first, without those that were superseded. */
-  ofConversation(tenant: string, conversationId: string): StoredTurn[];
-  byIdempotencyKey(tenant: string, key: string): { turnId: string; requestHash: string } | null;
-  byDataset(tenant: string, datasetId: string): { hash: string } | null;
-}
-
 export interface StoredEvent {
   /** Counted from 1. */
   readonly seq: number;
   readonly at: string;
   readonly event: TurnEvent;
-}
-
-export interface EventRows {
-  append(place: { tenant: string; turnId: string }, stored: StoredEvent): void;
-  /** Those after a number, in order. */
-  read(place: { tenant: string; turnId: string; after?: number | undefined }): StoredEvent[];
 }
 
 /** One alias. `record` is JSON text that whoever keeps it can read again. */
@@ -118,30 +92,12 @@ export interface StoredEvidence {
   readonly bytes: number;
 }
 
-export interface EvidenceRows {
-  add(place: { tenant: string; conversationId: string }, item: StoredEvidence): void;
-  /** In the order in which they came. */
-  list(tenant: string, conversationId: string): StoredEvidence[];
-}
-
 /** A file that somebody gave to a conversation; `record` is JSON text, as above. */
 export interface StoredUploadRow {
   readonly alias: string;
   readonly record: string;
   readonly sha256: string;
   readonly bytes: number;
-}
-
-export interface UploadRows {
-  /** `isThere`: whether the bytes are, asked when nobody can remove them any more. When they are not, nothing is added, and it says so. */
-  add(place: { tenant: string; conversationId: string; at: string }, upload: StoredUploadRow, isThere: () => boolean): boolean;
-  list(tenant: string, conversationId: string): StoredUploadRow[];
-}
-
-export interface CellRunRows {
-  add(tenant: string, run: CellRun): void;
-  /** Oldest first. */
-  list(tenant: string, turnId: string): CellRun[];
 }
 
 export interface StoredSession {
@@ -158,10 +114,9 @@ export interface SessionRows {
   removeExpired(at: string): void;
 }
 
-/** Files of a tenant. */
+/** Files of a tenant, by name: artifacts with their ending, the rest by hash. */
 export interface Files {
-  readonly artifacts: readonly { readonly contentHash: string; readonly type: string }[];
-  /** Hashes. */
+  readonly artifacts: readonly string[];
   readonly datasets: readonly string[];
   readonly evidence: readonly string[];
   readonly uploads: readonly string[];
@@ -182,11 +137,12 @@ export interface StoredArtifact {
 export interface ReferenceRows {
   /** Before the bytes are kept: what is referred to is never removed. */
   addArtifact(artifact: StoredArtifact & { readonly turnId: string }): void;
+  /** An output that the dataset of a turn holds: evidence, or an upload. */
+  addBody(body: { readonly tenant: string; readonly turnId: string; readonly sha256: string }): void;
   /** One that no turn made, of a client of `/mcp`. Published again it counts as new. */
   addPublished(artifact: StoredArtifact & { readonly at: string }): void;
   /** Everything that is referred to. */
   inUse(tenant: string): Files;
-  usedBytes(tenant: string): number;
   /** Not used since then, oldest first, without conversations that run. */
   unusedSince(tenant: string, at: string): Removable[];
   remove(tenant: string, what: Removable, remove: (files: Files) => void): void;

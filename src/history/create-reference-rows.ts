@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Files, ReferenceRows, Removable } from "./contract.ts";
-import { inTransaction } from "./in-transaction.ts";
+import { inTransaction } from "./create-rows.ts";
 
 export function createReferenceRows(database: DatabaseSync): ReferenceRows {
   const texts = (sql: string, ...values: string[]): string[] =>
@@ -18,6 +18,7 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
     `INSERT INTO published (tenant, content_hash, type, bytes, published_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET published_at = excluded.published_at`,
   );
+  const addBody = database.prepare("INSERT INTO dataset_bodies (tenant, turn_id, sha256) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
   const unused = database.prepare(
     `SELECT 'conversation' AS kind, id AS name, '' AS type, updated_at AS at FROM conversations c WHERE tenant = :tenant AND updated_at < :at
        AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.status = 'running')
@@ -28,29 +29,24 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
 
   /** What the rows of one turn refer to. */
   function filesOf(tenant: string, turnId: string): Files {
+    const bodies = texts("SELECT sha256 FROM dataset_bodies WHERE tenant = ? AND turn_id = ?", tenant, turnId);
     return {
-      artifacts: database
-        .prepare("SELECT content_hash, type FROM artifacts WHERE tenant = ? AND turn_id = ?")
-        .all(tenant, turnId)
-        .map((row) => ({ contentHash: String(row["content_hash"]), type: String(row["type"]) })),
+      artifacts: texts("SELECT content_hash || '.' || type FROM artifacts WHERE tenant = ? AND turn_id = ?", tenant, turnId),
       datasets: texts("SELECT dataset_hash FROM turns WHERE tenant = ? AND id = ? AND dataset_hash IS NOT NULL", tenant, turnId),
-      evidence: texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ? AND turn_id = ?", tenant, turnId),
-      uploads: [],
+      evidence: [...texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ? AND turn_id = ?", tenant, turnId), ...bodies],
+      uploads: bodies,
     };
   }
 
   /** Those of them that no row refers to any more. */
   function unreferenced(tenant: string, { artifacts, datasets, evidence, uploads }: Files): Files {
+    const isFree = (tables: string, test: string, ...values: string[]): boolean =>
+      tables.split(" ").every((table) => !isThere(`SELECT 1 FROM ${table} WHERE tenant = ? AND ${test}`, tenant, ...values));
     return {
-      artifacts: artifacts.filter(
-        ({ contentHash, type }) =>
-          !["artifacts", "published"].some((table) =>
-            isThere(`SELECT 1 FROM ${table} WHERE tenant = ? AND content_hash = ? AND type = ?`, tenant, contentHash, type),
-          ),
-      ),
-      datasets: datasets.filter((hash) => !isThere("SELECT 1 FROM turns WHERE tenant = ? AND dataset_hash = ?", tenant, hash)),
-      evidence: evidence.filter((hash) => !isThere("SELECT 1 FROM evidence WHERE tenant = ? AND sha256 = ?", tenant, hash)),
-      uploads: uploads.filter((hash) => !isThere("SELECT 1 FROM uploads WHERE tenant = ? AND sha256 = ?", tenant, hash)),
+      artifacts: artifacts.filter((name) => isFree("artifacts published", "content_hash = ? AND type = ?", ...name.split("."))),
+      datasets: datasets.filter((hash) => isFree("turns", "dataset_hash = ?", hash)),
+      evidence: evidence.filter((hash) => isFree("evidence dataset_bodies", "sha256 = ?", hash)),
+      uploads: uploads.filter((hash) => isFree("uploads dataset_bodies", "sha256 = ?", hash)),
     };
   }
 
@@ -58,6 +54,7 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
     run("DELETE FROM events WHERE tenant = ? AND turn_id = ?", tenant, turnId);
     run("DELETE FROM cell_runs WHERE tenant = ? AND turn_id = ?", tenant, turnId);
     run("DELETE FROM artifacts WHERE tenant = ? AND turn_id = ?", tenant, turnId);
+    run("DELETE FROM dataset_bodies WHERE tenant = ? AND turn_id = ?", tenant, turnId);
     run("DELETE FROM turns WHERE tenant = ? AND id = ?", tenant, turnId);
   }
 
@@ -74,11 +71,13 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
     return inTransaction(database, () => {
       const turns = texts("SELECT id FROM turns WHERE tenant = ? AND conversation_id = ?", tenant, id);
       const each = turns.map((turnId) => filesOf(tenant, turnId));
+      const ofConversation = (table: string): string[] =>
+        texts(`SELECT DISTINCT sha256 FROM ${table} WHERE tenant = ? AND conversation_id = ?`, tenant, id);
       const before: Files = {
         artifacts: each.flatMap(({ artifacts }) => artifacts),
         datasets: each.flatMap(({ datasets }) => datasets),
-        evidence: texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id),
-        uploads: texts("SELECT DISTINCT sha256 FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id),
+        evidence: [...each.flatMap(({ evidence }) => evidence), ...ofConversation("evidence")],
+        uploads: [...each.flatMap(({ uploads }) => uploads), ...ofConversation("uploads")],
       };
       for (const turnId of turns) removeTurnRows(tenant, turnId);
       run("DELETE FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id);
@@ -91,27 +90,17 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
 
   return {
     addArtifact: ({ tenant, turnId, contentHash, type, bytes }) => void addArtifact.run(tenant, turnId, contentHash, type, bytes),
+    addBody: ({ tenant, turnId, sha256 }) => void addBody.run(tenant, turnId, sha256),
     addPublished: ({ tenant, contentHash, type, bytes, at }) => void addPublished.run(tenant, contentHash, type, bytes, at),
-    inUse: (tenant) => ({
-      artifacts: database
-        .prepare(
-          "SELECT content_hash, type FROM artifacts WHERE tenant = :tenant UNION SELECT content_hash, type FROM published WHERE tenant = :tenant",
-        )
-        .all({ tenant })
-        .map((row) => ({ contentHash: String(row["content_hash"]), type: String(row["type"]) })),
-      datasets: texts("SELECT dataset_hash FROM turns WHERE tenant = ? AND dataset_hash IS NOT NULL", tenant),
-      evidence: texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ?", tenant),
-      uploads: texts("SELECT DISTINCT sha256 FROM uploads WHERE tenant = ?", tenant),
-    }),
-    usedBytes(tenant) {
-      const files = [
-        "SELECT 'artifact' AS kind, content_hash, type, bytes FROM artifacts WHERE tenant = :tenant",
-        "SELECT 'artifact', content_hash, type, bytes FROM published WHERE tenant = :tenant",
-        "SELECT 'evidence', sha256, '', bytes FROM evidence WHERE tenant = :tenant",
-        "SELECT 'upload', sha256, '', bytes FROM uploads WHERE tenant = :tenant",
-        "SELECT 'dataset', dataset_hash, '', dataset_bytes FROM turns WHERE tenant = :tenant AND dataset_hash IS NOT NULL",
-      ];
-      return Number(database.prepare(`SELECT sum(bytes) AS bytes FROM (${files.join(" UNION ")})`).get({ tenant })?.["bytes"] ?? 0);
+    inUse(tenant) {
+      const both = (column: string, one: string, other: string): string[] =>
+        texts(`SELECT ${column} FROM ${one} WHERE tenant = ? UNION SELECT ${column} FROM ${other} WHERE tenant = ?`, tenant, tenant);
+      return {
+        artifacts: both("content_hash || '.' || type", "artifacts", "published"),
+        datasets: texts("SELECT dataset_hash FROM turns WHERE tenant = ? AND dataset_hash IS NOT NULL", tenant),
+        evidence: both("sha256", "evidence", "dataset_bodies"),
+        uploads: both("sha256", "uploads", "dataset_bodies"),
+      };
     },
     unusedSince: (tenant, at) =>
       unused
@@ -125,7 +114,7 @@ export function createReferenceRows(database: DatabaseSync): ReferenceRows {
       if (what.kind === "conversation") return void deleteConversation(tenant, what.id, remove);
       inTransaction(database, () => {
         run("DELETE FROM published WHERE tenant = ? AND content_hash = ? AND type = ?", tenant, what.contentHash, what.type);
-        remove(unreferenced(tenant, { artifacts: [what], datasets: [], evidence: [], uploads: [] }));
+        remove(unreferenced(tenant, { artifacts: [`${what.contentHash}.${what.type}`], datasets: [], evidence: [], uploads: [] }));
       });
     },
     deleteTurn: (tenant, turnId, remove) =>

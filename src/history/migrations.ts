@@ -57,6 +57,13 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX published_by_age ON published (tenant, published_at);
   `,
+  `
+  CREATE TABLE dataset_bodies (
+    tenant TEXT NOT NULL, turn_id TEXT NOT NULL, sha256 TEXT NOT NULL,
+    PRIMARY KEY (tenant, turn_id, sha256)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX dataset_bodies_by_hash ON dataset_bodies (tenant, sha256);
+  `,
 ];
 
 /** The newest form of the file that this version knows. */

@@ -3,15 +3,17 @@ import path from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { History } from "./contract.ts";
-import { createCellRunRows } from "./create-cell-run-rows.ts";
-import { createConversationRows } from "./create-conversation-rows.ts";
-import { createEventRows } from "./create-event-rows.ts";
-import { createEvidenceRows } from "./create-evidence-rows.ts";
 import { createReferenceRows } from "./create-reference-rows.ts";
-import { createSessionRows } from "./create-session-rows.ts";
-import { createTurnRows } from "./create-turn-rows.ts";
-import { createUploadRows } from "./create-upload-rows.ts";
-import { inTransaction } from "./in-transaction.ts";
+import {
+  createCellRunRows,
+  createConversationRows,
+  createEventRows,
+  createEvidenceRows,
+  createSessionRows,
+  createTurnRows,
+  createUploadRows,
+  inTransaction,
+} from "./create-rows.ts";
 import { historyVersion, migrations } from "./migrations.ts";
 import { recoverTurns } from "./recover-turns.ts";
 import { sqlite } from "./sqlite.ts";

@@ -2,7 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { ToolEndEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { Gap, TraceStep, TurnResult } from "../protocol/turn-result.ts";
-import type { EventRows, StoredEvent, TurnRows } from "./contract.ts";
+import type { StoredEvent } from "./contract.ts";
+import type { EventRows, TurnRows } from "./create-rows.ts";
 
 interface RecoverOptions {
   readonly database: DatabaseSync;

@@ -1,15 +1,11 @@
 import { Hono, type Context } from "hono";
-import { watchBody } from "../waiting/watch-body.ts";
-import type { Authenticator } from "./auth/create-authenticator.ts";
-import { unauthorized } from "./auth/create-authenticator.ts";
-import type { Principal } from "./contract.ts";
-import { checkOrigin, checkOwnPage, type OriginRules } from "./guard/check-origin.ts";
-import type { WorkGate } from "./guard/create-work-gate.ts";
+import { watchBody } from "../concurrency/watch-body.ts";
+import { type Authenticator, type Principal, unauthorized } from "./auth/create-authenticator.ts";
+import { checkOrigin, checkOwnPage, type OriginRules, type WorkGate } from "./guard.ts";
 import { HttpFailure, toFailureResponse } from "./http-failure.ts";
 import type { Log } from "./log/create-log.ts";
 import type { Metrics } from "./metrics/create-metrics.ts";
-import type { Route, RouteRequest } from "./routes/define-route.ts";
-import { check, readJsonBody } from "./routes/read-body.ts";
+import { type Route, type RouteRequest, check, readJsonBody } from "./routes/route.ts";
 
 export interface AppOptions {
   readonly routes: readonly Route[];
@@ -34,9 +30,11 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
   function serve(route: Route, context: Context): Promise<Response> {
     return observe(context, route.path, async () => {
       const request = context.req.raw;
-      const principal = route.isOpen ? nobody : (identify(request) ?? refuse());
+      const principal = route.isOpen ? nobody : identify(request);
+      if (principal === null) throw unauthorized();
       if (principal.via === "cookie") checkOwnPage(request);
-      if (route.isForOperators && !principal.isOperator) throw forbidden();
+      if (route.isForOperators && !principal.isOperator)
+        throw new HttpFailure({ code: "OPERATORS_ONLY", message: "Only an operator may see what all tenants do." });
       const query = route.query === undefined ? {} : check(route.query, context.req.query(), "query");
       const { body: expected, maxBodyBytes = MAX_JSON_BYTES } = route;
       const body =
@@ -85,19 +83,6 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
 }
 
 const nobody: Principal = { tenant: "", isOperator: false, tokenHash: null, via: "none" };
-
-function refuse(): never {
-  throw unauthorized();
-}
-
-function forbidden(): HttpFailure {
-  return new HttpFailure({
-    status: 403,
-    code: "OPERATORS_ONLY",
-    message: "Only an operator may see what all tenants do.",
-    hint: 'Set "operator": true for a token in auth.tokens of the configuration.',
-  });
-}
 
 /** On every answer. What has its own rules for content has set them. */
 function withHeaders(response: Response): Response {

@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { toFailureResponse } from "./http-failure.ts";
+import { createEnvelope } from "../errors/envelope.ts";
+import type { EnvelopeCode } from "../errors/error-table.ts";
+import { toFailureResponse, toHttpFailure } from "./http-failure.ts";
 
 function failureOf(work: () => unknown): unknown {
   try {
@@ -30,4 +32,20 @@ test("a database that cannot be written is the server's trouble for a while, and
 test("what nobody foresaw is told by its kind alone", async () => {
   const response = toFailureResponse(new Error("/home/somebody/secret"));
   expect([response.status, await response.text()]).toEqual([500, expect.not.stringContaining("secret")]);
+});
+
+test.each<[EnvelopeCode, number, string | null]>([
+  ["SCHEMA_VALIDATION_FAILED", 400, null],
+  ["COLUMN_UNKNOWN", 400, null],
+  ["FILTER_VALUE_INVALID", 400, null],
+  ["ALIAS_UNKNOWN", 404, null],
+  ["PYTHON_SYNTAX_ERROR", 422, null],
+  ["DATA_UNREADABLE", 422, null],
+  ["PYTHON_TIMEOUT", 422, null],
+  ["QUEUE_FULL", 429, "5"],
+  ["INTERNAL_ERROR", 500, null],
+  ["SANDBOX_UNAVAILABLE", 503, null],
+])("an error object with %s is answered with %i", (code, status, retryAfter) => {
+  const response = toFailureResponse(toHttpFailure(createEnvelope({ code, tool: "t", summary: "s" })));
+  expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
 });

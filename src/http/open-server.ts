@@ -1,21 +1,19 @@
 import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { createAdaptorServer } from "@hono/node-server";
+import { orAbort } from "../concurrency/or-abort.ts";
 import type { Environment, LoadedConfiguration } from "../config/contract.ts";
 import type { Configured } from "../configured/open-configured.ts";
-import { orAbort } from "../waiting/or-abort.ts";
-import { acceptedTokens, type TokenSource } from "./auth/accepted-tokens.ts";
-import { createAuthenticator } from "./auth/create-authenticator.ts";
+import { UsageError } from "../errors/sluice-error.ts";
+import { acceptedTokens, createAuthenticator, type TokenSource } from "./auth/create-authenticator.ts";
 import { createApp } from "./create-app.ts";
-import { slowClientRules, watchSlowClients, type SlowClientRules } from "./guard/watch-slow-clients.ts";
-import { listen } from "./listen.ts";
+import { slowClientRules, type SlowClientRules, watchSlowClients } from "./guard.ts";
 import type { Log } from "./log/create-log.ts";
-import { openParts } from "./open-parts.ts";
+import { openParts, type ServerParts } from "./open-parts.ts";
 import { createPage, type PageFacts } from "./page/create-page.ts";
 import { keepPruned } from "./retention/keep-pruned.ts";
 import { allRoutes } from "./routes/all-routes.ts";
-import type { ServerParts } from "./server-parts.ts";
-import { toClientSnippet } from "./to-client-snippet.ts";
 
 export interface ServerOptions {
   readonly loaded: LoadedConfiguration;
@@ -75,7 +73,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   });
   const origins = { allowedHosts: rules.allowedHosts, publicUrl };
   const app = createApp({ routes: allRoutes(parts), authenticator, origins, log, metrics: parts.metrics, work: parts.work, page });
-  answerWith((request) => app.fetch(request));
+  answerWith(app.fetch);
   const watch = watchSlowClients(server, options.slowClients ?? slowClientRules, () => {
     parts.metrics.slowClients.add();
     log.warn("slow_client_cut");
@@ -84,7 +82,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const rest = cleanup.move();
 
   async function end(): Promise<void> {
-    log.info("stopping", { running: parts.gate.running, queued: parts.gate.queued });
+    log.info("stopping", { running: parts.gate.taken, queued: parts.gate.waiting });
     pruning[Symbol.dispose]();
     await Promise.all([parts.turns.drain(rules.drainMs), orAbort(parts.work.stop(), AbortSignal.timeout(rules.drainMs)).catch(() => {})]);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -132,7 +130,10 @@ async function startListening({
   return { server, port: await listen(server, { host, port }), answerWith: ready.resolve };
 }
 
-function toLoginLinks({ tokens }: TokenSource, { authenticator, url }: ServerParts): RunningServer["loginLinks"] {
+function toLoginLinks(
+  { tokens }: TokenSource,
+  { authenticator, url }: Pick<ServerParts, "authenticator" | "url">,
+): RunningServer["loginLinks"] {
   const tenants = new Map(tokens.map((one) => [one.tenant, one]));
   return [...tenants.values()].map(({ tenant, isOperator }) => ({
     tenant,
@@ -140,7 +141,10 @@ function toLoginLinks({ tokens }: TokenSource, { authenticator, url }: ServerPar
   }));
 }
 
-function describeServer({ url, model, configured }: ServerParts, { driver, isOpen }: { driver: string; isOpen: boolean }): PageFacts {
+function describeServer(
+  { url, model, configured }: Pick<ServerParts, "url" | "model" | "configured">,
+  { driver, isOpen }: { driver: string; isOpen: boolean },
+): PageFacts {
   return {
     facts: [
       ["address", url],
@@ -154,3 +158,33 @@ function describeServer({ url, model, configured }: ServerParts, { driver, isOpe
 
 /** A request must be there whole within ten minutes, its head at once. */
 const serverOptions = { requestTimeout: 10 * 60_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
+
+export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(notListening(error, { host, port })));
+    server.listen(port, host, resolve);
+  });
+  server.removeAllListeners("error");
+  server.on("clientError", (_error, socket) => socket.destroy());
+  return (server.address() as AddressInfo).port;
+}
+
+function notListening(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): UsageError {
+  const why = {
+    EADDRINUSE: "something else listens there",
+    EACCES: "this user may not",
+    EADDRNOTAVAIL: "this machine has no such address",
+  }[error.code ?? ""];
+  return new UsageError({
+    code: "NOT_LISTENING",
+    message: `The server cannot listen on ${host}:${port}: ${why ?? error.message}.`,
+    hint: "Choose another with --port (0 takes any that is free) or --host.",
+    cause: error,
+  });
+}
+
+/** What goes into the configuration of a desktop client. */
+function toClientSnippet({ url, token }: { url: string; token: string | null }): string {
+  const server = { url: `${url}/mcp`, ...(token === null ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
+  return JSON.stringify({ mcpServers: { sluice: server } }, null, 2);
+}

@@ -1,4 +1,4 @@
-import { clipText } from "../evidence/preview/clip-text.ts";
+import { clipText } from "../text/clip-text.ts";
 
 /** One replacement in the code of a cell. */
 export interface CodeEdit {

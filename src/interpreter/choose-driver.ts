@@ -4,9 +4,9 @@ import os from "node:os";
 import path from "node:path";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 import type { DriverName, SandboxDriver, Snapshot } from "../sandbox/contract.ts";
-import type { Gate } from "../sandbox/gate.ts";
-import { toSelfTestCode } from "./self-test-code.ts";
-import { selfTest, type Check } from "./self-test.ts";
+import type { Gate } from "../sandbox/pool.ts";
+import { parseJson } from "../text/json.ts";
+import { type Check, checksSchema, selfTest, toSelfTestCode } from "./self-test.ts";
 
 export interface DriverReport {
   readonly name: DriverName;
@@ -87,11 +87,7 @@ async function passKey(driver: SandboxDriver, snapshot: Snapshot, version: strin
 }
 
 async function readPass(file: string): Promise<Check[] | null> {
-  try {
-    return JSON.parse(await readFile(file, "utf8")) as Check[];
-  } catch {
-    return null;
-  }
+  return checksSchema.safeParse(parseJson(await readFile(file, "utf8").catch(() => ""))).data ?? null;
 }
 
 /** Best effort: where the cache cannot be written, the self-test runs each time. */

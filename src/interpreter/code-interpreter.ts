@@ -1,30 +1,18 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import type { EnvelopeCode } from "../errors/envelope-table.ts";
-import { NoSandboxError, SandboxLostError, SluiceError } from "../errors/sluice-error.ts";
+import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
+import type { ArtifactStore } from "../artifacts/contract.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
-import type { CellOutcome } from "../protocol/outcome.ts";
-import { orAbort } from "../waiting/or-abort.ts";
-import { bindInputs } from "./bind-inputs.ts";
+import type { CellArtifact, CellOutcome } from "../protocol/outcome.ts";
+import type { ProbeSink } from "../protocol/probe.ts";
+import { orAbort } from "../concurrency/or-abort.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
-import { publishArtifacts } from "./publish-artifacts.ts";
 import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
-import { toCellEnvelope } from "./to-cell-envelope.ts";
-import { toRepair, type Repair } from "./to-repair.ts";
+import type { HeldPlace, Session } from "./open-session.ts";
 import { inSpan } from "./in-span.ts";
-import type { InterpreterTurn } from "./turn.ts";
-import { getOrCreateTurnSandbox } from "./turn-sandbox.ts";
-
-/** What one call yielded. `envelope` says why it failed; `outcome` is null when nothing was run. */
-export interface CodeInterpreterAnswer {
-  readonly outcome: CellOutcome | null;
-  readonly envelope: Envelope | null;
-  readonly artifacts: readonly ArtifactEnvelope[];
-  /** The result kept whole, for a later cell or chart. */
-  readonly resultAlias: string | null;
-  /** What a loop can force next. */
-  readonly repair: Repair | null;
-}
+import { toSessionInput } from "./session-inputs.ts";
+import { toToolResult, type CallFacts, type ToolResult } from "./tool-result.ts";
+import { getOrCreateTurnSandbox, type InterpreterTurn } from "./turn.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -32,71 +20,66 @@ export interface CallOptions {
   readonly onOutput?: InterpreterTurn["onOutput"] | undefined;
   /** The contract holds, and the cell is about to run: the whole call, with its edits made. */
   readonly onCell?: ((call: CodeInterpreterCall) => void) | undefined;
+  /** Whether a next cell finds the same sandbox, which the text for the model says. Default: true. */
+  readonly keepsSandbox?: boolean | undefined;
 }
 
 const TOOL = "code_interpreter";
 
 /** The tool itself: check the contract, run the cell in the turn's sandbox, publish what it gave out. Rejects only on abort. */
-export async function runCodeInterpreter(
-  turn: InterpreterTurn,
-  input: unknown,
-  { signal, ...hear }: CallOptions = {},
-): Promise<CodeInterpreterAnswer> {
-  const askedAt = performance.now();
-  return await answerInTurn(turn, { tool: TOOL, signal }, async (trace) => {
-    const verdict = await orAbort(checkCall(turn, input), signal);
-    return verdict.ok
-      ? await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, trace, signal, ...hear })
-      : refused(verdict.envelope);
+export async function runCodeInterpreter(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<ToolResult> {
+  return await answerInTurn(turn, { tool: TOOL, signal: options.signal }, async (held) => {
+    const contract = await orAbort(checkCall(turn, input), options.signal);
+    if (!contract.ok) return toToolResult({ tool: TOOL, error: contract.envelope }, turn);
+    return await runCheckedCall(turn, contract.call, { ...options, ...held, tool: TOOL });
   });
 }
 
-interface ToolCallOptions extends CallOptions {
-  readonly tool: string;
-}
-
-/** How far a call came, and whether it has left a probe. */
-export interface CallTrace {
-  stage: UnrunCall["stage"];
-  isProbed: boolean;
-}
-
-/** One call of the turn at a time, in a span of its own, never without a probe. What goes wrong outside of the cell is an envelope too. */
+/**
+ * Queueing, tracing and probes of every interpreter tool: one call of the turn at a time, in a span, never without a probe. A failure outside of the cell
+ * becomes a tool error. Rejects only on abort.
+ */
 export async function answerInTurn(
   turn: InterpreterTurn,
-  { tool, signal }: ToolCallOptions,
-  work: (trace: CallTrace) => Promise<CodeInterpreterAnswer>,
-): Promise<CodeInterpreterAnswer> {
-  const trace: CallTrace = { stage: "queue", isProbed: false };
+  { tool, signal }: { tool: string; signal?: AbortSignal | undefined },
+  work: (held: HeldTurn) => Promise<ToolResult>,
+): Promise<ToolResult> {
+  const place = { askedAt: performance.now() };
+  let stage: UnrunCall["stage"] = "queue";
+  let isProbed = false;
+  const onProbe: ProbeSink = (line) => {
+    isProbed = true;
+    turn.onProbe(line);
+  };
   const probe = (status: string, error: string): void => {
-    if (trace.isProbed) return;
+    if (isProbed) return;
     try {
-      probeUnrunCall(turn.onProbe, { turnId: turn.id, stage: trace.stage, status, error });
+      probeUnrunCall(turn.onProbe, { turnId: turn.id, stage, status, error });
     } catch {} // a sink that fails changes no answer
   };
-  const answer = async (): Promise<CodeInterpreterAnswer> => {
-    trace.stage = "contract";
+  const answer = async (): Promise<ToolResult> => {
+    stage = "contract";
     try {
-      return await work(trace);
+      return await work({ place, onProbe });
     } catch (error) {
       signal?.throwIfAborted();
-      return refused(toFailureEnvelope(error, tool));
+      return toToolResult({ tool, error: toFailureEnvelope(error, tool) }, turn);
     }
   };
   return await inSpan(`sluice.${tool}`, { "sluice.turn": turn.id }, async (span) => {
-    const given = await turn.queue.run(answer, signal).catch((reason: unknown) => {
+    const result = await turn.queue.run(answer, signal).catch((reason: unknown) => {
       probe("aborted", reason instanceof Error ? reason.message : String(reason));
       throw reason;
     });
-    const { outcome, envelope, artifacts } = given;
+    const { outcome, error, artifacts } = result;
     span.set({ "sluice.status": outcome?.status ?? "refused", "sluice.artifacts": artifacts.length });
     if (outcome !== null)
       span.set({ "sluice.sandbox": outcome.sandbox.id, "sluice.start": outcome.sandbox.start, "sluice.run_ms": outcome.timing.runMs });
-    if (envelope !== null) {
-      span.fail(envelope.error_code);
-      probe(envelope.error_code, envelope.summary);
+    if (error !== null) {
+      span.fail(error.error_code);
+      probe(error.error_code, error.summary);
     }
-    return given;
+    return result;
   });
 }
 
@@ -104,127 +87,97 @@ export async function answerInTurn(
 export async function checkCall({ evidence, source }: InterpreterTurn, input: unknown): Promise<ContractVerdict> {
   return await validateCodeInterpreterContract(input, {
     aliases: evidence.aliases(),
-    packages: await source.packages(),
+    maxCodeBytes: source.limits.codeBytes,
     helpers: await source.helpers(),
     parser: source.parser,
   });
 }
 
-export interface CheckedCallOptions extends ToolCallOptions {
-  readonly askedAt: number;
-  readonly trace: CallTrace;
+/** What a call has while it runs, alone in its turn. */
+interface HeldTurn {
+  readonly place: HeldPlace;
+  readonly onProbe: ProbeSink;
 }
 
-/** A call whose contract holds, in the turn's sandbox. */
+export interface CheckedCallOptions extends CallOptions, HeldTurn {
+  readonly tool: string;
+}
+
+/** Runs a call whose contract holds in the turn's sandbox. */
 export async function runCheckedCall(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { tool, askedAt, trace, signal, onOutput, onCell }: CheckedCallOptions,
-): Promise<CodeInterpreterAnswer> {
-  trace.stage = "start";
+  { tool, place, onProbe, signal, onOutput = turn.onOutput, onCell, keepsSandbox }: CheckedCallOptions,
+): Promise<ToolResult> {
+  const { evidence } = turn;
+  const { inputAliases, expectedArtifacts } = call.postProcessingContract;
   onCell?.(call);
-  const ran = await runCellOf(turn, call, { askedAt, trace, signal, onOutput });
+  const ran = await runPythonInSandbox({
+    session: await sessionOf(turn, onProbe, signal),
+    turnId: turn.id,
+    code: call.code,
+    inputs: new Map(evidence.aliases().map((alias) => [alias, toSessionInput(evidence.get(alias)!)])),
+    // What the contract names is there even where the code's text does not show it.
+    names: { ...Object.fromEntries(inputAliases.map((alias) => [alias, alias])), ...call.inputs },
+    expect: expectedArtifacts,
+    onProbe,
+    place,
+    ...(onOutput && { onOutput }),
+    ...(signal && { signal }),
+  });
   const isMissing = tool === TOOL && turn.last?.isUndone === true; // an edit runs that cell again, whole
   const outcome = isMissing ? { ...ran, diagnostics: { ...ran.diagnostics, cellUndone: true } } : ran;
   turn.last = { call, counted: outcome.status === "ok" };
-  const answer = { outcome, envelope: toCellEnvelope(outcome, { tool }), artifacts: [], resultAlias: null, repair: toRepair(outcome) };
-  return answer.envelope === null ? await publish(turn, { ...answer, outcome }, { tool, call }) : answer;
+  const published = turn.publishes && outcome.status === "ok" ? await publish(turn, outcome, { tool, call }) : {};
+  return toToolResult({ tool, outcome, ...published }, { evidence, keepsSandbox });
+}
+
+async function sessionOf(turn: InterpreterTurn, onProbe: ProbeSink, signal?: AbortSignal): Promise<Session> {
+  try {
+    return await orAbort(getOrCreateTurnSandbox(turn, signal).session, signal);
+  } catch (error) {
+    const status = signal?.aborted === true ? "aborted" : toModelCode(error);
+    probeUnrunCall(onProbe, { turnId: turn.id, stage: "start", status, error: error instanceof Error ? error.message : String(error) });
+    throw error;
+  }
 }
 
 /** The result and the artifacts of a cell that counted; when one cannot be kept, the other still is. */
 async function publish(
   turn: InterpreterTurn,
-  answer: CodeInterpreterAnswer & { outcome: CellOutcome },
+  { resultJson: json, artifacts }: CellOutcome,
   { tool, call }: { tool: string; call: CodeInterpreterCall },
-): Promise<CodeInterpreterAnswer> {
-  const { resultJson: json, artifacts } = answer.outcome;
+): Promise<Pick<CallFacts, "error" | "artifacts" | "resultAlias">> {
   const kept = async (): Promise<string | null> =>
     json === null ? null : (await turn.evidence.keepResult({ json, from: tool, arguments: call.postProcessingContract })).alias;
   const [result, published] = await Promise.allSettled([kept(), publishArtifacts(artifacts, turn.artifacts)]);
   const failed = [result, published].find((one) => one.status === "rejected");
   return {
-    ...answer,
-    envelope: failed === undefined ? null : toFailureEnvelope(failed.reason, tool),
+    error: failed && toFailureEnvelope(failed.reason, tool),
     artifacts: published.status === "fulfilled" ? published.value : [],
     resultAlias: result.status === "fulfilled" ? result.value : null,
   };
 }
 
-async function runCellOf(
-  turn: InterpreterTurn,
-  call: CodeInterpreterCall,
-  { askedAt, trace, signal, onOutput = turn.onOutput }: Pick<CheckedCallOptions, "askedAt" | "trace" | "signal" | "onOutput">,
-): Promise<CellOutcome> {
-  const sandbox = getOrCreateTurnSandbox(turn, signal);
-  const session = await orAbort(sandbox.session, signal);
-  const used = usedAliases(turn, call);
-  const { inputsChanged, ...before } = await bindInputs({ session, evidence: turn.evidence, aliases: used, bound: sandbox.bound, signal });
-  const outcome = await runPythonInSandbox({
-    session,
-    turnId: turn.id,
-    code: call.code,
-    names: toNames(call),
-    expect: call.postProcessingContract.expectedArtifacts,
-    inputAliasCount: used.length,
-    inputsBytes: used.reduce((sum, alias) => sum + turn.evidence.get(alias)!.bytes, 0),
-    onProbe: (line) => {
-      trace.isProbed = true;
-      turn.onProbe(line);
-    },
-    askedAt,
-    ...(onOutput && { onOutput }),
-    ...(signal && { signal }),
-  });
-  const noticed = { ...before, ...outcome.diagnostics, ...(inputsChanged.length === 0 ? {} : { inputsChanged }) };
-  return { ...outcome, diagnostics: noticed };
+/** Keeps the artifacts of a cell that counted. They were checked when they came; here they get their address. */
+async function publishArtifacts(artifacts: readonly CellArtifact[], store: ArtifactStore): Promise<ArtifactEnvelope[]> {
+  return await Promise.all(
+    artifacts.map(async (artifact): Promise<ArtifactEnvelope> => {
+      const title = artifact.title === undefined ? {} : { title: artifact.title };
+      if (artifact.kind === "chart") {
+        const { url, contentHash } = await store.put({ bytes: artifact.bytes, type: "json" });
+        return { schemaVersion: 1, kind: "chart", url, spec: artifact.spec, data: artifact.data, ...title, contentHash };
+      }
+      const { url, contentHash, bytes } = await store.put({ bytes: artifact.bytes, type: "png" });
+      const { alt, width, height, figure } = artifact;
+      return { schemaVersion: 1, kind: "image", url, alt, ...title, contentHash, bytes, width, height, ...(figure && { figure }) };
+    }),
+  );
 }
-
-/** What the contract names is there even where the code's text does not show it. */
-function toNames({ inputs, postProcessingContract }: CodeInterpreterCall): Record<string, string> {
-  return { ...Object.fromEntries(postProcessingContract.inputAliases.map((alias) => [alias, alias])), ...inputs };
-}
-
-/**
- * Every alias that the code can see: those the contract names, those in its text, and all of them when it goes through `inputs`. Files may be many and
- * large, and short words: of them only those that are named, by the contract or as a word of the code.
- */
-function usedAliases(turn: InterpreterTurn, { code, inputs = {}, postProcessingContract }: CodeInterpreterCall): string[] {
-  const named = new Set([...postProcessingContract.inputAliases, ...Object.values(inputs)]);
-  const all = /\binputs\b/.test(code);
-  const words = new Set(code.match(/\w+/g));
-  return turn.evidence.aliases().filter((alias) => {
-    if (named.has(alias)) return true;
-    return turn.evidence.get(alias)?.file === undefined ? all || code.includes(alias) : words.has(alias);
-  });
-}
-
-/** Nothing was run. */
-export function refused(envelope: Envelope): CodeInterpreterAnswer {
-  return { outcome: null, envelope, artifacts: [], resultAlias: null, repair: null };
-}
-
-const codesOfErrors: Readonly<Record<string, EnvelopeCode>> = {
-  INPUTS_TOO_LARGE: "INPUT_TOO_LARGE",
-  INPUT_TOO_LARGE: "INPUT_TOO_LARGE",
-  INPUT_NOT_TAKEN: "INPUT_TOO_LARGE",
-  CODE_TOO_LONG: "CODE_TOO_LONG",
-  DATA_FILE_GONE: "DATA_FILE_GONE",
-  DATA_FILE_REFUSED: "DATA_FILE_REFUSED",
-  EVIDENCE_FULL: "EVIDENCE_FULL",
-  SANDBOX_QUEUE_TIMEOUT: "QUEUE_FULL",
-  STORAGE_UNAVAILABLE: "STORAGE_UNAVAILABLE",
-};
 
 /** What went wrong outside of the cell. */
 export function toFailureEnvelope(error: unknown, tool: string, more: readonly string[] = []): Envelope {
   const summary = error instanceof Error ? error.message : String(error);
   const hints = [...(error instanceof SluiceError && error.hint ? [error.hint] : []), ...more];
-  return createEnvelope({ code: toCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
-}
-
-function toCode(error: unknown): EnvelopeCode {
-  const known = error instanceof SluiceError ? codesOfErrors[error.code] : undefined;
-  if (known !== undefined) return known;
-  if (error instanceof NoSandboxError) return "SANDBOX_UNAVAILABLE";
-  return error instanceof SandboxLostError ? "SANDBOX_LOST" : "INTERNAL_ERROR";
+  return createEnvelope({ code: toModelCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
 }

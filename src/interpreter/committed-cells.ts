@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { canReplay } from "./can-replay.ts";
-import type { CellRun } from "./run-cell.ts";
+import type { RanCell } from "./run-cell.ts";
 
 export interface CellText {
   readonly code: string;
@@ -10,7 +9,7 @@ export interface CellText {
 /** The cells of a session whose variables live on, in order. */
 export interface CommittedCells {
   readonly count: number;
-  add(cell: CellText, ran: CellRun): void;
+  add(cell: CellText, ran: RanCell): void;
   /** Takes the last one away; whether there was one. */
   drop(): boolean;
   clear(): void;
@@ -19,7 +18,7 @@ export interface CommittedCells {
   /** Whether running all of them again would give the same state, and soon. */
   canReplay(): boolean;
   /** Runs them again, each by `run`. Null when every one came out as before, else why not. */
-  replay(run: (cell: CellText) => Promise<CellRun>): Promise<string | null>;
+  replay(run: (cell: CellText) => Promise<RanCell>): Promise<string | null>;
 }
 
 /** Cells are replayed while that takes less than this in all; past it the worker forks before each cell instead. */
@@ -55,4 +54,22 @@ function hash(text: string | null): string {
   return createHash("sha256")
     .update(text ?? "")
     .digest("hex");
+}
+
+/** What makes a second run differ from the first: clocks, entropy, identities, other threads, what lies about in directories. Fixed seeds make `random` and `np.random` safe. */
+const unstable: readonly RegExp[] = [
+  /\b(now|today|utcnow|time|gmtime|localtime|ctime|times|getrusage|getloadavg|clock_gettime|id|hash)\s*\(/,
+  /\b(time_ns|perf_counter|monotonic|process_time|thread_time)/,
+  /\b(getmtime|getctime|getatime|st_mtime|st_ctime|st_atime|st_ino|scandir|iterdir|listdir|glob|walk)\b/,
+  /\/(proc|dev)\//,
+  /["'](now|today)["']/,
+  /\b(default_rng|RandomState|SeedSequence)\s*\(\s*\)/,
+  /\b(urandom|getrandom|uuid1|uuid4|secrets|SystemRandom|getpid|tempfile|threading|subprocess|multiprocessing|asyncio|fork)\b/,
+  /\b(import|from)[ \t][\w \t,.]*\btime\b/,
+  /(?<![.\w])(exec|eval|__import__|import_module)\s*\(/, // what they run is not in the text
+];
+
+/** Whether running this code again from the same state gives the same state, as far as its text tells. Errs on the side of no. */
+export function canReplay(code: string): boolean {
+  return !unstable.some((pattern) => pattern.test(code));
 }

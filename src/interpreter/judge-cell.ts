@@ -1,14 +1,12 @@
-import { constants } from "node:os";
-import { isJson } from "../waiting/is-json.ts";
+import { isJson } from "../evidence/reading/create-output-reader.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
-import type { Usage } from "../sandbox/contract.ts";
-import { deathOf } from "./death-of.ts";
-import { limitBehind } from "./limit-behind.ts";
-import type { CellRun, RunCellOptions, StopReason } from "./run-cell.ts";
+import type { SandboxLimits, Usage } from "../sandbox/contract.ts";
+import { findCause, type WorkerEnd } from "../sandbox/converse.ts";
+import type { RanCell, RunCellOptions, StopReason } from "./run-cell.ts";
 
 /** How the conversation about a cell came to its end. */
-export type CellEnd = { frame: DoneFrame | EndedFrame; body: Uint8Array } | { lost: string; byHost?: boolean } | { refused: string };
+export type CellEnd = WorkerEnd<DoneFrame | EndedFrame>;
 
 export interface JudgedCell {
   end: CellEnd;
@@ -22,7 +20,7 @@ export interface JudgedCell {
   refused: string | undefined;
 }
 
-export type CellVerdict = Pick<CellRun, "status" | "resultJson" | "diagnostics" | "leaseUsable" | "exitCode"> & { error?: CellError };
+export type CellVerdict = Pick<RanCell, "status" | "resultJson" | "diagnostics" | "error" | "leaseUsable" | "exitCode">;
 
 /** The cause, from what the host itself saw; the worker is believed only about the user's own exception. */
 export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
@@ -47,14 +45,19 @@ export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
   if ("refused" in end) {
     return failed("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${end.refused}.` });
   }
-  const death = leaseUsable || ("lost" in end && end.byHost) ? null : await deathOf(options.lease);
-  if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return failed("out_of_memory", memoryError(judged));
-  if (ended !== null) return failed("crashed", crashError(ended));
-  const why = "lost" in end ? end.lost : "it ended";
-  return failed("sandbox_lost", {
-    type: "SandboxLost",
-    message: `The sandbox is gone: ${why}${death !== null && death.cause !== "closed" ? ` (${death.detail})` : ""}.`,
-  });
+  const lost = "lost" in end ? end.lost : "it ended";
+  const mayBeDead = !leaseUsable && !("lost" in end && end.byHost === true);
+  const cause = await findCause({ ended, lost, lease: options.lease, before, after, mayBeDead });
+  switch (cause.kind) {
+    case "out_of_memory":
+      return failed("out_of_memory", memoryError(judged));
+    case "crashed": {
+      const message = `The process that ran the cell ${cause.how}. Its variables are as they were before the cell.`;
+      return failed("crashed", { type: "Crashed", message });
+    }
+    case "lost":
+      return failed("sandbox_lost", { type: "SandboxLost", message: cause.detail });
+  }
 }
 
 async function judgeDone(frame: DoneFrame, body: Uint8Array, judged: JudgedCell): Promise<CellVerdict> {
@@ -142,17 +145,20 @@ function memoryMessage(what: string, { options, after }: JudgedCell): string {
   return `${what || "MemoryError"}: the limit is ${mb(options.limits.memoryBytes)}, the peak was ${mb(after.peakMemoryBytes)}.`;
 }
 
-/** Some have two names; the first is the one that people know (SIGABRT, not SIGIOT). */
-const signalNames = new Map(
-  Object.entries(constants.signals)
-    .toReversed()
-    .map(([name, number]) => [number, name]),
-);
+/**
+ * The limit of the sandbox that an exception of the cell is about: a full scratch, no descriptor left, no process or thread more. The kernel says no at the
+ * bound itself, so what was seen is what is allowed.
+ */
+function limitBehind({ type, message, traceback = "" }: CellError, limits: SandboxLimits): CellError["limit"] {
+  const name = nameOf(type, message, traceback);
+  return name === null ? undefined : { name, allowed: limits[name], seen: limits[name] };
+}
 
-function crashError(frame: EndedFrame): CellError {
-  const how =
-    frame.signal === undefined
-      ? `ended by itself with exit status ${frame.exitCode ?? "unknown"} (os._exit, or its channel was closed)`
-      : `died by ${signalNames.get(frame.signal) ?? "a signal"} (signal ${frame.signal})`;
-  return { type: "Crashed", message: `The process that ran the cell ${how}. Its variables are as they were before the cell.` };
+function nameOf(type: string, message: string, traceback: string): "scratchBytes" | "openFiles" | "processes" | null {
+  if (type === "OSError" && /^\[Errno (27|28)\] /.test(message)) return "scratchBytes"; // EFBIG, ENOSPC
+  if (type === "OSError" && message.startsWith("[Errno 24] ")) return "openFiles"; // EMFILE
+  if (type === "RuntimeError" && message === "can't start new thread") return "processes";
+  // EAGAIN is also what a socket or pipe says that would block.
+  if (type === "BlockingIOError" && message.startsWith("[Errno 11] ") && traceback.includes("fork")) return "processes";
+  return null;
 }

@@ -1,28 +1,17 @@
 import { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import { orAbort } from "../waiting/or-abort.ts";
-import { applyEdits, type CodeEdit } from "./apply-edits.ts";
-import {
-  answerInTurn,
-  checkCall,
-  refused,
-  runCheckedCall,
-  toFailureEnvelope,
-  type CallOptions,
-  type CodeInterpreterAnswer,
-} from "./code-interpreter.ts";
+import { orAbort } from "../concurrency/or-abort.ts";
+import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
+import { applyEdits } from "./apply-edits.ts";
+import { answerInTurn, checkCall, runCheckedCall, toFailureEnvelope, type CallOptions } from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
-import { schemaProblems } from "./contract/schema-problems.ts";
+import { toToolResult, type ToolResult } from "./tool-result.ts";
+import type { HeldPlace } from "./open-session.ts";
 import type { InterpreterTurn } from "./turn.ts";
-
-export interface PythonCodeEditCall {
-  edits: CodeEdit[];
-  postProcessingContract?: PostProcessingContract | undefined;
-}
 
 const TOOL = "python_code_edit";
 
-export const pythonCodeEditCallSchema: z.ZodType<PythonCodeEditCall> = z.strictObject({
+export const pythonCodeEditCallSchema = z.strictObject({
   edits: z
     .array(
       z.strictObject({
@@ -36,16 +25,15 @@ export const pythonCodeEditCallSchema: z.ZodType<PythonCodeEditCall> = z.strictO
   postProcessingContract: postProcessingContractSchema.optional().describe("A new contract; without it that of the last call holds."),
 });
 
+export type PythonCodeEditCall = z.infer<typeof pythonCodeEditCallSchema>;
+
 /** Changes the last cell's code and runs it again from the state before that cell. */
-export async function runPythonCodeEdit(
-  turn: InterpreterTurn,
-  input: unknown,
-  { signal, ...hear }: CallOptions = {},
-): Promise<CodeInterpreterAnswer> {
-  const askedAt = performance.now();
-  return await answerInTurn(turn, { tool: TOOL, signal }, async (trace) => {
+export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<ToolResult> {
+  const { signal } = options;
+  const refused = (error: Envelope): ToolResult => toToolResult({ tool: TOOL, error }, turn);
+  return await answerInTurn(turn, { tool: TOOL, signal }, async (held) => {
     const parsed = pythonCodeEditCallSchema.safeParse(input);
-    if (!parsed.success) return refused(malformed(input));
+    if (!parsed.success) return refused(malformed(input, parsed.error.issues));
     if (turn.last === null) return refused(nothingToEdit());
     const { call } = turn.last;
     const edited = applyEdits(call.code, parsed.data.edits);
@@ -53,9 +41,9 @@ export async function runPythonCodeEdit(
     const { postProcessingContract = call.postProcessingContract } = parsed.data;
     const verdict = await orAbort(checkCall(turn, { ...call, code: edited.code, postProcessingContract }), signal);
     if (!verdict.ok) return refused(ofEdit(verdict.envelope, parsed.data));
-    const isUndone = await undoLast(turn, signal);
+    const isUndone = await undoLast(turn, held.place, signal);
     try {
-      return await runCheckedCall(turn, verdict.call, { tool: TOOL, askedAt, trace, signal, ...hear });
+      return await runCheckedCall(turn, verdict.call, { ...options, ...held, tool: TOOL });
     } catch (error) {
       if (isUndone && signal?.aborted) turn.last = { call, counted: false, isUndone };
       if (!isUndone || signal?.aborted) throw error;
@@ -85,22 +73,16 @@ const nothingInItsPlace =
   "The last cell was undone and nothing was run in its place: variables are as they were before it. Send the same edit again, which runs the whole cell.";
 
 /** The state before the last cell, and whether there was something to undo. One that failed has left nothing. */
-async function undoLast(turn: InterpreterTurn, signal?: AbortSignal): Promise<boolean> {
+async function undoLast(turn: InterpreterTurn, place: HeldPlace, signal?: AbortSignal): Promise<boolean> {
   if (turn.last === null || !turn.last.counted) return false;
-  await (await turn.sandbox?.session)?.undo(signal);
+  await (await turn.sandbox?.session)?.undo(signal, place);
   turn.last = { ...turn.last, counted: false };
   return true;
 }
 
-function malformed(input: unknown): Envelope {
-  const problems = schemaProblems(pythonCodeEditCallSchema, input);
-  return createEnvelope({
-    code: "INPUT_VALIDATION_FAILED",
-    tool: TOOL,
-    summary: `The call was not run: ${problems[0]?.issue ?? "it is not as the schema says."}`,
-    details: problems.map(({ path, issue, receivedType, code }) => ({ path, issue, received_type: receivedType, error_code: code })),
-    examples: [example],
-  });
+function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): Envelope {
+  const problems = problemsOfZod({ schema: pythonCodeEditCallSchema, value: input, issues });
+  return refuseArguments({ tool: TOOL, lead: "The call was not run", problems, code: "INPUT_VALIDATION_FAILED", examples: [example] });
 }
 
 function nothingToEdit(): Envelope {

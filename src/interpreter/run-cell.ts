@@ -1,10 +1,8 @@
 import type { ImageChecker } from "../artifacts/create-image-checker.ts";
-import { SandboxLostError } from "../errors/sluice-error.ts";
-import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
-import { runningFrame, type RunningFrame } from "../protocol/worker-frames.ts";
-import type { Frame, Lease, SandboxLimits } from "../sandbox/contract.ts";
-import { outOfPlace } from "../sandbox/out-of-place.ts";
-import { createStreamText, type StreamText } from "./cell-output.ts";
+import type { CellOutcome } from "../protocol/outcome.ts";
+import { runningFrame } from "../protocol/worker-frames.ts";
+import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
+import { converse, createStreamText, type StreamText } from "../sandbox/converse.ts";
 import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
 import { judgeCell, type CellEnd, type CellVerdict } from "./judge-cell.ts";
 
@@ -26,18 +24,10 @@ export interface RunCellOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How one run of a cell in one sandbox went. `leaseUsable` says whether the sandbox holds the state from before (or, when ok, after) the cell. */
-export interface CellRun {
-  status: CellStatus;
-  resultJson: string | null;
-  stdout: StreamText;
-  stderr: StreamText;
-  artifacts: CellArtifact[];
-  diagnostics: Record<string, unknown>;
-  error?: CellError;
+/** The outcome of a cell in one sandbox. The session adds how the sandbox was started and how long the caller waited. */
+export interface RanCell extends Omit<CellOutcome, "timing" | "sandbox"> {
   runMs: number;
-  usage: { peakMemoryBytes: number; cpuMs: number };
-  exitCode?: number;
+  /** Whether the sandbox holds the state from before (or, when ok, after) the cell. */
   leaseUsable: boolean;
   /** The caller gave up while it ran. */
   aborted: boolean;
@@ -46,28 +36,25 @@ export interface CellRun {
 /** How long the worker gets to end a cell before the whole sandbox is ended. */
 const INTERRUPT_GRACE_MS = 1_000;
 const ABORT_GRACE_MS = 150;
-/** Slack over the output limits for the marker bytes; past it the sandbox does not cut as it must. */
-const OUTPUT_SLACK_BYTES = 64 * 1024;
 
-export async function runCell(options: RunCellOptions): Promise<CellRun> {
+export async function runCell(options: RunCellOptions): Promise<RanCell> {
   const { lease, limits } = options;
   const before = await lease.resetPeak();
   options.signal?.throwIfAborted();
   const stop = createStop(options);
-  const streams = {
-    stdout: createStreamText({ name: "stdout", limitBytes: limits.stdoutBytes, onText: (text) => hear("stdout", text) }),
-    stderr: createStreamText({ name: "stderr", limitBytes: limits.stderrBytes, onText: (text) => hear("stderr", text) }),
-  };
-  const hear: NonNullable<RunCellOptions["onOutput"]> = (stream, text) => {
-    if (!stop.isAbandoned) options.onOutput?.(stream, text);
-  };
+  const streamOf = (name: "stdout" | "stderr", limitBytes: number): StreamText =>
+    createStreamText({
+      toMark: (omitted) => `\n… [${omitted} bytes of ${name} omitted here; the limit is ${limitBytes} bytes] …\n`,
+      onText: (text) => (stop.isAbandoned ? undefined : options.onOutput?.(name, text)),
+    });
+  const streams = { stdout: streamOf("stdout", limits.stdoutBytes), stderr: streamOf("stderr", limits.stderrBytes) };
   const checks: Promise<CheckedArtifact>[] = [];
   const started = performance.now();
   let end: CellEnd;
   let runMs: number;
   let checked: CheckedArtifact[];
   try {
-    end = await Promise.race([converse(options, streams, checks), stop.abandoned]);
+    end = await Promise.race([talk(options, streams, checks), stop.abandoned]);
     runMs = performance.now() - started;
     stop.cellIsOver();
     checked = await Promise.race([Promise.all(checks), stop.aborted]);
@@ -77,14 +64,36 @@ export async function runCell(options: RunCellOptions): Promise<CellRun> {
   const artifacts = checked.flatMap((one) => (one.ok ? [one.artifact] : []));
   const refused = checked.find((one) => !one.ok);
   const after = stop.isAbandoned ? before : await lease.usage().catch(() => before);
-  const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: Math.max(0, after.cpuMs - before.cpuMs) };
+  const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: roundMs(Math.max(0, after.cpuMs - before.cpuMs)) };
   const verdict = await judgeCell({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
   // Whose grace was over is being ended, also when its worker's last word came after all.
   const leaseUsable = !stop.endsLease && (await decide(options, end, verdict, stop.reason));
   const aborted = stop.reason === "aborted";
   const closing = leaseUsable ? undefined : lease.close();
   if (!aborted) await closing; // who gave up does not wait for what is left to clean up
-  return { ...streams, artifacts: verdict.status === "ok" ? artifacts : [], runMs, usage, aborted, ...verdict, leaseUsable };
+  return {
+    schemaVersion: 1,
+    ...textOf(streams),
+    artifacts: verdict.status === "ok" ? artifacts : [],
+    runMs,
+    usage,
+    aborted,
+    ...verdict,
+    leaseUsable,
+  };
+}
+
+function textOf({ stdout, stderr }: Record<"stdout" | "stderr", StreamText>): Pick<CellOutcome, "stdout" | "stderr" | "truncated"> {
+  const truncated = {
+    ...(stdout.omittedBytes > 0 && { stdout: { omittedBytes: stdout.omittedBytes } }),
+    ...(stderr.omittedBytes > 0 && { stderr: { omittedBytes: stderr.omittedBytes } }),
+  };
+  return { stdout: stdout.text, stderr: stderr.text, ...(Object.keys(truncated).length > 0 && { truncated }) };
+}
+
+/** To a microsecond. */
+export function roundMs(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
 }
 
 /** A cell that the worker says succeeded counts only once the host has said so; else the worker, where it can, leaves nothing of it. */
@@ -175,52 +184,24 @@ function createStop({ lease, cell, rollback, limits, leaseLeftMs = Infinity, sig
 }
 
 /** Sends the cell and takes its frames until it is over. */
-async function converse(
+function talk(
   options: RunCellOptions,
   streams: Record<"stdout" | "stderr", StreamText>,
   checks: Promise<CheckedArtifact>[],
 ): Promise<CellEnd> {
-  const { lease, cell, code, rollback, names, expect, limits } = options;
-  const { stdoutBytes, stderrBytes, resultBytes, artifactBytes } = limits;
-  try {
-    await lease.channel.send(
-      {
-        type: "cell",
-        cell,
-        rollback,
-        names,
-        expect,
-        limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts: limits.artifacts },
-      },
-      code,
-    );
-    for (;;) {
-      const raw = await lease.channel.receive();
-      if (raw === null) return { lost: "it closed its channel" };
-      const frame = toRunningFrame(raw, cell);
-      if (frame.type === "done" || frame.type === "ended") return { frame, body: raw.body };
-      if (frame.type === "lost") return { lost: frame.detail };
-      if (frame.type === "output") takeOutput(streams[frame.stream], raw.body, frame.omittedBytes ?? 0, limits);
-      else {
-        if (checks.length >= limits.artifacts) return { refused: `there are more than ${limits.artifacts} artifacts` };
-        checks.push(checkArtifact({ frame, body: raw.body, limits, images: options.images }));
-      }
-    }
-  } catch (error) {
-    if (error instanceof SandboxLostError) return { lost: error.message, byHost: error.code === "SANDBOX_PROTOCOL" };
-    throw error;
-  }
-}
-
-function takeOutput(stream: StreamText, body: Uint8Array, omittedBytes: number, limits: SandboxLimits): void {
-  stream.add(body, omittedBytes);
-  if (stream.receivedBytes > Math.max(limits.stdoutBytes, limits.stderrBytes) + OUTPUT_SLACK_BYTES)
-    throw outOfPlace("more output than was allowed");
-}
-
-function toRunningFrame(raw: Frame, cell: number): RunningFrame {
-  const parsed = runningFrame.safeParse(raw.header);
-  if (!parsed.success) throw outOfPlace(`a frame of type ${JSON.stringify(raw.header.type).slice(0, 60)} that does not belong there`);
-  if ("cell" in parsed.data && parsed.data.cell !== cell) throw outOfPlace(`a frame for cell ${parsed.data.cell} while cell ${cell} runs`);
-  return parsed.data;
+  const { lease, cell, code, rollback, names, expect, limits, images } = options;
+  const { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts } = limits;
+  return converse({
+    lease,
+    begin: { type: "cell", cell, rollback, names, expect, limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts } },
+    code,
+    frames: runningFrame,
+    streams,
+    maxOutputBytes: Math.max(stdoutBytes, stderrBytes),
+    take(frame, body) {
+      if (checks.length >= artifacts) return `there are more than ${artifacts} artifacts`;
+      checks.push(checkArtifact({ frame, body, limits, images }));
+      return null;
+    },
+  });
 }

@@ -6,9 +6,6 @@ import { formatProbe, type ProbeSink, type ProbeValue } from "../protocol/probe.
 export interface PythonCall extends CellRequest {
   readonly session: Session;
   readonly turnId: string;
-  /** Aliases and bytes bound for this call; they are named in the probes. */
-  readonly inputAliasCount: number;
-  readonly inputsBytes: number;
   readonly onProbe: ProbeSink;
 }
 
@@ -30,7 +27,7 @@ export function probeUnrunCall(onProbe: ProbeSink, { turnId, stage, status, erro
 
 /** Runs one cell and leaves its probes: one line when it starts, one when it ends, however it ends. */
 export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome> {
-  const { session, turnId, inputAliasCount, inputsBytes, onProbe, ...request } = call;
+  const { session, turnId, onProbe, ...request } = call;
   const probe = (event: string, fields: Record<string, ProbeValue>): void => onProbe(formatProbe(SOURCE, event, { turnId, ...fields }));
   let sandboxId: string | undefined;
   let boot: "warm" | "cold" | undefined;
@@ -41,6 +38,7 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
       onStart: (sandbox) => {
         sandboxId = sandbox.id;
         boot = sandbox.reused || sandbox.start === "pool" ? "warm" : "cold";
+        const { inputAliasCount, inputsBytes } = sandbox;
         probe("python_call_start", { inputsBytes, codeBytes: Buffer.byteLength(request.code), inputAliasCount, sandboxId, boot });
         request.onStart?.(sandbox);
       },

@@ -1,17 +1,18 @@
+import path from "node:path";
+import { readFileSync } from "node:fs";
+import { z } from "zod";
 import { createImageChecker } from "../artifacts/create-image-checker.ts";
 import type { SandboxDriver, Snapshot } from "../sandbox/contract.ts";
-import type { Gate } from "../sandbox/gate.ts";
+import type { Gate } from "../sandbox/pool.ts";
 import { withLimits } from "../sandbox/limits.ts";
+import { parseJson } from "../text/json.ts";
 import { openHostBait } from "./host-bait.ts";
 import { openSession, type Session } from "./open-session.ts";
-import { toSelfTestCode } from "./self-test-code.ts";
 
-/** One thing that was tried from inside a real sandbox, and whether it was held. */
-export interface Check {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
+const foundSchema = z.object({ ok: z.boolean(), detail: z.string() });
+/** Things that were tried from inside a real sandbox, and whether they were held. */
+export const checksSchema = z.array(foundSchema.extend({ name: z.string() }));
+export type Check = z.infer<typeof checksSchema>[number];
 
 export interface SelfTest {
   readonly driver: SandboxDriver;
@@ -58,8 +59,14 @@ async function tryFromInside(session: Session, code: string, signal?: AbortSigna
   if (outcome.status !== "ok" || outcome.resultJson === null) {
     return [{ name: "python", ok: false, detail: `the self-test ended as ${outcome.status}: ${outcome.error?.message ?? "no result"}` }];
   }
-  const found = JSON.parse(outcome.resultJson) as Record<string, { ok: boolean; detail: string }>;
-  return Object.entries(found).map(([name, { ok, detail }]) => ({ name, ok, detail }));
+  return toChecks(outcome.resultJson);
+}
+
+/** What a sandbox says of itself; that it says something else is a failed check. */
+export function toChecks(resultJson: string): Check[] {
+  const { data: found } = z.record(z.string(), foundSchema).safeParse(parseJson(resultJson));
+  if (found === undefined) return [{ name: "python", ok: false, detail: "the self-test gave a result that it cannot give" }];
+  return Object.entries(found).map(([name, check]) => ({ name, ...check }));
 }
 
 async function tryMemory(session: Session, signal?: AbortSignal): Promise<Check> {
@@ -74,4 +81,20 @@ async function tryMemory(session: Session, signal?: AbortSignal): Promise<Check>
       ? `1 GB asked for under a limit of ${MEMORY_BYTES / 1024 / 1024} MB ended as out_of_memory, and the next cell ran`
       : `1 GB asked for under a limit of ${MEMORY_BYTES / 1024 / 1024} MB ended as ${status}, the next cell as ${after.status}`,
   };
+}
+
+export interface SelfTestFacts {
+  readonly tcpPort: number;
+  readonly udpPort: number;
+  readonly file: string;
+  readonly commandLine: string;
+  readonly processes: number;
+}
+
+/** The cell that the self-test runs: `python/self_test.py`, called with what the host put up for it to reach. */
+export function toSelfTestCode({ tcpPort, udpPort, file, commandLine, processes }: SelfTestFacts): string {
+  const source = readFileSync(path.join(import.meta.dirname, "..", "..", "python", "self_test.py"), "utf8");
+  const given = { tcp_port: tcpPort, udp_port: udpPort, file, command_line: commandLine, processes };
+  const words = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return `${source}\nset_result(self_test(${words.join(", ")}))\n`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseEnvelope } from "../errors/envelope.ts";
 import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { toCellEnvelope } from "./to-cell-envelope.ts";
-import { toRepair } from "./to-repair.ts";
+import { toRepair } from "./tool-result.ts";
 
 const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
 

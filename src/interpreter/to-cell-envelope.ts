@@ -1,5 +1,5 @@
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
-import type { EnvelopeCode } from "../errors/envelope-table.ts";
+import type { EnvelopeCode } from "../errors/error-table.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 
 type FailedStatus = Exclude<CellStatus, "ok">;

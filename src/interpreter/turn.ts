@@ -1,16 +1,17 @@
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
-import { createCallQueue, type CallQueue } from "./call-queue.ts";
+import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
-import type { PythonParser } from "./contract/python-parser.ts";
+import type { PythonParser } from "./contract/validate-code-interpreter-contract.ts";
 import type { Session } from "./open-session.ts";
+import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
+import { UsageError } from "../errors/sluice-error.ts";
 
 /** What the interpreter needs of a runtime. */
 export interface SandboxSource {
-  openSession(options?: { signal?: AbortSignal }): Promise<Session>;
-  /** The snapshot's Python packages, name to version. */
-  packages(): Promise<Readonly<Record<string, string>>>;
+  openSession(options?: { signal?: AbortSignal | undefined; queue?: Limiter }): Promise<Session>;
+  readonly limits: SandboxLimits;
   /** Names that are globals of every cell. */
   helpers(): Promise<readonly string[]>;
   readonly parser: PythonParser;
@@ -23,10 +24,12 @@ export interface InterpreterTurn {
   readonly artifacts: ArtifactStore;
   readonly source: SandboxSource;
   readonly onProbe: ProbeSink;
+  /** Whether results and artifacts are kept; false for cells that are only run again. */
+  readonly publishes: boolean;
   /** Live output of cells, for whoever shows it. */
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Calls of a turn run one after the other, each whole: its checks, its cell and what it publishes. */
-  readonly queue: CallQueue;
+  readonly queue: Limiter;
   sandbox: TurnSandbox | null;
   last: LastCall | null;
   disposed: boolean;
@@ -34,8 +37,6 @@ export interface InterpreterTurn {
 
 export interface TurnSandbox {
   readonly session: Promise<Session>;
-  /** Aliases that it was given, and of each file its version. */
-  readonly bound: Map<string, string>;
 }
 
 export interface LastCall {
@@ -52,9 +53,33 @@ export interface TurnOptions {
   readonly artifacts: ArtifactStore;
   readonly source: SandboxSource;
   readonly onProbe?: ProbeSink;
+  readonly publishes?: boolean;
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
 }
 
-export function createInterpreterTurn({ onProbe = () => {}, ...options }: TurnOptions): InterpreterTurn {
-  return { ...options, onProbe, queue: createCallQueue(), sandbox: null, last: null, disposed: false };
+export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ...options }: TurnOptions): InterpreterTurn {
+  return { ...options, onProbe, publishes, queue: createLimiter({ places: 1 }), sandbox: null, last: null, disposed: false };
+}
+
+/** The turn's sandbox, opened by the first valid call: a turn that never computes pays nothing. A failure is forgotten, so that the next call tries again. */
+export function getOrCreateTurnSandbox(turn: InterpreterTurn, signal?: AbortSignal): TurnSandbox {
+  if (turn.disposed) throw new UsageError({ code: "TURN_OVER", message: `The turn ${turn.id} is over.` });
+  if (turn.sandbox === null) {
+    const session = turn.source.openSession({ signal, queue: turn.queue });
+    const sandbox: TurnSandbox = { session };
+    turn.sandbox = sandbox;
+    session.catch(() => {
+      if (turn.sandbox === sandbox) turn.sandbox = null;
+    });
+  }
+  return turn.sandbox;
+}
+
+/** Belongs into `finally`. Idempotent; ends whatever still runs. */
+export async function disposeTurnSandbox(turn: InterpreterTurn): Promise<void> {
+  turn.disposed = true;
+  const { sandbox } = turn;
+  turn.sandbox = null;
+  const session = await sandbox?.session.catch(() => null);
+  await session?.close();
 }

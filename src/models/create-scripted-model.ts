@@ -5,7 +5,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
-import type { ModelPhase, ModelScript, ScriptStep, ScriptToolCall } from "./contract.ts";
+import type { ModelPhase, ModelScript, ScriptStep } from "./contract.ts";
 
 type Answer = Pick<LanguageModelV4GenerateResult, "content" | "finishReason" | "usage">;
 
@@ -58,32 +58,23 @@ function stepOf({ providerOptions }: LanguageModelV4CallOptions): number | null 
 /** Where `final_response` is forced, the script's answer is given through it. Any other force is not a script's to obey. */
 function obeying(step: ScriptStep, { toolChoice }: LanguageModelV4CallOptions, script: ModelScript): ScriptStep {
   const isForced = toolChoice?.type === "tool" && toolChoice.toolName === "final_response";
-  if (!isForced || callsOf(step).some(({ tool }) => tool === "final_response")) return step;
-  const text = callsOf(step).length === 0 ? textOf(step) : undefined;
+  if (!isForced || step.toolCalls?.some(({ tool }) => tool === "final_response")) return step;
+  const text = step.toolCalls === undefined ? step.text : undefined;
   return { toolCalls: [{ tool: "final_response", input: { answer: text ?? script.synthesis ?? lastText(script) } }] };
 }
 
 /** What it said last, in words or through `final_response`. */
 function lastText({ steps }: ModelScript): string {
-  return steps.map((step) => textOf(step) ?? finalAnswerOf(step)).findLast((text) => text !== undefined) ?? "The script has no answer.";
+  return steps.map((step) => step.text ?? finalAnswerOf(step)).findLast((text) => text !== undefined) ?? "The script has no answer.";
 }
 
 function finalAnswerOf(step: ScriptStep): string | undefined {
-  const { answer } = (callsOf(step).find(({ tool }) => tool === "final_response")?.input ?? {}) as { answer?: unknown };
+  const { answer } = (step.toolCalls?.find(({ tool }) => tool === "final_response")?.input ?? {}) as { answer?: unknown };
   return typeof answer === "string" ? answer : undefined;
 }
 
-function textOf(step: ScriptStep): string | undefined {
-  return step.text;
-}
-
-function callsOf(step: ScriptStep): readonly ScriptToolCall[] {
-  return "toolCalls" in step ? (step.toolCalls ?? []) : [];
-}
-
 function toAnswer(step: ScriptStep, id: string): Answer {
-  const text = textOf(step);
-  const calls = callsOf(step);
+  const { text, toolCalls: calls = [], usage: { inputTokens = 0, outputTokens = 0 } = {} } = step;
   const content: LanguageModelV4Content[] = [
     ...(text === undefined ? [] : [{ type: "text" as const, text }]),
     ...calls.map(({ tool, input }, index) => ({
@@ -94,7 +85,6 @@ function toAnswer(step: ScriptStep, id: string): Answer {
     })),
   ];
   const reason = calls.length > 0 ? "tool-calls" : "stop";
-  const { inputTokens = 0, outputTokens = 0 } = step.usage ?? {};
   return {
     content,
     finishReason: { unified: reason, raw: reason },

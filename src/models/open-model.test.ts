@@ -154,17 +154,17 @@ describe("a script from a file", () => {
     };
     expect((await refusal(open(wrong))).message.split("\n")).toEqual([
       `The script of the model is wrong (${file}):`,
-      "  steps[0].toolCall: there is no such key. Did you mean toolCalls?",
+      '  steps[0].toolCall: is not a known field. Did you mean "toolCalls"?',
       "  steps[0]: needs toolCalls or text.",
-      "  steps[1].toolCalls[0].tool: must be text, not 5.",
-      "  steps[1].toolCalls[0].input: is missing: an object is needed.",
-      "  steps[1].toolCalls[0].inputs: there is no such key. Did you mean input?",
+      "  steps[1].toolCalls[0].tool: must be a string, not 5.",
+      "  steps[1].toolCalls[0].input: is missing.",
+      '  steps[1].toolCalls[0].inputs: is not a known field. Did you mean "input"?',
       "  steps[2].usage.inputTokens: must be at least 0, not -1.",
-      "  steps[2].usage.outputTokens: must be a whole number, not 1.5.",
-      "  synthesis: must be text, not null.",
-      "  plann: there is no such key. Did you mean plan?",
+      "  steps[2].usage.outputTokens: must be an integer, not 1.5.",
+      "  synthesis: must be a string, not null.",
+      '  plann: is not a known field. Did you mean "plan"?',
     ]);
-    expect((await refusal(open({ steps: [] }))).message).toContain("  steps: must have at least 1 item.");
+    expect((await refusal(open({ steps: [] }))).message).toContain("  steps: must not be empty.");
     expect((await refusal(open({ steps: [{}] }))).message).toContain("  steps[0]: needs toolCalls or text.");
     expect((await refusal(open("[1"))).message).toContain("is no JSON");
   });

@@ -1,25 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { z } from "zod";
-import { describeSchemaIssues } from "../errors/describe-schema-issues.ts";
+import { problemsOfZod } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { ModelScript, ScriptStep } from "./contract.ts";
-
-const toolCall = z.strictObject({ tool: z.string().min(1), input: z.record(z.string(), z.unknown()) });
-
-const step = z
-  .strictObject({
-    toolCalls: z.array(toolCall).min(1).optional(),
-    text: z.string().optional(),
-    usage: z.strictObject({ inputTokens: z.int().min(0), outputTokens: z.int().min(0) }).optional(),
-  })
-  .refine(({ toolCalls, text }) => toolCalls !== undefined || text !== undefined, "needs toolCalls or text");
-
-/** A step has tool calls, a text, or both. */
-export const modelScriptSchema: z.ZodType<ModelScript> = z.strictObject({
-  plan: z.record(z.string(), z.unknown()).optional(),
-  steps: z.array(step as unknown as z.ZodType<ScriptStep>).min(1),
-  synthesis: z.string().optional(),
-});
+import { modelScriptSchema, type ModelScript } from "./contract.ts";
 
 /** A script from its file. Throws UsageError with everything that is wrong with it. */
 export async function readScript(file: string, signal?: AbortSignal): Promise<ModelScript> {
@@ -30,12 +12,12 @@ export function parseScript(text: string, file: string): ModelScript {
   const value = parse(text, file);
   const { success, data, error } = modelScriptSchema.safeParse(value);
   if (success) return data;
-  const problems = describeSchemaIssues({ schema: modelScriptSchema, value, issues: error.issues });
+  const problems = problemsOfZod({ schema: modelScriptSchema, value, issues: error.issues });
   throw new UsageError({
     code: "MODEL_SCRIPT_INVALID",
     message: `The script of the model is wrong (${file}):\n${problems.map(({ path, problem }) => `  ${path || "the whole"}: ${problem}`).join("\n")}`,
     hint: "A script is {plan?, steps: [{toolCalls: [{tool, input}]} | {text}], synthesis?}; see docs/models.md.",
-    details: { problems },
+    details: { problems: problems.map(({ path, problem }) => ({ path, problem })) },
   });
 }
 

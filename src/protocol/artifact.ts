@@ -1,36 +1,7 @@
 import { z } from "zod";
-import type { ChartRow, ChartSpec } from "./chart-spec.ts";
 import { chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
 import { checkChart } from "./check-chart.ts";
-import type { Figure } from "./figure.ts";
 import { figureSchema } from "./figure.ts";
-
-/** A matplotlib picture that was checked and stored. */
-export interface ImageArtifact {
-  schemaVersion: 1;
-  kind: "image";
-  url: string;
-  alt: string;
-  title?: string | undefined;
-  contentHash: string;
-  bytes: number;
-  width: number;
-  height: number;
-  figure?: Figure | undefined;
-}
-
-/** A chart as spec and rows. */
-export interface ChartArtifact {
-  schemaVersion: 1;
-  kind: "chart";
-  url: string;
-  spec: ChartSpec;
-  data: ChartRow[];
-  title?: string | undefined;
-  contentHash: string;
-}
-
-export type ArtifactEnvelope = ImageArtifact | ChartArtifact;
 
 const fileName = /^(?:\S+\.\w{2,5}|.*\.(?:png|jpe?g|svg|gif|webp|pdf))$/iu;
 
@@ -46,6 +17,7 @@ export const artifactTextLimits = { alt: 10_000, title: 500 } as const;
 const contentHash = z.string().regex(/^[0-9a-f]{64}$/);
 const title = z.string().max(artifactTextLimits.title).optional();
 
+/** A matplotlib picture that was checked and stored. */
 const imageArtifactSchema = z.strictObject({
   schemaVersion: z.literal(1),
   kind: z.literal("image"),
@@ -62,6 +34,7 @@ const imageArtifactSchema = z.strictObject({
   figure: figureSchema.optional(),
 });
 
+/** A chart as spec and rows. */
 const chartArtifactSchema = z
   .strictObject({
     schemaVersion: z.literal(1),
@@ -74,4 +47,8 @@ const chartArtifactSchema = z
   })
   .refine(({ spec, data }) => checkChart(spec, data).length === 0, { error: "the spec and its rows do not fit" });
 
-export const artifactSchema: z.ZodType<ArtifactEnvelope> = z.union([imageArtifactSchema, chartArtifactSchema]);
+export const artifactSchema = z.union([imageArtifactSchema, chartArtifactSchema]);
+
+export type ImageArtifact = z.infer<typeof imageArtifactSchema>;
+export type ChartArtifact = z.infer<typeof chartArtifactSchema>;
+export type ArtifactEnvelope = z.infer<typeof artifactSchema>;

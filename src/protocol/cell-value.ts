@@ -5,39 +5,23 @@ export type CellValue = string | number | boolean | null | CellValue[] | { [key:
 
 export const cellValueSchema: z.ZodType<CellValue> = z.json();
 
-/** What a cell says about itself besides its result. Keys without an entry are left out; unknown keys are kept. */
-export interface CellDiagnostics {
-  nonFinite?: { path: string; count: number }[] | undefined;
-  implicitResult?: boolean | undefined;
-  implicitResultError?: string | undefined;
-  frames?: Record<string, { columns: { name: string; dtype: string }[]; rows: number }> | undefined;
-  unsavedFigures?: number | undefined;
-  showCalls?: number | undefined;
-  savefigCalls?: number | undefined;
-  missingGlyphs?: { text: string; glyphs: string[] }[] | undefined;
-  overlappingLabels?: { axes: number; axis: "x" | "y"; pairs: number; example: string[] }[] | undefined;
-  largeLegend?: { axes: number | null; entries: number }[] | undefined;
-  lowCoverage?: LowCoverage[] | undefined;
-  dataQuality?: Record<string, unknown>[] | undefined;
-  [other: string]: unknown;
-}
-
-/** A line on a time axis with less than 60 % of the points that its own rhythm promises over the span shown. */
-export interface LowCoverage {
-  axes: number;
-  label: string;
-  observed: number;
-  expected: number;
-  coverage: number;
-  largestGap: string;
-  cadence?: string | undefined;
-  gapStart?: string | undefined;
-  gapEnd?: string | undefined;
-}
-
 const count = z.int().nonnegative();
 
-export const cellDiagnosticsSchema: z.ZodType<CellDiagnostics> = z.looseObject({
+/** A line on a time axis with less than 60 % of the points that its own rhythm promises over the span shown. */
+const lowCoverage = z.looseObject({
+  axes: count,
+  label: z.string(),
+  observed: count,
+  expected: count,
+  coverage: z.number().min(0).max(1),
+  largestGap: z.string(),
+  cadence: z.string().optional(),
+  gapStart: z.string().optional(),
+  gapEnd: z.string().optional(),
+});
+
+/** What a cell says about itself besides its result. Keys without an entry are left out; unknown keys are kept. */
+export const cellDiagnosticsSchema = z.looseObject({
   nonFinite: z.array(z.strictObject({ path: z.string(), count })).optional(),
   implicitResult: z.boolean().optional(),
   implicitResultError: z.string().optional(),
@@ -52,20 +36,9 @@ export const cellDiagnosticsSchema: z.ZodType<CellDiagnostics> = z.looseObject({
     .array(z.strictObject({ axes: count, axis: z.enum(["x", "y"]), pairs: count, example: z.array(z.string()) }))
     .optional(),
   largeLegend: z.array(z.strictObject({ axes: count.nullable(), entries: count })).optional(),
-  lowCoverage: z
-    .array(
-      z.looseObject({
-        axes: count,
-        label: z.string(),
-        observed: count,
-        expected: count,
-        coverage: z.number().min(0).max(1),
-        largestGap: z.string(),
-        cadence: z.string().optional(),
-        gapStart: z.string().optional(),
-        gapEnd: z.string().optional(),
-      }),
-    )
-    .optional(),
+  lowCoverage: z.array(lowCoverage).optional(),
   dataQuality: z.array(z.record(z.string(), z.unknown())).optional(),
 });
+
+export type CellDiagnostics = z.infer<typeof cellDiagnosticsSchema>;
+export type LowCoverage = z.infer<typeof lowCoverage>;

@@ -17,46 +17,12 @@ export const figureSeriesTypes = [
 export const figureScales = ["linear", "log", "time", "category"] as const;
 
 /** A place or value: text on time and category scales, null for a gap. */
-export type FigureValue = string | number | null;
-/** The five numbers of a box or violin: low, lower quartile, median, upper quartile, high. */
-export type FigureSummary = (number | null)[];
-
-export interface FigureSeries {
-  type: (typeof figureSeriesTypes)[number];
-  label?: string | undefined;
-  /** Places, or the values of horizontal bars; for a pie its labels. Summaries when boxes lie on their side. */
-  x: (FigureValue | FigureSummary)[];
-  y: (FigureValue | FigureSummary)[];
-  /** A length on both sides, or [below, above]. */
-  xerr?: (number | null | (number | null)[])[] | undefined;
-  yerr?: (number | null | (number | null)[])[] | undefined;
-  /** Heatmap: rows of values. Scatter: one row with the numbers behind the colours. Box: the outliers of each box. */
-  z?: (number | null)[][] | undefined;
-  /** Histogram: one more than there are bins. Heatmap: the edges along x and along y. */
-  edges?: (FigureValue | FigureValue[])[] | undefined;
-  /** Where bars and areas start, when that is not zero. */
-  baseline?: FigureValue[] | undefined;
-}
-
-export interface FigureAxes {
-  title?: string | undefined;
-  xLabel?: string | undefined;
-  yLabel?: string | undefined;
-  xScale: (typeof figureScales)[number];
-  yScale: (typeof figureScales)[number];
-  series: FigureSeries[];
-  /** What is in the picture and not in `series`. */
-  unread: { artist: string; reason: string }[];
-}
-
-/** The data behind a picture, read back from the artists that drew it. */
-export interface Figure {
-  axes: FigureAxes[];
-}
-
 const value = z.union([z.string(), z.number(), z.null()]);
 const amount = z.union([z.number(), z.null()]);
-const values = z.array(z.union([value, z.array(amount).length(5)]));
+/** The five numbers of a box or violin: low, lower quartile, median, upper quartile, high. */
+const summary = z.array(amount).length(5);
+const values = z.array(z.union([value, summary]));
+/** A length on both sides, or [below, above]. */
 const errors = z.array(z.union([amount, z.array(amount).length(2)])).optional();
 const scale = z.enum(figureScales);
 
@@ -64,12 +30,16 @@ const series = z
   .strictObject({
     type: z.enum(figureSeriesTypes),
     label: z.string().optional(),
+    /** Places, or the values of horizontal bars; for a pie its labels. Summaries when boxes lie on their side. */
     x: values,
     y: values,
     xerr: errors,
     yerr: errors,
+    /** Heatmap: rows of values. Scatter: one row with the numbers behind the colours. Box: the outliers of each box. */
     z: z.array(z.array(amount)).optional(),
+    /** Histogram: one more than there are bins. Heatmap: the edges along x and along y. */
     edges: z.array(z.union([value, z.array(value)])).optional(),
+    /** Where bars and areas start, when that is not zero. */
     baseline: z.array(value).optional(),
   })
   .refine((one) => one.type === "heatmap" || one.x.length === one.y.length, { error: "x and y are not equally long" })
@@ -83,16 +53,22 @@ const series = z
     error: "a histogram has one edge more than bins",
   });
 
-export const figureSchema: z.ZodType<Figure> = z.strictObject({
-  axes: z.array(
-    z.strictObject({
-      title: z.string().optional(),
-      xLabel: z.string().optional(),
-      yLabel: z.string().optional(),
-      xScale: scale,
-      yScale: scale,
-      series: z.array(series),
-      unread: z.array(z.strictObject({ artist: z.string(), reason: z.string() })),
-    }),
-  ),
+const axes = z.strictObject({
+  title: z.string().optional(),
+  xLabel: z.string().optional(),
+  yLabel: z.string().optional(),
+  xScale: scale,
+  yScale: scale,
+  series: z.array(series),
+  /** What is in the picture and not in `series`. */
+  unread: z.array(z.strictObject({ artist: z.string(), reason: z.string() })),
 });
+
+/** The data behind a picture, read back from the artists that drew it. */
+export const figureSchema = z.strictObject({ axes: z.array(axes) });
+
+export type FigureValue = z.infer<typeof value>;
+export type FigureSummary = z.infer<typeof summary>;
+export type FigureSeries = z.infer<typeof series>;
+export type FigureAxes = z.infer<typeof axes>;
+export type Figure = z.infer<typeof figureSchema>;

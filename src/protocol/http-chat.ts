@@ -1,31 +1,18 @@
 import { z } from "zod";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
 import { turnEventSchema, type TurnEvent } from "./turn-events.ts";
-import { gapSchema, stopReasons, type Gap, type StopReason } from "./turn-result.ts";
+import { gapSchema, stopReasons } from "./turn-result.ts";
+
+const chatRequestMessage = z.looseObject({
+  id: z.string().max(300).optional(),
+  role: z.string(),
+  parts: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+});
 
 /** What is read of `POST /api/chat`, as the AI SDK's transport sends it. Of `messages` only the last of the user counts. */
-export interface ChatRequest {
-  id: string;
-  messages: ChatRequestMessage[];
-  trigger?: "submit-message" | "regenerate-message" | undefined;
-  messageId?: string | undefined;
-}
-
-export interface ChatRequestMessage {
-  id?: string | undefined;
-  role: string;
-  parts: { type: string; text?: string | undefined }[];
-}
-
-export const chatRequestSchema: z.ZodType<ChatRequest> = z.looseObject({
+export const chatRequestSchema = z.looseObject({
   id: httpIdSchema,
-  messages: z.array(
-    z.looseObject({
-      id: z.string().max(300).optional(),
-      role: z.string(),
-      parts: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
-    }),
-  ),
+  messages: z.array(chatRequestMessage),
   trigger: z.enum(["submit-message", "regenerate-message"]).optional(),
   messageId: z
     .string()
@@ -35,15 +22,7 @@ export const chatRequestSchema: z.ZodType<ChatRequest> = z.looseObject({
 });
 
 /** Metadata of an assistant's message: its id is the turn's. */
-export interface ChatMetadata {
-  turnId: string;
-  conversationId: string;
-  status: "running" | "ended";
-  createdAt: string;
-  stopReason?: StopReason | undefined;
-}
-
-export const chatMetadataSchema: z.ZodType<ChatMetadata> = z.strictObject({
+export const chatMetadataSchema = z.strictObject({
   turnId: httpIdSchema,
   conversationId: httpIdSchema,
   status: z.enum(["running", "ended"]),
@@ -51,35 +30,29 @@ export const chatMetadataSchema: z.ZodType<ChatMetadata> = z.strictObject({
   stopReason: z.enum(stopReasons).optional(),
 });
 
+export const gapsPartSchema = z.strictObject({ gaps: z.array(gapSchema), at: httpTimeSchema });
+
+export type ChatRequest = z.infer<typeof chatRequestSchema>;
+export type ChatRequestMessage = z.infer<typeof chatRequestMessage>;
+export type ChatMetadata = z.infer<typeof chatMetadataSchema>;
+
 /** Events of a turn that are data parts of its message. The answer is the message's text. */
 export type ChatEvent = Exclude<TurnEvent, { type: "answer-delta" }>;
 
 /** The data of a part: the event without its type, and when it happened. */
 export type ChatData = {
   [Type in ChatEvent["type"]]: Omit<Extract<ChatEvent, { type: Type }>, "type"> & { at: string };
-} & { gaps: { gaps: Gap[]; at: string } };
+} & { gaps: z.infer<typeof gapsPartSchema> };
 
-export const gapsPartSchema: z.ZodType<ChatData["gaps"]> = z.strictObject({ gaps: z.array(gapSchema), at: httpTimeSchema });
+const eventTypes = turnEventSchema.options.map(({ shape }) => shape.type.value).filter((type) => type !== "answer-delta");
 
 /** `dataPartSchemas` of the AI SDK's `useChat`. */
-export const chatDataSchemas: { [Name in keyof ChatData]: z.ZodType<ChatData[Name]> } = {
-  "turn-start": ofEvent("turn-start"),
-  plan: ofEvent("plan"),
-  "step-start": ofEvent("step-start"),
-  "tool-start": ofEvent("tool-start"),
-  "cell-start": ofEvent("cell-start"),
-  "tool-progress": ofEvent("tool-progress"),
-  "approval-request": ofEvent("approval-request"),
-  "approval-end": ofEvent("approval-end"),
-  "tool-end": ofEvent("tool-end"),
-  "cell-output": ofEvent("cell-output"),
-  artifact: ofEvent("artifact"),
-  "turn-end": ofEvent("turn-end"),
-  gaps: gapsPartSchema,
+export const chatDataSchemas = Object.fromEntries([...eventTypes.map((type) => [type, ofEvent(type)]), ["gaps", gapsPartSchema]]) as {
+  [Name in keyof ChatData]: z.ZodType<ChatData[Name]>;
 };
 
-function ofEvent<Type extends ChatEvent["type"]>(type: Type): z.ZodType<ChatData[Type]> {
-  return z.custom<ChatData[Type]>((data) => {
+function ofEvent(type: ChatEvent["type"]) {
+  return z.custom((data) => {
     if (typeof data !== "object" || data === null) return false;
     const { at, ...event } = data as Record<string, unknown>;
     return httpTimeSchema.safeParse(at).success && turnEventSchema.safeParse({ type, ...event }).success;

@@ -1,43 +1,7 @@
 import { z } from "zod";
-import { chatMetadataSchema, type ChatMetadata } from "./http-chat.ts";
+import { chatMetadataSchema } from "./http-chat.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
-import { aliasSchema, type Alias } from "./http-tables.ts";
-
-export interface ConversationSummary {
-  id: string;
-  title: string;
-  createdAt: string;
-  updatedAt: string;
-  turns: number;
-  runningTurnId: string | null;
-  /** Where a search found something. */
-  snippet?: string | undefined;
-}
-
-export interface ConversationList {
-  conversations: ConversationSummary[];
-  /** `before` of the next page; null when this is the last. */
-  next: string | null;
-}
-
-/** A message as the AI SDK's `useChat` keeps it. Data parts are of http-chat.ts. */
-export interface ConversationMessage {
-  /** `<turnId>.user`, or `<turnId>`. */
-  id: string;
-  role: "user" | "assistant";
-  metadata?: ChatMetadata | undefined;
-  parts: Record<string, unknown>[];
-}
-
-export interface ConversationDocument {
-  id: string;
-  title: string;
-  createdAt: string;
-  updatedAt: string;
-  runningTurnId: string | null;
-  messages: ConversationMessage[];
-  aliases: Alias[];
-}
+import { aliasSchema } from "./http-tables.ts";
 
 const fields = {
   id: httpIdSchema,
@@ -47,29 +11,34 @@ const fields = {
   runningTurnId: z.string().nullable(),
 };
 
-const summary: z.ZodType<ConversationSummary> = z.strictObject({
+const summary = z.strictObject({
   ...fields,
   turns: z.int().nonnegative(),
+  /** Where a search found something. */
   snippet: z.string().optional(),
 });
 
-export const conversationListSchema: z.ZodType<ConversationList> = z.strictObject({
+export const conversationListSchema = z.strictObject({
   conversations: z.array(summary),
+  /** `before` of the next page; null when this is the last. */
   next: z.string().nullable(),
 });
 
-export const conversationSchema: z.ZodType<ConversationDocument> = z.strictObject({
-  ...fields,
-  messages: z.array(
-    z.strictObject({
-      id: z.string(),
-      role: z.enum(["user", "assistant"]),
-      metadata: chatMetadataSchema.optional(),
-      parts: z.array(z.looseObject({ type: z.string() })),
-    }),
-  ),
-  aliases: z.array(aliasSchema),
+/** A message as the AI SDK's `useChat` keeps it. Data parts are of http-chat.ts. */
+const message = z.strictObject({
+  /** `<turnId>.user`, or `<turnId>`. */
+  id: z.string(),
+  role: z.enum(["user", "assistant"]),
+  metadata: chatMetadataSchema.optional(),
+  parts: z.array(z.looseObject({ type: z.string() })),
 });
 
+export const conversationSchema = z.strictObject({ ...fields, messages: z.array(message), aliases: z.array(aliasSchema) });
+
 /** Body of `PATCH /api/conversations/:id`. */
-export const conversationChangeSchema: z.ZodType<{ title: string }> = z.strictObject({ title: z.string().trim().min(1).max(200) });
+export const conversationChangeSchema = z.strictObject({ title: z.string().trim().min(1).max(200) });
+
+export type ConversationSummary = z.infer<typeof summary>;
+export type ConversationList = z.infer<typeof conversationListSchema>;
+export type ConversationMessage = z.infer<typeof message>;
+export type ConversationDocument = z.infer<typeof conversationSchema>;

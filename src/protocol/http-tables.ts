@@ -1,117 +1,81 @@
 import { z } from "zod";
 import { httpTimeSchema } from "./http-error.ts";
 
-/** One alias of a conversation: a tool's output, a cell's result or a file. */
-export interface Alias {
-  alias: string;
-  source: "tool" | "result" | "data";
-  /** The tool's full name, or the name of the file. */
-  tool: string;
-  format: string;
-  bytes: number;
-  rows: number | null;
-  columns: string[];
-  at: string;
-  turnId: string | null;
-  /** Whether it has rows that can be paged through. */
-  hasTable: boolean;
-  /** Why it cannot be read, as far as that was tried. */
-  problem?: string | undefined;
-}
+const count = z.int().nonnegative();
 
-export const aliasSchema: z.ZodType<Alias> = z.strictObject({
+/** One alias of a conversation: a tool's output, a cell's result or a file. */
+export const aliasSchema = z.strictObject({
   alias: z.string(),
   source: z.enum(["tool", "result", "data"]),
+  /** The tool's full name, or the name of the file. */
   tool: z.string(),
   format: z.string(),
-  bytes: z.int().nonnegative(),
-  rows: z.int().nonnegative().nullable(),
+  bytes: count,
+  rows: count.nullable(),
   columns: z.array(z.string()),
   at: httpTimeSchema,
   turnId: z.string().nullable(),
+  /** Whether it has rows that can be paged through. */
   hasTable: z.boolean(),
+  /** Why it cannot be read, as far as that was tried. */
   problem: z.string().optional(),
 });
 
-export const aliasListSchema: z.ZodType<{ aliases: Alias[] }> = z.strictObject({ aliases: z.array(aliasSchema) });
+export const aliasListSchema = z.strictObject({ aliases: z.array(aliasSchema) });
 
-export type TableCell = string | number | boolean | null;
-
-const tableCell: z.ZodType<TableCell> = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-const count = z.int().nonnegative();
-
-export interface TableColumn {
-  name: string;
+const column = z.looseObject({
+  name: z.string(),
   /** As pandas names it. */
-  dtype: string;
-  type: "integer" | "number" | "text" | "boolean" | "time" | "other";
-  nulls: number;
-  /** 0 to 1. */
-  nullShare: number;
-  distinct?: number | null | undefined;
-  min?: unknown;
-  max?: unknown;
-  mean?: unknown;
-  examples?: unknown[] | undefined;
-}
+  dtype: z.string(),
+  type: z.enum(["integer", "number", "text", "boolean", "time", "other"]),
+  nulls: count,
+  nullShare: z.number().min(0).max(1),
+  distinct: count.nullish(),
+  min: z.unknown().optional(),
+  max: z.unknown().optional(),
+  mean: z.unknown().optional(),
+  examples: z.array(z.unknown()).optional(),
+});
 
 /** The columns of an alias, worked out in a sandbox. */
-export interface TableSchema {
-  alias: string;
-  format: string;
-  bytes: number;
-  rows: number;
-  columns: TableColumn[];
-  notes?: string[] | undefined;
-  [more: string]: unknown;
-}
-
-export const tableSchemaSchema: z.ZodType<TableSchema> = z.looseObject({
+export const tableSchemaSchema = z.looseObject({
   alias: z.string(),
   format: z.string(),
   bytes: count,
   rows: count,
-  columns: z.array(
-    z.looseObject({
-      name: z.string(),
-      dtype: z.string(),
-      type: z.enum(["integer", "number", "text", "boolean", "time", "other"]),
-      nulls: count,
-      nullShare: z.number().min(0).max(1),
-      distinct: count.nullish(),
-      min: z.unknown().optional(),
-      max: z.unknown().optional(),
-      mean: z.unknown().optional(),
-      examples: z.array(z.unknown()).optional(),
-    }),
-  ),
+  columns: z.array(column),
   notes: z.array(z.string()).optional(),
 });
 
-/** One page of rows: of all of them, or of those that search and filters leave. */
-export interface TableRows {
-  alias: string;
-  columns: string[];
-  /** Cells in the order of the columns. */
-  rows: TableCell[][];
-  offset: number;
-  returned: number;
-  total: number;
-  /** After search and filters. */
-  matched: number;
-  nextOffset: number | null;
-  notes?: string[] | undefined;
-  [more: string]: unknown;
-}
+const tableCell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-export const tableRowsSchema: z.ZodType<TableRows> = z.looseObject({
+/** One page of rows: of all of them, or of those that search and filters leave. */
+export const tableRowsSchema = z.looseObject({
   alias: z.string(),
   columns: z.array(z.string()),
+  /** Cells in the order of the columns. */
   rows: z.array(z.array(tableCell)),
   offset: count,
   returned: count,
   total: count,
+  /** After search and filters. */
   matched: count,
   nextOffset: count.nullable(),
   notes: z.array(z.string()).optional(),
 });
+
+/** Rows that a client has, to be written as a file. */
+export const givenTableSchema = z
+  .strictObject({ columns: z.array(z.string()).min(1).max(10_000), rows: z.array(z.array(tableCell)) })
+  .refine(({ columns }) => new Set(columns).size === columns.length, { path: ["columns"], error: "must not repeat a name" })
+  .refine(({ columns, rows }) => rows.every((row) => row.length === columns.length), {
+    path: ["rows"],
+    error: "must have one cell for each column",
+  });
+
+export type Alias = z.infer<typeof aliasSchema>;
+export type TableColumn = z.infer<typeof column>;
+export type TableSchema = z.infer<typeof tableSchemaSchema>;
+export type TableCell = z.infer<typeof tableCell>;
+export type GivenTable = z.infer<typeof givenTableSchema>;
+export type TableRows = z.infer<typeof tableRowsSchema>;

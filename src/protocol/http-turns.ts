@@ -1,59 +1,22 @@
 import { z } from "zod";
-import { cellRecordSchema, type CellDocument } from "./http-cells.ts";
+import { cellRecordSchema } from "./http-cells.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
-import { stopReasons, turnResultSchema, type StopReason, type TurnResult } from "./turn-result.ts";
+import { stopReasons, turnResultSchema } from "./turn-result.ts";
 
 export const maxQuestionCharacters = 20_000;
 
 /** Body of `POST /api/turns`. */
-export interface TurnCreation {
-  question: string;
-  /** A new conversation unless told. */
-  conversationId?: string | undefined;
-  /** Answer when the turn has ended, not when it has begun. A caller who goes away meanwhile ends it. */
-  wait?: boolean | undefined;
-}
-
-export const turnCreationSchema: z.ZodType<TurnCreation> = z.strictObject({
+export const turnCreationSchema = z.strictObject({
   question: z.string().trim().min(1).max(maxQuestionCharacters),
+  /** A new conversation unless told. */
   conversationId: httpIdSchema.optional(),
+  /** Answer when the turn has ended, not when it has begun. A caller who goes away meanwhile ends it. */
   wait: z.boolean().optional(),
 });
 
 export const turnStatuses = ["running", "ended"] as const;
-export type TurnStatus = (typeof turnStatuses)[number];
 
-export interface TurnSummary {
-  turnId: string;
-  conversationId: string;
-  question: string;
-  status: TurnStatus;
-  createdAt: string;
-  endedAt: string | null;
-  stopReason: StopReason | null;
-  /** The turn that was asked instead of this one. */
-  supersededBy: string | null;
-}
-
-export interface PendingApproval {
-  approvalId: string;
-  callId: string;
-  tool: string;
-  server: string;
-  arguments: Record<string, unknown>;
-}
-
-export interface TurnDocument extends TurnSummary {
-  schemaVersion: 1;
-  /** Null while it runs. */
-  result: TurnResult | null;
-  pendingApprovals: PendingApproval[];
-  /** Of the last event so far; 0 before the first. */
-  lastEventId: number;
-  cells: CellDocument[];
-}
-
-const summaryFields = {
+const summary = z.strictObject({
   turnId: httpIdSchema,
   conversationId: httpIdSchema,
   question: z.string(),
@@ -61,15 +24,13 @@ const summaryFields = {
   createdAt: httpTimeSchema,
   endedAt: httpTimeSchema.nullable(),
   stopReason: z.enum(stopReasons).nullable(),
+  /** The turn that was asked instead of this one. */
   supersededBy: z.string().nullable(),
-};
-
-export const turnListSchema: z.ZodType<{ turns: TurnSummary[]; next: string | null }> = z.strictObject({
-  turns: z.array(z.strictObject(summaryFields)),
-  next: z.string().nullable(),
 });
 
-export const pendingApprovalSchema: z.ZodType<PendingApproval> = z.strictObject({
+export const turnListSchema = z.strictObject({ turns: z.array(summary), next: z.string().nullable() });
+
+export const pendingApprovalSchema = z.strictObject({
   approvalId: z.string(),
   callId: z.string(),
   tool: z.string(),
@@ -77,24 +38,26 @@ export const pendingApprovalSchema: z.ZodType<PendingApproval> = z.strictObject(
   arguments: z.record(z.string(), z.unknown()),
 });
 
-export const turnDocumentSchema: z.ZodType<TurnDocument> = z.strictObject({
+export const turnDocumentSchema = z.strictObject({
   schemaVersion: z.literal(1),
-  ...summaryFields,
+  ...summary.shape,
+  /** Null while it runs. */
   result: turnResultSchema.nullable(),
   pendingApprovals: z.array(pendingApprovalSchema),
+  /** Of the last event so far; 0 before the first. */
   lastEventId: z.int().nonnegative(),
   cells: z.array(cellRecordSchema),
 });
 
-export const turnStopSchema: z.ZodType<{ turnId: string; status: TurnStatus }> = z.strictObject({
-  turnId: httpIdSchema,
-  status: z.enum(turnStatuses),
-});
+export const turnStopSchema = z.strictObject({ turnId: httpIdSchema, status: z.enum(turnStatuses) });
 
 /** Body of `POST /api/turns/:id/approvals/:approvalId`. */
-export const approvalAnswerSchema: z.ZodType<{ approved: boolean }> = z.strictObject({ approved: z.boolean() });
+export const approvalAnswerSchema = z.strictObject({ approved: z.boolean() });
 
-export const approvalTakenSchema: z.ZodType<{ approvalId: string; answer: "approved" | "refused" }> = z.strictObject({
-  approvalId: z.string(),
-  answer: z.enum(["approved", "refused"]),
-});
+export const approvalTakenSchema = z.strictObject({ approvalId: z.string(), answer: z.enum(["approved", "refused"]) });
+
+export type TurnCreation = z.infer<typeof turnCreationSchema>;
+export type TurnStatus = (typeof turnStatuses)[number];
+export type TurnSummary = z.infer<typeof summary>;
+export type PendingApproval = z.infer<typeof pendingApprovalSchema>;
+export type TurnDocument = z.infer<typeof turnDocumentSchema>;

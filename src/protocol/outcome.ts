@@ -1,5 +1,8 @@
 import type { ChartRow, ChartSpec } from "./chart-spec.ts";
 import type { Figure } from "./figure.ts";
+import type { CellError } from "./worker-frames.ts";
+
+export type { CellError } from "./worker-frames.ts";
 
 /** How a cell can end. Each is told apart by the host, which measures time, memory and cause itself. */
 export type CellStatus =
@@ -11,15 +14,6 @@ export type CellStatus =
   | "crashed"
   | "contract_violation"
   | "sandbox_lost";
-
-export interface CellError {
-  type: string;
-  message: string;
-  line?: number | undefined;
-  column?: number | undefined;
-  traceback?: string | undefined;
-  limit?: { name: string; allowed: number; seen: number } | undefined;
-}
 
 /** One artifact as it left the sandbox, checked by the host but not yet stored anywhere. */
 export type CellArtifact =

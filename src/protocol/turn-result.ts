@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { artifactSchema, type ArtifactEnvelope } from "./artifact.ts";
+import { artifactSchema } from "./artifact.ts";
 
 /** What ended a turn. Only `complete_answer` means that the model said it was done. */
 export const stopReasons = [
@@ -13,86 +13,51 @@ export const stopReasons = [
   "model_error",
   "aborted",
 ] as const;
-export type StopReason = (typeof stopReasons)[number];
-
-/** Something that was asked for and not delivered. `detail` is a sentence that stands in the answer. */
-export interface Gap {
-  code: string;
-  severity: "info" | "minor" | "major";
-  detail: string;
-}
-
-export interface Confidence {
-  level: "high" | "medium" | "low";
-  reason: string;
-}
-
-/** Calls of the model and of its scripts, `final_response` left out. */
-export interface Grounding {
-  toolCallAttemptCount: number;
-  toolCallSuccessCount: number;
-  toolCallFailureCount: number;
-  failures: { tool: string; reason: string }[];
-}
-
-export interface DatasetReference {
-  datasetId: string;
-  hash: string;
-  bytes: number;
-  publicDataUrl: string;
-}
-
-export interface TurnUsage {
-  steps: number;
-  inputTokens: number;
-  outputTokens: number;
-  wallMs: number;
-  sandboxMs: number;
-}
-
-export interface TraceCall {
-  tool: string;
-  /** The tool whose script made the call: that of the nearest one before it without `within`. */
-  within?: string | undefined;
-  intent?: string | undefined;
-  alias?: string | undefined;
-  durationMs: number;
-  status: "ok" | "error" | "refused" | "aborted";
-  /** Content hashes of what it published. */
-  artifacts: string[];
-}
-
-export interface TraceStep {
-  step: number;
-  calls: TraceCall[];
-}
-
-export interface TurnResult {
-  schemaVersion: 1;
-  turnId: string;
-  conversationId: string;
-  answer: string;
-  artifacts: ArtifactEnvelope[];
-  gaps: Gap[];
-  outcome: { stopReason: StopReason };
-  confidence: Confidence;
-  grounding: Grounding;
-  /** Null when it could not be kept, which is a gap. */
-  dataset: DatasetReference | null;
-  usage: TurnUsage;
-  trace: TraceStep[];
-}
 
 const count = z.int().nonnegative();
 const milliseconds = z.number().nonnegative();
 
-export const gapSchema: z.ZodType<Gap> = z.strictObject({
+/** Something that was asked for and not delivered. `detail` is a sentence that stands in the answer. */
+export const gapSchema = z.strictObject({
   code: z.string().min(1),
   severity: z.enum(["info", "minor", "major"]),
   detail: z.string().min(1),
 });
 
-export const turnResultSchema: z.ZodType<TurnResult> = z.strictObject({
+const confidence = z.strictObject({ level: z.enum(["high", "medium", "low"]), reason: z.string().min(1) });
+
+/** Calls of the model and of its scripts, `final_response` left out. */
+const grounding = z.strictObject({
+  toolCallAttemptCount: count,
+  toolCallSuccessCount: count,
+  toolCallFailureCount: count,
+  failures: z.array(z.strictObject({ tool: z.string(), reason: z.string() })),
+});
+
+const dataset = z.strictObject({
+  datasetId: z.string().min(1),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  bytes: count,
+  publicDataUrl: z.string(),
+});
+
+const usage = z.strictObject({ steps: count, inputTokens: count, outputTokens: count, wallMs: milliseconds, sandboxMs: milliseconds });
+
+const traceCall = z.strictObject({
+  tool: z.string(),
+  /** The tool whose script made the call: that of the nearest one before it without `within`. */
+  within: z.string().optional(),
+  intent: z.string().optional(),
+  alias: z.string().optional(),
+  durationMs: milliseconds,
+  status: z.enum(["ok", "error", "refused", "aborted"]),
+  /** Content hashes of what it published. */
+  artifacts: z.array(z.string()),
+});
+
+const traceStep = z.strictObject({ step: z.int().positive(), calls: z.array(traceCall) });
+
+export const turnResultSchema = z.strictObject({
   schemaVersion: z.literal(1),
   turnId: z.string().min(1),
   conversationId: z.string().min(1),
@@ -100,31 +65,20 @@ export const turnResultSchema: z.ZodType<TurnResult> = z.strictObject({
   artifacts: z.array(artifactSchema),
   gaps: z.array(gapSchema),
   outcome: z.strictObject({ stopReason: z.enum(stopReasons) }),
-  confidence: z.strictObject({ level: z.enum(["high", "medium", "low"]), reason: z.string().min(1) }),
-  grounding: z.strictObject({
-    toolCallAttemptCount: count,
-    toolCallSuccessCount: count,
-    toolCallFailureCount: count,
-    failures: z.array(z.strictObject({ tool: z.string(), reason: z.string() })),
-  }),
-  dataset: z
-    .strictObject({ datasetId: z.string().min(1), hash: z.string().regex(/^[0-9a-f]{64}$/), bytes: count, publicDataUrl: z.string() })
-    .nullable(),
-  usage: z.strictObject({ steps: count, inputTokens: count, outputTokens: count, wallMs: milliseconds, sandboxMs: milliseconds }),
-  trace: z.array(
-    z.strictObject({
-      step: z.int().positive(),
-      calls: z.array(
-        z.strictObject({
-          tool: z.string(),
-          within: z.string().optional(),
-          intent: z.string().optional(),
-          alias: z.string().optional(),
-          durationMs: milliseconds,
-          status: z.enum(["ok", "error", "refused", "aborted"]),
-          artifacts: z.array(z.string()),
-        }),
-      ),
-    }),
-  ),
+  confidence,
+  grounding,
+  /** Null when it could not be kept, which is a gap. */
+  dataset: dataset.nullable(),
+  usage,
+  trace: z.array(traceStep),
 });
+
+export type StopReason = (typeof stopReasons)[number];
+export type Gap = z.infer<typeof gapSchema>;
+export type Confidence = z.infer<typeof confidence>;
+export type Grounding = z.infer<typeof grounding>;
+export type DatasetReference = z.infer<typeof dataset>;
+export type TurnUsage = z.infer<typeof usage>;
+export type TraceCall = z.infer<typeof traceCall>;
+export type TraceStep = z.infer<typeof traceStep>;
+export type TurnResult = z.infer<typeof turnResultSchema>;

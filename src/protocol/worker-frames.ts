@@ -1,51 +1,5 @@
 import { z } from "zod";
-import type { CellError } from "./outcome.ts";
-
-export interface OutputFrame {
-  type: "output";
-  cell: number;
-  stream: "stdout" | "stderr";
-  /** Set on the last frame of a stream that was cut: how much is missing before this body. */
-  omittedBytes?: number | undefined;
-}
-
-export interface ArtifactFrame {
-  type: "artifact";
-  cell: number;
-  kind: "image" | "chart";
-  alt?: string | undefined;
-  title?: string | null | undefined;
-  /** An image's body is the PNG and then, as JSON, the data behind it; this says where it splits. */
-  pngBytes?: number | undefined;
-}
-
-export interface DoneFrame {
-  type: "done";
-  cell: number;
-  status: "ok" | "python_error" | "memory_error" | "output_limit" | "contract_violation";
-  error?: CellError | undefined;
-  diagnostics: Record<string, unknown>;
-  leftBehind?: { threads: number; processes: number } | undefined;
-  scratchChanged?: string[] | undefined;
-}
-
-/** The process that ran the cell ended without an answer. */
-export interface EndedFrame {
-  type: "ended";
-  cell: number;
-  exitCode?: number | undefined;
-  signal?: number | undefined;
-  scratchChanged?: string[] | undefined;
-}
-
-/** The worker gives up; the sandbox ends. */
-export interface LostFrame {
-  type: "lost";
-  detail: string;
-}
-
-/** Frames that may come while a cell runs. */
-export type RunningFrame = OutputFrame | ArtifactFrame | DoneFrame | EndedFrame | LostFrame;
+import { ellipsize } from "../text/clip-text.ts";
 
 /** What a sandbox may send, frame by frame. Everything else ends the lease. Extra keys are dropped, so nothing unknown travels on. */
 
@@ -54,8 +8,8 @@ const text = z.string().max(256 * 1024);
 const scratchChanged = z.array(z.string().max(4096)).max(500).optional();
 
 /** The user's own exception, as a worker tells it. */
-export const cellErrorSchema: z.ZodType<CellError> = z.object({
-  type: text.transform((name) => (name.length <= 500 ? name : `${name.slice(0, 499)}…`)),
+const cellErrorSchema = z.object({
+  type: text.transform((name) => ellipsize(name, 500)),
   message: text,
   line: z.int().positive().optional(),
   column: z.int().positive().optional(),
@@ -67,6 +21,7 @@ const output = z.object({
   type: z.literal("output"),
   cell,
   stream: z.enum(["stdout", "stderr"]),
+  /** Set on the last frame of a stream that was cut: how much is missing before this body. */
   omittedBytes: z.int().nonnegative().optional(),
 });
 
@@ -76,6 +31,7 @@ const artifact = z.object({
   kind: z.enum(["image", "chart"]),
   alt: z.string().optional(),
   title: z.string().nullish(),
+  /** An image's body is the PNG and then, as JSON, the data behind it; this says where it splits. */
   pngBytes: z.int().nonnegative().optional(),
 });
 
@@ -89,6 +45,7 @@ const done = z.object({
   scratchChanged,
 });
 
+/** The process that ran the cell ended without an answer. */
 const ended = z.object({
   type: z.literal("ended"),
   cell,
@@ -97,15 +54,42 @@ const ended = z.object({
   scratchChanged,
 });
 
+/** The worker gives up; the sandbox ends. */
 const lost = z.object({ type: z.literal("lost"), detail: z.string().max(2000) });
 
-export const runningFrame: z.ZodType<RunningFrame> = z.discriminatedUnion("type", [output, artifact, done, ended, lost]);
+/** Frames that may come while a cell runs. */
+export const runningFrame = z.discriminatedUnion("type", [output, artifact, done, ended, lost]);
+
+/** A script calls a tool; the body is the params as JSON. */
+const call = z.object({ type: z.literal("call"), id: z.int().nonnegative(), name: z.string().max(1000) });
+
+const scriptDone = z.object({
+  type: z.literal("done"),
+  cell,
+  status: z.enum(["ok", "python_error", "syntax_error", "memory_error", "output_limit"]),
+  error: cellErrorSchema.optional(),
+  /** Numbers of calls. */
+  unawaited: z.array(z.int().nonnegative()).max(1_000),
+  warnings: z.array(z.string().max(500)).max(20).optional(),
+});
+
+/** Frames that may come while a script runs. */
+export const scriptFrame = z.discriminatedUnion("type", [output, call, scriptDone, ended, lost]);
 
 /** The answer to an `input` frame. */
-export const inputOkFrame: z.ZodType<{ type: "input-ok"; alias: string }> = z.object({
+export const inputOkFrame = z.object({
   type: z.literal("input-ok"),
   alias: z.string(),
 });
 
 /** The answer to an `undo` frame: whether the worker still had the state from before the last cell. */
-export const undoneFrame: z.ZodType<{ type: "undone"; ok: boolean }> = z.object({ type: z.literal("undone"), ok: z.boolean() });
+export const undoneFrame = z.object({ type: z.literal("undone"), ok: z.boolean() });
+
+export type CellError = z.infer<typeof cellErrorSchema>;
+export type OutputFrame = z.infer<typeof output>;
+export type ArtifactFrame = z.infer<typeof artifact>;
+export type DoneFrame = z.infer<typeof done>;
+export type EndedFrame = z.infer<typeof ended>;
+export type LostFrame = z.infer<typeof lost>;
+export type RunningFrame = z.infer<typeof runningFrame>;
+export type ScriptFrame = z.infer<typeof scriptFrame>;

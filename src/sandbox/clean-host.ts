@@ -3,9 +3,8 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findCgroups } from "./cgroup/find-cgroups.ts";
-import { removeHostCgroups } from "./cgroup/remove-host-cgroups.ts";
-import { type ProcessIdentity, readStartTime } from "./host-process.ts";
-import { findProcessesByArgument, killAll, listProcessTree } from "./process-tree.ts";
+import { removeHostCgroups } from "./cgroup/cgroup-files.ts";
+import { findProcessesByArgument, killAll, listProcessTree, type ProcessIdentity, readStartTime } from "../processes/process-identity.ts";
 
 /** Names inside a host's run directory. */
 export const processRecords = "processes";

@@ -1,3 +1,7 @@
+import type { SandboxLimits } from "./limits.ts";
+
+export type { SandboxLimits } from "./limits.ts";
+
 /**
  * A driver starts a worker and hands over a channel. That is the whole contract: cells, inputs and artifacts are above it, once.
  * The numbered rules that every driver keeps are in SPEC.md; one suite (test/driver-contract.ts) holds every driver to them.
@@ -7,25 +11,6 @@ export type DriverName = "gvisor" | "gvisor-rootless" | "bubblewrap";
 
 /** No other policy exists. The field is there so that a reader of a call sees it. */
 export type NetworkPolicy = "deny-all";
-
-export interface SandboxLimits {
-  /** The cell's own time; queueing, starting and shipping inputs do not count. */
-  readonly cellTimeoutMs: number;
-  readonly leaseTimeoutMs: number;
-  /** For the sandbox as a whole, scratch files included. */
-  readonly memoryBytes: number;
-  readonly processes: number;
-  readonly scratchBytes: number;
-  readonly openFiles: number;
-  readonly codeBytes: number;
-  /** Each; what is over is cut from the middle and the cell goes on. */
-  readonly stdoutBytes: number;
-  readonly stderrBytes: number;
-  readonly resultBytes: number;
-  readonly artifacts: number;
-  readonly artifactBytes: number;
-  readonly inputBytes: number;
-}
 
 /** A root file system that `sluice snapshot build` made and verified. */
 export interface Snapshot {
@@ -83,6 +68,8 @@ export interface Lease extends AsyncDisposable {
   readonly id: string;
   readonly driver: DriverName;
   readonly start: "restored" | "forked" | "cold";
+  /** Its memory is touched for the first time by the first cell, unless the worker is asked to `warm` before; the pool does, while nobody waits. */
+  readonly needsWarmUp?: boolean;
   readonly openedAt: number;
   readonly channel: FrameChannel;
   /** Settles once, when the last process of the sandbox is known to be gone; never rejects. */

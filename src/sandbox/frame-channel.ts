@@ -14,7 +14,7 @@ const maxBodyBytes: number = 64 * 1024 * 1024;
  * so a sandbox that floods is slowed by its own pipe and not kept in the host's memory.
  */
 export function createFrameChannel({ readable, writable }: { readable: Readable; writable: Writable }): FrameChannel {
-  const source = createByteSource(readable);
+  const read = createReader(readable);
   let closed = false;
   writable.on("error", () => {}); // a worker that died while being written to is reported by receive() and by the lease
 
@@ -39,15 +39,15 @@ export function createFrameChannel({ readable, writable }: { readable: Readable;
   }
 
   async function receive(): Promise<Frame | null> {
-    const prefix = await source.read(PREFIX_BYTES);
+    const prefix = await read(PREFIX_BYTES);
     if (prefix === null) return null;
     const headerBytes = prefix.readUInt32BE(4);
     const bodyBytes = prefix.readUInt32BE(8);
     if (prefix.readUInt32BE(0) !== MAGIC) throw notAFrame("it does not start with a frame's mark");
     if (headerBytes > maxHeaderBytes) throw notAFrame(`its header says ${headerBytes} bytes, ${maxHeaderBytes} are allowed`);
     if (bodyBytes > maxBodyBytes) throw notAFrame(`its body says ${bodyBytes} bytes, ${maxBodyBytes} are allowed`);
-    const head = await source.read(headerBytes);
-    const body = bodyBytes === 0 ? Buffer.alloc(0) : await source.read(bodyBytes);
+    const head = await read(headerBytes);
+    const body = bodyBytes === 0 ? Buffer.alloc(0) : await read(bodyBytes);
     if (head === null || body === null) return null;
     return { header: parseHeader(head), body };
   }
@@ -74,12 +74,8 @@ function parseHeader(bytes: Buffer): Frame["header"] {
   return value as Frame["header"];
 }
 
-interface ByteSource {
-  read(size: number): Promise<Buffer | null>;
-}
-
-/** Exactly `size` bytes, or null when the stream ended before. */
-function createByteSource(readable: Readable): ByteSource {
+/** A function that reads exactly `size` bytes, or gives null when the stream ended before. */
+function createReader(readable: Readable) {
   let wake: (() => void) | null = null;
   let ended = false;
   const signal = (): void => {
@@ -96,7 +92,7 @@ function createByteSource(readable: Readable): ByteSource {
   readable.on("close", end);
   readable.on("error", end);
 
-  async function read(size: number): Promise<Buffer | null> {
+  return async (size: number): Promise<Buffer | null> => {
     if (size === 0) return Buffer.alloc(0);
     const parts: Buffer[] = [];
     let missing = size;
@@ -115,8 +111,7 @@ function createByteSource(readable: Readable): ByteSource {
       }
     }
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts, size);
-  }
-  return { read };
+  };
 }
 
 function channelClosed(cause?: Error): SandboxLostError {
@@ -129,9 +124,14 @@ function channelClosed(cause?: Error): SandboxLostError {
 }
 
 function notAFrame(why: string): SandboxLostError {
+  return new SandboxLostError({ code: "SANDBOX_PROTOCOL", message: `The sandbox sent something that is not a frame: ${why}.` });
+}
+
+/** A sandbox that breaks the protocol is ended: what it says next cannot be trusted. */
+export function outOfPlace(what: string): SandboxLostError {
   return new SandboxLostError({
     code: "SANDBOX_PROTOCOL",
-    message: `The sandbox sent something that is not a frame: ${why}.`,
+    message: `it sent ${what}`,
     hint: "The sandbox was ended. Code that writes to the worker's own descriptors causes this.",
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createGate } from "./gate.ts";
+import { createGate } from "./pool.ts";
 
 describe("the gate", () => {
   test("lets in as many as it has places, and the next in line when one leaves", async () => {

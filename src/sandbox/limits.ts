@@ -1,43 +1,53 @@
+import { totalmem } from "node:os";
+import { z } from "zod";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { SandboxLimits } from "./contract.ts";
+import { count, countOrNone, milliseconds } from "../protocol/setting.ts";
 
 const KB = 1024;
 const MB = 1024 * KB;
 
 /** Every limit of a sandbox, as data. Each can be set; a limit that was hit is named in the outcome with its number. */
-export const defaultLimits: SandboxLimits = Object.freeze({
-  cellTimeoutMs: 60_000,
-  leaseTimeoutMs: 15 * 60_000,
-  memoryBytes: 2048 * MB,
-  processes: 64,
-  scratchBytes: 512 * MB,
-  openFiles: 1024,
-  codeBytes: 256 * KB,
-  stdoutBytes: 1 * MB,
-  stderrBytes: 1 * MB,
-  resultBytes: 10 * MB,
-  artifacts: 20,
-  artifactBytes: 10 * MB,
-  inputBytes: 256 * MB,
+export const sandboxLimitsSchema = z.strictObject({
+  cellTimeoutMs: milliseconds
+    .default(60_000)
+    .describe("time limit for a cell's code; queueing, start-up and sending inputs are not included"),
+  leaseTimeoutMs: milliseconds.default(15 * 60_000).describe("how long one sandbox may live"),
+  memoryBytes: count.default(2048 * MB).describe("for the sandbox as a whole, scratch files included"),
+  processes: count.default(64).describe("processes and threads"),
+  scratchBytes: count.default(512 * MB).describe("files that cells write"),
+  openFiles: count.default(1024).describe("open files of one process"),
+  codeBytes: count.default(256 * KB).describe("the code of one cell"),
+  stdoutBytes: countOrNone.default(1 * MB).describe("what a cell prints; the middle of a longer text is cut and the cell goes on"),
+  stderrBytes: countOrNone.default(1 * MB).describe("the same for stderr"),
+  resultBytes: count.default(10 * MB).describe("the result of a cell, as JSON"),
+  artifacts: countOrNone.default(20).describe("figures and charts of one cell"),
+  artifactBytes: count.default(10 * MB).describe("one figure or chart"),
+  inputBytes: countOrNone.default(256 * MB).describe("one input"),
 });
 
-/** The longest time that a timer can hold, 24 days. */
-export const maxTimeMs: number = 2 ** 31 - 1;
+export type SandboxLimits = Readonly<z.infer<typeof sandboxLimitsSchema>>;
 
-const mayBeNone: ReadonlySet<string> = new Set(["stdoutBytes", "stderrBytes", "artifacts", "inputBytes"]);
+export const defaultLimits: SandboxLimits = Object.freeze(sandboxLimitsSchema.parse({}));
 
 /** The defaults with some of them changed. A number that no driver could hold is refused here, before anything starts. */
 export function withLimits(changes: Partial<SandboxLimits>): SandboxLimits {
   const limits = Object.freeze({ ...defaultLimits, ...changes });
-  for (const [name, value] of Object.entries(limits)) {
-    const most = name.endsWith("Ms") ? maxTimeMs : Number.MAX_SAFE_INTEGER;
-    if (Number.isInteger(value) && value >= (mayBeNone.has(name) ? 0 : 1) && value <= most) continue;
-    throw new UsageError({
-      code: "WRONG_LIMIT",
-      message: `The limit ${name} is ${value}; it is a whole number from ${mayBeNone.has(name) ? 0 : 1} to ${most}.`,
-      hint: "src/sandbox/limits.ts has the defaults.",
-      details: { name, value },
-    });
-  }
-  return limits;
+  const wrong = sandboxLimitsSchema.safeParse(limits).error?.issues[0]?.path[0] as keyof SandboxLimits | undefined;
+  if (wrong === undefined) return limits;
+  const { minValue, maxValue } = sandboxLimitsSchema.shape[wrong].unwrap();
+  throw new UsageError({
+    code: "WRONG_LIMIT",
+    message: `The limit ${wrong} is ${limits[wrong]}; it is a whole number from ${minValue} to ${maxValue}.`,
+    details: { name: wrong, value: limits[wrong] },
+  });
+}
+
+/** How many sandboxes fit three quarters of the memory that there is, each with all that it may take; at least two. */
+export function placesFor({ memoryBytes }: SandboxLimits, machineBytes: number = memoryHere()): number {
+  return Math.max(2, Math.floor((0.75 * machineBytes) / memoryBytes));
+}
+
+/** The machine's, or what a container or service is allowed of it. */
+function memoryHere(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Infinity);
 }

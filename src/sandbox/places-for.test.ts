@@ -1,7 +1,6 @@
 import { totalmem } from "node:os";
 import { expect, test } from "vitest";
-import { defaultLimits, withLimits } from "./limits.ts";
-import { placesFor } from "./places-for.ts";
+import { defaultLimits, withLimits, placesFor } from "./limits.ts";
 
 const GB = 1024 ** 3;
 

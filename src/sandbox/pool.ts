@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "./contract.ts";
-import type { Gate } from "./gate.ts";
+import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
+import { NoSandboxError } from "../errors/sluice-error.ts";
 
 /** A lease as a caller gets it: `start` says where it came from. It is the caller's to close; it never comes back to the pool. */
 export interface TakenLease {
@@ -155,9 +156,8 @@ export function createSandboxPool({ driver, snapshot, limits, size, gate, maxIdl
   };
 }
 
-/** After a restore memory pages are touched for the first time; do it while nobody waits. */
 async function warmUp(lease: Lease): Promise<Lease> {
-  if (lease.start !== "restored") return lease;
+  if (lease.needsWarmUp !== true) return lease;
   await lease.channel.send({ type: "warm" });
   const frame = await lease.channel.receive();
   if (frame?.header.type === "warmed") return lease;
@@ -172,4 +172,17 @@ function sameLimits(a: SandboxLimits, b: SandboxLimits): boolean {
 /** Limits that are applied per cell by the host, not when a sandbox is opened. */
 function isHostSide(name: keyof SandboxLimits): boolean {
   return name !== "memoryBytes" && name !== "processes" && name !== "scratchBytes" && name !== "openFiles" && name !== "inputBytes";
+}
+
+/** Bounds all sandboxes of a runtime together, of every driver, pooled ones included. */
+export type Gate = Limiter;
+
+export function createGate({ places, deadlineMs }: { places: number; deadlineMs: number }): Gate {
+  const toError = (): NoSandboxError =>
+    new NoSandboxError({
+      code: "SANDBOX_QUEUE_TIMEOUT",
+      message: `No sandbox became free within ${deadlineMs / 1000} s: all ${places} are in use.`,
+      details: { maxSandboxes: places, deadlineMs },
+    });
+  return createLimiter({ places, deadlineMs, toError });
 }

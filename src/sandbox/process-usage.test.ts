@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test, vi } from "vitest";
-import { readStartTime } from "./host-process.ts";
-import { killAll, listProcessTree } from "./process-tree.ts";
+import { killAll, listProcessTree, readStartTime } from "../processes/process-identity.ts";
 import { readPrivateBytes, startProcessMeter } from "./process-usage.ts";
 
 const MB = 1024 * 1024;
@@ -48,6 +47,6 @@ test("killAll ends a process with everything below it", async () => {
     expect(found.length).toBe(4);
     return found;
   });
-  expect(await killAll(async () => tree, 5_000)).toEqual([]);
+  expect(await killAll(() => listProcessTree(tree), 5_000)).toEqual([]);
   expect(tree.map((pid) => readStartTime(pid))).toEqual([null, null, null, null]);
 });

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { readProcess } from "../processes/process-identity.ts";
 import type { Usage } from "./contract.ts";
 
 /**
@@ -50,8 +51,8 @@ export function startProcessMeter({
 
   async function lookAtCpu(): Promise<void> {
     for (const pid of await listProcesses()) {
-      const cpuMs = await readCpuMs(pid);
-      if (cpuMs !== null) cpuByPid.set(pid, cpuMs);
+      const found = await readProcess(pid);
+      if (found !== null) cpuByPid.set(pid, found.cpuMs);
     }
   }
 
@@ -90,14 +91,3 @@ export async function readPrivateBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 }
-
-/** User and system time of the process and of its children that were waited for. */
-async function readCpuMs(pid: number): Promise<number | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => null);
-  if (stat === null) return null;
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return ticks * MS_PER_TICK;
-}
-
-const MS_PER_TICK = 10; // USER_HZ is 100 on every architecture we run on

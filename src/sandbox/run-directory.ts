@@ -1,13 +1,14 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { NoSandboxError } from "../errors/sluice-error.ts";
-import { findCgroups, type Cgroups } from "./cgroup/find-cgroups.ts";
-import { listHostCgroups, removeEmptyHostCgroups } from "./cgroup/remove-host-cgroups.ts";
+import { currentProcess, fromProcessKey, isProcessAlive, readStartTime, toProcessKey } from "../processes/process-identity.ts";
+import { type Cgroups, findCgroups } from "./cgroup/find-cgroups.ts";
+import { listHostCgroups, removeEmptyHostCgroups } from "./cgroup/cgroup-files.ts";
 import { cleanHost, pathRecords, processRecords, runscState } from "./clean-host.ts";
-import { currentProcess, fromProcessKey, isProcessAlive, readStartTime, toProcessKey } from "./host-process.ts";
-import { startReaper } from "./reaper.ts";
 
 /**
  * Where one host process keeps what lives no longer than itself: sockets, bundles, lease directories. Private to the user, watched by a reaper
@@ -122,3 +123,34 @@ async function clearDeadHosts(home: string, cgroups: Cgroups): Promise<void> {
     if (isProcessAlive(host) === false) await cleanHost({ directory: join(home, toProcessKey(host)), host });
   }
 }
+
+export interface Reaper {
+  /** The host closes in order: the reaper leaves at once and touches nothing. */
+  release(): void;
+}
+
+/**
+ * Starts a small process of its own session that outlives this one and cleans up after it, however it dies. It knows of the death by the end
+ * of a pipe that only this process holds, so it also works for SIGKILL. It keeps neither this process alive nor a terminal busy.
+ */
+function startReaper({ directory }: { directory: string }): Reaper {
+  const program = join(import.meta.dirname, `reaper-process${extname(import.meta.filename)}`);
+  const child = spawn(process.execPath, ["--no-warnings", program, directory, toProcessKey(currentProcess())], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    cwd: "/",
+    env: {},
+  });
+  child.on("error", () => {}); // without a reaper the next host clears what is left
+  child.stdin.on("error", () => {});
+  child.unref();
+  (child.stdin as unknown as Socket).unref();
+  return {
+    release() {
+      child.stdin.end(RELEASE);
+    },
+  };
+}
+
+/** What the host writes before it closes the pipe on purpose. */
+const RELEASE = "released\n";

@@ -2,15 +2,13 @@ import fs, { chmod, lstat, lutimes, mkdir, opendir, readFile, rename, rm, symlin
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
-import { diskBytes } from "./disk-bytes.ts";
-import { formatFileList, listFiles, sha256 } from "./file-list.ts";
+import { diskBytes, formatFileList, listFiles, sha256 } from "./file-list.ts";
 import { installWheels } from "./install-wheels.ts";
-import { finishScript, lockFile } from "./layer-inputs.ts";
-import type { LayerManifest } from "./manifest.ts";
+import { finishScript, lockFile, packagesPath } from "./worker-code.ts";
+import type { LayerManifest } from "./find-snapshot.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { recipe, type SnapshotSource } from "./recipe.ts";
 import { runInside } from "./run-inside.ts";
-import { packagesPath } from "./worker-code.ts";
 
 interface LayerOptions {
   /** An empty directory; it holds `rootfs/`, `layer.json` and `files.txt` at the end. */
@@ -34,11 +32,18 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
     const value = await unpackDebianPackages({ archives, rootfs, signal });
     return { value, bytes: value.bytes, detail: `${Object.keys(value.versions).length} packages` };
   });
-  if (source === "wheels") await placePackages(packages, rootfs);
+  if (source === "wheels") {
+    const target = path.join(rootfs, packagesPath);
+    await rm(target, { recursive: true, force: true });
+    await mkdir(path.dirname(target), { recursive: true });
+    await rename(packages, target);
+  }
   await rm(path.join(directory, "debs"), { recursive: true });
   await rm(path.join(directory, "tmp"), { recursive: true });
   await runStep("Trim and configure", onProgress, async () => {
-    await trim(rootfs, source);
+    await removeMatches(rootfs, recipe.removedPaths);
+    const installed = path.join(rootfs, source === "wheels" ? packagesPath : "usr/lib/python3/dist-packages");
+    await removeMatches(installed, recipe.removedFromPackages);
     await configure(rootfs, source);
     // Its own program, not the host's: the same content gives the same bytes everywhere.
     await runInside({ rootfs, writable: true, args: ["/usr/sbin/ldconfig", "-i"], signal });
@@ -71,29 +76,13 @@ async function bringWheels({
   packages,
   onProgress,
   signal,
-}: {
-  packages: string;
-  onProgress?: OnProgress;
-  signal?: AbortSignal;
-}): Promise<SnapshotSource> {
+}: Pick<LayerOptions, "onProgress" | "signal"> & { packages: string }): Promise<SnapshotSource> {
   return await runStep("Python wheels", onProgress, async (say) => {
     const outcome = await installWheels({ lockFile, target: packages, onLine: say, signal });
     if (outcome.installed) return { value: "wheels", bytes: await diskBytes(packages) };
     await rm(packages, { recursive: true, force: true });
     return { value: "debian", detail: `${outcome.unreachable}: using Debian's own packages instead, without pyarrow` };
   });
-}
-
-async function placePackages(packages: string, rootfs: string): Promise<void> {
-  const target = path.join(rootfs, packagesPath);
-  await mkdir(path.dirname(target), { recursive: true });
-  await rm(target, { recursive: true, force: true });
-  await rename(packages, target);
-}
-
-async function trim(rootfs: string, source: SnapshotSource): Promise<void> {
-  await removeMatches(rootfs, recipe.removedPaths);
-  await removeMatches(path.join(rootfs, source === "wheels" ? packagesPath : "usr/lib/python3/dist-packages"), recipe.removedFromPackages);
 }
 
 async function removeMatches(directory: string, patterns: readonly string[]): Promise<void> {
@@ -164,7 +153,7 @@ async function configureMatplotlib(rootfs: string, source: SnapshotSource): Prom
 async function finishInside(
   rootfs: string,
   source: SnapshotSource,
-  signal: AbortSignal | undefined,
+  signal?: AbortSignal,
 ): Promise<Pick<LayerManifest, "python" | "packages">> {
   const options = {
     directories: ["/usr/lib/python3.13", "/usr/lib/python3/dist-packages", `/${packagesPath}`],
@@ -180,7 +169,7 @@ async function finishInside(
   const contents = JSON.parse(output.trim().split("\n").at(-1) ?? "") as Pick<LayerManifest, "python" | "packages">;
   if (!contents.python.startsWith(recipe.python))
     throw new SluiceError({
-      code: "snapshot_wrong_python",
+      code: "SNAPSHOT_WRONG_PYTHON",
       message: `The snapshot has Python ${contents.python} and not ${recipe.python}.`,
     });
   return contents;

@@ -2,15 +2,23 @@ import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promise
 import path from "node:path";
 import { buildLayer } from "./build-layer.ts";
 import { differences, formatFileList, listFiles, sha256 } from "./file-list.ts";
-import { findSnapshot, toSnapshotInfo, type SnapshotInfo } from "./find-snapshot.ts";
-import { inputsHash } from "./layer-inputs.ts";
-import { layerSchema, readManifest, snapshotId, type LayerManifest, type SnapshotManifest } from "./manifest.ts";
+import {
+  compareByRank,
+  findSnapshot,
+  type LayerManifest,
+  layerSchema,
+  readManifest,
+  snapshotId,
+  type SnapshotInfo,
+  type SnapshotManifest,
+  toSnapshotInfo,
+} from "./find-snapshot.ts";
+import { inputsHash, installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { requireSystemPackages } from "./require-system-packages.ts";
 import { runInside } from "./run-inside.ts";
 import { runProgram } from "./run-program.ts";
 import { toCacheFailure } from "./to-cache-failure.ts";
-import { installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { openLock, openWorkplace } from "./workplace.ts";
 
 export interface BuildOptions {
@@ -40,7 +48,7 @@ export async function buildSnapshot(options: BuildOptions): Promise<SnapshotInfo
 }
 
 async function buildLocked({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<SnapshotInfo> {
-  await using _lock = await openLock({ file: path.join(cacheDirectory, "locks", "snapshot"), onWait: sayOnce(onProgress), signal });
+  await using _lock = await lockBuilds({ cacheDirectory, onProgress, signal });
   const present = fresh ? null : await findSnapshot({ cacheDirectory });
   if (present && present.source === "wheels" && (await isSound(path.dirname(present.rootfs), "manifest.json", signal))) return present;
   const layer = await getLayer({ cacheDirectory, fresh, onProgress, signal });
@@ -49,20 +57,17 @@ async function buildLocked({ cacheDirectory, fresh = false, onProgress, signal }
 
 /** The root file system of the layer alone, for tools that bring their own code (the tests of python/). */
 export async function buildLayerOnly(options: BuildOptions): Promise<string> {
-  await using _lock = await openLock({
-    file: path.join(options.cacheDirectory, "locks", "snapshot"),
-    onWait: sayOnce(options.onProgress),
-    signal: options.signal,
-  });
+  await using _lock = await lockBuilds(options);
   return path.join((await getLayer(options)).directory, "rootfs");
 }
 
-function sayOnce(onProgress: OnProgress | undefined): (pid: number) => void {
+async function lockBuilds({ cacheDirectory, onProgress, signal }: BuildOptions): Promise<AsyncDisposable> {
   let said = false;
-  return (pid) => {
+  const onWait = (pid: number): void => {
     if (!said) onProgress?.({ step: `Waiting for another build (process ${pid})`, state: "started", elapsedMs: 0 });
     said = true;
   };
+  return await openLock({ file: path.join(cacheDirectory, "locks", "snapshot"), onWait, signal });
 }
 
 async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<Layer> {
@@ -80,24 +85,19 @@ async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: B
   return { directory: final, manifest };
 }
 
-/** The best kept layer; a damaged one is removed, because snapshots share its files. */
+/** The best kept layer of these inputs. A damaged one is removed, because snapshots share its files. */
 async function findSoundLayer(cacheDirectory: string, key: string, signal: AbortSignal | undefined): Promise<Layer | null> {
-  const layer = await findLayer(cacheDirectory, key);
-  if (!layer || (await isSound(layer.directory, "layer.json", signal))) return layer;
-  await rm(layer.directory, { recursive: true, force: true });
-  return await findSoundLayer(cacheDirectory, key, signal);
-}
-
-/** The newest one of these inputs; one of wheels before one of Debian's packages. */
-async function findLayer(cacheDirectory: string, key: string): Promise<Layer | null> {
   const parent = path.join(cacheDirectory, "layers");
   const layers: Layer[] = [];
   for (const name of await readdir(parent).catch(() => [])) {
     const manifest = await readManifest(layerSchema, path.join(parent, name, "layer.json")).catch(() => null);
     if (manifest?.inputsHash === key) layers.push({ directory: path.join(parent, name), manifest });
   }
-  const rank = ({ manifest }: Layer): string => `${manifest.source} ${manifest.builtAt}`;
-  return layers.sort((a, b) => (rank(a) < rank(b) ? 1 : -1))[0] ?? null;
+  for (const layer of layers.sort((a, b) => compareByRank(a.manifest, b.manifest))) {
+    if (await isSound(layer.directory, "layer.json", signal)) return layer;
+    await rm(layer.directory, { recursive: true, force: true });
+  }
+  return null;
 }
 
 /** A hard-linked copy of the layer with our own code added. */

@@ -1,8 +1,8 @@
-import { access, mkdir, readFile, rename } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { diskBytes } from "./disk-bytes.ts";
-import { sha256 } from "./file-list.ts";
+import { diskBytes, sha256 } from "./file-list.ts";
 import { installWheels } from "./install-wheels.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { pythonDirectory } from "./worker-code.ts";
@@ -20,30 +20,19 @@ export interface ExtraWheelsOptions {
 export async function openExtraWheels({ cacheDirectory, name, onProgress, signal }: ExtraWheelsOptions): Promise<string> {
   const lockFile = path.join(pythonDirectory, `requirements-${name}.lock`);
   const final = path.join(cacheDirectory, "wheels", `${name}-${process.arch}-${sha256(await readFile(lockFile)).slice(0, 16)}`);
-  if (await exists(final)) return final;
+  if (existsSync(final)) return final;
   await using _lock = await openLock({ file: path.join(cacheDirectory, "locks", `wheels-${name}`), signal });
-  if (await exists(final)) return final;
+  if (existsSync(final)) return final;
   await using workplace = await openWorkplace(cacheDirectory);
   const target = path.join(workplace.directory, "wheels");
   await runStep(`Python wheels for ${name === "dev" ? "the tests" : "the bench"}`, onProgress, async (say) => {
     const outcome = await installWheels({ lockFile, target, onLine: say, signal });
     if (!outcome.installed) {
-      throw new SluiceError({
-        code: "extra_wheels_unreachable",
-        message: `${path.basename(lockFile)}: ${outcome.unreachable}.`,
-        hint: "The tests need a package index; the snapshot itself does not.",
-      });
+      throw new SluiceError({ code: "EXTRA_WHEELS_UNREACHABLE", message: `${path.basename(lockFile)}: ${outcome.unreachable}.` });
     }
     return { value: undefined, bytes: await diskBytes(target) };
   });
   await mkdir(path.dirname(final), { recursive: true });
   await rename(target, final);
   return final;
-}
-
-async function exists(file: string): Promise<boolean> {
-  return await access(file).then(
-    () => true,
-    () => false,
-  );
 }

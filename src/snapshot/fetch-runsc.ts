@@ -43,8 +43,8 @@ export async function fetchRunsc({
   });
 }
 
-async function isExecutable(file: string): Promise<boolean> {
-  return await access(file, constants.X_OK).then(
+function isExecutable(file: string): Promise<boolean> {
+  return access(file, constants.X_OK).then(
     () => true,
     () => false,
   );

@@ -59,7 +59,7 @@ export async function installWheels({ lockFile, target, onLine, signal }: Instal
   const reason = unreachableReason(`${stdout}\n${stderr}`);
   if (reason) return { installed: false, unreachable: reason };
   throw new SluiceError({
-    code: "snapshot_wheels_failed",
+    code: "SNAPSHOT_WHEELS_FAILED",
     message: `pip could not install what ${lockFile} names:\n${stderr.trim().split("\n").slice(-12).join("\n")}`,
     hint: "Nothing was built. If a hash does not match, the package index serves other files than those that were locked.",
     details: { exitCode },
@@ -82,9 +82,5 @@ async function findPip(signal: AbortSignal | undefined): Promise<string> {
     const { exitCode } = await tryProgram({ program: python, args: ["-m", "pip", "--version"], signal });
     if (exitCode === 0) return python;
   }
-  throw new SluiceError({
-    code: "pip_missing",
-    message: "No python3 with pip was found.",
-    hint: "Install it: apt-get install python3-pip",
-  });
+  throw new SluiceError({ code: "PIP_MISSING", message: "No python3 with pip was found." });
 }

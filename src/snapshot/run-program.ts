@@ -31,7 +31,7 @@ export async function runProgram(options: ProgramOptions): Promise<string> {
   if (exitCode === 0) return stdout;
   const lastLines = (stderr.trim() || stdout.trim()).split("\n").slice(-12).join("\n");
   throw new SluiceError({
-    code: "program_failed",
+    code: "PROGRAM_FAILED",
     message: `${options.program} ended with status ${exitCode}:\n${lastLines}`,
     details: { program: options.program, exitCode },
   });

@@ -7,7 +7,7 @@ import { toCacheFailure } from "./to-cache-failure.ts";
 test("a full disk is told as one, whoever met it", async () => {
   const cause = new Error("pip could not install: [Errno 28] No space left on device: 'x'");
   expect(await toCacheFailure(cause, "/somewhere")).toMatchObject({
-    code: "cache_full",
+    code: "CACHE_FULL",
     message: "There is no space left for the cache directory /somewhere.",
     cause,
   });
@@ -21,7 +21,7 @@ test("a cache directory that cannot be written says why; every other error stays
     await writeFile(path.join(home, "file"), "");
     const cache = path.join(home, "file", "cache");
     expect(await toCacheFailure(other, cache)).toMatchObject({
-      code: "cache_not_writable",
+      code: "CACHE_NOT_WRITABLE",
       message: `The cache directory ${cache} cannot be written: ENOTDIR: not a directory, access '${cache}'.`,
     });
   } finally {

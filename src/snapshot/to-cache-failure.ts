@@ -7,7 +7,7 @@ export async function toCacheFailure(error: unknown, cacheDirectory: string): Pr
   if (!(error instanceof Error)) return error;
   if (/ENOSPC|No space left on device/.test(error.message)) {
     return new SluiceError({
-      code: "cache_full",
+      code: "CACHE_FULL",
       message: `There is no space left for the cache directory ${cacheDirectory}.`,
       hint: "A build needs 1.5 GB there while it works, and keeps half of that. Make room, or set SLUICE_CACHE to a directory on another disk.",
       cause: error,
@@ -16,7 +16,7 @@ export async function toCacheFailure(error: unknown, cacheDirectory: string): Pr
   const reason = await whyNotWritable(cacheDirectory);
   if (reason === null) return error;
   return new SluiceError({
-    code: "cache_not_writable",
+    code: "CACHE_NOT_WRITABLE",
     message: `The cache directory ${cacheDirectory} cannot be written: ${reason}.`,
     hint: "Set SLUICE_CACHE to a directory that this user may write to.",
     cause: error,

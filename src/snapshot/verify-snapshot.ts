@@ -3,17 +3,14 @@ import path from "node:path";
 import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { differences, listFiles, sha256, type ListedFile } from "./file-list.ts";
-import { findSnapshot, type SnapshotInfo } from "./find-snapshot.ts";
-import { manifestSchema, readManifest, snapshotId } from "./manifest.ts";
+import { findSnapshot, manifestSchema, readManifest, snapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
 import { recipe } from "./recipe.ts";
 import { runInside } from "./run-inside.ts";
 import { pythonDirectory } from "./worker-code.ts";
 
-export interface SnapshotCheck {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
+const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
+
+export type SnapshotCheck = Readonly<z.infer<typeof checksSchema>[number]>;
 
 export interface Verification {
   readonly snapshot: SnapshotInfo;
@@ -64,16 +61,16 @@ const arrowLibraries = [
   "pyarrow.orc",
 ];
 
-const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
-
 /** Compares every file with what was built, then lets the snapshot's own Python look for what must and must not be there. Runs in a few seconds, changes nothing. */
 export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirectory: string; signal?: AbortSignal }): Promise<Verification> {
   const snapshot = await findSnapshot({ cacheDirectory });
   if (!snapshot) throw snapshotMissing(cacheDirectory);
+  const directory = path.dirname(snapshot.rootfs);
+  const manifest = await readManifest(manifestSchema, path.join(directory, "manifest.json"));
   const files = await listFiles(snapshot.rootfs, signal);
   const checks = [
-    await checkManifest(snapshot),
-    await checkFiles(snapshot, files),
+    checkManifest(snapshot, manifest),
+    await checkFiles(directory, files, manifest),
     checkModes(files),
     checkSize(snapshot),
     ...(await checkInside(snapshot, signal)),
@@ -83,29 +80,23 @@ export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirector
 
 export function snapshotMissing(cacheDirectory: string): SluiceError {
   return new SluiceError({
-    code: "snapshot_missing",
+    code: "SNAPSHOT_MISSING",
     message: `There is no snapshot for this worker code in ${cacheDirectory}.`,
     hint: "Build it: sluice snapshot build",
   });
 }
 
-async function checkManifest(snapshot: SnapshotInfo): Promise<SnapshotCheck> {
-  const manifest = await readManifest(manifestSchema, path.join(path.dirname(snapshot.rootfs), "manifest.json"));
+function checkManifest(snapshot: SnapshotInfo, manifest: SnapshotManifest | null): SnapshotCheck {
   const ok = manifest !== null && snapshotId(manifest) === snapshot.id;
   return { name: "manifest", ok, detail: ok ? `id ${snapshot.id} is the hash of its content` : "the id is not the hash of the manifest" };
 }
 
-async function checkFiles(snapshot: SnapshotInfo, files: readonly ListedFile[]): Promise<SnapshotCheck> {
-  const directory = path.dirname(snapshot.rootfs);
+async function checkFiles(directory: string, files: readonly ListedFile[], manifest: SnapshotManifest | null): Promise<SnapshotCheck> {
   const recorded = await readFile(path.join(directory, "files.txt"), "utf8").catch(() => "");
-  const manifest = await readManifest(manifestSchema, path.join(directory, "manifest.json"));
   if (sha256(recorded) !== manifest?.contentHash) return { name: "files", ok: false, detail: "the list of files itself was changed" };
   const changed = differences(recorded, files);
-  return {
-    name: "files",
-    ok: changed.length === 0,
-    detail: changed.length === 0 ? `${files.length} entries are as they were built` : changed.join("; "),
-  };
+  const ok = changed.length === 0;
+  return { name: "files", ok, detail: ok ? `${files.length} entries are as they were built` : changed.join("; ") };
 }
 
 function checkModes(files: readonly ListedFile[]): SnapshotCheck {

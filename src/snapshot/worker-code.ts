@@ -2,9 +2,22 @@ import fs, { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "./file-list.ts";
+import { recipe } from "./recipe.ts";
 
 /** The directory `python/` of this package. */
 export const pythonDirectory: string = fileURLToPath(new URL("../../python/", import.meta.url));
+
+/** The one file that says which Python packages every driver's snapshot has. */
+export const lockFile: string = path.join(pythonDirectory, "requirements.lock");
+
+/** Runs inside the layer as its last step. */
+export const finishScript: string = path.join(pythonDirectory, "snapshot", "finish_inside.py");
+
+/** Changes when anything changes that a layer is made from. */
+export async function inputsHash(): Promise<string> {
+  const files = await Promise.all([lockFile, finishScript].map((file) => readFile(file)));
+  return sha256(JSON.stringify([recipe, process.arch, files.map(sha256)])).slice(0, 32);
+}
 
 /** Where packages that are not Debian's live inside the root. */
 export const packagesPath = "usr/local/lib/python3.13/dist-packages";

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { currentProcess, toProcessKey } from "../processes/process-identity.ts";
 import { openLock, openWorkplace } from "./workplace.ts";
 
 const workplaceUrl = new URL("./workplace.ts", import.meta.url).href;
@@ -50,6 +51,21 @@ describe("workplace", () => {
     await holder.kill();
     await (await next)[Symbol.asyncDispose]();
     expect(await readdir(path.join(cache, "locks"))).toEqual([]);
+  });
+
+  it("takes a holder on another machine for alive while its heartbeat is recent, whatever its pid", async () => {
+    const file = path.join(cache, "one");
+    const waits = async (boot: string): Promise<boolean> => {
+      await writeFile(file, `${toProcessKey({ ...currentProcess(), startTime: "1" })} ${boot}`);
+      const abort = new AbortController();
+      const lock = openLock({ file, signal: abort.signal, onWait: () => abort.abort() });
+      return await lock.then(
+        async (held) => (await held[Symbol.asyncDispose](), false),
+        () => true,
+      );
+    };
+    const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+    expect([await waits("another"), await waits(boot)]).toEqual([true, false]);
   });
 
   it("stops waiting for a lock when told to", async () => {

@@ -1,16 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, readdir, readFile, readlink, rm, unlink, utimes, writeFile, stat } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rm, unlink, utimes, writeFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-
-/** Who works in a directory or holds a lock, so that others can see whether they still live. */
-interface Owner {
-  readonly pid: number;
-  /** In clock ticks since boot; with the pid it names one process. */
-  readonly startTime: string;
-  /** Boot and pid namespace: elsewhere a pid says nothing. */
-  readonly place: string;
-}
+import { currentProcess, fromProcessKey, isProcessAlive, type ProcessIdentity, toProcessKey } from "../processes/process-identity.ts";
 
 const heartbeatMs = 10_000;
 /** For owners in another container or on another machine, of whom only the heartbeat can be seen. */
@@ -28,10 +20,9 @@ export async function openWorkplace(cacheDirectory: string): Promise<Workplace> 
   const parent = path.join(cacheDirectory, "building");
   await mkdir(parent, { recursive: true });
   await clearAbandonedWorkplaces(cacheDirectory);
-  const owner = await ownIdentity();
-  const directory = path.join(parent, `${owner.pid}-${randomBytes(6).toString("hex")}`);
+  const directory = path.join(parent, `${process.pid}-${randomBytes(6).toString("hex")}`);
   const ownerFile = `${directory}.owner`;
-  await writeFile(ownerFile, JSON.stringify(owner));
+  await writeFile(ownerFile, await currentOwner());
   await mkdir(directory);
   const heartbeat = beat(ownerFile);
   return {
@@ -57,26 +48,24 @@ export async function clearAbandonedWorkplaces(cacheDirectory: string): Promise<
   }
 }
 
+export interface LockOptions {
+  readonly file: string;
+  readonly onWait?: (pid: number) => void;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * One holder at a time, the others wait. It saves work and is never relied on for correctness: what is built gets its place by rename, and the first one wins.
  */
-export async function openLock({
-  file,
-  onWait,
-  signal,
-}: {
-  file: string;
-  onWait?: (pid: number) => void;
-  signal?: AbortSignal;
-}): Promise<AsyncDisposable> {
+export async function openLock({ file, onWait, signal }: LockOptions): Promise<AsyncDisposable> {
   await mkdir(path.dirname(file), { recursive: true });
   const own = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  await writeFile(own, JSON.stringify(await ownIdentity()));
+  await writeFile(own, await currentOwner());
   try {
     while (!(await tryLink(own, file))) {
       signal?.throwIfAborted();
       if (await isAlive(file)) {
-        onWait?.((await readOwner(file))?.pid ?? 0);
+        onWait?.((await readOwner(file)).owner?.pid ?? 0);
         await wait(250, undefined, { signal });
       } else await rm(file, { force: true });
     }
@@ -107,35 +96,25 @@ function beat(file: string): NodeJS.Timeout {
   return timer.unref();
 }
 
-/** Whether the one who wrote the file still works. */
+/** Whether the process that wrote the file is still running. */
 async function isAlive(ownerFile: string): Promise<boolean> {
-  const owner = await readOwner(ownerFile);
-  const { place } = await ownIdentity();
-  if (owner?.place === place) return (await startTimeOf(owner.pid)) === owner.startTime;
+  const { owner, boot } = await readOwner(ownerFile);
+  const isRunning = owner !== null && boot === (await readBootId()) ? isProcessAlive(owner) : null;
+  if (isRunning !== null) return isRunning;
   const status = await stat(ownerFile).catch(() => null);
   return status !== null && Date.now() - status.mtimeMs < silentOwnerMs;
 }
 
-async function readOwner(file: string): Promise<Owner | null> {
-  try {
-    return JSON.parse(await readFile(file, "utf8")) as Owner;
-  } catch {
-    return null;
-  }
+async function readOwner(file: string): Promise<{ owner: ProcessIdentity | null; boot: string | undefined }> {
+  const [key = "", boot] = (await readFile(file, "utf8").catch(() => "")).split(" ");
+  return { owner: fromProcessKey(key), boot };
 }
 
-async function ownIdentity(): Promise<Owner> {
-  const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
-  const namespace = await readlink("/proc/self/ns/pid");
-  return { pid: process.pid, startTime: (await startTimeOf(process.pid)) ?? "", place: `${boot} ${namespace}` };
+/** The process and the boot id, because machines can share a cache directory. */
+async function currentOwner(): Promise<string> {
+  return `${toProcessKey(currentProcess())} ${await readBootId()}`;
 }
 
-async function startTimeOf(pid: number): Promise<string | null> {
-  try {
-    const status = await readFile(`/proc/${pid}/stat`, "utf8");
-    // The name in parentheses may hold blanks; the start time is the 20th field after it.
-    return status.slice(status.lastIndexOf(")") + 2).split(" ")[19] ?? null;
-  } catch {
-    return null;
-  }
+async function readBootId(): Promise<string> {
+  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 }

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { quote } from "../errors/argument-path.ts";
 import type { BackendTool } from "./contract.ts";
-import { reservedToolNames } from "./reserved-names.ts";
 
 /** A tool with the names under which it can be called. */
 export interface CatalogTool {
@@ -19,6 +18,28 @@ export interface AssignedNames {
   /** What had to be renamed, and why. */
   readonly warnings: readonly string[];
 }
+
+/** Names of our own tools. A backend tool never gets one of them as its bare name; `server__tool` still reaches it. */
+export const reservedToolNames: ReadonlySet<string> = new Set([
+  "code_interpreter",
+  "python_code_edit",
+  "render_chart",
+  "execute",
+  "search",
+  "get_schema",
+  "tags",
+  "store_data",
+  "list_data",
+  "read_data",
+  "call_mcp_skill",
+  "final_response",
+  "get_session_state",
+  "set_active_identity",
+  "set_region",
+  "set_active_profile",
+  "get_active_context",
+  "get_envelope_contract",
+]);
 
 const MAX_LENGTH = 64;
 
@@ -71,15 +92,13 @@ function assignFullNames(tools: readonly BackendTool[]): { fullNames: ReadonlyMa
   return { fullNames, warnings };
 }
 
-/** The name with a digest of what it stands for, as short as it can be; a number for tools that are equal in all of it. */
+/** The name with a digest of what it stands for; and a number where that is taken too. */
 function firstFree(tool: BackendTool, wanted: string, taken: ReadonlySet<string>): string {
   const digest = createHash("sha256")
     .update(JSON.stringify([tool.server, tool.name]))
     .digest("hex");
-  for (const length of [6, 12, 24]) {
-    const name = withSuffix(wanted, digest.slice(0, length));
-    if (!taken.has(name)) return name;
-  }
+  const short = withSuffix(wanted, digest.slice(0, 6));
+  if (!taken.has(short)) return short;
   for (let number = 2; ; number += 1) {
     const name = withSuffix(wanted, `${digest.slice(0, 6)}_${number}`);
     if (!taken.has(name)) return name;

@@ -1,19 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { orAbort } from "../concurrency/or-abort.ts";
 import type { Envelope } from "../errors/envelope.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { isRecord } from "../errors/is-record.ts";
 import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
+import { checkToolInput, unreadableArguments } from "./check-tool-input.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
-import { hideHeaders } from "./failures/hide-headers.ts";
-import { startDeadline } from "./start-deadline.ts";
-import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./to-failure-envelope.ts";
+import { failureOfAnswer, failureOfError, failureOfTimeout, hideHeaders, type ToolFailure } from "./tool-failure.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 export interface BackendCall extends ToolCallOptions {
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
   readonly name: string;
+  /** The tool that the name stands for, where the caller has resolved it already. */
+  readonly tool?: CatalogTool | undefined;
   readonly args: unknown;
   /** What the session adds to the arguments after they were checked for credentials, where the tool's schema names it; it replaces what the caller gave. */
   readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
@@ -49,17 +51,17 @@ export type BackendReply =
  */
 export async function callBackendTool(call: BackendCall): Promise<BackendReply> {
   const { catalog, policy, name, args, extraArguments, signal } = call;
-  const resolved = await catalog.resolve(name, signal);
+  const resolved = call.tool === undefined ? await catalog.resolve(name, signal) : { ok: true as const, tool: call.tool };
   if (!resolved.ok) return refused(null, resolved.envelope);
   const { tool } = resolved;
 
-  const credentials = readCredentials(args);
-  if (credentials.length > 0) return refused(tool, toCredentialEnvelope(name, credentials));
+  const credentials = refuseCredentials(name, args);
+  if (credentials !== null) return refused(tool, credentials);
 
   const judged = policy.judge(tool, name);
   if (judged.verdict === "refused") return refused(tool, judged.envelope);
 
-  const checked = await catalog.inputs.check({ tool, name, args, extraArguments });
+  const checked = checkToolInput({ name, schema: tool.tool.inputSchema, args, extraArguments });
   if (!checked.ok) return refused(tool, checked.envelope);
 
   const objection = judged.verdict === "ask" ? await policy.ask(tool, isRecord(args) ? args : {}, signal) : null;
@@ -107,27 +109,23 @@ function retryAfterOf({ _meta: meta }: Envelope | ForeignEnvelope): number | nul
 async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
   const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_TIMEOUT_MS, now } = call;
   const context = { tool: name, now };
-  using deadline = startDeadline(timeoutMs, signal);
+  const overdue = new AbortController();
+  const timer = setTimeout(() => overdue.abort(new DOMException("The tool did not answer in time.", "TimeoutError")), timeoutMs);
+  const ended = signal === undefined ? overdue.signal : AbortSignal.any([signal, overdue.signal]);
+  const reportProgress: ToolCallOptions["onProgress"] = (progress) => {
+    timer.refresh();
+    onProgress?.(progress);
+  };
   try {
-    const options: ToolCallOptions = {
-      get signal() {
-        return deadline.signal();
-      },
-      onProgress: (progress) => {
-        deadline.restart();
-        onProgress?.(progress);
-      },
-      headers,
-      meta,
-    };
-    // A tool that does not heed its signal is not waited for.
-    const answer = await deadline.race(tool.tool.call(args, options));
+    // A tool that ignores its signal is not waited for.
+    const answer = await orAbort(tool.tool.call(args, { signal: ended, onProgress: reportProgress, headers, meta }), ended);
     const failure = failureOfAnswer(answer, context);
     return failure === null ? { ok: true, answer, attempts } : { ok: false, failure, attempts };
   } catch (error) {
     signal?.throwIfAborted();
-    const failure = deadline.isOver() ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context);
-    return { ok: false, failure, attempts };
+    return { ok: false, failure: overdue.signal.aborted ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context), attempts };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -135,12 +133,13 @@ async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> 
   await sleep(milliseconds, undefined, { signal }).catch(() => signal?.throwIfAborted());
 }
 
-/** Arguments that cannot be read are refused when they are checked. */
-function readCredentials(args: unknown): ReturnType<typeof findCredentials> {
+/** The refusal of arguments that hold credentials, or that cannot be read to find out. */
+function refuseCredentials(name: string, args: unknown): Envelope | null {
   try {
-    return findCredentials(args);
+    const found = findCredentials(args);
+    return found.length === 0 ? null : toCredentialEnvelope(name, found);
   } catch {
-    return [];
+    return unreadableArguments(name);
   }
 }
 

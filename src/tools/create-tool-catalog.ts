@@ -2,10 +2,9 @@ import { quote } from "../errors/argument-path.ts";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { assignNames, toSafeName, type CatalogTool } from "./assign-names.ts";
-import { createCallSlots, type CallSlots } from "./call-slots.ts";
-import { createInputChecker, type InputChecker } from "./check-tool-input.ts";
+import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import type { ToolListing, ToolSource } from "./contract.ts";
-import { createSourceReader } from "./read-sources.ts";
+import { orAbort } from "../concurrency/or-abort.ts";
 
 export type { CatalogTool } from "./assign-names.ts";
 
@@ -24,8 +23,7 @@ export interface ToolCatalog extends AsyncDisposable {
   list(signal?: AbortSignal): Promise<ToolList>;
   resolve(name: string, signal?: AbortSignal): Promise<Resolution>;
   /** How many calls may be under way at once, of all callers of this catalog. */
-  readonly slots: CallSlots;
-  readonly inputs: InputChecker;
+  readonly slots: Limiter;
 }
 
 export interface ToolCatalogOptions {
@@ -42,23 +40,39 @@ export function createToolCatalog({
   maxConcurrentCalls = DEFAULT_CONCURRENT_CALLS,
   listTimeoutMs = 15_000,
 }: ToolCatalogOptions): ToolCatalog {
-  const reader = createSourceReader(sources, listTimeoutMs);
-  const inputs = createInputChecker();
+  /** Shared by all who wait for a source. One that is too slow is a gap at once for the next who ask, until it answers. */
+  const pending = new Map<ToolSource, Promise<ToolListing>>();
   /** Who ever had a bare name here: a name that meant one tool must not mean another because a server is down. */
   const bareOwners = new Map<string, Set<string>>();
   let last: { readonly listings: readonly ToolListing[]; readonly indexed: IndexedList } | null = null;
 
   async function read(signal?: AbortSignal): Promise<IndexedList> {
-    const listings = await reader.read(signal);
+    signal?.throwIfAborted();
+    const listings = await orAbort(Promise.all(sources.map((source) => pending.get(source) ?? ask(source))), signal);
     if (last !== null && isSame(last.listings, listings)) return last.indexed;
     const indexed = toIndexedList(listings, bareOwners);
     last = { listings, indexed };
     return indexed;
   }
 
+  function ask(source: ToolSource): Promise<ToolListing> {
+    const toGap = (reason: string): ToolListing => ({ tools: [], gap: { server: source.name, reason } });
+    const { promise: tooLate, resolve } = Promise.withResolvers<ToolListing>();
+    const timer = setTimeout(() => resolve(toGap(`It did not say within ${listTimeoutMs / 1000} s which tools it has.`)), listTimeoutMs);
+    const asked = Promise.try(() => source.tools()).catch((error: unknown) =>
+      toGap(error instanceof Error ? error.message : String(error)),
+    );
+    const listing = Promise.race([asked, tooLate]);
+    pending.set(source, listing);
+    void asked.then(() => {
+      clearTimeout(timer);
+      pending.delete(source);
+    });
+    return listing;
+  }
+
   return {
-    slots: createCallSlots(maxConcurrentCalls),
-    inputs,
+    slots: createLimiter({ places: maxConcurrentCalls }),
     async list(signal) {
       return (await read(signal)).list;
     },
@@ -69,7 +83,7 @@ export function createToolCatalog({
       const missing = serverThatIsDown(name, list, bareOwners);
       return { ok: false, envelope: missing === null ? notFound(name, list) : unreachable(name, missing, list) };
     },
-    [Symbol.asyncDispose]: () => inputs.close(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 

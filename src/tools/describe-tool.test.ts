@@ -2,10 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonSchema } from "./contract.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
-import { describeTools } from "./describe-tool.ts";
-import { toPythonSignature } from "./discovery/python-signature.ts";
+import { describeTools, listTags } from "./describe-tool.ts";
+import { toPythonSignature } from "./python-signature.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
-import { listTags } from "./list-tags.ts";
 import { createToolPolicy } from "./tool-policy.ts";
 
 function signatureOf(properties: JsonSchema, required: readonly string[] = [], more: JsonSchema = {}): string {

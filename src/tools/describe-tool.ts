@@ -1,9 +1,9 @@
 import { isRecord } from "../errors/is-record.ts";
+import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations } from "./contract.ts";
 import { nearNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";
-import { toPythonSignature } from "./discovery/python-signature.ts";
-import { followReferences, propertiesOf } from "./schema/read-schema.ts";
-import { tagsOf } from "./list-tags.ts";
+import { toPythonSignature } from "./python-signature.ts";
+import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 /** `brief`: what it does. `detailed`: how it is called, in Python's words. `full`: its JSON Schemas. */
@@ -75,7 +75,7 @@ export function describeTool(
 ): ToolDescription {
   const { tool, name } = entry;
   const note = policyNote(entry, policy);
-  const about = { name, description: detail === "brief" ? firstSentence(tool) : clip(textOf(tool), MAX_DESCRIPTION_CHARACTERS) };
+  const about = { name, description: detail === "brief" ? firstSentence(tool) : ellipsize(textOf(tool), MAX_DESCRIPTION_CHARACTERS) };
   const rest = { ...(Object.keys(tool.annotations).length > 0 ? { annotations: tool.annotations } : {}), tags: tagsOf(tool) };
   switch (detail) {
     case "brief":
@@ -85,9 +85,9 @@ export function describeTool(
       const parameters = describeParameters(tool.inputSchema);
       return {
         name,
-        signature: clip(signature, MAX_DESCRIPTION_CHARACTERS),
+        signature: ellipsize(signature, MAX_DESCRIPTION_CHARACTERS),
         description: about.description,
-        ...(shapes.length > 0 ? { types: shapes.map((shape) => clip(shape, MAX_DESCRIPTION_CHARACTERS)) } : {}),
+        ...(shapes.length > 0 ? { types: shapes.map((shape) => ellipsize(shape, MAX_DESCRIPTION_CHARACTERS)) } : {}),
         ...(Object.keys(parameters).length > 0 ? { parameters } : {}),
         ...rest,
         ...note,
@@ -120,7 +120,7 @@ function describeParameters(schema: JsonSchema): Record<string, string> {
   const properties = Object.entries(propertiesOf(followReferences(schema, schema), schema)).slice(0, MAX_PARAMETERS);
   const described = properties.map(([name, property]) => {
     const followed = { ...followReferences(property, schema), ...(isRecord(property) ? property : {}) };
-    const words = typeof followed["description"] === "string" ? [clip(followed["description"].trim(), 500)] : [];
+    const words = typeof followed["description"] === "string" ? [ellipsize(followed["description"].trim(), 500)] : [];
     const limits = limitsOf(followed);
     return [name, [...words, ...(limits === "" ? [] : [`(${limits})`])].join(" ")] as const;
   });
@@ -144,10 +144,10 @@ const limitNames: Readonly<Record<string, string>> = {
 function limitsOf(schema: JsonSchema): string {
   const limits = Object.entries(limitNames).flatMap(([keyword, words]) => {
     const value = schema[keyword];
-    return typeof value === "number" || typeof value === "string" ? [`${words} ${clip(String(value), 100)}`] : [];
+    return typeof value === "number" || typeof value === "string" ? [`${words} ${ellipsize(String(value), 100)}`] : [];
   });
   const [example] = Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]) : [];
-  return [...limits, ...(example === undefined ? [] : [`e.g. ${clip(JSON.stringify(example), 100)}`])].join(", ");
+  return [...limits, ...(example === undefined ? [] : [`e.g. ${ellipsize(JSON.stringify(example), 100)}`])].join(", ");
 }
 
 function whole(schema: JsonSchema): JsonSchema | string {
@@ -167,9 +167,34 @@ function textOf({ title, description }: BackendTool): string {
 function firstSentence(tool: BackendTool): string {
   const text = textOf(tool).slice(0, 2_000);
   const line = text.split("\n", 1)[0]!.trim();
-  return clip(/^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line, MAX_SENTENCE_CHARACTERS);
+  return ellipsize(/^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line, MAX_SENTENCE_CHARACTERS);
 }
 
-function clip(text: string, limit: number): string {
-  return text.length <= limit ? text.toWellFormed() : `${text.slice(0, limit - 1)}…`.toWellFormed();
+export interface TagsAnswer {
+  /** The most used first. */
+  readonly tags: readonly { readonly tag: string; readonly tools: number }[];
+  readonly total: number;
+}
+
+const MAX_TAGS = 200;
+const MAX_TAG_CHARACTERS = 80;
+
+/** What `tags` answers: every tag with how many tools have it. The name of a server is a tag of its tools. */
+export async function listTags({
+  catalog,
+  signal,
+}: {
+  readonly catalog: ToolCatalog;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<TagsAnswer> {
+  const { tools } = await catalog.list(signal);
+  const counts = new Map<string, number>();
+  for (const { tool } of tools) for (const tag of tagsOf(tool)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  const sorted = [...counts].sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1));
+  return { tags: sorted.slice(0, MAX_TAGS).map(([tag, count]) => ({ tag, tools: count })), total: tools.length };
+}
+
+/** A tool's own tags and its server's name, each once. */
+export function tagsOf({ tags, server }: BackendTool): string[] {
+  return [...new Set([server, ...tags].map((tag) => tag.trim().slice(0, MAX_TAG_CHARACTERS)).filter((tag) => tag !== ""))];
 }

@@ -1,8 +1,6 @@
 import { below } from "../errors/argument-path.ts";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { receivedType } from "../errors/received-type.ts";
-import { findSecret, withoutSecrets } from "./credentials/find-secret.ts";
-import { judgeName, type NameVerdict } from "./credentials/judge-name.ts";
 
 export interface FoundCredential {
   readonly path: string;
@@ -11,15 +9,66 @@ export interface FoundCredential {
   readonly issue: string;
 }
 
+/** Tested against the words of a name in lower case, joined by underscores. `next_token` and `page_token` are places in a list, not credentials. */
+const credentialNames = new RegExp(
+  [
+    "(?:authorization|cookies?|bearer|password|passwd|pwd|passphrase|secret|jwt|credentials?|auth_?header)$",
+    "(?:api|secret|access|private|account|auth)_?key(?:_?id)?$",
+    "^token$",
+    "(?:^|_)(?:access|refresh|id|o?auth2?|bearer|session|api|security|secret|user|[cx]srf|jwt|personal|service|account|admin|bot|device|private|login|client|identity|web|github|gitlab|slack|aws|lwa|sas)_?tokens?$",
+    "^x_?amzn?_?.",
+    "^amazon_?(?:ads|advertising_?api)_?.",
+  ].join("|"),
+);
+
+/** Tokens that are recognized by their form. Every run is bounded: an unbounded one overflows the stack of the engine at a few megabytes. */
+const tokenForms = new RegExp(
+  [
+    String.raw`\b(?:[Bb]earer|BEARER)\s{1,8}[\w.~+/=|-]{20,9999}`,
+    String.raw`^\s{0,8}(?:Bearer|BEARER)\s{1,8}[\w.~+/=|-]{1,9999}\s{0,8}$`,
+    String.raw`^\s{0,8}bearer\s{1,8}(?=\S{0,9999}[\d._~+/=|-])[\w.~+/=|-]{1,9999}\s{0,8}$`,
+    String.raw`^\s{0,8}[Bb]asic\s{1,8}(?=\S{1,9999}[A-Z\d+/=])[A-Za-z0-9+/]{4,9999}={0,2}\s{0,8}$`,
+    String.raw`(?<![\w-])eyJ[\w-]{5,9999}\.eyJ[\w.-]{0,99999}`,
+    String.raw`\bAtz[ar]\|[\w+/=-]{10,9999}`,
+    String.raw`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`,
+    String.raw`-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----`,
+    String.raw`\b(?:gh[pousr]_[A-Za-z0-9]{30,999}|github_pat_\w{30,999})`,
+    String.raw`\bxox[abeprs]-[A-Za-z0-9-]{10,999}`,
+    String.raw`\bsk-[A-Za-z0-9_-]{20,9999}`,
+  ].join("|"),
+);
+const everyTokenForm = new RegExp(tokenForms, "g");
+
+const MAX_NAME_CHARACTERS = 200;
+
+/** Whether a parameter, header or flag holds a credential by its name: `apiKey`, `API-Key`, `x_api_key` and `APIKEY` are the same. */
+export function isCredentialName(name: string): boolean {
+  const words = name
+    .slice(0, MAX_NAME_CHARACTERS)
+    .normalize("NFKC")
+    .replaceAll(/\p{Cf}/gu, "")
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "");
+  return credentialNames.test(words.join("_"));
+}
+
+/** The text with every token replaced by `[removed]`: what a backend says about a failed call can repeat what it was sent. */
+export function withoutSecrets(text: string): string {
+  return text.replaceAll(everyTokenForm, "[removed]");
+}
+
 /** More of them would only repeat what the first ones say. */
 const MAX_FOUND = 20;
 
-/** Paths are written only for what is found: of a large call, hardly ever. */
+/** Paths are written only for what is found, which is rare in a large call. */
 interface Node {
   readonly value: unknown;
   readonly key: string | number;
   readonly parent: Node | null;
-  /** The nearest name above, over the items of lists. */
+  /** The nearest name above, across the items of lists. */
   readonly name: string | null;
 }
 
@@ -30,20 +79,36 @@ interface Node {
 export function findCredentials(args: unknown): FoundCredential[] {
   const found: FoundCredential[] = [];
   const seen = new WeakSet<object>();
-  const judgeName = createNameJudge();
+  const nameIssues = new Map<string, string | null>(); // rows of a table have the same names over and over
   const open: Node[] = [{ value: args, key: "", parent: null, name: null }];
   for (let node = open.pop(); node !== undefined && found.length < MAX_FOUND; node = open.pop()) {
     const { value } = node;
-    const reason = judge(node, judgeName);
-    if (reason !== null) {
+    const issue = judge(node, nameIssues);
+    if (issue !== null) {
       const path = pathOf(node);
-      found.push({ path, receivedType: receivedType(value), issue: reason(path === "" ? "The call" : path) });
+      found.push({ path, receivedType: receivedType(value), issue: issue.replace("{path}", () => (path === "" ? "The call" : path)) });
     } else if (typeof value === "object" && value !== null && !seen.has(value)) {
       seen.add(value);
       pushChildren(node, value, open);
     }
   }
   return found;
+}
+
+function judge({ value, name }: Node, nameIssues: Map<string, string | null>): string | null {
+  if (name !== null && !nameIssues.has(name)) nameIssues.set(name, judgeName(name));
+  const nameIssue = name === null ? null : nameIssues.get(name)!;
+  if (nameIssue === nameIsToken) return nameIssue;
+  if (typeof value === "string" && tokenForms.test(value)) return "{path} is a credential by its form.";
+  const holdsNothing = value === null || value === undefined || value === "" || typeof value === "boolean";
+  return holdsNothing ? null : nameIssue;
+}
+
+const nameIsToken = "The name of {path} is a credential.";
+
+function judgeName(name: string): string | null {
+  if (tokenForms.test(name)) return nameIsToken;
+  return isCredentialName(name) ? "{path} is named like a credential." : null;
 }
 
 /** In reverse, so that they are found in the order in which they were written. */
@@ -81,37 +146,4 @@ export function toCredentialEnvelope(tool: string, found: readonly FoundCredenti
       "get_session_state and set_active_identity say and choose in whose name tools are called.",
     ],
   });
-}
-
-/** What to say of it, given its path; null when it is none. */
-function judge({ value, name }: Node, judgeName: (name: string) => NameVerdict | "secret"): ((path: string) => string) | null {
-  const verdict = name === null ? "never" : judgeName(name);
-  if (verdict === "secret") return (path) => `The name of ${path} is a credential.`;
-  const secret = typeof value === "string" ? findSecret(value) : null;
-  if (secret !== null) return (path) => `${path} is ${secret.what}.`;
-  if (!canBeCredential(value)) return null;
-  if (verdict === "always" || (verdict === "by-value" && isOpaque(value))) return (path) => `${path} is named like a credential.`;
-  return null;
-}
-
-/** Rows of a table have the same names over and over. */
-function createNameJudge(): (name: string) => NameVerdict | "secret" {
-  const known = new Map<string, NameVerdict | "secret">();
-  return (name) => {
-    const before = known.get(name);
-    if (before !== undefined) return before;
-    const verdict = findSecret(name) === null ? judgeName(name) : "secret";
-    known.set(name, verdict);
-    return verdict;
-  };
-}
-
-function canBeCredential(value: unknown): boolean {
-  return value !== null && value !== undefined && value !== "" && typeof value !== "boolean";
-}
-
-/** Long, without spaces, letters and digits: nobody wrote it by hand. An address on a chain is public. */
-function isOpaque(value: unknown): boolean {
-  if (typeof value !== "string" || value.length < 20 || /\s/.test(value) || /^0x[0-9a-f]+$/i.test(value)) return false;
-  return /\d/.test(value) && /[A-Za-z]/.test(value);
 }

@@ -1,10 +1,8 @@
 import { isRecord } from "../errors/is-record.ts";
 import { nearNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
 import { describeTool, type ToolDescription, type ToolDetail } from "./describe-tool.ts";
-import { createRankingIndex, type IndexedText, type RankingIndex } from "./discovery/rank.ts";
-import { toWords } from "./discovery/to-words.ts";
-import { tagsOf } from "./list-tags.ts";
-import { followReferences, propertiesOf } from "./schema/read-schema.ts";
+import { tagsOf } from "./describe-tool.ts";
+import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 export interface SearchRequest {
@@ -36,10 +34,11 @@ const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 50;
 const MAX_QUERY_CHARACTERS = 1_000;
 
+/** Shared by every search: a list's index is built once, however many requests look into it. */
+const indexes = new WeakMap<ToolList, RankingIndex<CatalogTool>>();
+
 /** What `search` answers: tools by what they do, the best first. The index is kept as long as the catalog's list is the same. */
 export function createToolSearch(catalog: ToolCatalog): ToolSearch {
-  const indexes = new WeakMap<ToolList, RankingIndex<CatalogTool>>();
-
   return {
     async search({ query = "", tags = [], detail = "brief", limit = DEFAULT_LIMIT, policy, signal }) {
       const list = await catalog.list(signal);
@@ -128,4 +127,88 @@ function nothingFound({
     ...(near.length > 0 ? [`Did you mean ${near.map((name) => `'${name}'`).join(" or ")}?`] : []),
     `Tags that exist: ${known.slice(0, 40).join(", ")}${known.length > 40 ? ", …" : ""}.`,
   ];
+}
+
+/** A text to be found, as its words with how much each place counts. */
+interface IndexedText<Item> {
+  readonly item: Item;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly length: number;
+}
+
+interface RankingIndex<Item> {
+  /** The items that have any of the words, the best first; equals stay in their order. */
+  rank(words: readonly string[]): readonly Item[];
+}
+
+const K1 = 1.2;
+const B = 0.75;
+
+/** BM25 over a few hundred short texts. A word also finds longer ones that begin with it, for less. */
+function createRankingIndex<Item>(texts: readonly IndexedText<Item>[]): RankingIndex<Item> {
+  const documents = new Map<string, number>();
+  for (const { counts } of texts) for (const word of counts.keys()) documents.set(word, (documents.get(word) ?? 0) + 1);
+  const average = texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length) || 1;
+
+  return {
+    rank(words) {
+      const terms = [...new Set(words)].map((word) => expand(word, documents));
+      const scored = texts.map((text) => ({ item: text.item, score: terms.reduce((sum, term) => sum + scoreOf(text, term), 0) }));
+      return scored
+        .filter(({ score }) => score > 0)
+        .sort((a, b) => b.score - a.score)
+        .map(({ item }) => item);
+    },
+  };
+
+  /** Of the words that a term stands for, the one that counts most. */
+  function scoreOf({ counts, length }: IndexedText<Item>, term: ReadonlyMap<string, number>): number {
+    let best = 0;
+    for (const [word, weight] of term) {
+      const count = counts.get(word);
+      if (count === undefined) continue;
+      const idf = Math.log(1 + (texts.length - documents.get(word)! + 0.5) / (documents.get(word)! + 0.5));
+      best = Math.max(best, (weight * idf * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / average)));
+    }
+    return best;
+  }
+}
+
+function expand(word: string, known: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const words = new Map<string, number>(known.has(word) ? [[word, 1]] : []);
+  if (word.length < 3) return words;
+  for (const other of known.keys())
+    if (other !== word && (other.startsWith(word) || (other.length > 3 && word.startsWith(other)))) words.set(other, 0.6);
+  return words;
+}
+
+/** Words that say nothing about a tool. */
+const stopWords = new Set(
+  "a an and are as at be by can do does for from get have how i if in into is it its me my of on or that the this to use want what when which with you your".split(
+    " ",
+  ),
+);
+
+const MAX_CHARACTERS = 20_000;
+
+/** Lower-case words of a text: names are split at `_`, `-` and humps; of plurals the singular. */
+function toWords(text: string): string[] {
+  const words = text
+    .slice(0, MAX_CHARACTERS)
+    .normalize("NFKC")
+    .replaceAll(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
+    .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2")
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "")
+    .map(toStem);
+  const telling = words.filter((word) => !stopWords.has(word));
+  return telling.length > 0 ? telling : words;
+}
+
+/** Enough for names of tools: `campaigns` is `campaign`, `queries` is `query`. */
+function toStem(word: string): string {
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
+  if (word.length > 3 && word.endsWith("s") && !/(?:ss|us|is)$/.test(word)) return word.slice(0, -1);
+  return word;
 }

@@ -1,7 +1,7 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { toSafeName, type CatalogTool } from "./assign-names.ts";
-import { orAbort } from "../waiting/or-abort.ts";
+import { orAbort } from "../concurrency/or-abort.ts";
 
 export interface ToolPolicyOptions {
   /** `read-only` demands `readOnlyHint` of every tool, and nothing makes an exception. */
@@ -76,11 +76,7 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
 function checkEntry(entry: string): string {
   const star = entry.indexOf("*");
   if (entry !== "" && (star === -1 || (entry.endsWith("__*") && star === entry.length - 1 && entry.length > 3))) return entry;
-  throw new UsageError({
-    code: "ALLOW_LIST_INVALID",
-    message: `The allow-list of tools has the entry ${JSON.stringify(entry)}.`,
-    hint: "An entry is a tool (`server__tool`, or `tool`) or all tools of one server (`server__*`).",
-  });
+  throw new UsageError({ code: "ALLOW_LIST_INVALID", message: `The allow-list of tools has the entry ${JSON.stringify(entry)}.` });
 }
 
 function notReadOnly(tool: CatalogTool, name: string): Envelope {

@@ -6,10 +6,13 @@ import type { SessionContext } from "../execute/session/contract.ts";
 import type { InterpreterTurn, TurnOptions as InterpreterTurnOptions } from "../interpreter/turn.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { ApprovalRequestEvent, TurnEvent } from "../protocol/turn-events.ts";
+import type { TurnPlan } from "../protocol/turn-plan.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import type { Approval, ToolPolicy } from "../tools/tool-policy.ts";
-import type { TurnBudgets } from "./budgets.ts";
+import type { TurnBudgets, TurnClock } from "./budgets.ts";
 import type { Conversation } from "./create-conversation.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Observations } from "./observations.ts";
 
 /** What a turn needs of a runtime. */
 export interface TurnRuntime {
@@ -42,4 +45,22 @@ export interface TurnRequest {
   readonly onEvent?: ((event: TurnEvent) => void) | undefined;
   readonly onProbe?: ProbeSink | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** What the phases of a turn share. Each takes the part that it uses. */
+export interface TurnParts {
+  readonly turnId: string;
+  readonly runtime: TurnRuntime;
+  readonly request: TurnRequest;
+  readonly conversation: Conversation;
+  /** What was there before this turn. */
+  readonly earlierAliases: readonly string[];
+  readonly plan: TurnPlan;
+  /** How many there may be. */
+  readonly maxSteps: number;
+  readonly budgets: TurnBudgets;
+  readonly clock: TurnClock;
+  readonly ledger: Ledger;
+  readonly observations: Observations;
+  readonly emit: (event: TurnEvent) => void;
 }

@@ -1,79 +1,42 @@
-import { jsonSchema, tool, type Tool } from "ai";
-import { z } from "zod";
-import { renderChart, renderChartCallSchema, type ChartAnswer } from "../charts/render-chart.ts";
-import { codeInterpreterCallSchema } from "../interpreter/contract/code-interpreter-call.ts";
-import { runCodeInterpreter, type CodeInterpreterAnswer } from "../interpreter/code-interpreter.ts";
-import { inSpan } from "../interpreter/in-span.ts";
-import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../interpreter/python-code-edit.ts";
-import { toModelAnswer } from "../interpreter/to-model-answer.ts";
-import { toolDescriptions } from "../interpreter/tool-descriptions.ts";
+import { jsonSchema, tool, type Tool as AiSdkTool } from "ai";
+import type { CodeModeTool } from "../execute/create-code-mode.ts";
 import type { InterpreterTurn } from "../interpreter/turn.ts";
-import { toChartText } from "./to-chart-text.ts";
+import type { Tool, ToolCallResult } from "../tools/tool.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./tools/interpreter-tools.ts";
 
 export interface CodeInterpreterTools {
-  code_interpreter: Tool<unknown, CodeInterpreterAnswer>;
-  python_code_edit: Tool<unknown, CodeInterpreterAnswer>;
-  render_chart: Tool<unknown, ChartAnswer>;
+  code_interpreter: AiSdkTool<unknown, CellResult>;
+  python_code_edit: AiSdkTool<unknown, CellResult>;
+  render_chart: AiSdkTool<unknown, ToolCallResult>;
 }
 
-/**
- * The interpreter as AI SDK tools. The published schemas are strict, and checked by us: a call that breaks one gets an envelope that it can be
- * mended by, not the SDK's sentence. Await running tools before `disposeTurnSandbox(turn)`.
- */
-export async function createCodeInterpreterTools(runtime: PromptSource, turn: InterpreterTurn): Promise<InterpreterFace> {
-  return { tools: createTools(turn), instructions: await runtime.librarianPrompt() };
-}
-
-/** What a model gets: the tools, and what it must know to use them. */
-export interface InterpreterFace {
-  readonly tools: CodeInterpreterTools;
-  readonly instructions: string;
-}
-
-export interface PromptSource {
-  librarianPrompt(): Promise<string>;
-}
-
-function createTools(turn: InterpreterTurn): CodeInterpreterTools {
-  return {
-    code_interpreter: tool({
-      description: toolDescriptions.code_interpreter,
-      inputSchema: published(codeInterpreterCallSchema),
-      execute: (input: unknown, { abortSignal }) => runCodeInterpreter(turn, input, { signal: abortSignal }),
-      toModelOutput: ({ output }) => toText(output, turn),
-    }),
-    python_code_edit: tool({
-      description: toolDescriptions.python_code_edit,
-      inputSchema: published(pythonCodeEditCallSchema),
-      execute: (input: unknown, { abortSignal }) => runPythonCodeEdit(turn, input, { signal: abortSignal }),
-      toModelOutput: ({ output }) => toText(output, turn),
-    }),
-    render_chart: tool({
-      description: toolDescriptions.render_chart,
-      inputSchema: published(renderChartCallSchema),
-      execute: (input: unknown, { abortSignal }) => drawChart(turn, input, abortSignal),
-      toModelOutput: ({ output }) =>
-        output.ok
-          ? { type: "text", value: toChartText(output.artifact) }
-          : { type: "error-text", value: JSON.stringify({ status: "refused", error: output.envelope }) },
-    }),
+/** The interpreter as AI SDK tools, and what a model must know to use them. Await running tools before `disposeTurnSandbox(turn)`. */
+export async function createCodeInterpreterTools(
+  runtime: { librarianPrompt(): Promise<string> },
+  turn: InterpreterTurn,
+): Promise<{ readonly tools: CodeInterpreterTools; readonly instructions: string }> {
+  const tools = {
+    code_interpreter: toAiSdkTool(codeInterpreterTool, (signal) => ({ turn, signal })),
+    python_code_edit: toAiSdkTool(pythonCodeEditTool, (signal) => ({ turn, signal })),
+    render_chart: toAiSdkTool(renderChartTool, (signal) => ({ turn, signal })),
   };
+  return { tools, instructions: await runtime.librarianPrompt() };
 }
 
-async function drawChart(turn: InterpreterTurn, input: unknown, signal: AbortSignal | undefined): Promise<ChartAnswer> {
-  return await inSpan("sluice.render_chart", { "sluice.turn": turn.id }, async (span) => {
-    signal?.throwIfAborted();
-    const answer = await renderChart({ input, evidence: turn.evidence, artifacts: turn.artifacts, signal });
-    span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
-    if (!answer.ok) span.fail(answer.envelope.error_code);
-    return answer;
-  });
+/** `execute`, `search`, `get_schema`, `tags` and the tools of the session as AI SDK tools. */
+export function createExecuteTools(codeMode: readonly CodeModeTool[]): Record<string, AiSdkTool<unknown, ToolCallResult>> {
+  return Object.fromEntries(codeMode.map((one) => [one.name, toAiSdkTool(one, (signal) => ({ signal }))]));
 }
 
-function published(schema: z.ZodType): ReturnType<typeof jsonSchema<unknown>> {
-  return jsonSchema(z.toJSONSchema(schema, { io: "input" }) as Parameters<typeof jsonSchema>[0]);
-}
-
-function toText(answer: CodeInterpreterAnswer, turn: InterpreterTurn): { type: "text" | "error-text"; value: string } {
-  return { type: answer.envelope === null ? "text" : "error-text", value: toModelAnswer(answer, turn.evidence) };
+/** The published schema is checked by the tool itself: a call that breaks it gets an envelope that it can be mended by, not the SDK's sentence. */
+function toAiSdkTool<Context, Result extends ToolCallResult>(
+  { description, inputSchema, run }: Tool<Context, Result>,
+  contextOf: (signal: AbortSignal | undefined) => Context,
+): AiSdkTool<unknown, Result> {
+  return tool({
+    description,
+    inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]),
+    execute: (input: unknown, { abortSignal }: { abortSignal?: AbortSignal | undefined }) => run(input, contextOf(abortSignal)),
+    toModelOutput: ({ output }: { output: Result }) => ({ type: output.error === null ? "text" : "error-text", value: output.text }),
+  } as never) as AiSdkTool<unknown, Result>;
 }

@@ -1,45 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/turn.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
-import type { TurnRequest, TurnRuntime } from "./contract.ts";
+import { orAbort } from "../concurrency/or-abort.ts";
+import { createTurnClock, withBudgets } from "./budgets.ts";
+import { createCallGuard } from "./call-guard.ts";
+import type { TurnParts, TurnRequest, TurnRuntime } from "./contract.ts";
+import { createConversation, type Exchange } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
-import { openTurn, type Turn } from "./open-turn.ts";
+import { toFirstMessages, toInstructions } from "./instructions.ts";
+import { Ledger } from "./ledger.ts";
+import { createObservations } from "./observations.ts";
 import { buildBestEffortTerminalOutcome } from "./outcome/build-best-effort-terminal-outcome.ts";
 import { keepDataset } from "./outcome/keep-dataset.ts";
 import { toTurnResult } from "./outcome/to-turn-result.ts";
-import { planTurn } from "./plan/plan-turn.ts";
-import { recordLostCalls } from "./steps/record-missed-calls.ts";
+import { planTurn } from "./plan-turn.ts";
 import { endByClock, runSteps, type StepsEnd } from "./steps/run-steps.ts";
 import { synthesize } from "./synthesis/synthesize.ts";
+import { TurnTools } from "./tools/turn-tools.ts";
+import { createTurnCalls } from "./turn-calls.ts";
 
 /**
  * A turn, from the question to its result: plan, steps, what is missing, the data behind it, the answer. It always ends with a result, whatever failed, and
  * nothing of it is left when it does. Rejects only when it could not begin.
  */
 export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promise<TurnResult> {
-  await using turn = openTurn(runtime, request);
-  begin(turn);
-  await planTurn(turn);
+  const { question, model, conversation = createConversation(), turnId = randomUUID() } = request;
+  const budgets = withBudgets(request.budgets);
+  using clock = createTurnClock(budgets, request.signal);
+  const ledger = new Ledger();
+  const observations = createObservations({ evidence: conversation.evidence, budgets });
+  const emit = ignoreListenerErrors(request.onEvent);
+  const earlierAliases = conversation.evidence.aliases();
+
+  emit({ type: "turn-start", turnId, conversationId: conversation.id, question });
+  const plan = await planTurn({ question, conversation, model, tokens: ledger.tokens, signal: clock.stepsSignal });
+  const maxSteps = budgets.steps + (plan.chartIntent === "explicit" ? budgets.chartBoost : 0);
+  emit({ type: "plan", plan, steps: maxSteps });
+
+  const turn = { turnId, runtime, request, conversation, budgets, clock, ledger, observations, emit, earlierAliases, plan, maxSteps };
   const end = await takeSteps(turn);
   const dataset = await keepDataset(turn, end);
   const outcome = buildBestEffortTerminalOutcome(turn, end);
   const { answer, stopReason, gaps } = await synthesize(turn, outcome);
   const result = toTurnResult(turn, { answer, stopReason, gaps, dataset });
-  turn.remember({ turnId: turn.id, question: request.question, answer });
-  turn.emit({ type: "turn-end", result });
+
+  ignoreListenerErrors((exchange: Exchange) => conversation.add(exchange))({ turnId, question, answer });
+  emit({ type: "turn-end", result });
   return result;
 }
 
-function begin({ id, conversation, request, emit }: Turn): void {
-  emit({ type: "turn-start", turnId: id, conversationId: conversation.id, question: request.question });
+/** The sandbox is needed by the steps only, so it is gone before the answer is written. */
+async function takeSteps(turn: TurnParts): Promise<StepsEnd> {
+  const { turnId, runtime, request, conversation, clock, ledger, budgets } = turn;
+  const signal = clock.stepsSignal;
+  const { evidence } = conversation;
+  const { onProbe, artifacts } = request;
+  const interpreter = runtime.createTurn({ id: turnId, evidence, artifacts, ...(onProbe && { onProbe: ignoreListenerErrors(onProbe) }) });
+  const guard = createCallGuard();
+  const calls = createTurnCalls({ ...turn, guard, evidence, policy: request.policy, approve: request.approve, signal });
+  try {
+    const librarian = await readLibrarianPrompt({ runtime, ledger, signal });
+    const tools = new TurnTools({ ...turn, interpreter, calls, hasSandbox: librarian !== null, signal });
+    const instructions = toInstructions({ ...turn, librarian });
+    const messages = toFirstMessages(conversation, request.question, EARLIER_EXCHANGES);
+    return await runSteps({ ...turn, instructions, messages, guard, tools, calls });
+  } catch (error) {
+    return endByClock(clock, budgets) ?? { stopReason: "model_error", detail: `The turn failed: ${describeError(error)}` };
+  } finally {
+    clock.endSteps();
+    await closeSandbox(interpreter, ledger);
+    calls.close();
+  }
 }
 
-/** The sandbox is needed by the steps only, so it is gone before the answer is written. */
-async function takeSteps(turn: Turn): Promise<StepsEnd> {
+const EARLIER_EXCHANGES = 10;
+
+/** Null when there is no sandbox to be had: then there is no interpreter, and a gap says so. */
+async function readLibrarianPrompt(options: { runtime: TurnRuntime; ledger: Ledger; signal: AbortSignal }): Promise<string | null> {
+  const { runtime, ledger, signal } = options;
   try {
-    return await runSteps(turn);
+    return await orAbort(runtime.librarianPrompt(), signal);
   } catch (error) {
-    return endByClock(turn) ?? { stopReason: "model_error", detail: `The turn failed: ${describeError(error)}` };
-  } finally {
-    await turn.settle();
-    recordLostCalls(turn);
+    const detail = `Python could not be used: ${describeError(error)}`;
+    if (!signal.aborted) ledger.gaps.push({ code: "sandbox_unavailable", severity: "minor", detail });
+    return null;
   }
+}
+
+async function closeSandbox(interpreter: InterpreterTurn, { gaps }: Ledger): Promise<void> {
+  try {
+    await disposeTurnSandbox(interpreter);
+  } catch (error) {
+    gaps.push({ code: "sandbox_not_closed", severity: "minor", detail: `The sandbox could not be ended: ${describeError(error)}` });
+  }
+}
+
+/** A listener that throws or rejects cannot end a turn. */
+function ignoreListenerErrors<Event>(listener: ((event: Event) => unknown) | undefined): (event: Event) => void {
+  return (event) => {
+    try {
+      Promise.resolve(listener?.(event)).catch(() => {});
+    } catch {
+      // as above
+    }
+  };
 }

@@ -93,7 +93,7 @@ set_result([sorted(os.listdir("/")), os.listdir("/run"), sorted(name for name in
       "bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sandbox sbin srv sys tmp usr var".split(" "),
     );
     expect(top!.filter((name) => !usual.has(name))).toEqual([]);
-    expect([run, home]).toEqual([driver === "gvisor" ? ["heap"] : [], []]); // of the memory image, not of the host
+    expect([run, home]).toEqual([[], []]);
     await session.expectIntact();
   });
 

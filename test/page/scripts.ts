@@ -13,7 +13,7 @@ function cell(code: string, expectedArtifacts: string[] = []): ModelScript["step
 }
 
 function answer(text: string): ModelScript["steps"][number] {
-  return { toolCalls: [{ tool: "final_response", input: { answer: text, claims: [] } }] };
+  return { toolCalls: [{ tool: "final_response", input: { answer: text } }] };
 }
 
 const fetching: ModelScript["steps"][number] = { toolCalls: [{ tool: "get_prices", input: { symbol: "A" } }] };

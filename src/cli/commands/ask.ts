@@ -5,13 +5,11 @@ import { processEnvironment } from "../../config/process-environment.ts";
 import { openConfigured } from "../../configured/open-configured.ts";
 import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { runTurn } from "../../turn/run-turn.ts";
-import { print } from "../print.ts";
+import { jsonToTerminal, print, toTerminal, wrongUsage } from "../terminal.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
-import { jsonToTerminal, toTerminal } from "../to-terminal.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
 import { checkDirectory } from "../write-artifacts.ts";
-import { listStored, writeTurn, type WrittenFile } from "../write-turn.ts";
-import { wrongUsage } from "../wrong-usage.ts";
+import { listStored, writeDocument, writeTurn, type WrittenFile } from "../write-turn.ts";
 
 export const askUsage = `Usage: sluice ask "QUESTION" [--config FILE] [--model MODEL] [--json] [--out DIR] [--probes]
 
@@ -66,21 +64,14 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const result = await runTurn(turns.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
   const { openSession } = turns.runtime;
   const written =
-    out === undefined ? { result, files: listStored(result) } : await writeTurn({ ...parts, result, directory: out, openSession });
+    out === undefined
+      ? { result: await writeDocument({ ...parts, result }), files: listStored(result) }
+      : await writeTurn({ ...parts, result, directory: out, openSession });
   await print(json ? `${jsonToTerminal(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
   return exitStatuses[result.outcome.stopReason];
 }
 
-interface AskOptions {
-  readonly question: string | undefined;
-  readonly config: string | undefined;
-  readonly model: string | undefined;
-  readonly json: boolean;
-  readonly out: string | undefined;
-  readonly probes: boolean;
-}
-
-function parse(args: string[]): AskOptions {
+function parse(args: string[]) {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -95,8 +86,7 @@ function parse(args: string[]): AskOptions {
   if (positionals.length > 1) throw wrongUsage("ask", `one question is needed, ${positionals.length} were given: quote it.`);
   const question = positionals[0]?.trim();
   if (question === "") throw wrongUsage("ask", "the question is empty.");
-  const { config, model, json, out, probes } = values;
-  return { question, config, model, json, out, probes };
+  return { ...values, question };
 }
 
 /** What stands behind the answer. */

@@ -4,8 +4,8 @@ import { hideSecrets } from "../../config/hide-secrets.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { listLeaves } from "../../config/trace-origins.ts";
-import { toPathText } from "../../errors/describe-schema-issues.ts";
-import { wrongUsage } from "../wrong-usage.ts";
+import { toPathText } from "../../errors/argument-path.ts";
+import { wrongUsage } from "../terminal.ts";
 
 export const configUsage = `Usage: sluice config [--config FILE] [--json]
 

@@ -1,6 +1,5 @@
 import { parseArgs } from "node:util";
-import { cacheDirectory } from "../../config/cache-directory.ts";
-import { searchPath } from "../../config/search-path.ts";
+import { cacheDirectory, searchPath } from "../../config/directories.ts";
 import { createRuntime, type Runtime } from "../../create-runtime.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { DriverReport } from "../../interpreter/choose-driver.ts";

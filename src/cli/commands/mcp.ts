@@ -7,8 +7,7 @@ import { openDataFiles } from "../../data/files/open-data-files.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
 import { dataFileEndings } from "../../protocol/data-files.ts";
 import { serveMcpStdio } from "../../mcp/server/serve-mcp-stdio.ts";
-import { toTerminal } from "../to-terminal.ts";
-import { wrongUsage } from "../wrong-usage.ts";
+import { toTerminal, wrongUsage } from "../terminal.ts";
 
 export const mcpUsage: string = `Usage: sluice mcp [--config FILE] [--data PATH]… [--probes]
 

@@ -4,10 +4,10 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
 import { openHistory } from "../../history/open-history.ts";
-import { configuredTenants } from "../../http/auth/accepted-tokens.ts";
+import { configuredTenants } from "../../http/auth/create-authenticator.ts";
 import { prune, type Pruned } from "../../http/retention/prune.ts";
 import { createTenantStores } from "../../http/stores/create-tenant-stores.ts";
-import { wrongUsage } from "../wrong-usage.ts";
+import { wrongUsage } from "../terminal.ts";
 
 export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
 
@@ -38,7 +38,6 @@ export async function pruneCommand(args: string[]): Promise<number> {
     directory,
     history,
     storesOf: createTenantStores({ directory, history, uploads }),
-    uploads,
     tenants: configuredTenants(configuration.auth.tokens),
     retention: {
       days: toNumber("--older-than", values["older-than"]) ?? retention.days,

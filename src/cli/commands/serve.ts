@@ -3,10 +3,9 @@ import { parseArgs } from "node:util";
 import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
-import { createLog, logLevels, type Log, type LogLevel } from "../../http/log/create-log.ts";
-import { takeConsole } from "../../http/log/take-console.ts";
+import { createLog, logLevels, takeConsole } from "../../http/log/create-log.ts";
 import { openServer, type RunningServer } from "../../http/open-server.ts";
-import { wrongUsage } from "../wrong-usage.ts";
+import { wrongUsage } from "../terminal.ts";
 
 export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]
                     [--public-url https://HOST] [--log-level error|warn|info|debug] [--log-format json|text]
@@ -30,10 +29,10 @@ export async function serveCommand(args: string[], signal: AbortSignal): Promise
     );
   const say = (text: string): void => void process.stdout.write(text);
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
-  const log = toLog(options);
+  const log = createLog({ ...options, write: (line) => void process.stderr.write(line) });
   takeConsole(console, log);
   await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log, signal });
-  say(describe(server, options));
+  say(describe(server, options.isOpen));
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
@@ -42,18 +41,7 @@ export async function serveCommand(args: string[], signal: AbortSignal): Promise
   return 0;
 }
 
-interface ServeOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly config: string | undefined;
-  readonly model: string | undefined;
-  readonly isOpen: boolean;
-  readonly publicUrl: string | undefined;
-  readonly level: LogLevel;
-  readonly format: "json" | "text";
-}
-
-function parse(args: string[]): ServeOptions {
+function parse(args: string[]) {
   const { values } = parseArgs({
     args,
     options: {
@@ -67,17 +55,15 @@ function parse(args: string[]): ServeOptions {
       "log-format": { type: "string", default: process.stderr.isTTY ? "text" : "json" },
     },
   });
-  const { host, config, model } = values;
+  const { host, config, model, "no-auth": isOpen, "public-url": publicUrl } = values;
   const port = /^\d{1,5}$/.test(values.port) ? Number(values.port) : Number.NaN;
   if (!(port <= 65_535)) throw wrongUsage("serve", `--port must be a number up to 65535, and is ${JSON.stringify(values.port)}.`);
   const level = logLevels.find((one) => one === values["log-level"]);
   if (level === undefined) throw wrongUsage("serve", `--log-level must be one of ${logLevels.join(", ")}.`);
-  const format = values["log-format"];
-  if (format !== "json" && format !== "text") throw wrongUsage("serve", "--log-format must be json or text.");
-  const isOpen = values["no-auth"];
+  const format = (["json", "text"] as const).find((one) => one === values["log-format"]);
+  if (format === undefined) throw wrongUsage("serve", "--log-format must be json or text.");
   if (isOpen && !isLoopback(host))
     throw wrongUsage("serve", `--no-auth would let in everybody who can reach ${host}; it is for 127.0.0.1 only.`);
-  const publicUrl = values["public-url"];
   if (publicUrl !== undefined && !isOrigin(publicUrl))
     throw wrongUsage("serve", `--public-url must be as https://sluice.example, and is ${JSON.stringify(publicUrl)}.`);
   return { host, port, config, model, isOpen, publicUrl, level, format };
@@ -87,12 +73,8 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-function toLog({ level, format }: ServeOptions): Log {
-  return createLog({ level, format, write: (line) => void process.stderr.write(line) });
-}
-
 /** What a person needs to go on. It is not the log: the log never has a token. */
-function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }: RunningServer, { isOpen }: ServeOptions): string {
+function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }: RunningServer, isOpen: boolean): string {
   const links = loginLinks.map(({ tenant, url: link }) => `  ${loginLinks.length > 1 ? `${tenant}: ` : ""}${link}`);
   return [
     `address: ${publicUrl === null ? url : `${publicUrl} (listens on ${url})`}`,

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { cacheDirectory } from "../../config/cache-directory.ts";
+import { cacheDirectory } from "../../config/directories.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { buildSnapshot } from "../../snapshot/build-snapshot.ts";
 import { findSnapshot, type SnapshotInfo } from "../../snapshot/find-snapshot.ts";
@@ -38,21 +38,16 @@ export async function snapshotCommand(args: readonly string[], signal?: AbortSig
 }
 
 function parse(args: readonly string[]): { action: "build" | "info" | "verify"; json: boolean; fresh: boolean } {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { json: { type: "boolean" }, fresh: { type: "boolean" } },
-    });
-    const [action, ...more] = positionals;
-    if ((action === "build" || action === "info" || action === "verify") && more.length === 0 && !(values.fresh && action !== "build")) {
-      return { action, json: values.json ?? false, fresh: values.fresh ?? false };
-    }
-  } catch (cause) {
-    throw new UsageError({ code: "usage", message: cause instanceof Error ? cause.message : String(cause), hint: snapshotUsage, cause });
-  }
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { json: { type: "boolean", default: false }, fresh: { type: "boolean", default: false } },
+  });
+  const [action, ...more] = positionals;
+  if ((action === "build" || action === "info" || action === "verify") && more.length === 0 && !(values.fresh && action !== "build"))
+    return { action, ...values };
   throw new UsageError({
-    code: "usage",
+    code: "WRONG_USAGE",
     message: `sluice snapshot does not understand: ${args.join(" ") || "(nothing)"}`,
     hint: snapshotUsage,
   });

@@ -1,11 +1,46 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { z } from "zod";
 import { nearestName } from "../../errors/nearest-name.ts";
 import type { EvidenceFormat, EvidenceItem } from "../../evidence/contract.ts";
 import type { Session } from "../../interpreter/open-session.ts";
 import type { SessionInput } from "../../interpreter/session-inputs.ts";
-import { toSessionInput } from "../../interpreter/to-session-input.ts";
+import { toSessionInput } from "../../interpreter/session-inputs.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
-import { toCode, type TableQuestion } from "./table-code.ts";
+
+const count = z.int().nonnegative();
+
+/** One question to a table in its sandbox. */
+export type TableQuestion =
+  | { readonly ask: "schema" }
+  /** The next piece of the table as a file. */
+  | { readonly ask: "download"; readonly as: "csv" | "parquet"; readonly maxBytes: number }
+  | {
+      readonly ask: "page";
+      readonly offset: number;
+      readonly limit: number;
+      readonly maxBytes: number;
+      readonly maxCellCharacters: number;
+      readonly records: boolean;
+      readonly columns?: readonly string[] | undefined;
+      readonly filter?: readonly { readonly column: string; readonly op: string; readonly value?: unknown }[] | undefined;
+      readonly search?: string | undefined;
+      readonly sort?: readonly { readonly column: string; readonly descending?: boolean | undefined }[] | undefined;
+    };
+
+/** The facts of a page. */
+export const pageFactsSchema = z.strictObject({
+  columns: z.array(z.string()),
+  rows: z.array(z.unknown()),
+  offset: count,
+  returned: count,
+  total: count,
+  matched: count,
+  nextOffset: count.nullable(),
+  cutCells: count,
+});
+
+export type PageFacts = z.infer<typeof pageFactsSchema>;
 
 /** `json`: the answer, as the sandbox wrote it. A refusal is the data's or the question's fault; `lost` says that the sandbox went with it. */
 export type TableReply =
@@ -29,6 +64,7 @@ const refusedSchema = z.object({
   refused: z.discriminatedUnion("code", [
     z.object({ code: z.literal("unreadable"), why: z.string() }),
     z.object({ code: z.literal("bytes") }),
+    z.object({ code: z.literal("wide"), columns: z.int(), most: z.int() }),
     z.object({ code: z.literal("column"), column: z.string(), columns: z.array(z.string()) }),
     z.object({ code: z.literal("value"), column: z.string(), type: z.string(), value: z.string() }),
   ]),
@@ -76,12 +112,41 @@ export async function askTable(place: TableSandbox, table: AskedTable, question:
   };
 }
 
+const directory = join(import.meta.dirname, "..", "..", "..", "python", "sluice_tables");
+const read = (name: string): string => readFileSync(join(directory, `${name}.py`), "utf8");
+const ask = read("ask");
+/** Each comes after those that it imports. */
+const modules = {
+  sluice_tables: read("__init__"),
+  "sluice_tables.values": read("values"),
+  "sluice_tables.frames": read("frames"),
+  "sluice_tables.files": read("files"),
+  "sluice_tables.table": read("table"),
+};
+
+/** A cell that answers a question; it parses the table first when this sandbox has not done so yet. The answer is a text that is JSON itself. */
+function toCode({ alias, path }: { readonly alias: string; readonly path: readonly string[] }, question: TableQuestion): string {
+  return `_asked = ${toPythonText({ alias, path, question, modules })}\n${ask}`;
+}
+
+/** A value as a Python string of JSON in ASCII, which means the same in both languages. */
+function toPythonText(value: unknown): string {
+  const json = JSON.stringify(value).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(json);
+}
+
 function fromRefused({ alias, format }: AskedTable, refused: z.infer<typeof refusedSchema>["refused"]): TableRefusal {
   switch (refused.code) {
     case "unreadable":
       return unreadable(alias, refused.why);
     case "bytes":
       return { code: "DATA_UNREADABLE", why: `${alias} holds bytes (${format}) and no rows.`, hints: ["Read it in code_interpreter."] };
+    case "wide":
+      return {
+        code: "DATA_UNREADABLE",
+        why: `it has ${refused.columns} columns, a CSV has at most ${refused.most}.`,
+        hints: ["Take it as JSON."],
+      };
     case "column": {
       const near = nearestName(refused.column, refused.columns);
       const meant = near === null ? "" : ` Did you mean ${JSON.stringify(near)}?`;

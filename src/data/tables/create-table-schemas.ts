@@ -1,7 +1,32 @@
-import type { EvidenceItem } from "../../evidence/contract.ts";
-import type { TableRefusal, TableReply } from "./ask-table.ts";
-import type { TableQuestion } from "./table-code.ts";
-import { tableSchemaSchema, toFindings, type TableSchema } from "./table-answers.ts";
+import { z } from "zod";
+import type { EvidenceFormat, EvidenceItem, FileFindings } from "../../evidence/contract.ts";
+import type { TableQuestion, TableRefusal, TableReply } from "./ask-table.ts";
+
+const count = z.int().nonnegative();
+
+const columnFacts = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  type: z.string(),
+  nulls: count,
+  nullShare: z.number().min(0).max(1),
+  distinct: count.nullable(),
+  min: z.unknown().optional(),
+  max: z.unknown().optional(),
+  mean: z.unknown().optional(),
+  examples: z.array(z.unknown()).max(3),
+});
+
+/** What a sandbox says of a table: checked, because it comes out of one. */
+const tableSchemaSchema = z.strictObject({
+  rows: count,
+  columnCount: count,
+  columns: z.array(columnFacts).max(500),
+  notes: z.array(z.string()),
+});
+
+export type ColumnFacts = z.infer<typeof columnFacts>;
+type TableSchema = z.infer<typeof tableSchemaSchema>;
 
 export type SchemaReply =
   | { readonly ok: true; readonly version: string; readonly schema: TableSchema; readonly json: string }
@@ -78,4 +103,35 @@ function toSchemaReply(item: EvidenceItem, reply: TableReply): SchemaReply {
   const parsed = tableSchemaSchema.safeParse(JSON.parse(reply.json));
   if (parsed.success) return { ok: true, version, schema: parsed.data, json: reply.json };
   return { ok: false, version, refusal: { code: "INTERNAL_ERROR", why: `The sandbox of ${item.alias} gave no schema.`, hints: [] } };
+}
+
+const SHAPE_COLUMNS = 300;
+
+/** What previews say of a file once a sandbox has read it. */
+function toFindings(schema: TableSchema, { version, format }: { version: string; format: EvidenceFormat }): FileFindings {
+  const { rows, columns, columnCount } = schema;
+  const none = { columns: [], columnCount: 0, columnsFromSample: false, path: [] };
+  if (format === "text") return { version, shape: { kind: "text", rows: null, ...none, lines: rows }, schema: [] };
+  const names = columns.slice(0, SHAPE_COLUMNS).map(({ name }) => name);
+  const shape = {
+    kind: format === "json" || format === "jsonl" ? "records" : "table",
+    rows,
+    columns: names,
+    columnCount,
+    columnsFromSample: false,
+    path: [],
+  } as const;
+  return { version, shape, schema: toTexts(columns) };
+}
+
+/** From full to terse. */
+function toTexts(columns: readonly ColumnFacts[]): string[] {
+  const full = columns.map(({ name, type, nullShare, min, max }) => ({
+    name,
+    type,
+    ...(nullShare > 0 && { nullShare }),
+    ...(min !== undefined && { min, max }),
+  }));
+  const types = Object.fromEntries(columns.map(({ name, type }) => [name, type]));
+  return [full, types, columns.map(({ name }) => name), `${columns.length} columns`].map((one) => JSON.stringify(one));
 }

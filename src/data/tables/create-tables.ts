@@ -1,11 +1,11 @@
 import { UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceItem } from "../../evidence/contract.ts";
 import type { Session } from "../../interpreter/open-session.ts";
-import type { Gate } from "../../sandbox/gate.ts";
-import { orAbort } from "../../waiting/or-abort.ts";
-import { askTable, toAskedTable, type TableReply, type TableSandbox } from "./ask-table.ts";
+import type { Gate } from "../../sandbox/pool.ts";
+import { createLimiter } from "../../concurrency/create-limiter.ts";
+import { orAbort } from "../../concurrency/or-abort.ts";
+import { askTable, toAskedTable, type TableQuestion, type TableReply, type TableSandbox } from "./ask-table.ts";
 import { createTableSchemas, toKey, versionOf, type TableSchemas } from "./create-table-schemas.ts";
-import type { TableQuestion } from "./table-code.ts";
 
 /** Tables that can be asked, each in a sandbox of its own that has it parsed and waits a while for the next question. */
 export interface Tables extends AsyncDisposable {
@@ -31,6 +31,10 @@ export interface TablesOptions {
 
 interface OpenTable extends TableSandbox {
   readonly key: string;
+  /** Aborted when the table is given up. */
+  readonly dropped: AbortController;
+  /** Gives its place back; undefined while it waits for one. */
+  leave?: () => void;
   /** Questions that are asked or wait. */
   busy: number;
   /** Those of them whose askers have not given up. */
@@ -41,14 +45,14 @@ interface OpenTable extends TableSandbox {
 const LOOK_EVERY_MS = 250;
 
 export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, graceMs = 1000 }: TablesOptions): Tables {
-  const most = maxOpen ?? Math.max(1, Math.floor((gate?.places ?? 4) / 4));
+  const limiter = createLimiter({ places: maxOpen ?? Math.max(1, Math.floor((gate?.places ?? 4) / 4)) });
+  limiter.onWaiting(giveUp);
   const open = new Map<string, OpenTable>();
   const single = new Set<Promise<Session>>();
   const closing = new Set<Promise<void>>();
   const stopGivingUp = gate?.onWaiting(giveUp);
   let watch: NodeJS.Timeout | undefined;
   let closed = false;
-  let freed = Promise.withResolvers<void>();
 
   async function ask(
     item: EvidenceItem,
@@ -57,7 +61,8 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, grac
   ): Promise<TableReply> {
     refuseClosed();
     const version = versionOf(item);
-    const table = await obtain(toKey(item, version), signal);
+    signal?.throwIfAborted();
+    const table = obtain(toKey(item, version));
     const asked = askTable(table, toAskedTable(item), question).finally(() => release(table));
     asked.then((reply) => reply.ok || !reply.lost || drop(table)).catch(() => drop(table));
     table.wanted += 1;
@@ -65,24 +70,28 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, grac
       return { ...(await orAbort(asked, signal)), version };
     } finally {
       table.wanted -= 1;
-      if (signal?.aborted === true) setTimeout(() => table.busy > 0 && table.wanted === 0 && drop(table), graceMs).unref();
+      const patienceMs = table.leave === undefined ? 0 : graceMs; // one that has no sandbox yet is not waited for
+      if (signal?.aborted === true) setTimeout(() => table.busy > 0 && table.wanted === 0 && drop(table), patienceMs).unref();
     }
   }
 
   /** It counts as busy from here on, so that nobody gives it up before it is asked. */
-  async function obtain(key: string, signal?: AbortSignal): Promise<OpenTable> {
-    for (;;) {
-      const found = open.get(key);
-      if (found !== undefined) {
-        found.busy += 1;
-        return found;
-      }
-      if (open.size < most) break;
-      if (!giveUp()) await orAbort(freed.promise, signal);
-      refuseClosed();
-    }
-    const table: OpenTable = { key, session: openSession(), bound: new Set(), busy: 1, wanted: 0, usedAt: Date.now() };
-    table.session.catch(() => drop(table));
+  function obtain(key: string): OpenTable {
+    const table = open.get(key) ?? openTable(key);
+    table.busy += 1;
+    return table;
+  }
+
+  function openTable(key: string): OpenTable {
+    const dropped = new AbortController();
+    const session = limiter.enter(dropped.signal).then((leave) => {
+      table.leave = leave;
+      if (dropped.signal.aborted) leave(); // given up in the moment in which its turn came
+      dropped.signal.throwIfAborted();
+      return openSession();
+    });
+    const table: OpenTable = { key, session, dropped, bound: new Set(), busy: 0, wanted: 0, usedAt: Date.now() };
+    session.catch(() => drop(table));
     open.set(key, table);
     watch ??= setInterval(look, LOOK_EVERY_MS).unref();
     return table;
@@ -91,18 +100,14 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, grac
   function release(table: OpenTable): void {
     table.busy -= 1;
     table.usedAt = Date.now();
-    free();
-  }
-
-  function free(): void {
-    freed.resolve();
-    freed = Promise.withResolvers<void>();
+    if (limiter.waiting > 0) giveUp();
   }
 
   function drop(table: OpenTable): void {
     if (open.get(table.key) !== table) return;
     open.delete(table.key);
-    free();
+    table.dropped.abort(closed ? tablesClosed() : undefined);
+    table.leave?.();
     closeLater(table.session);
   }
 
@@ -157,18 +162,21 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, grac
   }
 
   function refuseClosed(): void {
-    if (closed) throw new UsageError({ code: "TABLES_CLOSED", message: "Tables cannot be asked any more: the runtime is closing." });
+    if (closed) throw tablesClosed();
   }
 
   async function close(): Promise<void> {
     closed = true;
     clearInterval(watch);
     stopGivingUp?.();
-    free();
     for (const table of open.values()) drop(table);
     for (const session of single) closeLater(session);
     await Promise.all(closing);
   }
 
   return { ask, askEach, schemas: createTableSchemas({ ask, askEach }), close, [Symbol.asyncDispose]: close };
+}
+
+function tablesClosed(): UsageError {
+  return new UsageError({ code: "TABLES_CLOSED", message: "Tables cannot be asked any more: the runtime is closing." });
 }

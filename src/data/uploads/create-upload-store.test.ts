@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "nod
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { createUploadStore } from "./create-upload-store.ts";
 
@@ -40,10 +41,10 @@ describe("uploads", () => {
     await store.put({ tenant: "t1", fileName: "../../etc/again.csv", content: pieces("a,b\n1,2\n") });
     await store.put({ tenant: "../t1", fileName: "x.csv", content: pieces("a,b\n1,2\n") });
     expect(filesLeft()).toEqual([sha256, sha256]);
-    expect([store.has(first), store.has({ ...first, tenant: "nobody" })]).toEqual([true, false]);
+    expect([store.blobsOf("t1").has(sha256), store.blobsOf("nobody").has(sha256)]).toEqual([true, false]);
     const reopened = createUploadStore({ directory });
     expect(Buffer.from((await reopened.open(first))!.content.read()).toString()).toBe("a,b\n1,2\n");
-    reopened.remove(first);
+    reopened.blobsOf("t1").delete(sha256);
     expect([await reopened.open(first), await reopened.open({ ...first, sha256: "../../x" }), filesLeft()]).toEqual([null, null, [sha256]]);
   });
 
@@ -96,10 +97,10 @@ describe("uploads", () => {
     const [folder] = readdirSync(directory);
     const draft = path.join(directory, folder!, "abc.part");
     writeFileSync(draft, "half of it");
-    expect([store.listOld("t", 1000), store.listOld("nobody", 1000), store.removeDrafts(1000)]).toEqual([[], [], 0]);
+    const old = (tenant: string): string[] => listUnused(store.blobsOf(tenant), { olderThanMs: 1000, inUse: [] });
+    expect([old("t"), old("nobody"), removeOldDrafts(store.blobsOf("t"), 1000)]).toEqual([[], [], 0]);
     for (const file of [draft, path.join(directory, folder!, sha256.slice(0, 2), sha256)]) utimesSync(file, new Date(0), new Date(0));
-    expect([store.listOld("t", 1000), store.removeDrafts(1000), filesLeft()]).toEqual([[sha256], 1, [sha256]]);
-    expect(createUploadStore({ directory: path.join(directory, "none") }).removeDrafts(0)).toBe(0);
+    expect([old("t"), removeOldDrafts(store.blobsOf("t"), 1000), filesLeft()]).toEqual([[sha256], 1, [sha256]]);
   });
 
   test("that cannot be kept say so", async () => {
@@ -108,7 +109,7 @@ describe("uploads", () => {
     const store = createUploadStore({ directory: taken });
     expect(await refusal(store.put({ tenant: "t", fileName: "x.csv", content: pieces("a\n") }))).toEqual([
       "STORAGE_UNAVAILABLE",
-      expect.stringContaining(`The upload cannot be kept in ${taken}: ENOTDIR`) as string,
+      expect.stringMatching(/^The upload cannot be kept in \S+a-file\S*: ENOTDIR/) as string,
     ]);
   });
 });

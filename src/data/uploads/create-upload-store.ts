@@ -1,15 +1,16 @@
-import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
-import { mkdir, open, realpath, rename, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
+import { fileURLToPath } from "node:url";
+import type { BlobStore } from "../../blobs/contract.ts";
+import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceFormat } from "../../evidence/contract.ts";
 import { defaultLimits } from "../../sandbox/limits.ts";
 import type { NewUpload, OpenedUpload, StoredUpload, UploadStore } from "../contract.ts";
 import { tableFileEndings } from "../../protocol/data-files.ts";
 import { formatOf, toPlainName } from "../data-formats.ts";
 import { createFileContent } from "../files/create-file-content.ts";
-import { createContentCheck } from "./create-content-check.ts";
 
 export interface UploadStoreOptions {
   readonly directory: string;
@@ -17,60 +18,34 @@ export interface UploadStoreOptions {
   readonly maxBytes?: number | undefined;
 }
 
-/** One file an upload, named by its hash, in a folder of its tenant. A file appears whole or not at all. */
+/** Uploads in a blob store for each tenant. */
 export function createUploadStore({ directory, maxBytes = defaultLimits.inputBytes }: UploadStoreOptions): UploadStore {
-  const folderOf = (tenant: string): string => path.join(directory, createHash("sha256").update(tenant).digest("hex").slice(0, 32));
-  const fileOf = ({ tenant, sha256 }: Pick<StoredUpload, "tenant" | "sha256">): string =>
-    path.join(folderOf(tenant), sha256.slice(0, 2), sha256);
-
-  async function put({ tenant, fileName, content, signal }: NewUpload): Promise<OpenedUpload> {
-    const name = toFileName(fileName);
-    const format = acceptedFormat(name);
-    const draft = path.join(folderOf(tenant), `${randomBytes(8).toString("hex")}.part`);
-    try {
-      await inStorage(directory, () => mkdir(folderOf(tenant), { recursive: true, mode: 0o700 }));
-      const { sha256, bytes } = await receive({ draft, name, format, content, maxBytes, directory, signal });
-      const stored = { tenant, sha256, bytes, fileName: name, format };
-      await inStorage(directory, async () => {
-        await mkdir(path.dirname(fileOf(stored)), { recursive: true, mode: 0o700 });
-        await rename(draft, fileOf(stored));
-      });
-      return (await openUpload(stored))!;
-    } finally {
-      await rm(draft, { force: true }).catch(() => {}); // what is left of a draft is not worth an error of its own
-    }
-  }
+  const stores = new Map<string, BlobStore>();
+  const blobsOf = (tenant: string): BlobStore => {
+    const place = path.join(directory, createHash("sha256").update(tenant).digest("hex").slice(0, 32));
+    const store = stores.get(tenant) ?? createFileBlobs({ directory: place, subject: "The upload", isPrivate: true });
+    stores.set(tenant, store);
+    return store;
+  };
 
   async function openUpload(stored: StoredUpload): Promise<OpenedUpload | null> {
-    if (!/^[0-9a-f]{64}$/.test(stored.sha256)) return null;
-    const real = await realpath(fileOf(stored), { encoding: "buffer" }).catch(() => null);
-    if (real === null) return null;
-    return { ...stored, content: createFileContent({ real, kind: "upload", format: stored.format, maxBytes, sha256: stored.sha256 }) };
+    const { tenant, sha256, format } = stored;
+    const blobs = blobsOf(tenant);
+    if (!blobs.has(sha256)) return null;
+    const real = await realpath(fileURLToPath(blobs.url(sha256)), { encoding: "buffer" });
+    return { ...stored, content: createFileContent({ real, kind: "upload", format, maxBytes, sha256 }) };
   }
 
   return {
-    put,
-    open: openUpload,
-    has: (upload) => existsSync(fileOf(upload)),
-    remove: (upload) => rmSync(fileOf(upload), { force: true }),
-    listOld: (tenant, olderThanMs) =>
-      oldFilesIn(folderOf(tenant), /^[0-9a-f]{64}$/, olderThanMs)
-        .map((file) => path.basename(file))
-        .sort(),
-    removeDrafts(olderThanMs) {
-      const drafts = oldFilesIn(directory, /\.part$/, olderThanMs);
-      for (const draft of drafts) rmSync(draft, { force: true });
-      return drafts.length;
+    async put({ tenant, fileName, content, signal }) {
+      const name = toFileName(fileName);
+      const format = acceptedFormat(name);
+      const { hash: sha256, bytes } = await blobsOf(tenant).put({ content: check({ name, format, content, maxBytes, signal }) });
+      return (await openUpload({ tenant, sha256, bytes, fileName: name, format }))!;
     },
+    open: openUpload,
+    blobsOf,
   };
-}
-
-function oldFilesIn(folder: string, name: RegExp, olderThanMs: number): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => name.test(path.basename(file)))
-    .map((file) => path.join(folder, file))
-    .filter((file) => Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > olderThanMs);
 }
 
 /** The last part of what the sender calls it; both kinds of separators count. */
@@ -88,39 +63,40 @@ function acceptedFormat(name: string): EvidenceFormat {
   });
 }
 
-interface Receiving extends Pick<NewUpload, "content" | "signal"> {
-  readonly draft: string;
+interface Checked extends Pick<NewUpload, "content" | "signal"> {
   readonly name: string;
   readonly format: EvidenceFormat;
   readonly maxBytes: number;
-  readonly directory: string;
 }
 
-async function receive({
-  draft,
-  name,
-  format,
-  content,
-  maxBytes,
-  directory,
-  signal,
-}: Receiving): Promise<{ sha256: string; bytes: number }> {
-  await using handle = await inStorage(directory, () => open(draft, "wx", 0o600));
-  const hash = createHash("sha256");
-  const check = createContentCheck(format);
+const LOOKED_AT = 4096;
+
+/** Passes the bytes on. Throws when they are too many, or cannot be what their name says; nothing is parsed. */
+async function* check({ name, format, content, maxBytes, signal }: Checked): AsyncGenerator<Uint8Array> {
   let bytes = 0;
+  let head = Buffer.alloc(0);
+  let tail = Buffer.alloc(0);
   for await (const chunk of content) {
     signal?.throwIfAborted();
     bytes += chunk.length;
     if (bytes > maxBytes) throw tooLarge(name, maxBytes);
-    hash.update(chunk);
-    check.update(chunk);
-    await inStorage(directory, () => handle.writeFile(chunk));
+    if (head.length < LOOKED_AT) head = Buffer.concat([head, chunk.subarray(0, LOOKED_AT - head.length)]);
+    tail = Buffer.concat([tail, chunk.subarray(-4)]).subarray(-4);
+    yield chunk;
   }
   signal?.throwIfAborted();
-  const problem = bytes === 0 ? "it is empty" : check.problem();
+  const problem = bytes === 0 ? "it is empty" : findProblem(format, head, tail);
   if (problem !== null) throw notAsNamed(name, problem);
-  return { sha256: hash.digest("hex"), bytes };
+}
+
+/** The rest of a sentence, or null when nothing speaks against it. */
+function findProblem(format: EvidenceFormat, head: Buffer, tail: Buffer): string | null {
+  if (format === "parquet") {
+    const isWhole = head.subarray(0, 4).toString("latin1") === "PAR1" && tail.toString("latin1") === "PAR1";
+    return isWhole ? null : "it is no whole Parquet file: the marks at its beginning and end are missing";
+  }
+  if (format === "xlsx") return head.subarray(0, 2).toString("latin1") === "PK" ? null : "it is no Excel workbook (.xlsx)";
+  return head.includes(0) ? "it is no text in UTF-8: it has zero bytes, as binary files and UTF-16 have" : null;
 }
 
 function tooLarge(name: string, allowed: number): UsageError {
@@ -138,18 +114,4 @@ function notAsNamed(name: string, problem: string): UsageError {
     message: `The file ${JSON.stringify(name)} was not taken: ${problem}.`,
     hint: "Save it in the format that its name says.",
   });
-}
-
-/** What the disk refuses is said once, in our words. */
-async function inStorage<Value>(directory: string, use: () => Promise<Value>): Promise<Value> {
-  try {
-    return await use();
-  } catch (cause) {
-    throw new SluiceError({
-      code: "STORAGE_UNAVAILABLE",
-      message: `The upload cannot be kept in ${directory}: ${cause instanceof Error ? cause.message : String(cause)}.`,
-      hint: "Free space or choose another directory.",
-      cause,
-    });
-  }
 }

@@ -1,17 +1,14 @@
 import type { EvidenceFormat, EvidenceItem, EvidenceShape } from "../contract.ts";
 
 /**
- * The canonical dataset of a turn: everything that its answer rests on, in one JSON document that is written once and named by its own sha256. It holds
- * every output whole, so it needs nothing beside it. A store gives it an address; tables of it can be had as CSV and as Parquet.
+ * The canonical dataset of a turn: everything that its answer rests on, as one JSON document that is named by its own sha256. Kept is a manifest: the text around
+ * the outputs, and the hash of each. The document is composed when it is read, byte for byte the same each time.
  */
 export interface DatasetStore {
   /** Writes it, or finds that the same is there. Rejects with STORAGE_UNAVAILABLE, and then nothing is half-written. */
   put(dataset: Dataset): Promise<StoredDataset>;
   /** Null when there is none of this hash. */
   open(hash: string): Promise<DatasetReader | null>;
-  /** What was made from a dataset and can be made again, by a name like `get_price_1.parquet`. Null when it was not made yet. */
-  readDerived(hash: string, name: string): Promise<Uint8Array | null>;
-  keepDerived(hash: string, name: string, bytes: Uint8Array): Promise<void>;
 }
 
 export interface Dataset {
@@ -36,6 +33,7 @@ export interface DatasetArtifact {
 export interface StoredDataset {
   readonly datasetId: string;
   readonly hash: string;
+  /** Of the document. */
   readonly bytes: number;
   readonly url: string;
 }
@@ -61,19 +59,10 @@ export interface DatasetReader {
   readTable(name: string): Promise<Uint8Array | null>;
 }
 
-/** Where each body is in the document, so that one table can be read without reading all. */
-export interface DatasetIndex {
-  readonly schemaVersion: 1;
-  readonly bytes: number;
-  readonly entries: readonly DatasetIndexEntry[];
-}
+/** How a body stands in the document: JSON as it is, text as a JSON string, bytes as base64 in one. */
+export type BodyEncoding = "json" | "text" | "base64";
 
-export interface DatasetIndexEntry {
-  readonly name: string;
-  readonly format: EvidenceFormat;
-  readonly shape: Pick<EvidenceShape, "kind" | "rows" | "path">;
-  /** How the body stands in the document: JSON as it is, text as a JSON string, bytes as base64 in one. */
-  readonly encoding: "json" | "text" | "base64";
-  readonly offset: number;
-  readonly length: number;
+/** Of Parquet and Excel only Python knows the rows. */
+export function hasRows({ shape, format }: { shape: Pick<EvidenceShape, "kind">; format: EvidenceFormat }): boolean {
+  return ["records", "array", "map", "table"].includes(shape.kind) || format === "parquet" || format === "xlsx";
 }

@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceItem, Preview, PreviewDetail } from "../contract.ts";
-import type { Digest } from "./digest.ts";
-import { clipText } from "./clip-text.ts";
+import type { Digest, DigestLevel } from "./digest.ts";
+import { clipText, endOf, startOf } from "../../text/clip-text.ts";
 
 export const MIN_PREVIEW_BYTES = 256;
 
@@ -18,124 +18,81 @@ type Pieces = readonly (readonly [name: string, json: string])[];
 export interface PreviewLimits {
   readonly maxBytes: number;
   /** The most that may be said; less is said when there is no room. */
-  readonly most?: PreviewDetail;
+  readonly most?: Detail;
 }
+
+/** From most to least. */
+export const previewDetails = ["whole", "rows", "schema", "counts", "alias"] as const satisfies PreviewDetail[];
+export type Detail = (typeof previewDetails)[number];
 
 /** The most that fits: the whole, else schema and rows, else the schema, else the counts. The alias and where the whole is are always there. */
 export function buildPreview(source: PreviewSource, { maxBytes, most = "whole" }: PreviewLimits): Preview {
   if (maxBytes < MIN_PREVIEW_BYTES) throw tooSmall(maxBytes);
-  for (const detail of details.slice(details.indexOf(most))) {
-    const pieces = builders[detail]?.(source, maxBytes);
-    if (pieces && sizeOf(pieces) <= maxBytes) return toPreview(source.item.alias, pieces, detail);
+  for (const detail of previewDetails.slice(previewDetails.indexOf(most))) {
+    const pieces = formsOf[detail](source, maxBytes).find((form) => sizeOf(form) <= maxBytes);
+    if (pieces !== undefined) return toPreview(source.item.alias, pieces, detail);
   }
   return toPreview(source.item.alias, bare(source), "alias");
 }
 
-const details: readonly PreviewDetail[] = ["whole", "rows", "schema", "counts", "alias"];
+/** The smallest preview that says this much; null where there is nothing of the kind to say. */
+export function buildSmallest(source: PreviewSource, detail: Detail): Preview | null {
+  const pieces = formsOf[detail](source, 0).at(-1);
+  return pieces === undefined ? null : toPreview(source.item.alias, pieces, detail);
+}
 
-const builders: Readonly<Partial<Record<PreviewDetail, (source: PreviewSource, maxBytes: number) => Pieces | null>>> = {
-  whole: buildWhole,
-  rows: buildRows,
-  schema: buildSchema,
-  counts: (source) => [...head(source), ...note(source)],
+/** For each detail its forms, from full to terse. */
+const formsOf: Readonly<Record<Detail, (source: PreviewSource, maxBytes: number) => Pieces[]>> = {
+  whole: wholeForms,
+  rows: (source) => (source.digest.ends === null ? rowForms(source) : endForms(source, source.digest.ends)),
+  schema: schemaForms,
+  counts: (source) => [[...head(source), ...note(source)]],
+  alias: (source) => [bare(source)],
 };
 
-function buildWhole(source: PreviewSource, maxBytes: number): Pieces | null {
+function wholeForms(source: PreviewSource, maxBytes: number): Pieces[] {
   const { item, digest, isStrictJson } = source;
-  if (item.bytes > maxBytes || (!isStrictJson && item.format !== "text")) return null;
+  if (item.bytes > maxBytes || (!isStrictJson && item.format !== "text")) return [];
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(item.read());
   const value = ["value", item.format === "text" ? JSON.stringify(text) : text] as const;
-  const around = (schema: Pieces): Pieces => [...head(source), ...schema, value, ["complete", "true"], ...note(source)];
-  if (digest.schema.length === 0) return around([]);
-  return firstFit(
-    digest.schema.slice(0, -1).map((schema) => around(schemaPieces(digest, schema))),
-    maxBytes,
-  );
+  const schemas = digest.levels.map((level) => schemaPieces(digest, level));
+  return [...schemas, []].map((schema) => [...head(source), ...schema, value, ["complete", "true"], ...note(source)]);
 }
 
-function buildRows(source: PreviewSource, maxBytes: number): Pieces | null {
+function rowForms(source: PreviewSource): Pieces[] {
   const { digest } = source;
-  if (digest.ends !== null) return buildEnds(source, maxBytes);
-  if (digest.first.length === 0 && digest.around === null) return null;
-  const room = maxBytes - sizeOf([...head(source), ...note(source)]);
-  const schema =
-    firstFit(
-      digest.schema.map((text) => schemaPieces(digest, text)),
-      room * 0.55,
-    ) ?? leanSchema(digest);
-  const withRows = (around: Pieces, rows: Pieces): Pieces => [...head(source), ...schema, ...around, ...rows, ...note(source)];
-  if (digest.first.length === 0)
-    return firstFit(
-      digest.around!.map((text) => withRows([["value", text]], [])),
-      maxBytes,
-    );
-  const left = room - sizeOf(schema);
-  const around =
-    digest.around === null
-      ? []
-      : (firstFit(
-          digest.around.map((text) => [["around", text] as const]),
-          left * 0.4,
-        ) ?? [["around", '"not shown"'] as const]);
-  return firstFit(
-    rowChoices(digest).map((rows) => withRows(around, rows)),
-    maxBytes,
-  );
+  const levels = digest.levels.filter(({ first, around }) => first.length > 0 || around !== null);
+  return levels.map((level) => [...head(source), ...schemaPieces(digest, level), ...rowPieces(digest, level), ...note(source)]);
 }
 
-function buildSchema(source: PreviewSource, maxBytes: number): Pieces | null {
+function rowPieces(digest: Digest, { first, last, around }: DigestLevel): Pieces {
+  if (first.length === 0) return [["value", around!]];
+  return [
+    ...(around === null ? [] : [["around", around] as const]),
+    ["first", `[${first.join(",")}]`],
+    ...(last.length > 0 ? [["last", `[${last.join(",")}]`] as const] : []),
+    ...notShown(digest, first.length + last.length),
+  ];
+}
+
+function schemaForms(source: PreviewSource): Pieces[] {
   const { digest } = source;
-  if (digest.schema.length === 0) return null;
-  const rest = notShown(digest, 0);
-  return firstFit(
-    digest.schema.map((schema) => [...head(source), ...schemaPieces(digest, schema), ...rest, ...note(source)]),
-    maxBytes,
-  );
+  const levels = digest.levels.filter(({ schema }) => schema !== null);
+  return levels.map((level) => [...head(source), ...schemaPieces(digest, level), ...notShown(digest, 0), ...note(source)]);
 }
 
 /** The beginning and the end of a text. */
-function buildEnds(source: PreviewSource, maxBytes: number): Pieces | null {
-  const { start, end } = source.digest.ends!;
+function endForms(source: PreviewSource, { start, end }: { readonly start: string; readonly end: string }): Pieces[] {
   const total = source.digest.shape.characters!;
-  const choices = [4000, 3000, 2400, 1800, 1200, 900, 600, 400, 200, 100, 40].map((characters): Pieces => {
-    const from = clipEnd(start, Math.ceil(characters * 0.7));
-    const to = clipStart(end, Math.min(characters - from.length, Math.max(0, total - from.length)));
-    const omitted = total - from.length - to.length;
+  return [4000, 2000, 1000, 500, 250, 120, 60].map((characters) => {
+    const from = startOf(start, Math.ceil(characters * 0.7));
+    const to = endOf(end, Math.min(characters - from.length, Math.max(0, total - from.length)));
     return [
       ...head(source),
       ["start", JSON.stringify(from)],
       ["end", JSON.stringify(to)],
-      ["charactersNotShown", String(omitted)],
+      ["charactersNotShown", String(total - from.length - to.length)],
       ...note(source),
-    ];
-  });
-  return firstFit(choices, maxBytes);
-}
-
-function clipEnd(text: string, characters: number): string {
-  const part = text.slice(0, characters);
-  return /[\uD800-\uDBFF]$/.test(part) && part.length < text.length ? part.slice(0, -1) : part;
-}
-
-function clipStart(text: string, characters: number): string {
-  const part = characters <= 0 ? "" : text.slice(-characters);
-  return /^[\uDC00-\uDFFF]/.test(part) && part.length < text.length ? part.slice(1) : part;
-}
-
-/** Rows at each end, best first: many long ones, fewer, shorter. */
-function rowChoices(digest: Digest): Pieces[] {
-  const counts = [10, 5, 3, 2, 1];
-  const levels = digest.first.map((_, level) => level);
-  const generous = levels.flatMap((level) => counts.slice(0, 3).map((count) => ({ level, count })));
-  const terse = levels.flatMap((level) => counts.slice(3).map((count) => ({ level, count })));
-  return [...generous, ...terse].map(({ level, count }) => {
-    const isAll = digest.last[level]!.length === 0;
-    const first = digest.first[level]!.slice(0, isAll ? count * 2 : count);
-    const last = isAll ? [] : digest.last[level]!.slice(-count);
-    return [
-      ["first", `[${first.join(",")}]`],
-      ...(last.length > 0 ? [["last", `[${last.join(",")}]`] as const] : []),
-      ...notShown(digest, first.length + last.length),
     ];
   });
 }
@@ -144,44 +101,36 @@ function notShown({ shape }: Digest, shown: number): Pieces {
   return shape.rows === null || shape.rows === shown ? [] : [["rowsNotShown", String(shape.rows - shown)]];
 }
 
-function schemaPieces({ schemaFrom }: Digest, schema: string): Pieces {
+function schemaPieces({ schemaFrom }: Digest, { schema }: DigestLevel): Pieces {
+  if (schema === null) return [];
   return [["schema", schema], ...(schemaFrom === null ? [] : [["schemaFrom", JSON.stringify(schemaFrom)] as const])];
 }
 
-function leanSchema(digest: Digest): Pieces {
-  const terse = digest.schema.at(-1);
-  return terse === undefined ? [] : schemaPieces(digest, terse);
-}
-
-function head(source: PreviewSource): Pieces {
-  const { item, digest } = source;
-  const { shape } = digest;
-  const pieces: [string, unknown][] = [
-    ["alias", item.alias],
-    ["tool", clipText(item.tool, 80)],
-    ...(item.isError ? [["isError", true] as [string, unknown]] : []),
-    ["format", item.format],
-    ...(item.mimeType === undefined ? [] : [["mimeType", clipText(item.mimeType, 80)] as [string, unknown]]),
-    ["bytes", item.bytes],
-    ["kind", shape.kind],
-    ...(shape.rows === null ? [] : [["rows", shape.rows] as [string, unknown]]),
-    ...(shape.path.length === 0 ? [] : [["rowsAt", clipText(toPython(item.alias, shape.path), 200)] as [string, unknown]]),
-    ...(shape.columnCount === 0 ? [] : [[shape.columnsFromSample ? "columnsSeen" : "columns", shape.columnCount] as [string, unknown]]),
-    ...(shape.lines === undefined ? [] : [["lines", shape.lines] as [string, unknown]]),
-    ...(shape.characters === undefined ? [] : [["characters", shape.characters] as [string, unknown]]),
-    ...(item.precisionLoss === undefined ? [] : [["precisionLoss", item.precisionLoss] as [string, unknown]]),
-    ...toAttachments(item.attachments),
-  ];
-  return pieces.map(([name, value]) => [name, JSON.stringify(value)] as const);
+function head({ item, digest: { shape } }: PreviewSource): Pieces {
+  const { alias, tool, isError, format, mimeType, bytes, precisionLoss, attachments } = item;
+  const { kind, rows, path, columnCount, columnsFromSample, lines, characters } = shape;
+  const shownAliases = attachments.slice(0, SHOWN_ATTACHMENTS);
+  const facts = {
+    alias,
+    tool: clipText(tool, 80),
+    isError,
+    format,
+    mimeType: mimeType === undefined ? undefined : clipText(mimeType, 80),
+    bytes,
+    kind,
+    rows: rows ?? undefined,
+    rowsAt: path.length === 0 ? undefined : clipText(toPython(alias, path), 200),
+    [columnsFromSample ? "columnsSeen" : "columns"]: columnCount || undefined,
+    lines,
+    characters,
+    precisionLoss,
+    alsoKept: attachments.length === 0 ? undefined : shownAliases,
+    alsoKeptNotShown: attachments.length - shownAliases.length || undefined,
+  };
+  return Object.entries(facts).flatMap(([name, value]) => (value === undefined ? [] : [[name, JSON.stringify(value)] as const]));
 }
 
 const SHOWN_ATTACHMENTS = 8;
-
-function toAttachments(aliases: readonly string[]): [string, unknown][] {
-  if (aliases.length === 0) return [];
-  const rest = aliases.length - SHOWN_ATTACHMENTS;
-  return [["alsoKept", aliases.slice(0, SHOWN_ATTACHMENTS)], ...(rest > 0 ? [["alsoKeptNotShown", rest] as [string, unknown]] : [])];
-}
 
 function note({ item, digest }: PreviewSource): Pieces {
   const rounded = digest.isRounded && item.precisionLoss === undefined ? " Numbers with ~ are rounded here, not there." : "";
@@ -201,10 +150,6 @@ function bare({ item, digest }: PreviewSource): Pieces {
 
 function toPython(alias: string, path: readonly string[]): string {
   return `${alias}${path.map((key) => `[${JSON.stringify(key)}]`).join("")}`;
-}
-
-function firstFit(choices: readonly Pieces[], maxBytes: number): Pieces | null {
-  return choices.find((pieces) => sizeOf(pieces) <= maxBytes) ?? null;
 }
 
 function toPreview(alias: string, pieces: Pieces, detail: PreviewDetail): Preview {

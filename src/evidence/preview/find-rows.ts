@@ -1,6 +1,21 @@
-import { isObject } from "../mcp-result.ts";
-import { ExactNumber } from "../exact-number.ts";
-import type { ReadKeys } from "./read-keys.ts";
+import { isRecord } from "../../errors/is-record.ts";
+import { ExactNumber } from "../../text/json.ts";
+
+/** The keys of an object. Listing a million of them takes as long as parsing them, so for one digest each large object is listed once. */
+export type ReadKeys = (value: object) => readonly string[];
+
+const LARGE_KEYS = 1000;
+
+export function createReadKeys(): ReadKeys {
+  const known = new Map<object, readonly string[]>();
+  return (value) => {
+    const found = known.get(value);
+    if (found !== undefined) return found;
+    const keys = Object.keys(value);
+    if (keys.length > LARGE_KEYS) known.set(value, keys);
+    return keys;
+  };
+}
 
 export interface FoundRows {
   readonly kind: "records" | "array" | "map";
@@ -43,10 +58,10 @@ export function isMap(value: Readonly<Record<string, unknown>>, keys: readonly s
 
 function asRows(value: unknown, path: readonly string[], readKeys: ReadKeys): FoundRows | null {
   if (Array.isArray(value)) {
-    const kind = value.length > 0 && isObject(value[0]) && !(value[0] instanceof ExactNumber) ? "records" : "array";
+    const kind = value.length > 0 && isRecord(value[0]) && !(value[0] instanceof ExactNumber) ? "records" : "array";
     return { kind, path, holder: value, count: value.length, row: (index) => value.at(index) as unknown };
   }
-  if (!isObject(value) || value instanceof ExactNumber) return null;
+  if (!isRecord(value) || value instanceof ExactNumber) return null;
   const keys = readKeys(value);
   if (!isMap(value, keys)) return null;
   return {
@@ -66,7 +81,7 @@ interface Search {
 }
 
 function collect({ value, path, candidates, readKeys }: Search): void {
-  if (!isObject(value) || value instanceof ExactNumber || path.length >= MAX_DEPTH) return;
+  if (!isRecord(value) || value instanceof ExactNumber || path.length >= MAX_DEPTH) return;
   for (const key of readKeys(value).slice(0, MAX_KEYS)) {
     const inner = [...path, key];
     const rows = asRows(value[key], inner, readKeys);

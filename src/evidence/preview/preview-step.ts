@@ -1,16 +1,13 @@
-import type { Preview, PreviewDetail } from "../contract.ts";
-import { buildPreview, MIN_PREVIEW_BYTES, type PreviewSource } from "./build-preview.ts";
-import { listAliases } from "./list-aliases.ts";
+import type { Preview } from "../contract.ts";
+import { buildPreview, buildSmallest, MIN_PREVIEW_BYTES, previewDetails, type Detail, type PreviewSource } from "./build-preview.ts";
 
 export interface StepLimits {
   readonly maxBytes: number;
   readonly maxBytesPerOutput: number;
 }
 
-/** From most to least. */
-const order: readonly PreviewDetail[] = ["whole", "rows", "schema", "counts", "alias"];
 /** What is kept in each pass over the outputs: first rows go, then schemas, then counts. */
-const floors: readonly PreviewDetail[] = ["schema", "counts", "alias"];
+const floors: readonly Detail[] = ["schema", "counts", "alias"];
 
 /**
  * Previews of the outputs of one step, oldest first, which together fit the budget. In each pass the oldest lose first, and no more than they must.
@@ -46,19 +43,44 @@ function shareOne(sources: readonly PreviewSource[], previews: readonly Preview[
 }
 
 /** As large as there is room for; when that would say less than the floor, the smallest that does not. */
-function shrink(source: PreviewSource, { before, floor, excess }: { before: Preview; floor: PreviewDetail; excess: number }): Preview {
+function shrink(source: PreviewSource, { before, floor, excess }: { before: Preview; floor: Detail; excess: number }): Preview {
   const wanted = before.bytes - excess;
   const roomy = wanted < MIN_PREVIEW_BYTES ? null : buildPreview(source, { maxBytes: wanted });
-  if (roomy !== null && isAtLeast(roomy, floor)) return roomy;
-  const budgets = [256, 320, 384, 448, 512, 640, 768, 1024, 1536, 2048, 3072].filter((maxBytes) => maxBytes < before.bytes);
-  const forms =
-    floor === "alias"
-      ? [buildPreview(source, { maxBytes: MIN_PREVIEW_BYTES, most: floor })]
-      : budgets.map((maxBytes) => buildPreview(source, { maxBytes, most: floor }));
-  const smallest = forms.find((form) => isAtLeast(form, floor));
-  return smallest !== undefined && smallest.bytes < before.bytes ? smallest : before;
+  if (roomy !== null && rank(roomy) <= previewDetails.indexOf(floor)) return roomy;
+  const smallest = buildSmallest(source, floor);
+  return smallest !== null && smallest.bytes < before.bytes ? smallest : before;
 }
 
-function isAtLeast({ detail }: Preview, floor: PreviewDetail): boolean {
-  return order.indexOf(detail) <= order.indexOf(floor);
+function rank({ detail }: Preview): number {
+  return previewDetails.indexOf(detail as Detail);
+}
+
+interface AliasList {
+  readonly preview: Preview;
+  readonly notListed: number;
+}
+
+/** One preview for many outputs: their aliases, as many of the newest as there is room for, and how to see the others. Aliases are ASCII and need no escapes. */
+function listAliases(sources: readonly PreviewSource[], maxBytes: number): AliasList {
+  const aliases: string[] = [];
+  let left = maxBytes - toJson(sources, []).length;
+  for (const { item } of sources.toReversed()) {
+    left -= item.alias.length + 3;
+    if (left < 0) break;
+    aliases.push(item.alias);
+  }
+  const json = toJson(sources, aliases.toReversed());
+  return { preview: { alias: null, json, bytes: json.length, detail: "list" }, notListed: sources.length - aliases.length };
+}
+
+function toJson(sources: readonly PreviewSource[], aliases: readonly string[]): string {
+  const notListed = sources.length - aliases.length;
+  const whole = "No room for previews. All are whole in Python under their aliases";
+  return JSON.stringify({
+    outputs: sources.length,
+    bytes: sources.reduce((sum, { item }) => sum + item.bytes, 0),
+    aliases,
+    ...(notListed > 0 ? { aliasesNotShown: notListed } : {}),
+    note: notListed > 0 ? `${whole}; list(inputs) there names every one.` : `${whole}.`,
+  });
 }

@@ -1,36 +1,17 @@
-import { clipText } from "./clip-text.ts";
-import { showNumber } from "./show-number.ts";
-import type { Summary } from "./summary.ts";
+import { clipText } from "../../text/clip-text.ts";
+import type { Summary } from "./summarize.ts";
+import { ExactNumber } from "../../text/json.ts";
 
-/** How much a schema says: `fields` names at each place, `values` of small sets, `depth` levels of nesting. */
-interface SchemaDetail {
-  readonly fields: number;
-  readonly values: number;
-  readonly ranges: boolean;
-  readonly depth: number;
-}
-
-const details: readonly SchemaDetail[] = [
-  { fields: 200, values: 12, ranges: true, depth: 6 },
-  { fields: 100, values: 6, ranges: true, depth: 4 },
-  { fields: 60, values: 0, ranges: true, depth: 3 },
-  { fields: 60, values: 0, ranges: false, depth: 1 },
-  { fields: 24, values: 0, ranges: false, depth: 1 },
-];
-
-const SHOWN_NAMES = 12;
 const MAX_VALUE_CHARACTERS = 40;
 
-/** The schema as JSON texts, each terser than the one before; the last names fields only. What is left out is counted in its place. */
-export function renderSchema(summary: Summary): string[] {
-  const texts = details.map((detail) => JSON.stringify(detail.ranges ? toNode(summary, detail, 0) : toTypes(summary, detail, 0)));
-  texts.push(JSON.stringify(summary.fields.size > 0 ? toNames(summary) : toTypeText(summary)));
-  return texts.filter((text, index) => index === 0 || text.length < texts[index - 1]!.length);
+/** The schema as JSON text. What is left out is counted in its place. */
+export function renderSchema(summary: Summary, limits: ShowLimits): string {
+  return JSON.stringify(toNode(summary, limits, 0));
 }
 
 type Node = Record<string, unknown>;
 
-function toNode(summary: Summary, detail: SchemaDetail, depth: number): Node {
+function toNode(summary: Summary, detail: ShowLimits, depth: number): Node {
   return {
     type: toTypeText(summary),
     ...toNulls(summary),
@@ -50,7 +31,7 @@ function toRange({ integers, decimals, min, max }: Summary): Node {
   return integers + decimals < 2 ? {} : { min: showNumber(min), max: showNumber(max) };
 }
 
-function toText(summary: Summary, { values }: SchemaDetail): Node {
+function toText(summary: Summary, { values }: ShowLimits): Node {
   const { strings, dates, firstDate, lastDate, minCharacters, maxCharacters, distinct, integers, decimals, seen } = summary;
   const small = [...(distinct ?? [])];
   const isSmallSet = distinct !== null && small.length > 0 && small.length <= values && decimals === 0 && strings + integers > small.length;
@@ -63,7 +44,7 @@ function toText(summary: Summary, { values }: SchemaDetail): Node {
   };
 }
 
-function toItems(summary: Summary, detail: SchemaDetail, depth: number): Node {
+function toItems(summary: Summary, detail: ShowLimits, depth: number): Node {
   const { arrays, maps, minLength, maxLength, items, itemsSeen, itemsTotal } = summary;
   if (arrays + maps === 0) return {};
   return {
@@ -73,7 +54,7 @@ function toItems(summary: Summary, detail: SchemaDetail, depth: number): Node {
   };
 }
 
-function toFields(summary: Summary, detail: SchemaDetail, depth: number): Node {
+function toFields(summary: Summary, detail: ShowLimits, depth: number): Node {
   const { objects, maps, opened, fields, otherFields } = summary;
   const unopened = objects - opened - maps;
   const notOpened = unopened > 0 ? { notLookedInto: unopened } : {};
@@ -88,27 +69,6 @@ function toFields(summary: Summary, detail: SchemaDetail, depth: number): Node {
     }),
   );
   return { fields: Object.fromEntries(shown), ...(total > shown.size ? { fieldsNotShown: total - shown.size } : {}), ...notOpened };
-}
-
-/** Names with their types, nested once. */
-function toTypes(summary: Summary, detail: SchemaDetail, depth: number): unknown {
-  const { fields, otherFields, items, arrays, maps, opened } = summary;
-  if (depth > detail.depth || (fields.size === 0 && items === null)) return toTypeText(summary);
-  if (fields.size === 0) return { type: toTypeText(summary), ...(arrays + maps > 0 ? { items: toTypes(items!, detail, depth + 1) } : {}) };
-  const shown = new Map(
-    [...fields].slice(0, detail.fields).map(([name, field]) => {
-      const type = toTypes(field, detail, depth + 1);
-      return [clipText(name, 80), typeof type === "string" && field.seen < opened ? `${type} or missing` : type] as const;
-    }),
-  );
-  const rest = fields.size + otherFields.size - shown.size;
-  return { fields: Object.fromEntries(shown), ...(rest > 0 ? { fieldsNotShown: rest } : {}) };
-}
-
-function toNames({ fields, otherFields }: Summary): Node {
-  const names = [...fields.keys()].slice(0, SHOWN_NAMES).map((name) => clipText(name, 24));
-  const rest = fields.size + otherFields.size - names.length;
-  return { names, ...(rest > 0 ? { fieldsNotShown: rest } : {}) };
 }
 
 function toTypeText({ integers, decimals, strings, booleans, objects, arrays, nulls, seen }: Summary): string {
@@ -127,4 +87,76 @@ function toTypeText({ integers, decimals, strings, booleans, objects, arrays, nu
 /** Three decimals; what is neither none nor all never looks like it. */
 function share(part: number, whole: number): number {
   return Math.min(0.999, Math.max(0.001, Math.round((part / whole) * 1000) / 1000));
+}
+
+/** How much a preview shows: n rows at each end, and of everything inside of them and of the schema as much as goes with that. */
+export interface ShowLimits {
+  readonly rows: number;
+  readonly characters: number;
+  readonly items: number;
+  readonly keys: number;
+  readonly depth: number;
+  readonly fields: number;
+  readonly values: number;
+}
+
+/** n halves until a preview fits. */
+export const showLevels: readonly ShowLimits[] = [10, 5, 2, 1].map((n) => ({
+  rows: n,
+  characters: 50 * n,
+  items: 2 * n,
+  keys: 10 * n,
+  depth: Math.min(6, n + 1),
+  fields: 20 * n,
+  values: n + 2,
+}));
+
+const MAX_VALUES = 2000;
+
+interface Clip {
+  readonly limits: ShowLimits;
+  /** Shown elsewhere: replaced by this text. */
+  readonly elsewhere?: { readonly value: unknown; readonly text: string };
+  left: number;
+}
+
+/** A value with everything long cut, and each cut counted in its place: `… 95 more items`. */
+export function showValue(value: unknown, limits: ShowLimits, elsewhere?: Clip["elsewhere"]): unknown {
+  return clip(value, 0, { limits, left: MAX_VALUES, ...(elsewhere ? { elsewhere } : {}) });
+}
+
+function clip(value: unknown, depth: number, clipping: Clip): unknown {
+  clipping.left -= 1;
+  if (typeof value === "string") return clipText(value, clipping.limits.characters);
+  if (typeof value === "number") return showNumber(value);
+  if (typeof value !== "object" || value === null) return value ?? null;
+  if (value === clipping.elsewhere?.value) return clipping.elsewhere.text;
+  if (value instanceof ExactNumber) return value.source.length <= Math.max(40, clipping.limits.characters) ? value : `~${value.rounded}`;
+  return Array.isArray(value) ? clipList(value, depth, clipping) : clipObject(value as Record<string, unknown>, depth, clipping);
+}
+
+function clipList(list: readonly unknown[], depth: number, clipping: Clip): unknown {
+  if (list.length === 0) return [];
+  if (depth >= clipping.limits.depth || clipping.left <= 0) return `… list of ${list.length}`;
+  const shown = list.slice(0, clipping.limits.items).map((item) => clip(item, depth + 1, clipping));
+  const rest = list.length - shown.length;
+  return rest === 0 ? shown : [...shown, `… ${rest} more items`];
+}
+
+function clipObject(value: Readonly<Record<string, unknown>>, depth: number, clipping: Clip): unknown {
+  const keys = Object.keys(value);
+  if (keys.length === 0) return {};
+  if (depth >= clipping.limits.depth || clipping.left <= 0) return `… object with ${keys.length} keys`;
+  const entries = new Map(
+    keys.slice(0, clipping.limits.keys).map((key) => [clipText(key, 80), clip(value[key], depth + 1, clipping)] as const),
+  );
+  const rest = keys.length - entries.size;
+  if (rest > 0) entries.set("…", `${rest} more keys`);
+  return Object.fromEntries(entries);
+}
+
+/** A number that may have lost digits on the way is text with a tilde, so that nobody takes it for exact. */
+function showNumber(value: number): number | string {
+  const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  return isExact ? value : `~${value}`;
 }

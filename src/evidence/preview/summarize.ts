@@ -1,8 +1,40 @@
-import { ExactNumber } from "../exact-number.ts";
-import { isMap } from "./find-rows.ts";
-import type { ReadKeys } from "./read-keys.ts";
-import { spread } from "./spread.ts";
-import { createSummary, MAX_DISTINCT, type Summary } from "./summary.ts";
+import { ExactNumber } from "../../text/json.ts";
+import { isMap, type ReadKeys } from "./find-rows.ts";
+
+const MAX_DISTINCT = 12;
+
+/** What was seen at one place of a value, over all rows that were looked at. */
+export class Summary {
+  seen = 0;
+  nulls = 0;
+  booleans = 0;
+  integers = 0;
+  decimals = 0;
+  strings = 0;
+  dates = 0;
+  objects = 0;
+  arrays = 0;
+  min = Number.POSITIVE_INFINITY;
+  max = Number.NEGATIVE_INFINITY;
+  firstDate = "";
+  lastDate = "";
+  minCharacters = Number.POSITIVE_INFINITY;
+  maxCharacters = 0;
+  /** Every different string or integer, until there are too many: then null. */
+  distinct: Set<string | number> | null = new Set();
+  /** Objects whose fields were looked at; the others came when the walk was over its budget. */
+  opened = 0;
+  readonly fields = new Map<string, Summary>();
+  /** Names past the most that are followed. */
+  readonly otherFields = new Set<string>();
+  /** Of objects that are dictionaries: how many keys, and their values as `items`. */
+  maps = 0;
+  items: Summary | null = null;
+  itemsSeen = 0;
+  itemsTotal = 0;
+  minLength = Number.POSITIVE_INFINITY;
+  maxLength = 0;
+}
 
 /** How many values are looked at unless told: all of most outputs. It bounds the time that a preview takes. */
 export const SUMMARIZED_VALUES: number = 60_000;
@@ -27,7 +59,7 @@ interface Walk {
  * rows at 64 items. Each summary says how much of how much it has seen, so that nothing from a sample looks exact.
  */
 export function summarize(root: unknown, readKeys: ReadKeys, values: number = SUMMARIZED_VALUES): Summary {
-  const summary = createSummary();
+  const summary = new Summary();
   const perList = values / Math.max(1, countLists(root, 0, { left: 5000, readKeys }));
   observe(summary, root, { walk: { left: values * 2, perList, readKeys }, depth: 0, isInRow: false });
   return summary;
@@ -96,7 +128,7 @@ function observeItems(summary: Summary, length: number, item: (index: number) =>
   if (length < summary.minLength) summary.minLength = length;
   if (length > summary.maxLength) summary.maxLength = length;
   if (depth >= MAX_DEPTH || length === 0) return;
-  summary.items ??= createSummary();
+  summary.items ??= new Summary();
   const take = isInRow ? MAX_ITEMS_INSIDE_ROWS : Math.max(MIN_ROWS, Math.floor(walk.perList / valuesPerItem(length, item)));
   for (const index of spread(length, take)) {
     if (walk.left <= 0) return;
@@ -129,7 +161,7 @@ function fieldOf(summary: Summary, key: string): Summary | null {
     summary.otherFields.add(key);
     return null;
   }
-  const field = createSummary();
+  const field = new Summary();
   summary.fields.set(key, field);
   return field;
 }
@@ -183,4 +215,14 @@ function countValues(value: unknown, depth: number, visits: { left: number }): v
     if (visits.left <= 0) return;
     countValues((value as Record<string, unknown>)[key], depth + 1, visits);
   }
+}
+
+/** `take` numbers below `count`, evenly spread, with the first and the last; all of them when they are that few. */
+function* spread(count: number, take: number): Generator<number> {
+  if (take >= count) {
+    for (let index = 0; index < count; index++) yield index;
+    return;
+  }
+  const step = take > 1 ? (count - 1) / (take - 1) : 0;
+  for (let number = 0; number < take; number++) yield Math.floor(number * step + 1e-9);
 }

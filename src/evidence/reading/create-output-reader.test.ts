@@ -2,8 +2,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { ToolOutput } from "../contract.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
 import { toEvidenceRecord } from "../evidence-record.ts";
-import { createOutputReader, type LargeMessage } from "./create-output-reader.ts";
-import { ReadOutput } from "./read-output.ts";
+import { ReadOutput } from "../output-part.ts";
+import { createOutputReader, type MessageRead } from "./create-output-reader.ts";
+import type { CallIds } from "./read-message.ts";
 
 const reader = createOutputReader();
 afterAll(() => reader.close());
@@ -22,7 +23,10 @@ const outputs: Record<string, Omit<ToolOutput, "tool">> = {
     output: { content: [text(JSON.stringify({ rows }, null, 1))], structuredContent: { rows } },
     structuredJson: JSON.stringify({ rows }),
   },
-  "structured content with words beside it": { output: { content: [text("two words")], structuredContent: 1 }, structuredJson: json },
+  "structured content with words beside it": {
+    output: { content: [text("two words")], structuredContent: JSON.parse(json) as unknown },
+    structuredJson: json,
+  },
   "structured content that came parsed": {
     output: { content: [text("two words")], structuredContent: { rows, big: 2 ** 60, wrong: Number.NaN, none: undefined } },
     as: "mcp",
@@ -95,28 +99,23 @@ describe("a large output that is read in a thread", () => {
 });
 
 describe("a large message", () => {
-  const open = (sent: string): LargeMessage => {
-    const message = reader.openMessage();
-    const bytes = Buffer.from(sent);
-    for (let at = 0; at < bytes.length; at += 100_001) message.push(bytes.subarray(at, at + 100_001));
-    return message;
-  };
+  const read = (sent: string, callIds: CallIds): Promise<MessageRead> => reader.readMessage(Buffer.from(sent), callIds);
   const answer = (id: number, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
 
   it("that answers a call is its parts, and what is left beside them", async () => {
-    const message = open(answer(5, `{"content":[],"structuredContent":${json},"_meta":{"a":1}}`));
-    const read = await message.read([4, 5]);
-    expect({ ...read, read: null }).toEqual({ kind: "answer", id: 5, result: { _meta: { a: 1 }, content: [] }, read: null });
-    const item = createEvidenceStore().add({ tool: "t", output: {}, read: (read as { read: ReadOutput }).read });
+    const message = await read(answer(5, `{"content":[],"structuredContent":${json},"_meta":{"a":1}}`), [4, 5]);
+    expect({ ...message, read: null }).toEqual({ kind: "answer", id: 5, result: { _meta: { a: 1 }, content: [] }, read: null });
+    const item = createEvidenceStore().add({ tool: "t", output: {}, read: (message as { read: ReadOutput }).read });
     expect(Buffer.from(item.read()).toString()).toBe(json);
   });
 
   it("that says isError keeps its words", async () => {
     const structured = '{"error_kind":"upstream_http"}';
-    const read = await open(
+    const message = await read(
       answer(5, `{"isError":true,"content":[{"type":"text","text":"${"no ".repeat(200_000)}"}],"structuredContent":${structured}}`),
-    ).read("any");
-    const { result } = read as { result: Record<string, unknown> };
+      "any",
+    );
+    const { result } = message as { result: Record<string, unknown> };
     expect(result).toEqual({
       isError: true,
       content: [text("no ".repeat(200_000).slice(0, 262_144))],
@@ -130,18 +129,18 @@ describe("a large message", () => {
     ["an answer that asks for something", answer(5, `{"resultType":"input_required","structuredContent":1,"x":${json}}`)],
     ["several messages", `[${answer(5, json)},{}]`],
   ])("is handed on whole when it is %s", async (_, sent) => {
-    expect(await open(sent).read([5])).toEqual({ kind: "other", value: JSON.parse(sent) as unknown });
+    expect(await read(sent, [5])).toEqual({ kind: "other", value: JSON.parse(sent) as unknown });
   });
 
   it("is told from what is none", async () => {
     const broken = answer(5, `{"structuredContent":${json.slice(0, -1)},]}`);
-    expect(await open(broken).read([5])).toEqual({ kind: "garbage", text: broken.slice(0, 200) });
-    expect(await open(`${json}}`).read([5])).toEqual({ kind: "garbage", text: json.slice(0, 200) });
+    expect(await read(broken, [5])).toEqual({ kind: "garbage", text: broken.slice(0, 200) });
+    expect(await read(`${json}}`, [5])).toEqual({ kind: "garbage", text: json.slice(0, 200) });
   });
 
   it("may have 8 MB when it is no answer to a call", async () => {
     const sent = answer(6, `"${"x".repeat(9_000_000)}"`);
-    await expect(open(sent).read([5])).rejects.toMatchObject({
+    await expect(read(sent, [5])).rejects.toMatchObject({
       code: "OUTPUT_UNREADABLE",
       message: `a message of ${sent.length} bytes could not be read: it is no answer to a call of a tool, and others may have 8388608 bytes`,
     });

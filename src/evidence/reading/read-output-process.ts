@@ -1,96 +1,94 @@
-/** The program of the thread that reads large outputs: it parses, hashes and digests what would hold up everybody on the host's own thread. */
+/** The program of the thread that reads large outputs: it parses, hashes and digests what would block the main thread. */
 import { getHeapStatistics } from "node:v8";
-import { parentPort } from "node:worker_threads";
-import { SluiceError } from "../../errors/sluice-error.ts";
-import { readData } from "../read-data.ts";
-import type { McpContent } from "../mcp-result.ts";
-import { readMcpResult } from "../read-mcp-result.ts";
-import { readText } from "../read-text.ts";
-import { readToolOutput } from "../read-tool-output.ts";
-import { parseBytes, rowsAt } from "../rows-at.ts";
-import { estimateHeapBytes, mostHeapBytes } from "./estimate-heap.ts";
-import { readMessage } from "./read-message.ts";
-import type { ThreadAnswer, ThreadMessage, ThreadRequest, ThreadResult } from "./reading-requests.ts";
-import { toReadPart } from "./to-read-part.ts";
+import { serveThread } from "../../concurrency/worker-thread.ts";
+import { parseJson } from "../../text/json.ts";
+import type { NamedData, PrecisionLoss, ToolOutput } from "../contract.ts";
+import { toReadPart, type ReadPart } from "../output-part.ts";
+import { readData, readToolOutput } from "../read-tool-output.ts";
+import { rowsAt, type RowsAt, type RowsQuestion } from "../rows-at.ts";
+import { readMessage, type CallIds, type ReadMessage } from "./read-message.ts";
 
-const pieces = new Map<number, Uint8Array[]>();
+export type ReadingRequest =
+  | { readonly kind: "message"; readonly bytes: Uint8Array; readonly callIds: CallIds }
+  /** `precisionLoss`: of a value that reached us parsed, which the main part is the JSON text of. */
+  | { readonly kind: "output"; readonly output: Omit<ToolOutput, "tool">; readonly precisionLoss?: PrecisionLoss | undefined }
+  | { readonly kind: "data"; readonly data: Pick<NamedData, "format" | "bytes" | "mimeType"> }
+  | { readonly kind: "rows"; readonly bytes: Uint8Array; readonly question: RowsQuestion }
+  | { readonly kind: "json"; readonly text: string };
 
-parentPort?.on("message", (message: ThreadMessage) => {
-  const { id } = message;
-  if ("piece" in message) addPiece(id, message.piece);
-  else if ("isDropped" in message) pieces.delete(id);
-  else reply(id, answer(id, message.request));
-});
+export type ReadingAnswer =
+  | { readonly kind: "message"; readonly message: ReadMessage }
+  | { readonly kind: "parts"; readonly parts: readonly ReadPart[] }
+  | { readonly kind: "rows"; readonly found: RowsAt }
+  | { readonly kind: "json"; readonly isJson: boolean }
+  | { readonly kind: "refused"; readonly reason: string };
 
-function addPiece(id: number, piece: Uint8Array): void {
-  const list = pieces.get(id) ?? [];
-  list.push(piece);
-  pieces.set(id, list);
-}
+serveThread(answer, buffersOf);
 
-function takePieces(id: number): Buffer {
-  const bytes = Buffer.concat(pieces.get(id) ?? []);
-  pieces.delete(id);
-  return bytes;
-}
-
-function answer(id: number, request: ThreadRequest): ThreadAnswer {
+function answer(request: ReadingRequest): ReadingAnswer {
   try {
-    return { ok: true, result: read(id, request) };
+    const limit = getHeapStatistics().heap_size_limit * 0.85;
+    const isParsed = request.kind !== "data" || request.data.format === "json";
+    if (isParsed && estimateHeapBytes(request, atMost) > limit && estimateHeapBytes(request, counted) > limit)
+      throw new RangeError("it takes more memory than there is");
+    return read(request);
   } catch (error) {
-    const { code, message, hint, details } = error as SluiceError;
-    const facts = error instanceof SluiceError ? { code, message, details, ...(hint === undefined ? {} : { hint }) } : null;
-    return { ok: false, reason: message, facts };
+    return { kind: "refused", reason: (error as Error).message };
   }
 }
 
-function read(id: number, request: ThreadRequest): ThreadResult {
+function read(request: ReadingRequest): ReadingAnswer {
   switch (request.kind) {
-    case "message": {
-      const bytes = takePieces(id);
-      refuseTooMuch(bytes);
-      return { kind: "message", message: readMessage(bytes, request.callIds) };
-    }
-    case "value": {
-      const bytes = takePieces(id);
-      refuseTooMuch(bytes);
-      const { value } = readText(bytes.toString("utf8"));
-      const part = { part: "json", format: "json", body: bytes, value, isStrictJson: true, precisionLoss: request.precisionLoss } as const;
-      return { kind: "parts", parts: [toReadPart(part)] };
-    }
+    case "message":
+      return { kind: "message", message: readMessage(request.bytes, request.callIds) };
     case "output": {
-      const { output, structured } = request;
-      const written = structured === undefined ? undefined : { json: takePieces(id).toString("utf8"), ...structured };
-      refuseTooMuch([output, written?.json]);
-      const parts = written === undefined ? readToolOutput({ tool: "", ...output }) : readMcpResult(output.output as McpContent, written);
-      return { kind: "parts", parts: parts.map(toReadPart) };
+      const [main, ...others] = readToolOutput({ tool: "", ...request.output });
+      const { precisionLoss } = request;
+      return { kind: "parts", parts: [precisionLoss === undefined ? main : { ...main, precisionLoss }, ...others].map(toReadPart) };
     }
-    case "rows": {
-      const bytes = takePieces(id);
-      refuseTooMuch(bytes);
-      return { kind: "rows", found: rowsAt(parseBytes(bytes), request) };
-    }
-    case "text":
-      refuseTooMuch(request.text);
-      return { kind: "parts", parts: [toReadPart(readText(request.text))] };
     case "data":
-      refuseTooMuch(request.data.format === "json" ? request.data.bytes : null);
       return { kind: "parts", parts: [toReadPart(readData(request.data))] };
+    case "json":
+      return { kind: "json", isJson: parseJson(request.text) !== undefined };
+    case "rows":
+      return { kind: "rows", found: rowsAt(parseJson(request.bytes), request.question) };
   }
 }
 
-function refuseTooMuch(text: unknown): void {
-  const allowed = getHeapStatistics().heap_size_limit * 0.85;
-  if (mostHeapBytes(text) > allowed && estimateHeapBytes(text) > allowed) throw new RangeError("it takes more memory than there is");
+function buffersOf(answered: ReadingAnswer): ArrayBuffer[] {
+  if (answered.kind === "parts") return answered.parts.map(({ body }) => body.buffer);
+  if (answered.kind === "message" && answered.message.kind === "answer") return answered.message.parts.map(({ body }) => body.buffer);
+  return [];
 }
 
-/** Bytes are handed over, not copied. */
-function reply(id: number, answered: ThreadAnswer): void {
-  parentPort?.postMessage({ id, ...answered }, answered.ok ? buffersOf(answered.result) : []);
+const OBJECT_BYTES = 64;
+const FIELD_BYTES = 80;
+const VALUE_BYTES = 32;
+const TEXT_COPIES = 8;
+
+/**
+ * What parsing the text in a request may take. A parser that runs out of memory takes the whole process with it, so it must not come to that. Most requests are
+ * small enough for the rough estimate, which looks at no byte.
+ */
+function estimateHeapBytes(part: unknown, ofText: (text: string | Uint8Array) => number): number {
+  if (typeof part === "string" || part instanceof Uint8Array) return ofText(part);
+  if (typeof part !== "object" || part === null) return 0;
+  return Object.values(part).reduce<number>((sum, inner) => sum + estimateHeapBytes(inner, ofText), OBJECT_BYTES);
 }
 
-function buffersOf(result: ThreadResult): ArrayBuffer[] {
-  if (result.kind === "rows") return [];
-  const parts = result.kind === "parts" ? result.parts : result.message.kind === "answer" ? result.message.parts : [];
-  return parts.map(({ body }) => body.buffer as ArrayBuffer);
+/** As if each character had three bytes and were a colon. */
+function atMost({ length }: string | Uint8Array): number {
+  return length * (3 * TEXT_COPIES + FIELD_BYTES);
+}
+
+/** Each bracket may be an object, each colon a field, each comma a value, and the text itself is held a few times over. */
+function counted(text: string | Uint8Array): number {
+  const bytes = typeof text === "string" ? Buffer.from(text) : text;
+  let sum = bytes.length * TEXT_COPIES;
+  for (const code of bytes) {
+    if (code === 0x2c) sum += VALUE_BYTES;
+    else if (code === 0x3a) sum += FIELD_BYTES;
+    else if (code === 0x5b || code === 0x7b) sum += OBJECT_BYTES;
+  }
+  return sum;
 }

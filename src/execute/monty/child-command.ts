@@ -1,13 +1,12 @@
 import { execFile } from "node:child_process";
-import { realpath } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
+import { readFile, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
-import { listInheritedDescriptors } from "./list-inherited-descriptors.ts";
-import { readChildProgram } from "./read-child-program.ts";
 
 const run = promisify(execFile);
 
@@ -42,29 +41,14 @@ export async function createChildCommand({ isolation, bwrapPath }: ChildCommandO
   const program = await readChildProgram();
   const packages = await findPackages();
   const node = await realpath(process.execPath);
-  const limited = (dataBytes: number, command: readonly string[]): string[] => [
-    ...withLimits,
-    String(Math.ceil(dataBytes / 1024)),
-    ...command,
-  ];
-  if (isolation === "process-only") {
-    return {
-      isolation,
-      file: "/bin/sh",
-      cwd: packages.root,
-      seccomp: null,
-      arguments: (dataBytes) => limited(dataBytes, [node, ...nodeFlags, withoutInherited(program)]),
-    };
-  }
-  const libraries = await findLibraries([node, packages.addonFile]);
-  const inNamespaces = [bwrapPath, ...toBwrapArguments({ node, libraries, packages }), "--", "/app/node", ...nodeFlags];
-  const seccomp = toBpf(process.arch === "arm64" ? "aarch64" : "x86_64");
+  const isAlone = isolation === "process-only";
+  const command = isAlone ? [node] : [bwrapPath, ...(await toBwrapArguments(node, packages)), "--", "/app/node"];
   return {
     isolation,
     file: "/bin/sh",
-    cwd: "/",
-    seccomp,
-    arguments: (dataBytes) => limited(dataBytes, [...inNamespaces, withoutInherited(program)]),
+    cwd: isAlone ? packages.root : "/",
+    seccomp: isAlone ? null : toBpf(process.arch === "arm64" ? "aarch64" : "x86_64"),
+    arguments: (dataBytes) => [...withLimits, String(Math.ceil(dataBytes / 1024)), ...command, ...nodeFlags, withoutInherited(program)],
   };
 }
 
@@ -114,26 +98,97 @@ async function findLibraries(files: readonly string[]): Promise<string[]> {
   return [...new Set(stdout.match(/(?<=\s)\/\S+(?= \(0x)/g) ?? [])];
 }
 
-interface BwrapFacts {
-  readonly node: string;
-  readonly libraries: readonly string[];
-  readonly packages: MontyPackages;
-}
+const namespaces = [
+  ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"],
+  ...["--uid", "65534"],
+];
 
 /**
  * Namespaces of its own for everything, and a root with nothing in it but Node, its libraries and Monty: no /proc, no /dev, no /etc. The user is nobody
  * inside; also for a host that runs as root, where it is root's own number without any right. System calls are those of the sandboxes for CPython.
  */
-function toBwrapArguments({ node, libraries, packages }: BwrapFacts): string[] {
+async function toBwrapArguments(node: string, packages: MontyPackages): Promise<string[]> {
+  const libraries = await findLibraries([node, packages.addonFile]);
   const readOnly = (from: string, to: string): string[] => ["--ro-bind", from, to];
   return [
     ...["--die-with-parent", "--new-session", "--info-fd", "4", "--seccomp", "5"],
-    ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-    ...["--hostname", "monty", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL", "--clearenv"],
+    ...[...namespaces, "--unshare-cgroup-try", "--hostname", "monty", "--gid", "65534", "--cap-drop", "ALL", "--clearenv"],
     ...libraries.flatMap((path) => readOnly(path, path)),
     ...readOnly(node, "/app/node"),
     ...readOnly(packages.directory, "/app/node_modules/@pydantic/monty"),
     ...readOnly(packages.addonDirectory, `/app/node_modules/@pydantic/${packages.addonName}`),
     ...["--remount-ro", "/", "--chdir", "/app"],
   ];
+}
+
+/** Whether bwrap can make the namespaces that a child gets. Throws NoSandboxError, which says why not. */
+export async function checkIsolation(bwrapPath: string): Promise<void> {
+  if (process.platform !== "linux") throw noNamespaces(`namespaces are of Linux, this is ${process.platform}`);
+  const args = [...namespaces, "--ro-bind", "/", "/", "--", "/bin/true"];
+  try {
+    await run(bwrapPath, args, { timeout: 10_000, env: {}, cwd: "/" });
+  } catch (error) {
+    const { code, stderr, message } = error as { code?: unknown; stderr?: string; message: string };
+    throw noNamespaces(code === "ENOENT" ? `the program ${bwrapPath} was not found` : stderr?.trim() || message, error);
+  }
+}
+
+function noNamespaces(why: string, cause?: unknown): NoSandboxError {
+  return new NoSandboxError({
+    code: "MONTY_ISOLATION_UNAVAILABLE",
+    message: `The process for Monty cannot get namespaces of its own: ${why}.`,
+    hint: 'Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, or set isolation: "process-only" and accept that nothing but Monty itself then stands between a script and this user.',
+    cause,
+  });
+}
+
+const O_CLOEXEC = 0o2000000;
+/** Those that every child gets on purpose: standard streams, its channel, and two for bwrap. */
+const LAST_OWN = 5;
+
+/**
+ * Descriptors that any program we start would get from us. Node opens its own so that they are not among them; but what started us may have left some
+ * open, and they go on from hand to hand.
+ */
+function listInheritedDescriptors(): number[] {
+  try {
+    return readdirSync("/proc/self/fd").map(Number).filter(isInherited);
+  } catch {
+    return []; // no /proc
+  }
+}
+
+function isInherited(descriptor: number): boolean {
+  if (descriptor <= LAST_OWN) return false;
+  try {
+    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "latin1"))?.[1] ?? "0";
+    return (parseInt(flags, 8) & O_CLOEXEC) === 0;
+  } catch {
+    return false; // closed meanwhile: the one of this very look
+  }
+}
+
+/**
+ * The text of `monty-process`, with the modules of `child/` in it as data: urls. The child runs without a compiler (`--jitless`: no memory that is
+ * writable and executable), and so without the WebAssembly that Node needs to read TypeScript.
+ */
+function readChildProgram(): Promise<string> {
+  return readModule(join(import.meta.dirname, `monty-process${extname(import.meta.filename)}`));
+}
+
+async function readModule(path: string): Promise<string> {
+  let text = extname(path) === ".ts" ? await stripTypes(path) : await readFile(path, "utf8");
+  for (const [specifier, name = ""] of text.matchAll(/"(\.\/child\/[\w.-]+)"/g)) {
+    const inner = await readModule(join(import.meta.dirname, name));
+    text = text.replace(specifier, `"data:text/javascript;base64,${Buffer.from(inner).toString("base64")}"`);
+  }
+  return text;
+}
+
+/** Only where the sources themselves are run. In a process of its own, because this function of Node warns that it is new. */
+async function stripTypes(path: string): Promise<string> {
+  const program = `import { readFileSync } from "node:fs"; import { stripTypeScriptTypes } from "node:module";
+    process.stdout.write(stripTypeScriptTypes(readFileSync(process.argv[1], "utf8")));`;
+  const { stdout } = await run(process.execPath, ["--no-warnings", "--input-type=module", "--eval", program, path], { env: {} });
+  return stdout;
 }

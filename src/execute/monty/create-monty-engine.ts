@@ -1,7 +1,7 @@
+import { createLimiter } from "../../concurrency/create-limiter.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { defaultExecuteLimits, type Engine, type EngineOutcome, type Script } from "../contract.ts";
-import { checkIsolation } from "./check-isolation.ts";
-import { createChildCommand, type ChildCommand, type MontyIsolation } from "./child-command.ts";
+import { checkIsolation, createChildCommand, type ChildCommand, type MontyIsolation } from "./child-command.ts";
 import { openMontyChild, type MontyChild } from "./open-monty-child.ts";
 
 export interface MontyEngineOptions {
@@ -34,52 +34,25 @@ export function createMontyEngine({
   bwrapPath = "bwrap",
 }: MontyEngineOptions = {}): MontyEngine {
   const idle: Promise<MontyChild>[] = [];
-  const waiting: (() => void)[] = [];
+  const scripts = createLimiter({ places: poolSize });
+  const ending = new AbortController();
   /** What has to be gone before the engine is: children, from the moment they are started until they are dead. */
-  const opening = new Set<Promise<MontyChild>>();
-  const children = new Set<MontyChild>();
+  const children = new Set<Promise<MontyChild>>();
   let command: Promise<ChildCommand> | null = null;
-  let running = 0;
-  let closed = false;
+  const isClosed = (): boolean => ending.signal.aborted;
 
   async function run(script: Script): Promise<EngineOutcome> {
-    script.signal?.throwIfAborted();
-    await slot(script.signal);
-    try {
+    const signal = script.signal === undefined ? ending.signal : AbortSignal.any([script.signal, ending.signal]);
+    return await scripts.run(async () => {
       const child = await take(script.limits.memoryBytes);
       try {
         const outcome = await child.run(script);
-        if (closed && outcome.end.kind === "crashed") throw engineClosed();
+        if (isClosed() && outcome.end.kind === "crashed") throw engineClosed();
         return outcome;
       } finally {
         giveBack(child);
       }
-    } finally {
-      running -= 1;
-      waiting.shift()?.();
-    }
-  }
-
-  /** Scripts wait their turn in order; one that is aborted leaves the queue. */
-  async function slot(signal: AbortSignal | undefined): Promise<void> {
-    if (closed) throw engineClosed();
-    if (running >= poolSize) {
-      const turn = Promise.withResolvers<void>();
-      const leave = (): void => turn.reject(signal?.reason);
-      waiting.push(turn.resolve);
-      signal?.addEventListener("abort", leave, { once: true });
-      try {
-        await turn.promise;
-      } catch (error) {
-        const at = waiting.indexOf(turn.resolve);
-        if (at >= 0) waiting.splice(at, 1);
-        throw error;
-      } finally {
-        signal?.removeEventListener("abort", leave);
-      }
-      if (closed) throw engineClosed();
-    }
-    running += 1;
+    }, signal);
   }
 
   async function take(wantedBytes: number): Promise<MontyChild> {
@@ -87,23 +60,20 @@ export function createMontyEngine({
       const child = await idle.shift()!.catch(() => null);
       if (child === null) continue;
       if (child.isAlive() && child.memoryBytes === wantedBytes) return child;
-      await discard(child);
+      await child.kill();
     }
     return open(wantedBytes);
   }
 
   function open(bytes: number): Promise<MontyChild> {
-    if (closed) return Promise.reject(engineClosed());
+    if (isClosed()) return Promise.reject(engineClosed());
     command ??= prepare();
     const child = command.then((ready) => openMontyChild(ready, bytes));
-    opening.add(child);
-    child.then(
-      (opened) => {
-        children.add(opened);
-        opening.delete(child);
-      },
-      () => opening.delete(child),
-    );
+    children.add(child);
+    void child
+      .then(({ gone }) => gone)
+      .catch(() => {})
+      .then(() => children.delete(child));
     return child;
   }
 
@@ -118,39 +88,24 @@ export function createMontyEngine({
   }
 
   function giveBack(child: MontyChild): void {
-    const used = child.isAlive() && child.scripts() < SCRIPTS_PER_CHILD && !closed;
-    if (used) {
-      idle.push(Promise.resolve(child));
-      return;
-    }
-    void discard(child);
-    if (!closed) refill();
-  }
-
-  function refill(): void {
-    while (idle.length + running - 1 < poolSize) {
+    if (child.isAlive() && child.scripts() < SCRIPTS_PER_CHILD && !isClosed()) return void idle.push(Promise.resolve(child));
+    void child.kill();
+    while (!isClosed() && idle.length + scripts.taken - 1 < poolSize) {
       const opening = open(memoryBytes);
       opening.catch(() => {}); // the next script opens one itself and is told why it cannot
       idle.push(opening);
     }
   }
 
-  async function discard(child: MontyChild): Promise<void> {
-    await child.kill();
-    children.delete(child);
-  }
-
   async function warm(): Promise<void> {
-    if (closed) throw engineClosed();
-    while (idle.length + running < poolSize) idle.push(open(memoryBytes));
+    if (isClosed()) throw engineClosed();
+    while (idle.length + scripts.taken < poolSize) idle.push(open(memoryBytes));
     await Promise.all(idle);
   }
 
   async function close(): Promise<void> {
-    closed = true;
-    for (const wake of waiting.splice(0)) wake();
-    await Promise.allSettled(opening);
-    await Promise.all([...children].map(discard));
+    ending.abort(engineClosed());
+    await Promise.all([...children].map(async (child) => (await child.catch(() => null))?.kill()));
     idle.length = 0;
   }
 
@@ -158,5 +113,5 @@ export function createMontyEngine({
 }
 
 function engineClosed(): SluiceError {
-  return new SluiceError({ code: "ENGINE_CLOSED", message: "The engine is closed.", hint: "Create a new one." });
+  return new SluiceError({ code: "ENGINE_CLOSED", message: "The engine is closed." });
 }

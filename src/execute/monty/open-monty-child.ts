@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import type { EngineOutcome, Script } from "../contract.ts";
+import type { EngineOutcome, Script, EngineEnd } from "../contract.ts";
+import { keepTail, signalName } from "../../processes/last-words.ts";
 import { BASE_DATA_BYTES, type ChildCommand } from "./child-command.ts";
 import { readChildFrames, type ChildFrame, type FrameBytes } from "./child-frames.ts";
-import { describeDeath, type ChildDeath } from "./describe-death.ts";
-import { createScriptRun, type ScriptRun } from "./script-run.ts";
+import { ScriptRun } from "./script-run.ts";
 
 /** A process with Monty in it. It runs one script at a time, and none after it has died or broken the protocol. */
 export interface MontyChild {
@@ -15,12 +15,13 @@ export interface MontyChild {
   isAlive(): boolean;
   /** Rejects with `signal.reason` only. */
   run(script: Script): Promise<EngineOutcome>;
-  /** Resolves when every process of it is gone. */
+  /** Settles when every process of it is gone. */
+  readonly gone: Promise<void>;
+  /** Resolves with `gone`. */
   kill(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 30_000;
-const STDERR_BYTES = 8 * 1024;
 /** Parameters of a call, and whatever else is not the result. */
 const MAX_CALL_BYTES = 16 * 1024 * 1024;
 
@@ -72,7 +73,7 @@ export async function openMontyChild(command: ChildCommand, memoryBytes: number)
   } finally {
     clearTimeout(timer);
   }
-  return { memoryBytes, pid: child.pid!, scripts: () => scripts, isAlive: () => death === null && !isEnding, run, kill };
+  return { memoryBytes, pid: child.pid!, scripts: () => scripts, isAlive: () => death === null && !isEnding, gone, run, kill };
 
   function receive(frame: ChildFrame): void {
     if (!isReady && frame.type === "ready") {
@@ -115,13 +116,13 @@ export async function openMontyChild(command: ChildCommand, memoryBytes: number)
   async function run(script: Script): Promise<EngineOutcome> {
     script.signal?.throwIfAborted();
     scripts += 1;
-    const running = createScriptRun({ script, send, stop: end });
+    const running = new ScriptRun({ script, send, stop: end });
     current = running;
     if (death !== null) running.die(describeDeath(death, memoryBytes));
     try {
       return await running.outcome;
     } finally {
-      if (running.isKilled()) await gone;
+      if (running.isKilled) await gone;
       current = null;
     }
   }
@@ -135,11 +136,21 @@ function cannotStart({ stderr, violation, code, signal }: ChildDeath): SluiceErr
   });
 }
 
-function keepTail(stream: Readable): () => string {
-  let tail = Buffer.alloc(0);
-  stream.on("error", () => {});
-  stream.on("data", (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-STDERR_BYTES);
-  });
-  return () => tail.toString("latin1");
+interface ChildDeath {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+  /** Set when we ended it, for what it sent. */
+  readonly violation: string | null;
+}
+
+/** Rust, the C++ library and V8 each have their own last words when there is no memory. */
+const outOfMemory = /memory allocation of \d+ bytes failed|out of memory|std::bad_alloc|Cannot allocate memory|allocation failed/i;
+
+/** Why a child died that nobody had told to. Only the kernel and we can be believed; stderr is the runtime's, which a script cannot write to. */
+function describeDeath({ code, signal, stderr, violation }: ChildDeath, memoryBytes: number): EngineEnd {
+  if (violation !== null) return { kind: "crashed", detail: `The interpreter's process was ended because it ${violation}.` };
+  if (outOfMemory.test(stderr)) return { kind: "limit", limit: "memoryBytes", allowed: memoryBytes };
+  const name = signal ?? (code === null ? null : signalName(code - 128)); // bwrap and shells tell of a signal as 128 and its number
+  return { kind: "crashed", detail: `The interpreter's process died: ${name ?? `exit status ${code}`}.` };
 }

@@ -1,18 +1,7 @@
-/**
- * What stands in front of every script. `call_tool` starts its call at once and gives a coroutine; that polls, and between two polls lets the other
- * tasks of a `gather` go on, so that calls are concurrent. Monty has no other way to wait: what its host functions return is a value, never a future.
- */
-export const montyPrelude = `import asyncio as _sluice_asyncio
-import json as _sluice_json
-async def _sluice_turn(): pass
-async def _sluice_wait(_sluice_id):
-    while True:
-        _sluice_text = _sluice_poll(_sluice_id)
-        if _sluice_text is not None:
-            return _sluice_json.loads(_sluice_text)
-        await _sluice_asyncio.gather(_sluice_turn())
-def call_tool(name, params=None):
-    return _sluice_wait(_sluice_call(name, '{}' if params is None else _sluice_json.dumps(params)))
-`;
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Stands in front of every script and gives it `call_tool`. */
+export const montyPrelude: string = readFileSync(join(import.meta.dirname, "..", "..", "..", "python", "monty_prelude.py"), "utf8");
 
 export const montyPreludeLines: number = montyPrelude.split("\n").length - 1;

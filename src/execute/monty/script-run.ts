@@ -1,19 +1,9 @@
-import { maxParamsBytes, type EngineEnd, type EngineOutcome, type ExecuteLimits, type Script } from "../contract.ts";
+import { createScriptClock, type ScriptClock } from "../create-script-clock.ts";
+import { createToolCalls, SPARE_CALLS, type ToolCalls } from "../create-tool-calls.ts";
+import { maxParamsBytes, type EngineEnd, type EngineOutcome, type Script, type ToolReply } from "../contract.ts";
 import { toRepliesFrame, toRunFrame, type ChildFrame, type FrameBytes, type ReplyItem } from "./child-frames.ts";
 import { montyPrelude } from "./prelude.ts";
 import { toEngineEnd } from "./to-engine-end.ts";
-
-/** One script in a child, seen from the host: its clocks, its calls, its prints. */
-export interface ScriptRun {
-  readonly maxBodyBytes: number;
-  readonly outcome: Promise<EngineOutcome>;
-  /** What is wrong with the frame; null when it is in its place. */
-  receive(frame: ChildFrame): string | null;
-  /** The child is gone. */
-  die(end: EngineEnd): void;
-  /** Whether the child was told to end, so that its death is still to come. */
-  isKilled(): boolean;
-}
 
 export interface ScriptRunOptions {
   readonly script: Script;
@@ -22,60 +12,67 @@ export interface ScriptRunOptions {
   readonly stop: () => void;
 }
 
-/** Calls that a script may have begun beyond its limit and not awaited: each waits here with its refusal. */
-const SPARE_CALLS = 1_000;
 /** More than one result is sent at once only while they are small together, because the child holds them all. */
 const REPLY_BYTES = 1024 * 1024;
 
-export function createScriptRun({ script, send, stop }: ScriptRunOptions): ScriptRun {
-  const { limits, signal } = script;
-  const settled = Promise.withResolvers<EngineOutcome>();
-  const tools = new AbortController();
-  const clock = createClock(limits, onTime);
-  const calls = createCallQueue();
-  const prints = { head: "", tail: "", omittedBytes: 0 };
-  let isWaiting = false;
-  let isOver = false;
-  let killed = false;
+/** One script in a child, seen from the host: its clocks, its calls, its prints. Creating it sends the script. */
+export class ScriptRun {
+  readonly maxBodyBytes: number;
+  readonly outcome: Promise<EngineOutcome>;
+  /** Whether the child was told to end, so that its death is still to come. */
+  isKilled = false;
+  readonly #options: ScriptRunOptions;
+  readonly #settled = Promise.withResolvers<EngineOutcome>();
+  readonly #started = performance.now();
+  readonly #finished: ReplyItem[] = [];
+  readonly #calls: ToolCalls;
+  readonly #clock: ScriptClock;
+  readonly #prints = { head: "", tail: "", omittedBytes: 0 };
+  #isScheduled = false;
+  #isWaiting = false;
+  #isOver = false;
 
-  signal?.addEventListener("abort", onAbort, { once: true });
-  send(
-    toRunFrame(
-      {
-        // The host keeps the script's time, because Monty's clock also runs while it waits. It is the last resort for a child without a host.
-        limits: { ...pick(limits), paramsBytes: maxParamsBytes, maxDurationSecs: limits.totalMs / 1000 },
-        concurrent: script.code.includes("gather"),
-      },
-      montyPrelude + script.code,
-    ),
-  );
-  clock.start();
-  return { maxBodyBytes: limits.resultBytes + 1024, outcome: settled.promise, receive, die, isKilled: () => killed };
+  constructor(options: ScriptRunOptions) {
+    const { code, limits, signal, callTool } = options.script;
+    const { memoryBytes, printBytes, resultBytes, totalMs } = limits;
+    this.#options = options;
+    this.outcome = this.#settled.promise;
+    this.maxBodyBytes = resultBytes + 1024;
+    this.#calls = createToolCalls({ callTool, limits, onReply: (id, reply) => this.#addReply(id, reply) });
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    // The host keeps the script's time, because Monty's clock also runs while it waits. It is the last resort for a child without a host.
+    const childLimits = { memoryBytes, printBytes, resultBytes, paramsBytes: maxParamsBytes, maxDurationSecs: totalMs / 1000 };
+    options.send(toRunFrame({ limits: childLimits, concurrent: code.includes("gather") }, montyPrelude + code));
+    this.#clock = createScriptClock({ limits, onOver: (limit) => this.#endAtTimeLimit(limit) });
+  }
 
-  function receive(frame: ChildFrame): string | null {
-    if (killed) return null; // what it says until it is dead does not count
-    if (isOver) return `a frame ${frame.type} after its end`;
-    if (isWaiting) return `a frame ${frame.type} while it said that it waits`;
+  /** What is wrong with the frame; null when it is in its place. */
+  receive(frame: ChildFrame): string | null {
+    if (this.isKilled) return null; // what it says until it is dead does not count
+    if (this.#isOver) return `a frame ${frame.type} after its end`;
+    if (this.#isWaiting) return `a frame ${frame.type} while it said that it waits`;
+    const { limits } = this.#options.script;
     switch (frame.type) {
       case "call":
-        return calls.add(frame.id, frame.name, frame.params);
+        return this.#startCall(frame);
       case "wait":
-        if (calls.open() === 0) return "that it waits, for no call";
-        clock.pause();
-        isWaiting = true;
-        calls.deliver();
+        if (this.#openCalls === 0) return "that it waits, for no call";
+        this.#clock.pause();
+        this.#isWaiting = true;
+        this.#deliver();
         return null;
       case "print":
-        prints.head = (prints.head + frame.text).slice(0, limits.printBytes);
+        this.#prints.head = (this.#prints.head + frame.text).slice(0, limits.printBytes);
         return null;
       case "tail":
-        prints.tail = frame.text.slice(-limits.printBytes);
-        prints.omittedBytes = frame.omittedBytes;
+        this.#prints.tail = frame.text.slice(-limits.printBytes);
+        this.#prints.omittedBytes = frame.omittedBytes;
         return null;
       case "done": {
-        const end = toEngineEnd(frame.header, frame.body, limits);
-        if (end === null) return "an end that cannot be read";
-        finish(end.end, { unawaited: calls.namesOf(end.unawaited), warnings: end.warnings });
+        const done = toEngineEnd(frame.header, frame.body, limits);
+        if (done === null) return "an end that cannot be read";
+        const unawaited = done.unawaited.map((id) => this.#calls.nameOf(id - 1) ?? "");
+        this.#finish(done.end, unawaited, done.warnings);
         return null;
       }
       case "ready":
@@ -83,150 +80,86 @@ export function createScriptRun({ script, send, stop }: ScriptRunOptions): Scrip
     }
   }
 
-  function finish(
-    end: EngineEnd,
-    { unawaited = [], warnings = [] }: { unawaited?: readonly string[]; warnings?: readonly string[] } = {},
-  ): void {
-    if (isOver) return;
-    isOver = true;
-    const executionMs = clock.stop();
-    signal?.removeEventListener("abort", onAbort);
-    tools.abort(new Error("The script is over."));
-    const { head, tail, omittedBytes } = prints;
-    settled.resolve({
+  /** The child is gone. */
+  die(end: EngineEnd): void {
+    this.#finish(end);
+  }
+
+  /** Calls that run, and those whose reply was not sent yet. */
+  get #openCalls(): number {
+    return this.#calls.open + this.#finished.length;
+  }
+
+  #startCall({ id, name, params }: Extract<ChildFrame, { type: "call" }>): string | null {
+    const { toolCalls } = this.#options.script.limits;
+    if (id !== this.#calls.count + 1) return "a call with a number out of order";
+    if (this.#openCalls >= toolCalls + SPARE_CALLS) this.#kill({ kind: "limit", limit: "toolCalls", allowed: toolCalls, seen: id });
+    else this.#calls.start({ id, name, paramsJson: params });
+    return null;
+  }
+
+  #finish(end: EngineEnd, unawaited: readonly string[] = [], warnings: readonly string[] = []): void {
+    if (this.#isOver) return;
+    this.#close(new Error("The script is over."));
+    const { head, tail, omittedBytes } = this.#prints;
+    this.#settled.resolve({
       end,
       prints: head + tail,
       printsOmittedBytes: omittedBytes,
       unawaited,
-      toolCalls: calls.count(),
-      executionMs,
+      toolCalls: this.#calls.count,
+      executionMs: this.#clock.executionMs(),
       warnings,
     });
   }
 
-  function die(end: EngineEnd): void {
-    finish(end);
+  #kill(end: EngineEnd): void {
+    this.isKilled = true;
+    this.#finish(end);
+    this.#options.stop();
   }
 
-  function endNow(end: EngineEnd): void {
-    if (isOver) return;
-    killed = true;
-    finish(end);
-    stop();
+  #endAtTimeLimit(limit: "executionMs" | "totalMs"): void {
+    if (this.#isOver) return;
+    const seen = limit === "totalMs" ? performance.now() - this.#started : this.#clock.executionMs();
+    this.#kill({ kind: "limit", limit, allowed: this.#options.script.limits[limit], seen: Math.round(seen) });
   }
 
-  function onTime(limit: "executionMs" | "totalMs", seen: number): void {
-    endNow({ kind: "limit", limit, allowed: limits[limit], seen: Math.round(seen) });
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#options.script.signal?.reason;
+    this.isKilled = true;
+    this.#close(reason);
+    this.#options.stop();
+    this.#settled.reject(reason);
+  };
+
+  #close(reason: unknown): void {
+    this.#isOver = true;
+    this.#clock[Symbol.dispose]();
+    this.#options.script.signal?.removeEventListener("abort", this.#onAbort);
+    this.#calls.abandon(reason);
   }
 
-  function onAbort(): void {
-    if (isOver) return;
-    isOver = true;
-    killed = true;
-    clock.stop();
-    tools.abort(signal?.reason);
-    stop();
-    settled.reject(signal?.reason);
-  }
-
-  function createCallQueue() {
-    const names = new Map<number, string>();
-    const queue: (() => void)[] = [];
-    const finished: ReplyItem[] = [];
-    let inFlight = 0;
-    let scheduled = false;
-
-    function add(id: number, name: string, paramsJson: string): string | null {
-      if (id !== names.size + 1) return "a call with a number out of order";
-      names.set(id, name);
-      if (open() > limits.toolCalls + SPARE_CALLS) {
-        endNow({ kind: "limit", limit: "toolCalls", allowed: limits.toolCalls, seen: names.size });
-        return null;
-      }
-      queue.push(() => void call(id, name, paramsJson));
-      next();
-      return null;
+  /** Tools that end in the same tick travel together. */
+  #addReply(id: number, reply: ToolReply): void {
+    this.#finished.push({ id, ok: reply.ok, text: reply.ok ? reply.json : reply.message });
+    if (this.#calls.open === 0) this.#deliver();
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      setImmediate(() => {
+        this.#isScheduled = false;
+        this.#deliver();
+      });
     }
-
-    function next(): void {
-      if (isOver) return;
-      while (inFlight < limits.concurrentToolCalls && queue.length > 0) queue.shift()!();
-    }
-
-    async function call(id: number, name: string, paramsJson: string): Promise<void> {
-      inFlight += 1;
-      let item: ReplyItem;
-      try {
-        const reply = await script.callTool({ name, paramsJson, signal: tools.signal });
-        item = reply.ok ? { id, ok: true, text: reply.json } : { id, ok: false, text: reply.message };
-      } catch (error) {
-        item = { id, ok: false, text: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
-      }
-      inFlight -= 1;
-      finished.push(item);
-      next();
-      // Tools that end in the same tick travel together.
-      if (inFlight === 0) deliver();
-      else if (!scheduled) {
-        scheduled = true;
-        setImmediate(() => {
-          scheduled = false;
-          deliver();
-        });
-      }
-    }
-
-    function deliver(): void {
-      if (!isWaiting || isOver || finished.length === 0) return;
-      let count = 0;
-      for (let bytes = 0; count < finished.length && bytes < REPLY_BYTES; count += 1) bytes += finished[count]!.text.length;
-      isWaiting = false;
-      send(toRepliesFrame(finished.splice(0, count)));
-      clock.start();
-    }
-
-    const open = (): number => inFlight + queue.length + finished.length;
-    return { add, deliver, open, count: () => names.size, namesOf: (ids: readonly number[]) => ids.map((id) => names.get(id) ?? "") };
-  }
-}
-
-function pick({ memoryBytes, printBytes, resultBytes }: ExecuteLimits): Pick<ExecuteLimits, "memoryBytes" | "printBytes" | "resultBytes"> {
-  return { memoryBytes, printBytes, resultBytes };
-}
-
-/** Two clocks: one that always runs, and one that runs only while the script does. */
-function createClock(limits: ExecuteLimits, onTime: (limit: "executionMs" | "totalMs", seen: number) => void) {
-  const begin = performance.now();
-  const total = setTimeout(() => onTime("totalMs", performance.now() - begin), limits.totalMs);
-  let spent = 0;
-  let since: number | null = null;
-  let timer: NodeJS.Timeout | null = null;
-  const used = (): number => spent + (since === null ? 0 : performance.now() - since);
-
-  /** The timer is left alone when the script waits, and set again only when it has run out too early: a script may wait a thousand times a second. */
-  function start(): void {
-    since = performance.now();
-    timer ??= setTimeout(look, limits.executionMs - spent);
   }
 
-  function look(): void {
-    timer = null;
-    if (since === null) return;
-    if (used() >= limits.executionMs) onTime("executionMs", used());
-    else timer = setTimeout(look, limits.executionMs - used());
+  #deliver(): void {
+    const finished = this.#finished;
+    if (!this.#isWaiting || this.#isOver || finished.length === 0) return;
+    let count = 0;
+    for (let bytes = 0; count < finished.length && bytes < REPLY_BYTES; count += 1) bytes += finished[count]!.text.length;
+    this.#isWaiting = false;
+    this.#options.send(toRepliesFrame(finished.splice(0, count)));
+    this.#clock.resume();
   }
-
-  function pause(): void {
-    spent = used();
-    since = null;
-  }
-
-  function stop(): number {
-    pause();
-    clearTimeout(total);
-    if (timer !== null) clearTimeout(timer);
-    return spent;
-  }
-
-  return { start, pause, stop };
 }

@@ -1,68 +1,63 @@
+import { z } from "zod";
 import type { EngineEnd, ExecuteLimits } from "../contract.ts";
 import { montyPreludeLines } from "./prelude.ts";
 
-interface Frame {
-  readonly line: number;
-  readonly column: number;
-  readonly functionName: string | null;
-  readonly sourceLine: string;
-}
+const frameSchema = z.object({ line: z.int(), column: z.int(), functionName: z.string().nullable(), sourceLine: z.string() });
 
-export interface ReadEnd {
-  readonly end: EngineEnd;
+const endSchema = z.discriminatedUnion("status", [
+  z.object({ status: z.literal("value") }),
+  z.object({ status: z.literal("limit"), limit: z.enum(["memoryBytes", "resultBytes", "totalMs"]), seen: z.int().optional() }),
+  z.object({
+    status: z.literal("syntax"),
+    unsupported: z.boolean(),
+    message: z.string(),
+    line: z.int().optional(),
+    column: z.int().optional(),
+  }),
+  z.object({
+    status: z.literal("exception"),
+    exception: z.string(),
+    frames: z.array(frameSchema).max(1_000),
+    omittedFrames: z.int().default(0),
+  }),
+]);
+
+const restSchema = z.object({
   /** Numbers of calls. */
-  readonly unawaited: readonly number[];
-  readonly warnings: readonly string[];
+  unawaited: z.array(z.int()).max(1_000).default([]),
+  warnings: z.array(z.string().max(1_000)).max(1_000).default([]),
+});
+
+export interface ReadEnd extends z.infer<typeof restSchema> {
+  readonly end: EngineEnd;
 }
 
 /** Reads a child's `done`. Null when it is not one. */
-export function toEngineEnd(header: Readonly<Record<string, unknown>>, body: string, limits: ExecuteLimits): ReadEnd | null {
-  const end = readEnd(header, body, limits);
-  if (end === null) return null;
-  return {
-    end,
-    unawaited: readList(header["unawaited"], isNumber),
-    warnings: readList(header["warnings"], isText).map((text) => text.slice(0, 500)),
-  };
+export function toEngineEnd(header: unknown, body: string, limits: ExecuteLimits): ReadEnd | null {
+  const end = endSchema.safeParse(header);
+  const rest = restSchema.safeParse(header);
+  return end.success && rest.success ? { end: readEnd(end.data, body, limits), ...rest.data } : null;
 }
 
-function readEnd(header: Readonly<Record<string, unknown>>, body: string, limits: ExecuteLimits): EngineEnd | null {
-  switch (header["status"]) {
+function readEnd(done: z.infer<typeof endSchema>, body: string, limits: ExecuteLimits): EngineEnd {
+  switch (done.status) {
     case "value":
       return { kind: "value", json: body };
-    case "limit": {
-      const limit = header["limit"];
-      if (limit !== "memoryBytes" && limit !== "resultBytes" && limit !== "totalMs") return null;
-      return { kind: "limit", limit, allowed: limits[limit], ...(isNumber(header["seen"]) ? { seen: header["seen"] } : {}) };
+    case "limit":
+      return { kind: "limit", limit: done.limit, allowed: limits[done.limit], ...(done.seen === undefined ? {} : { seen: done.seen }) };
+    case "syntax":
+      return { kind: "syntax", unsupported: done.unsupported, message: done.message, ...toPlace(done) };
+    case "exception": {
+      const frames = done.frames.filter(({ line }) => line > montyPreludeLines);
+      const last = frames.at(-1);
+      if (last === undefined) return { kind: "exception", type: done.exception, message: body };
+      const traceback = toTraceback(frames, done.omittedFrames, body === "" ? done.exception : `${done.exception}: ${body}`);
+      return { kind: "exception", type: done.exception, message: body, ...toPlace(last), sourceLine: last.sourceLine, traceback };
     }
-    case "syntax": {
-      if (!isText(header["message"])) return null;
-      const place = isNumber(header["line"]) ? toPlace(header["line"], header["column"]) : {};
-      return { kind: "syntax", unsupported: header["unsupported"] === true, message: header["message"], ...place };
-    }
-    case "exception":
-      return isText(header["exception"]) ? toException(header["exception"], body, header) : null;
-    default:
-      return null;
   }
 }
 
-function toException(type: string, message: string, header: Readonly<Record<string, unknown>>): EngineEnd {
-  const frames = readList(header["frames"], isFrame).filter(({ line }) => line > montyPreludeLines);
-  const last = frames.at(-1);
-  if (last === undefined) return { kind: "exception", type, message };
-  const omitted = isNumber(header["omittedFrames"]) ? header["omittedFrames"] : 0;
-  return {
-    kind: "exception",
-    type,
-    message,
-    ...toPlace(last.line, last.column),
-    sourceLine: last.sourceLine,
-    traceback: toTraceback(frames, omitted, message === "" ? type : `${type}: ${message}`),
-  };
-}
-
-function toTraceback(frames: readonly Frame[], omitted: number, last: string): string {
+function toTraceback(frames: readonly z.infer<typeof frameSchema>[], omitted: number, last: string): string {
   const lines = frames.flatMap(({ line, functionName, sourceLine }, index) => [
     ...(omitted > 0 && index === 20 ? [`  [${omitted} more]`] : []),
     `  line ${line - montyPreludeLines}, in ${functionName ?? "<module>"}`,
@@ -72,25 +67,7 @@ function toTraceback(frames: readonly Frame[], omitted: number, last: string): s
 }
 
 /** In the script's own lines: the prelude stands before them. */
-function toPlace(line: number, column: unknown): { line?: number; column?: number } {
+function toPlace({ line = 0, column }: { line?: number | undefined; column?: number | undefined }): { line?: number; column?: number } {
   if (line <= montyPreludeLines) return {};
-  return { line: line - montyPreludeLines, ...(isNumber(column) ? { column } : {}) };
-}
-
-function readList<Item>(value: unknown, is: (item: unknown) => item is Item): Item[] {
-  return Array.isArray(value) ? value.slice(0, 1_000).filter(is) : [];
-}
-
-function isFrame(value: unknown): value is Frame {
-  if (typeof value !== "object" || value === null) return false;
-  const { line, column, functionName, sourceLine } = value as Record<string, unknown>;
-  return isNumber(line) && isNumber(column) && (functionName === null || isText(functionName)) && isText(sourceLine);
-}
-
-function isNumber(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
+  return { line: line - montyPreludeLines, ...(column === undefined ? {} : { column }) };
 }

@@ -1,39 +1,6 @@
 import type { Envelope } from "../../errors/envelope.ts";
 
-/**
- * Who a script acts for: an identity, a region, a profile. A script chooses them by name; what rides to a backend for a name is in the configuration,
- * and a script never sees it. State belongs to one session of one bearer token, and to nothing else.
- */
-export interface SessionConfiguration {
-  readonly identities?: StateChoices | undefined;
-  readonly regions?: StateChoices | undefined;
-  readonly profiles?: StateChoices | undefined;
-  /** Tools that are refused while no identity is active: `server__tool`, or `server__*` for all of a server. */
-  readonly identityRequired?: readonly string[] | undefined;
-}
-
-export interface StateChoices {
-  readonly choices: Readonly<Record<string, StateChoice>>;
-  /** How the active one rides with each call. Without it, it is only shown to scripts. */
-  readonly rides?: readonly Ride[] | undefined;
-}
-
-export interface StateChoice {
-  /** What rides; the choice's own name when it is left out. */
-  readonly value?: string | undefined;
-  /** For the model. */
-  readonly description?: string | undefined;
-  /** Of regions and profiles: the identities that may choose it; all when it is left out. */
-  readonly identities?: readonly string[] | undefined;
-}
-
-/** An argument is added only to tools whose schema has a property of that name. */
-export interface Ride {
-  readonly as: "header" | "meta" | "argument";
-  readonly name: string;
-  /** The servers that it goes to. Nothing rides to a server that is not named. */
-  readonly servers: readonly string[];
-}
+export type { Ride, SessionConfiguration, StateChoice, StateChoices } from "./session-configuration.ts";
 
 export type StateReason = "no_mcp_session" | "token_swapped" | "bridge_unavailable";
 

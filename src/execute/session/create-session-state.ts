@@ -8,9 +8,17 @@ import type {
   SessionState,
   StateKind,
 } from "./contract.ts";
-import { identityRequired, refuseChoice, swappedAway } from "./refuse-choice.ts";
-import { choicesOf, hasChoice, isOf, plurals, setters } from "./session-choices.ts";
-import { toCallExtras } from "./to-call-extras.ts";
+import {
+  choicesOf,
+  hasChoice,
+  identityRequired,
+  isOf,
+  plurals,
+  refuseChoice,
+  setters,
+  swappedAway,
+  toCallExtras,
+} from "./session-choices.ts";
 
 export interface SessionStateOptions {
   readonly configuration: SessionConfiguration;
@@ -69,9 +77,11 @@ export function createSessionState(options: SessionStateOptions): SessionState {
       if (refusal !== null) return { ok: false, envelope: refusal };
       const before = own.active;
       own.active = withoutForeign(configuration, { ...before, [kind]: name as string });
-      own.lost = stillLost(own.lost, kind, (one) => hasChoice(configuration, one, own.active.identity));
-      const cleared = (Object.keys(before) as StateKind[]).filter((one) => before[one] !== null && own.active[one] === null);
-      const note = toNote({ cleared, lost: own.lost, isRequest: scope === "request" });
+      // What was cleared has to be set again, unless the new tenant has none of it. Where nothing was cleared, the first setter begins the new tenure.
+      const lost = [...(own.lost ?? [])].filter((one) => one !== kind && hasChoice(configuration, one, own.active.identity));
+      own.lost = lost.length === 0 ? null : new Set(lost);
+      const cleared = kinds.filter((one) => before[one] !== null && own.active[one] === null);
+      const note = toNote(cleared, own.lost, scope === "request");
       return { ok: true, value: { ...own.active, ...fields(), ...(note === "" ? {} : { note }) } };
     }
 
@@ -102,18 +112,7 @@ export function createSessionState(options: SessionStateOptions): SessionState {
 }
 
 function whatIsLost({ active, lost }: Tenure): ReadonlySet<StateKind> {
-  const set = (Object.keys(active) as StateKind[]).filter((kind) => active[kind] !== null);
-  return new Set([...(lost ?? []), ...set]);
-}
-
-/** Set again is what was cleared, but for what the new tenant has nothing of. Where nothing was cleared, the first setter says that the new tenant has begun. */
-function stillLost(
-  lost: ReadonlySet<StateKind> | null,
-  kind: StateKind,
-  canBeSet: (kind: StateKind) => boolean,
-): ReadonlySet<StateKind> | null {
-  const left = [...(lost ?? [])].filter((one) => one !== kind && canBeSet(one));
-  return left.length === 0 ? null : new Set(left);
+  return new Set([...(lost ?? []), ...kinds.filter((kind) => active[kind] !== null)]);
 }
 
 /** Another identity does not keep a region or profile that is not its own. */
@@ -127,12 +126,8 @@ function toAvailable(configuration: SessionConfiguration, identity: string | nul
   return Object.fromEntries(
     kinds.map((kind) => {
       const choices = choicesOf(configuration, kind);
-      return [
-        plurals[kind],
-        Object.keys(choices)
-          .filter((name) => isOf(choices, name, identity))
-          .slice(0, MAX_LISTED),
-      ];
+      const names = Object.keys(choices).filter((name) => isOf(choices, name, identity));
+      return [plurals[kind], names.slice(0, MAX_LISTED)];
     }),
   );
 }
@@ -143,15 +138,7 @@ function isEmpty(configuration: SessionConfiguration): boolean {
   return kinds.every((kind) => Object.keys(choicesOf(configuration, kind)).length === 0);
 }
 
-function toNote({
-  cleared,
-  lost,
-  isRequest,
-}: {
-  cleared: readonly StateKind[];
-  lost: ReadonlySet<StateKind> | null;
-  isRequest: boolean;
-}): string {
+function toNote(cleared: readonly StateKind[], lost: ReadonlySet<StateKind> | null, isRequest: boolean): string {
   const notes = [
     ...(isRequest ? ["This lasts for this request only: set it again in each execute block."] : []),
     ...cleared.map((kind) => `The active ${kind} does not belong to this identity and was cleared.`),

@@ -1,33 +1,42 @@
 import { z } from "zod";
-import type { Ride, SessionConfiguration, StateChoice, StateChoices } from "./contract.ts";
 
 const name = z.string().min(1).max(200);
 
-const choice: z.ZodType<StateChoice> = z.strictObject({
+const choice = z.strictObject({
+  /** What rides; the choice's own name when it is left out. */
   value: z
     .string()
     .max(8_000)
     .regex(/^[^\r\n\0]*$/, "must be one line")
     .optional(),
+  /** For the model. */
   description: z.string().max(500).optional(),
+  /** Of regions and profiles: the identities that may choose it; all when it is left out. */
   identities: z.array(name).optional(),
 });
 
-const ride: z.ZodType<Ride> = z
+/** How the active choice rides with each call. An argument is added only to tools whose schema has a property of that name, and nothing rides to a server
+ * that is not in `servers`. */
+const ride = z
   .strictObject({ as: z.enum(["header", "meta", "argument"]), name, servers: z.array(name).min(1) })
   .refine(({ as, name: header }) => as !== "header" || /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header), {
     path: ["name"],
     error: "is no name of a header",
   });
 
-const choices: z.ZodType<StateChoices> = z.strictObject({ choices: z.record(name, choice), rides: z.array(ride).optional() });
+/** Without `rides`, the active one is only shown to scripts. */
+const choices = z.strictObject({ choices: z.record(name, choice), rides: z.array(ride).optional() });
 
-/** How the configuration file says it. */
-export const sessionConfigurationSchema: z.ZodType<SessionConfiguration> = z
+/**
+ * Who a script acts for: an identity, a region, a profile. A script chooses them by name; what rides to a backend for a name is in the configuration,
+ * and a script never sees it. State belongs to one session of one bearer token, and to nothing else.
+ */
+export const sessionConfigurationSchema = z
   .strictObject({
     identities: choices.optional(),
     regions: choices.optional(),
     profiles: choices.optional(),
+    /** Tools that are refused while no identity is active: `server__tool`, or `server__*` for all of a server. */
     identityRequired: z.array(name.regex(/__/, "must be server__tool or server__*")).optional(),
   })
   .superRefine(({ identities, regions, profiles }, context) => {
@@ -43,3 +52,8 @@ export const sessionConfigurationSchema: z.ZodType<SessionConfiguration> = z
       }
     }
   });
+
+export type StateChoice = z.infer<typeof choice>;
+export type Ride = z.infer<typeof ride>;
+export type StateChoices = z.infer<typeof choices>;
+export type SessionConfiguration = z.infer<typeof sessionConfigurationSchema>;

@@ -1,20 +1,32 @@
+import path from "node:path";
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { SessionRows } from "../../history/contract.ts";
-import { localTenant, type AcceptedToken, type Principal } from "../contract.ts";
 import { HttpFailure } from "../http-failure.ts";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import type { AuthToken } from "../../config/contract.ts";
+import { SluiceError } from "../../errors/sluice-error.ts";
 
-export interface Authenticator {
-  readonly mode: "token" | "none";
-  readonly cookieName: string;
-  /** Who a request is from; null when it does not say, or not right. */
-  identify(headers: Headers): Principal | null;
-  /** A link that lets one browser in, once. */
-  newLoginCode(who: { tenant: string; isOperator: boolean }): { code: string; expiresAt: string };
-  /** The cookie of a new session for a code; null when the code was used, is too old, or never was. */
-  exchange(code: string): string | null;
-  /** Forgets the session of a request; the cookie that takes it away. */
-  logout(headers: Headers): string;
+/** Who is asking. Everything that is found, kept or removed for a request is of its tenant. */
+export interface Principal {
+  readonly tenant: string;
+  /** May see what the sandboxes of all tenants do. */
+  readonly isOperator: boolean;
+  /** Of the bearer token; null for a browser. */
+  readonly tokenHash: string | null;
+  readonly via: "bearer" | "cookie" | "none";
 }
+
+/** Who everybody is where no tenants are told apart. */
+const localTenant = "local";
+
+/** A token that is let in, by its hash. */
+export interface AcceptedToken {
+  readonly tenant: string;
+  readonly sha256: string;
+  readonly isOperator: boolean;
+}
+
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 export interface AuthenticatorOptions {
   readonly tokens: readonly AcceptedToken[];
@@ -40,7 +52,7 @@ export function createAuthenticator({
   isOpen = false,
   isSecure = false,
   now = () => new Date(),
-}: AuthenticatorOptions): Authenticator {
+}: AuthenticatorOptions) {
   const codes = new Map<string, { tenant: string; isOperator: boolean; expiresAt: number }>();
   const cookieName = `sluice_session_${port}`;
   const nobody: Principal = { tenant: localTenant, isOperator: true, tokenHash: null, via: "none" };
@@ -70,16 +82,17 @@ export function createAuthenticator({
   }
 
   return {
-    mode: isOpen ? "none" : "token",
-    cookieName,
-    identify(headers) {
+    mode: isOpen ? ("none" as const) : ("token" as const),
+    /** Who a request is from; null when it does not say, or not right. */
+    identify(headers: Headers): Principal | null {
       if (isOpen) return nobody;
       const authorization = headers.get("authorization");
       if (authorization !== null) return byBearer(authorization);
       const cookie = headers.get("cookie");
       return cookie === null ? null : byCookie(cookie);
     },
-    newLoginCode({ tenant, isOperator }) {
+    /** A link that lets one browser in, once. */
+    newLoginCode({ tenant, isOperator }: { tenant: string; isOperator: boolean }): { code: string; expiresAt: string } {
       const code = randomBytes(32).toString("base64url");
       const expiresAt = now().getTime() + CODE_LIFETIME_MS;
       const own = [...codes].filter(([, given]) => given.tenant === tenant);
@@ -87,7 +100,8 @@ export function createAuthenticator({
       codes.set(hashOf(code), { tenant, isOperator, expiresAt });
       return { code, expiresAt: new Date(expiresAt).toISOString() };
     },
-    exchange(code) {
+    /** The cookie of a new session for a code; null when the code was used, is too old, or never was. */
+    exchange(code: string): string | null {
       const hash = hashOf(code);
       const given = codes.get(hash);
       codes.delete(hash);
@@ -98,7 +112,8 @@ export function createAuthenticator({
       sessions.add(hashOf(value), { tenant: given.tenant, isOperator: given.isOperator, expiresAt });
       return toCookie(value, SESSION_LIFETIME_S);
     },
-    logout(headers) {
+    /** Forgets the session of a request; the cookie that takes it away. */
+    logout(headers: Headers): string {
       const value = readCookie(headers.get("cookie") ?? "", cookieName);
       if (value !== null) sessions.remove(hashOf(value));
       return toCookie("", 0);
@@ -123,10 +138,62 @@ function readCookie(header: string, name: string): string | null {
 }
 
 export function unauthorized(): HttpFailure {
-  return new HttpFailure({
-    status: 401,
-    code: "UNAUTHORIZED",
-    message: "This needs a token, and none that is known came with the request.",
-    hint: "Programs send `Authorization: Bearer TOKEN`; a browser opens the one-time link that `sluice serve` printed.",
-  });
+  return new HttpFailure({ code: "UNAUTHORIZED", message: "This needs a token, and none that is known came with the request." });
+}
+
+export interface TokenSource {
+  readonly tokens: readonly AcceptedToken[];
+  /** The one that was made here, because the configuration names none. Of the others only the hash is known. */
+  readonly made: string | null;
+}
+
+/** Everybody who may have something here. */
+export function configuredTenants(configured: readonly AuthToken[]): string[] {
+  return configured.length === 0 ? [localTenant] : [...new Set(configured.map(({ tenant }) => tenant))];
+}
+
+/** There is always a token. A tenant that is the only one is the operator, too. */
+export async function acceptedTokens({
+  configured,
+  directory,
+}: {
+  configured: readonly AuthToken[];
+  directory: string;
+}): Promise<TokenSource> {
+  if (configured.length === 0) {
+    const made = await loadServerToken({ directory });
+    return { tokens: [{ tenant: localTenant, sha256: hashOf(made), isOperator: true }], made };
+  }
+  const isAlone = new Set(configured.map(({ tenant }) => tenant)).size === 1;
+  return {
+    tokens: configured.map(({ tenant, sha256, operator = false }) => ({ tenant, sha256, isOperator: isAlone || operator })),
+    made: null,
+  };
+}
+
+/**
+ * The token of a server whose configuration names none. It is made once and kept where only its owner can read it, so that what was pasted into a client's
+ * configuration still works after a restart.
+ */
+async function loadServerToken({ directory }: { directory: string }): Promise<string> {
+  const file = path.join(directory, "server-token");
+  try {
+    const kept = (await readFile(file, "utf8").catch(() => "")).trim();
+    if (/^[\w-]{32,}$/.test(kept)) {
+      await chmod(file, 0o600);
+      return kept;
+    }
+    const token = randomBytes(32).toString("base64url");
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFile(file, `${token}\n`, { mode: 0o600 });
+    await chmod(file, 0o600);
+    return token;
+  } catch (error) {
+    throw new SluiceError({
+      code: "STORAGE_UNAVAILABLE",
+      message: `The server's token cannot be kept in ${file}: ${(error as Error).message}.`,
+      hint: "Free space, or choose another directory (artifacts.directory).",
+      cause: error,
+    });
+  }
 }

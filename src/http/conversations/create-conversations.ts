@@ -1,5 +1,7 @@
+import { z } from "zod";
+import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import type { Configured } from "../../configured/open-configured.ts";
-import type { ConversationData, StoredUpload, Tables, UploadStore } from "../../data/contract.ts";
+import type { ConversationData, Tables, UploadStore } from "../../data/contract.ts";
 import { createConversationData } from "../../data/create-conversation-data.ts";
 import type { EvidenceStore } from "../../evidence/contract.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
@@ -9,6 +11,7 @@ import { HttpFailure } from "../http-failure.ts";
 import type { Log } from "../log/create-log.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
 import type { LiveTurn } from "../turns/create-live-turn.ts";
+import type { Alias } from "../../protocol/http-tables.ts";
 
 export interface ConversationPlace {
   readonly tenant: string;
@@ -29,17 +32,7 @@ export interface LiveConversation extends ConversationPlace {
   turn: LiveTurn | "starting" | null;
 }
 
-export interface Conversations {
-  /** Opens it from the history, a new one when it is not there, for as long as the work takes. */
-  use<Value>(place: ConversationPlace, work: (live: LiveConversation) => Promise<Value>): Promise<Value>;
-  isInUse(place: ConversationPlace): boolean;
-  /** Writes down those of its aliases that are not written yet: all, unless some are named. */
-  save(live: LiveConversation, turnId: string, aliases?: readonly string[]): Promise<void>;
-  /** Something of it was removed: who uses it keeps what they have, and when nobody does it is opened anew. */
-  refresh(place: ConversationPlace): void;
-  /** Ends what uses it, does the work when nothing does any more, and lets those who come meanwhile wait for that. */
-  remove(place: ConversationPlace, work: () => void): Promise<void>;
-}
+export type Conversations = ReturnType<typeof createConversations>;
 
 export interface ConversationsOptions {
   readonly history: History;
@@ -55,10 +48,8 @@ interface Opened {
   readonly removing: AbortController;
   /** How many aliases it had when it was opened; null until it is. */
   openedWith: number | null;
-  users: number;
+  readonly uses: Limiter;
   isStale: boolean;
-  /** Called when the last user has left. */
-  onFree: (() => void) | null;
   /** Resolves when it is removed, once somebody began to. */
   gone: Promise<void> | null;
 }
@@ -66,7 +57,7 @@ interface Opened {
 /** Opened again from the history it takes no memory for bytes, so few need to be kept between two uses. */
 const KEPT_IDLE = 16;
 
-export function createConversations(options: ConversationsOptions): Conversations {
+export function createConversations(options: ConversationsOptions) {
   const { history, storesOf, log } = options;
   /** The last used is last. */
   const opened = new Map<string, Opened>();
@@ -79,31 +70,30 @@ export function createConversations(options: ConversationsOptions): Conversation
     const entry = opened.get(key) ?? toOpened(place, options);
     opened.delete(key);
     opened.set(key, entry);
-    entry.users += 1;
     return entry;
   }
 
+  /** Opens it from the history, a new one when it is not there, for as long as the work takes. */
   async function use<Value>(place: ConversationPlace, work: (live: LiveConversation) => Promise<Value>): Promise<Value> {
     for (let going = goingOf(place); going !== null; going = goingOf(place)) await going;
     const entry = enter(place);
     try {
-      return await work(await entry.live);
+      return await entry.uses.run(async () => await work(await entry.live));
     } finally {
-      entry.users -= 1;
-      if (entry.users === 0) await release(keyOf(place), entry);
+      if (entry.uses.taken === 0) await release(keyOf(place), entry);
     }
   }
 
   /** What came in meanwhile is in memory, and on the disk by now: the next use reads it from there. */
   async function release(key: string, entry: Opened): Promise<void> {
-    entry.onFree?.();
     const live = await entry.live.catch(() => null);
-    if (entry.users > 0 || entry.gone !== null || opened.get(key) !== entry) return;
+    if (entry.uses.taken > 0 || entry.gone !== null || opened.get(key) !== entry) return;
     if (live === null || entry.isStale || live.evidence.aliases().length !== entry.openedWith) opened.delete(key);
-    const idle = [...opened].filter(([, { users, gone }]) => users === 0 && gone === null);
+    const idle = [...opened].filter(([, { uses, gone }]) => uses.taken === 0 && gone === null);
     for (const [old] of idle.slice(0, Math.max(0, idle.length - KEPT_IDLE))) opened.delete(old);
   }
 
+  /** Writes down those of its aliases that are not written yet: all, unless some are named. */
   async function save(live: LiveConversation, turnId: string, aliases: readonly string[] = live.evidence.aliases()): Promise<void> {
     const { tenant, id, evidence, kept } = live;
     for (const alias of aliases) {
@@ -114,23 +104,23 @@ export function createConversations(options: ConversationsOptions): Conversation
         const { sha256, bytes } = item;
         const record = JSON.stringify(toEvidenceRecord(item));
         history.evidence.add({ tenant, conversationId: id }, { alias, turnId, record, sha256, bytes });
-        await storesOf(tenant).evidence.put(sha256, item.read());
+        await storesOf(tenant).evidence.put({ content: item.read(), hash: sha256 });
       } catch (error) {
         log.error("evidence_not_kept", { conversation: id, alias, reason: (error as Error).message });
       }
     }
   }
 
+  /** Ends what uses it, does the work when nothing does any more, and lets those who come meanwhile wait for that. */
   async function remove(place: ConversationPlace, work: () => void): Promise<void> {
     const key = keyOf(place);
     for (let going = goingOf(place); going !== null; going = goingOf(place)) await going;
     const entry = enter(place);
     const { promise, resolve } = Promise.withResolvers<void>();
     entry.gone = promise;
-    entry.removing.abort(conversationRemoved());
+    entry.removing.abort(new HttpFailure({ code: "CONVERSATION_REMOVED", message: "The conversation was removed meanwhile." }));
     try {
-      entry.users -= 1;
-      if (entry.users > 0) await new Promise<void>((free) => (entry.onFree = free));
+      await entry.uses.idle();
       work();
     } finally {
       opened.delete(key);
@@ -140,13 +130,14 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   return {
     use,
-    isInUse: (place) => (opened.get(keyOf(place))?.users ?? 0) > 0,
+    isInUse: (place: ConversationPlace): boolean => (opened.get(keyOf(place))?.uses.taken ?? 0) > 0,
     save,
-    refresh(place) {
+    /** Something of it was removed: who uses it keeps what they have, and when nobody does it is opened anew. */
+    refresh(place: ConversationPlace): void {
       const entry = opened.get(keyOf(place));
       if (entry === undefined) return;
       entry.isStale = true;
-      if (entry.users === 0 && entry.gone === null) opened.delete(keyOf(place));
+      if (entry.uses.taken === 0 && entry.gone === null) opened.delete(keyOf(place));
     },
     remove,
   };
@@ -155,13 +146,16 @@ export function createConversations(options: ConversationsOptions): Conversation
 function toOpened(place: ConversationPlace, options: ConversationsOptions): Opened {
   const removing = new AbortController();
   const live = open(place, removing.signal, options);
-  const entry: Opened = { live, removing, openedWith: null, users: 0, isStale: false, onFree: null, gone: null };
+  const entry: Opened = { live, removing, openedWith: null, uses: createLimiter({ places: Infinity }), isStale: false, gone: null };
   live.then(
     ({ evidence }) => (entry.openedWith = evidence.aliases().length),
     () => {}, // told to who uses it
   );
   return entry;
 }
+
+const { sha256, bytes, format } = evidenceRecordSchema.shape;
+const uploadRecordSchema = z.object({ tenant: z.string(), sha256, bytes, fileName: z.string(), format });
 
 async function open(
   { tenant, id }: ConversationPlace,
@@ -179,13 +173,36 @@ async function open(
   const data = createConversationData({ evidence, tables });
   const kept = new Set(stored.map(({ alias }) => alias));
   for (const { alias, record } of history.uploads.list(tenant, id)) {
-    const upload = await uploads.open(JSON.parse(record) as StoredUpload);
+    const upload = await uploads.open(uploadRecordSchema.parse(JSON.parse(record)));
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
     else kept.add(data.addUpload(upload).alias);
   }
   return { tenant, id, evidence, data, kept, removed, runAgain: [], turn: null };
 }
 
-function conversationRemoved(): HttpFailure {
-  return new HttpFailure({ status: 409, code: "CONVERSATION_REMOVED", message: "The conversation was removed meanwhile." });
+const withRows: ReadonlySet<string> = new Set(["records", "array", "map", "table"]);
+const tableFormats: ReadonlySet<string> = new Set(["csv", "tsv", "parquet", "xlsx", "jsonl"]);
+
+/** What a conversation holds, oldest first. Nothing is read for it. */
+export function toAliases({ tenant, id, evidence }: LiveConversation, history: History): Alias[] {
+  const turnOf = new Map(history.evidence.list(tenant, id).map(({ alias, turnId }) => [alias, turnId]));
+  return evidence.aliases().flatMap((alias) => {
+    const item = evidence.get(alias);
+    if (item === null) return [];
+    const { source, tool, format, bytes, shape, at } = item;
+    return [
+      {
+        alias,
+        source,
+        tool,
+        format,
+        bytes,
+        rows: shape.rows,
+        columns: [...shape.columns],
+        at,
+        turnId: turnOf.get(alias) ?? null,
+        hasTable: tableFormats.has(format) || withRows.has(shape.kind),
+      },
+    ];
+  });
 }

@@ -1,4 +1,6 @@
-import { withoutSecrets } from "../../tools/credentials/find-secret.ts";
+import { format } from "node:util";
+import { withoutSecrets } from "../../tools/find-credentials.ts";
+import { ellipsize } from "../../text/clip-text.ts";
 
 export const logLevels = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -44,7 +46,7 @@ export function createLog({ level, format, write, now = () => new Date() }: LogO
 
 function toClean(text: string): string {
   const clean = withoutSecrets(text.toWellFormed()); // before the cut: half a secret is not known for one
-  return clean.length > MAX_CHARACTERS ? `${clean.slice(0, MAX_CHARACTERS)}…`.toWellFormed() : clean;
+  return ellipsize(clean, MAX_CHARACTERS);
 }
 
 function toText({ time, level, event, fields }: { time: string; level: LogLevel; event: string; fields: object }): string {
@@ -57,4 +59,19 @@ function toOneLine(value: unknown): string {
   const json = JSON.stringify(value) ?? "null";
   const escaped = json.replaceAll(/[\u007F-\u009F\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : escaped;
+}
+
+/** What libraries print: that a client went away is told by one of them on standard output. */
+const levels: Readonly<Record<"error" | "warn" | "info" | "log" | "debug", LogLevel>> = {
+  error: "error",
+  warn: "warn",
+  info: "debug",
+  log: "debug",
+  debug: "debug",
+};
+
+/** From now on what anybody prints is a line of the log, for a process whose output others read. */
+export function takeConsole(target: Pick<Console, keyof typeof levels>, log: Log): void {
+  for (const [name, level] of Object.entries(levels) as [keyof typeof levels, LogLevel][])
+    target[name] = (...values: unknown[]) => log[level]("printed", { text: format(...values) });
 }

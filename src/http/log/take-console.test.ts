@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { createLog } from "./create-log.ts";
-import { takeConsole } from "./take-console.ts";
+import { createLog, takeConsole } from "./create-log.ts";
 
 test("what libraries print is in the log, without secrets", () => {
   const lines: unknown[] = [];

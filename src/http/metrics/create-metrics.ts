@@ -1,42 +1,22 @@
-import type { Runtime } from "../../create-runtime.ts";
-import { parseProbe, type ProbeSink, type ProbeValue } from "../../protocol/probe.ts";
+import type { Limiter } from "../../concurrency/create-limiter.ts";
+import { parseProbe, type ProbeValue } from "../../protocol/probe.ts";
 import type { TurnEvent } from "../../protocol/turn-events.ts";
 import type { SandboxPool } from "../../sandbox/pool.ts";
-import { createRegistry, type Counter, type Histogram } from "./create-registry.ts";
 
-/** What this server has done since it began. Counts only: nothing of what anybody asked. */
-export interface Metrics {
-  readonly cells: Counter;
-  readonly starts: Counter;
-  readonly boots: Counter;
-  readonly calls: Counter;
-  readonly turns: Counter;
-  readonly artifacts: Counter;
-  readonly artifactBytes: Counter;
-  readonly requests: Counter;
-  readonly slowClients: Counter;
-  readonly cellRun: Histogram;
-  readonly cellStart: Histogram;
-  readonly turn: Histogram;
-  readonly http: Histogram;
-  /** The last 200 probe lines, oldest first. */
-  readonly probes: readonly { readonly at: string; readonly line: string }[];
-  readonly probe: ProbeSink;
-  onTurnEvent(event: TurnEvent): void;
-  toText(): string;
-}
-
-export interface MetricsOptions {
-  readonly gate: Runtime["gate"];
-  readonly pool: () => SandboxPool | null;
-  readonly turns: () => { readonly running: number; readonly queued: number };
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 const KEPT_PROBES = 200;
 const KEPT_SANDBOXES = 1000;
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-export function createMetrics({ gate, pool, turns }: MetricsOptions): Metrics {
+export interface MetricsOptions {
+  readonly gate: Limiter;
+  readonly pool: () => SandboxPool | null;
+  readonly turns: Limiter;
+}
+
+/** What this server has done since it began. Counts only: nothing of what anybody asked. */
+export function createMetrics({ gate, pool, turns }: MetricsOptions) {
   const registry = createRegistry();
   const { counter, gauge } = registry;
   const histogram = (name: string, help: string): Histogram => registry.histogram(name, help, seconds);
@@ -62,8 +42,8 @@ export function createMetrics({ gate, pool, turns }: MetricsOptions): Metrics {
   gauge("sluice_sandbox_places", "Sandboxes that may exist at once.", () => gate.places);
   gauge("sluice_sandboxes_waited_for", "Callers that wait for a sandbox.", () => gate.waiting);
   gauge("sluice_pool_warm", "Sandboxes that wait warm.", () => pool()?.warm ?? 0);
-  gauge("sluice_turns_running", "Turns that run now.", () => turns().running);
-  gauge("sluice_turns_queued", "Turns that wait in line.", () => turns().queued);
+  gauge("sluice_turns_running", "Turns that run now.", () => turns.taken);
+  gauge("sluice_turns_queued", "Turns that wait in line.", () => turns.waiting);
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
 
   function readCell(fields: Record<string, ProbeValue>): void {
@@ -82,20 +62,21 @@ export function createMetrics({ gate, pool, turns }: MetricsOptions): Metrics {
 
   return {
     ...metrics,
-    probes,
-    probe(line) {
+    /** The last 200 probe lines, oldest first. */
+    probes: probes as readonly { readonly at: string; readonly line: string }[],
+    probe(line: string): void {
       probes.push({ at: new Date().toISOString(), line });
       if (probes.length > KEPT_PROBES) probes.shift();
       const parsed = parseProbe(line);
       if (parsed?.source === "python-sandbox-latency-probe") readCell(parsed.fields);
     },
-    onTurnEvent(event) {
+    onTurnEvent(event: TurnEvent): void {
       if (event.type === "tool-end") metrics.calls.add(1, { tool: toolLabel(event), status: event.status });
       if (event.type !== "turn-end") return;
       metrics.turns.add(1, { stop_reason: event.result.outcome.stopReason });
       metrics.turn.observe(event.result.usage.wallMs / 1000);
     },
-    toText: () => registry.toText(),
+    toText: (): string => registry.toText(),
   };
 }
 
@@ -112,4 +93,82 @@ const ownTools: ReadonlySet<string> = new Set([
 function toolLabel({ tool, server }: { tool: string; server?: string | undefined }): string {
   if (ownTools.has(tool)) return tool;
   return server === undefined ? "other" : `${server}__*`;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+export interface Counter {
+  add(amount?: number, labels?: Labels): void;
+  /** By the values of its labels, joined by a comma where there are several. */
+  values(): Record<string, number>;
+}
+
+export interface Histogram {
+  observe(value: number): void;
+  read(): HistogramReading;
+}
+
+export interface HistogramReading {
+  readonly count: number;
+  readonly sum: number;
+  /** Cumulative; the last bound is infinite. */
+  readonly buckets: readonly { readonly le: number; readonly count: number }[];
+}
+
+/** Numbers of this process, as Prometheus reads them: the text format 0.0.4. */
+export function createRegistry() {
+  const families: (() => string)[] = [];
+  const family = (name: string, help: string, type: string, lines: () => string[]): void => {
+    families.push(() => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines(), ""].join("\n"));
+  };
+
+  return {
+    counter(name: string, help: string): Counter {
+      const series = new Map<string, { labels: Labels; value: number }>();
+      family(name, help, "counter", () =>
+        series.size === 0 ? [`${name} 0`] : [...series.values()].map(({ labels, value }) => `${name}${toLabels(labels)} ${value}`),
+      );
+      return {
+        add(amount = 1, labels = {}) {
+          const key = JSON.stringify(labels);
+          const found = series.get(key);
+          if (found === undefined) series.set(key, { labels, value: amount });
+          else found.value += amount;
+        },
+        values: () => Object.fromEntries([...series.values()].map(({ labels, value }) => [Object.values(labels).join(","), value])),
+      };
+    },
+    histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+      const counts = Array.from({ length: bounds.length + 1 }, () => 0);
+      let sum = 0;
+      const read = (): HistogramReading => {
+        let count = 0;
+        const buckets = [...bounds, Infinity].map((le, index) => ({ le, count: (count += counts[index]!) }));
+        return { count, sum, buckets };
+      };
+      family(name, help, "histogram", () => {
+        const { count, buckets } = read();
+        const lines = buckets.map(({ le, count: below }) => `${name}_bucket{le="${le === Infinity ? "+Inf" : le}"} ${below}`);
+        return [...lines, `${name}_sum ${sum}`, `${name}_count ${count}`];
+      });
+      return {
+        observe(value) {
+          const at = bounds.findIndex((bound) => value <= bound);
+          counts[at === -1 ? bounds.length : at]! += 1;
+          sum += value;
+        },
+        read,
+      };
+    },
+    /** Read when somebody asks. */
+    gauge: (name: string, help: string, read: () => number): void => family(name, help, "gauge", () => [`${name} ${read()}`]),
+    toText: (): string => families.map((write) => write()).join(""),
+  };
+}
+
+function toLabels(labels: Labels): string {
+  const parts = Object.entries(labels).map(
+    ([name, value]) => `${name}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`,
+  );
+  return parts.length === 0 ? "" : `{${parts.join(",")}}`;
 }

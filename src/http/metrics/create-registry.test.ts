@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRegistry } from "./create-registry.ts";
+import { createRegistry } from "./create-metrics.ts";
 
 test("writes counters, gauges and histograms as Prometheus reads them", () => {
   const registry = createRegistry();

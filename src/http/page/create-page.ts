@@ -1,11 +1,9 @@
+import path from "node:path";
 import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
-import path from "node:path";
-import type { Principal } from "../contract.ts";
+import type { Principal } from "../auth/create-authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";
 import { immutable, isKnown } from "../routes/to-download.ts";
-import { acceptedEncodings } from "./accepted-encodings.ts";
-import { escapeHtml, htmlPage, noticePage } from "./notice-page.ts";
 
 /** What a page that was not built says instead. */
 export interface PageFacts {
@@ -113,10 +111,83 @@ async function describePage(describe: PageOptions["describe"]): Promise<Response
 }
 
 function notFound(pathname: string): HttpFailure {
-  return new HttpFailure({
-    status: 404,
-    code: "NOT_FOUND",
-    message: `There is nothing at ${pathname.slice(0, 200)}.`,
-    hint: "/api/openapi.json lists what there is.",
+  return new HttpFailure({ code: "NOT_FOUND", message: `There is nothing at ${pathname.slice(0, 200)}.` });
+}
+
+/** What the page's files are compressed as when it is built, the smaller first, and how such a file ends. */
+const encodings = [
+  { encoding: "br", ending: ".br" },
+  { encoding: "gzip", ending: ".gz" },
+] as const;
+
+/** Those that the client takes. Browsers take `br` only where nobody in between could stumble over it: over TLS and on loopback. */
+function acceptedEncodings(request: Request): readonly { readonly encoding: string; readonly ending: string }[] {
+  const offers = (request.headers.get("accept-encoding") ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((offer) => offer.split(";").map((part) => part.trim()));
+  const refuses = (parameters: readonly string[]): boolean => parameters.some((one) => /^q=0(?:\.0*)?$/.test(one));
+  return encodings.filter(({ encoding }) => {
+    const [, ...parameters] = offers.find(([name]) => name === encoding) ?? offers.find(([name]) => name === "*") ?? ["", "q=0"];
+    return !refuses(parameters);
   });
+}
+
+/** Small pages without a script, for when there is no page to show: nobody is logged in, a link was used, or the page was not built. */
+const notices = {
+  login: {
+    status: 401,
+    title: "Log in to Sluice",
+    lines: [
+      "This browser is not logged in.",
+      "Open the one-time link that <code>sluice serve</code> printed when it started.",
+      "A program with the bearer token can make another: <code>POST /api/login-links</code>.",
+    ],
+  },
+  linkUsed: {
+    status: 403,
+    title: "This link does not work any more",
+    lines: [
+      "A link works once, within a day.",
+      'If this browser is logged in already, go to <a href="/">the page</a>.',
+      "Otherwise start <code>sluice serve</code> again, or make another with the bearer token: <code>POST /api/login-links</code>.",
+    ],
+  },
+} as const;
+
+export function noticePage(name: keyof typeof notices): Response {
+  const { status, title, lines } = notices[name];
+  return htmlPage({ status, title, body: lines.map((line) => `<p>${line}</p>`).join("\n") });
+}
+
+/** `body` is HTML of our own; what is not goes through `escapeHtml`. */
+function htmlPage({ status = 200, title, body }: { status?: number; title: string; body: string }): Response {
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<style>
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { max-width: 42rem; margin: 10vh auto; padding: 0 1.25rem }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em }
+pre { padding: 0.75rem 1rem; border: 1px solid; border-radius: 0.5rem; overflow-x: auto }
+</style>
+<h1>${escapeHtml(title)}</h1>
+${body}
+</html>
+`;
+  return new Response(html, {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy":
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    },
+  });
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }

@@ -1,11 +1,17 @@
-import { configuredTenants } from "../auth/accepted-tokens.ts";
-import type { ServerParts } from "../server-parts.ts";
+import { configuredTenants } from "../auth/create-authenticator.ts";
+import type { ServerParts } from "../open-parts.ts";
 import { prune } from "./prune.ts";
 
 const EVERY_MS = 60 * 60_000;
 
 /** At once, and then every hour. What fails is tried again the next time. */
-export function keepPruned({ history, storesOf, uploads, configured, conversations, log }: ServerParts): Disposable {
+export function keepPruned({
+  history,
+  storesOf,
+  configured,
+  conversations,
+  log,
+}: Pick<ServerParts, "history" | "storesOf" | "configured" | "conversations" | "log">): Disposable {
   const { auth, server, artifacts } = configured.configuration;
   const { directory } = artifacts;
   const { retention } = server;
@@ -16,7 +22,6 @@ export function keepPruned({ history, storesOf, uploads, configured, conversatio
         directory,
         history,
         storesOf,
-        uploads,
         retention,
         tenants,
         isInUse: conversations.isInUse,

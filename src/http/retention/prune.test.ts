@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UploadStore } from "../../data/contract.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
+import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import type { History } from "../../history/contract.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { createTenantStores, directoryName, type TenantStores } from "../stores/create-tenant-stores.ts";
@@ -41,7 +42,7 @@ describe("prune", () => {
     const { url } = await artifactsFor(`turn-${id}`).put({ bytes: Buffer.from(id.padEnd(500)), type: "json" });
     const sha256 = Buffer.from(id.padEnd(32)).toString("hex");
     history.evidence.add({ tenant, conversationId: id }, { alias: "x", turnId: `turn-${id}`, record: "{}", sha256, bytes: 500 });
-    await evidence.put(sha256, Buffer.from(id.padEnd(500)));
+    await evidence.put({ content: Buffer.from(id.padEnd(500)), hash: sha256 });
     if (!isRunning)
       history.turns.end({
         tenant,
@@ -65,24 +66,24 @@ describe("prune", () => {
     const old = await add("old", 40);
     await add("fresh", 1);
     await add("runs", 50, { isRunning: true });
-    const dry = await prune({ directory, history, storesOf, uploads, retention, now, isDryRun: true });
+    const dry = await prune({ directory, history, storesOf, retention, now, isDryRun: true });
     expect([dry, listed(), existsSync(old)]).toEqual([
       [{ tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 }],
       ["fresh", "old", "runs"],
       true,
     ]);
-    expect(await prune({ directory, history, storesOf, uploads, retention, now })).toEqual([
+    expect(await prune({ directory, history, storesOf, retention, now })).toEqual([
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
     ]);
     expect([listed(), existsSync(old)]).toEqual([["fresh", "runs"], false]);
-    const picture = history.references.inUse("a").artifacts.find(({ type }) => type === "png");
-    expect(Buffer.from((await storesOf("a").artifacts.get(picture!.contentHash, "png"))!).toString()).toBe("shared");
+    const picture = history.references.inUse("a").artifacts.find((name) => name.endsWith(".png"));
+    expect(Buffer.from((await storesOf("a").artifacts.get(picture!.slice(0, 64), "png"))!).toString()).toBe("shared");
   });
 
   test("removes the oldest of a tenant that has too much, until it has not, and nothing of the others", async () => {
     for (const [index, id] of ["c1", "c2", "c3"].entries()) await add(id, 10 - index);
     await add("theirs", 20, { tenant: "b" });
-    const options = { directory, history, storesOf, uploads, retention: { ...retention, maxBytes: 2100 }, now };
+    const options = { directory, history, storesOf, retention: { ...retention, maxBytes: 2100 }, now };
     const dry = await prune({ ...options, isDryRun: true });
     const pruned = await prune(options);
     expect(pruned).toEqual(dry);
@@ -93,13 +94,33 @@ describe("prune", () => {
     expect(listed()).toEqual(["c3", "c2"]);
   });
 
+  test("counts what is on the disk: an output that two datasets hold once, and not the documents that are composed of it", async () => {
+    const evidence = createEvidenceStore();
+    evidence.add({ tool: "get_rows", output: { rows: "x".repeat(5000) } });
+    const items = [evidence.get("get_rows_1")!];
+    for (const id of ["one", "other"]) {
+      const place = { tenant: "a", turnId: `turn-${id}`, conversationId: id };
+      history.conversations.ensure({ tenant: "a", id, title: id, at: daysAgo(1) });
+      history.turns.begin({ ...place, question: "?", at: daysAgo(1) });
+      const dataset = await storesOf("a").datasetsFor(place.turnId).put({ facts: { id }, items, artifacts: [] });
+      const result = { conversationId: id, outcome: { stopReason: "complete_answer" }, answer: "", dataset } as never;
+      history.turns.end({ ...place, at: daysAgo(1), result });
+    }
+    const home = path.join(directory, "tenants", directoryName("a"));
+    const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(path.join(parentPath, name)).size, 0);
+    expect([files.length, Math.floor(bytes / 5000)]).toEqual([3, 1]);
+    const [pruned] = await prune({ directory, history, storesOf, retention, now });
+    expect(pruned).toEqual({ tenant: "a", expired: 0, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: bytes });
+  });
+
   test("removes files that nothing refers to once they are old", async () => {
     await add("fresh", 1);
     const { url } = await storesOf("a").artifacts.put({ bytes: Buffer.from("of a client without a turn"), type: "json" });
     const file = path.join(directory, "tenants", directoryName("a"), "artifacts", url.slice(11, 13), path.basename(url));
-    expect((await prune({ directory, history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(0);
+    expect((await prune({ directory, history, storesOf, retention, now }))[0]!.orphans).toBe(0);
     utimesSync(file, new Date(0), new Date(0));
-    expect((await prune({ directory, history, storesOf, uploads, retention, now }))[0]!.orphans).toBe(1);
+    expect((await prune({ directory, history, storesOf, retention, now }))[0]!.orphans).toBe(1);
     expect([existsSync(file), listed()]).toEqual([false, ["fresh"]]);
   });
 
@@ -116,7 +137,7 @@ describe("prune", () => {
       const contentHash = createHash("sha256").update(text.padEnd(500)).digest("hex");
       return (await storesOf(tenant).artifacts.get(contentHash, "json")) !== null;
     };
-    expect(await prune({ directory, history, storesOf, uploads, retention: { days: 30, maxBytes: 1006 }, now })).toEqual([
+    expect(await prune({ directory, history, storesOf, retention: { days: 30, maxBytes: 1006 }, now })).toEqual([
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 1006, bytesAfter: 1006 },
       { tenant: "mcp", expired: 1, overQuota: 1, orphans: 0, bytesBefore: 2000, bytesAfter: 1000 },
     ]);
@@ -130,7 +151,7 @@ describe("prune", () => {
       const at = daysAgo(days);
       history.conversations.ensure({ tenant: "a", id, title: id, at });
       const row = { alias: "x", record: "{}", sha256: kept.sha256, bytes: kept.bytes };
-      expect(history.uploads.add({ tenant: "a", conversationId: id, at }, row, () => uploads.has(kept))).toBe(true);
+      expect(history.uploads.add({ tenant: "a", conversationId: id, at }, row, () => uploads.blobsOf("a").has(kept.sha256))).toBe(true);
       return kept.sha256;
     };
     const shared = await upload("old", 40, "shared\n");
@@ -146,10 +167,10 @@ describe("prune", () => {
     const isInUse = ({ id }: { id: string }): boolean => id === "busy";
     const removed: string[] = [];
     const onRemoved = ({ id }: { id: string }): void => void removed.push(id);
-    expect(await prune({ directory, history, storesOf, uploads, retention, now, isInUse, onRemoved })).toEqual([
+    expect(await prune({ directory, history, storesOf, retention, now, isInUse, onRemoved })).toEqual([
       { tenant: "a", expired: 2, overQuota: 0, orphans: 1, bytesBefore: 16, bytesAfter: 12 },
     ]);
-    const left = [shared, own, busy, orphan].map((sha256) => uploads.has({ tenant: "a", sha256 }));
+    const left = [shared, own, busy, orphan].map((sha256) => uploads.blobsOf("a").has(sha256));
     expect([left, removed, drafts.map((draft) => existsSync(draft))]).toEqual([
       [true, false, true, false],
       ["older", "old"],
@@ -176,7 +197,7 @@ describe("prune", () => {
       const at = new Date(daysAgo(ages[index]!));
       utimesSync(file, at, at);
     }
-    const options = { directory, history, storesOf, uploads, retention: { days: 30, maxBytes: 100 }, now };
+    const options = { directory, history, storesOf, retention: { days: 30, maxBytes: 100 }, now };
     const expected = [{ tenant: null, expired: 3, overQuota: 1, orphans: 0, bytesBefore: 500, bytesAfter: 100 }];
     expect(await prune({ ...options, isDryRun: true })).toEqual(expected);
     expect(await prune(options)).toEqual(expected);

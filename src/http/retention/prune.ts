@@ -1,6 +1,5 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Configuration } from "../../config/contract.ts";
-import type { UploadStore } from "../../data/contract.ts";
 import type { Files, History, Removable } from "../../history/contract.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
 import { pruneLooseFiles } from "./prune-loose-files.ts";
@@ -10,7 +9,6 @@ export interface PruneOptions {
   readonly directory: string;
   readonly history: History;
   readonly storesOf: (tenant: string) => TenantStores;
-  readonly uploads: UploadStore;
   readonly retention: Configuration["server"]["retention"];
   /** Looked at besides those that the history knows. */
   readonly tenants?: readonly string[];
@@ -41,8 +39,7 @@ const UNFINISHED_MS = 60 * 60_000;
 
 /** Removes what is too old, then the oldest of what is too much, then what killed processes left. A conversation that runs is left alone. */
 export async function prune(options: PruneOptions): Promise<Pruned[]> {
-  const { history, uploads, isDryRun = false, tenants = [] } = options;
-  if (!isDryRun) uploads.removeDrafts(UNFINISHED_MS);
+  const { history, isDryRun = false, tenants = [] } = options;
   const pruned: Pruned[] = [];
   for (const tenant of [...new Set([...history.tenants.list(), ...tenants])].sort()) {
     const steps = pruneTenant(tenant, options);
@@ -71,7 +68,8 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
     if (one.kind === "conversation") onRemoved({ tenant, id: one.id });
   };
 
-  const bytesBefore = references.usedBytes(tenant);
+  const usedBytes = stores.measure();
+  const bytesBefore = usedBytes();
   const expired = unused(new Date(now.getTime() - retention.days * DAY_MS));
   for (const one of expired) {
     remove(one);
@@ -79,7 +77,7 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
   }
   let overQuota = 0;
   for (const one of unused(now)) {
-    if (references.usedBytes(tenant) <= retention.maxBytes) break;
+    if (usedBytes() <= retention.maxBytes) break;
     remove(one);
     overQuota += 1;
     yield;
@@ -90,7 +88,7 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
     return countOf(found);
   });
   if (!isDryRun) stores.removeDrafts(UNFINISHED_MS);
-  return { tenant, expired: expired.length, overQuota, orphans, bytesBefore, bytesAfter: references.usedBytes(tenant) };
+  return { tenant, expired: expired.length, overQuota, orphans, bytesBefore, bytesAfter: usedBytes() };
 }
 
 function atOnce<Value>(steps: Generator<void, Value>): Value {

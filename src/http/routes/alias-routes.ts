@@ -5,17 +5,18 @@ import { openAliasDownload } from "../../data/downloads/open-table-download.ts";
 import { tableFileEndings } from "../../protocol/data-files.ts";
 import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../protocol/http-tables.ts";
 import { httpIdSchema } from "../../protocol/http-error.ts";
-import type { LiveConversation } from "../conversations/create-conversations.ts";
-import { toAliases } from "../conversations/to-aliases.ts";
-import { HttpFailure } from "../http-failure.ts";
-import type { ServerParts } from "../server-parts.ts";
+import { type LiveConversation, toAliases } from "../conversations/create-conversations.ts";
+import type { EvidenceItem, EvidenceStore } from "../../evidence/contract.ts";
+import { HttpFailure, toHttpFailure } from "../http-failure.ts";
+import type { ServerParts } from "../open-parts.ts";
 import { noConversation } from "./conversation-routes.ts";
-import { defineRoute, json, jsonText, type Route, type RouteRequest } from "./define-route.ts";
-import { check, tooLarge } from "./read-body.ts";
+import { json, jsonText, type Route, type RouteRequest, check, tooLarge } from "./route.ts";
 import { toDownload } from "./to-download.ts";
 
+type AliasParts = Pick<ServerParts, "history" | "conversations" | "configured" | "uploads">;
+
 /** Data of a conversation: files that are given to it, and every alias as a table to look through and to take away. */
-export function aliasRoutes(parts: ServerParts): Route[] {
+export function aliasRoutes(parts: AliasParts): Route[] {
   const { history } = parts;
 
   /** A conversation that is there. */
@@ -27,43 +28,39 @@ export function aliasRoutes(parts: ServerParts): Route[] {
   }
 
   return [
-    defineRoute({
+    {
       method: "post",
       path: "/api/conversations/{conversationId}/files",
       operationId: "uploadFile",
       beginsWork: {},
       summary: `Give a data file (${tableFileEndings.join(", ")}) to a conversation, as an alias of it.`,
-      tag: "conversations",
       query: z.object({ name: z.string().min(1).max(255) }),
       body: "bytes",
       answers: { 201: { description: "The alias.", schema: aliasSchema } },
       handle: async (request) => await upload(parts, request),
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/conversations/{conversationId}/aliases",
       operationId: "listAliases",
       summary: "Everything that a conversation holds by name.",
-      tag: "conversations",
       answers: { 200: { description: "Aliases, oldest first.", schema: aliasListSchema } },
       handle: (request) => within(request, async (live) => json({ aliases: toAliases(live, history) })),
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/conversations/{conversationId}/aliases/{alias}/schema",
       operationId: "getAliasSchema",
       summary: "Columns of an alias with types, shares of nulls and ranges.",
-      tag: "conversations",
       answers: { 200: { description: "The columns.", schema: tableSchemaSchema } },
       handle: (request) =>
         within(request, async ({ data }) => toAnswer(await data.schema(request.parameters["alias"]!, { signal: request.signal }))),
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/conversations/{conversationId}/aliases/{alias}/rows",
       operationId: "readAliasRows",
       summary: "One page of the rows of an alias, searched, filtered and sorted.",
-      tag: "conversations",
       query: z.object({
         offset: z.coerce.number().int().nonnegative().optional(),
         limit: z.coerce.number().int().min(1).max(1000).optional(),
@@ -78,46 +75,41 @@ export function aliasRoutes(parts: ServerParts): Route[] {
           const input = { alias: request.parameters["alias"]!, ...request.query };
           return toAnswer(await data.page(input, { signal: request.signal }));
         }),
-    }),
-    ...(["csv", "parquet"] as const).map((as) =>
-      defineRoute({
-        method: "get",
-        path: `/api/conversations/{conversationId}/tables/{alias}.${as}`,
-        operationId: `downloadAlias${as === "csv" ? "Csv" : "Parquet"}`,
-        summary: `An alias as ${as === "csv" ? "CSV, with formulas made harmless" : "Parquet"}.`,
-        tag: "conversations",
-        answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
-        handle: (request) =>
-          within(request, async ({ evidence }) => {
-            const item = evidence.get(request.parameters["alias"]!);
-            if (item === null) throw noAlias(request.parameters["alias"]!);
-            const { openSession } = parts.configured.runtime;
-            const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
-            return await toDownload(request.request, download, { isAttachment: true });
-          }),
-      }),
-    ),
-    defineRoute({
+    },
+    ...(["csv", "parquet"] as const).map((as): Route => ({
+      method: "get",
+      path: `/api/conversations/{conversationId}/tables/{alias}.${as}`,
+      operationId: `downloadAlias${as === "csv" ? "Csv" : "Parquet"}`,
+      summary: `An alias as ${as === "csv" ? "CSV, with formulas made harmless" : "Parquet"}.`,
+      answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
+      handle: (request) =>
+        within(request, async ({ evidence }) => {
+          const item = findItem(evidence, request);
+          const { openSession } = parts.configured.runtime;
+          const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
+          return await toDownload(request.request, download, { isAttachment: true });
+        }),
+    })),
+    {
       method: "get",
       path: "/api/conversations/{conversationId}/tables/{alias}.json",
       operationId: "downloadAliasJson",
       summary: "An alias that is JSON, byte for byte as it came.",
-      tag: "conversations",
       answers: { 200: { description: "The bytes.", contentType: "application/json" } },
       handle: (request) =>
         within(request, async ({ evidence }) => {
-          const item = evidence.get(request.parameters["alias"]!);
-          if (item === null) throw noAlias(request.parameters["alias"]!);
-          if (item.format !== "json") failNoTable(item.alias);
+          const item = findItem(evidence, request);
+          if (item.format !== "json")
+            throw new HttpFailure({ code: "NO_TABLE", message: `${item.alias} cannot be had in this form: it has no rows.` });
           const download = {
             fileName: `${item.alias}.json`,
             contentType: "application/json",
             bytes: item.bytes,
-            stream: () => once(item.read()),
+            stream: () => Readable.from([item.read()]),
           };
           return await toDownload(request.request, download, { isAttachment: true });
         }),
-    }),
+    },
   ];
 }
 
@@ -133,7 +125,7 @@ const jsonList = z.string().transform((text, context): unknown[] => {
   return z.NEVER;
 });
 
-async function upload(parts: ServerParts, { request, parameters, query, principal: { tenant }, signal }: RouteRequest): Promise<Response> {
+async function upload(parts: AliasParts, { request, parameters, query, principal: { tenant }, signal }: RouteRequest): Promise<Response> {
   const { history, uploads, conversations } = parts;
   const { uploadBytes } = parts.configured.configuration.server;
   const id = check(httpIdSchema, parameters["conversationId"], "path") as string;
@@ -148,10 +140,14 @@ async function upload(parts: ServerParts, { request, parameters, query, principa
     const { alias } = live.data.addUpload(kept);
     const { sha256, bytes, format } = kept;
     const record = JSON.stringify({ tenant, sha256, bytes, fileName: kept.fileName, format });
-    const isKept = history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes }, () => uploads.has(kept));
+    const isKept = history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes }, () =>
+      uploads.blobsOf(tenant).has(sha256),
+    );
     if (!isKept) {
+      // The same bytes were another's as well, and were removed with it in the moment in which they came again.
       conversations.refresh({ tenant, id });
-      throw uploadRemoved();
+      const message = "The file was removed while it was taken.";
+      throw new HttpFailure({ code: "UPLOAD_REMOVED", message, retryAfterSeconds: 1 });
     }
     history.conversations.touch(tenant, id, at);
     live.kept.add(alias);
@@ -161,44 +157,15 @@ async function upload(parts: ServerParts, { request, parameters, query, principa
   });
 }
 
-/** The same bytes were another's as well, and were removed with it in the moment in which they came again. */
-function uploadRemoved(): HttpFailure {
-  return new HttpFailure({
-    status: 503,
-    code: "UPLOAD_REMOVED",
-    message: "The file was removed while it was taken.",
-    hint: "Send it again.",
-    retryAfterSeconds: 1,
-  });
-}
-
 /** What the data module says, as it says it: digits past 2^53 are exact in its text. */
 function toAnswer(answer: DataAnswer): Response {
   if (answer.ok) return jsonText(answer.json);
-  const { error_code: code, summary: message, hints } = answer.envelope;
-  throw new HttpFailure({
-    status: statusOf(answer.envelope),
-    code,
-    message,
-    ...(hints[0] === undefined ? {} : { hint: hints.join(" ") }),
-    details: { envelope: answer.envelope },
-  });
+  throw toHttpFailure(answer.envelope);
 }
 
-function statusOf({ error_code: code, error_kind: kind }: Extract<DataAnswer, { ok: false }>["envelope"]): 400 | 404 | 422 | 429 {
-  if (code === "ALIAS_UNKNOWN") return 404;
-  if (kind === "rate_limited") return 429;
-  return kind === "mcp_input_validation" ? 400 : 422;
-}
-
-async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
-}
-
-function noAlias(alias: string): HttpFailure {
-  return new HttpFailure({ status: 404, code: "ALIAS_UNKNOWN", message: `The conversation has nothing of the name ${alias}.` });
-}
-
-function failNoTable(alias: string): never {
-  throw new HttpFailure({ status: 422, code: "NO_TABLE", message: `${alias} cannot be had in this form: it has no rows.` });
+function findItem(evidence: EvidenceStore, { parameters }: RouteRequest): EvidenceItem {
+  const alias = parameters["alias"]!;
+  const item = evidence.get(alias);
+  if (item === null) throw new HttpFailure({ code: "ALIAS_UNKNOWN", message: `The conversation has nothing of the name ${alias}.` });
+  return item;
 }

@@ -6,24 +6,27 @@ import {
   type ConversationDocument,
 } from "../../protocol/http-conversations.ts";
 import type { StoredConversation } from "../../history/contract.ts";
-import { toAliases } from "../conversations/to-aliases.ts";
+import { toAliases } from "../conversations/create-conversations.ts";
 import { HttpFailure } from "../http-failure.ts";
-import type { ServerParts } from "../server-parts.ts";
-import { toChatMessages } from "../turns/to-chat-messages.ts";
-import { defineRoute, json, type Route, type RouteRequest } from "./define-route.ts";
+import type { ServerParts } from "../open-parts.ts";
+import { toChatMessages } from "./chat-routes.ts";
+import { json, type Route, type RouteRequest } from "./route.ts";
 
 const document = { description: "The conversation.", schema: conversationSchema };
 
 /** Conversations as a page shows them: found, read, renamed, removed. */
-export function conversationRoutes(parts: ServerParts): Route[] {
-  const { history, turns } = parts;
-
+export function conversationRoutes({
+  history,
+  turns,
+  conversations,
+  storesOf,
+}: Pick<ServerParts, "history" | "turns" | "conversations" | "storesOf">): Route[] {
   function find({ parameters, principal }: RouteRequest): StoredConversation {
     return history.conversations.get(principal.tenant, parameters["conversationId"]!) ?? noConversation(parameters["conversationId"]!);
   }
 
   async function read({ tenant, id, title, createdAt, updatedAt }: StoredConversation): Promise<Response> {
-    const aliases = await parts.conversations.use({ tenant, id }, async (live) => toAliases(live, history));
+    const aliases = await conversations.use({ tenant, id }, async (live) => toAliases(live, history));
     const messages = history.turns
       .ofConversation(tenant, id)
       .flatMap((turn) => toChatMessages(turn, history.events.read({ tenant, turnId: turn.turnId })));
@@ -32,12 +35,11 @@ export function conversationRoutes(parts: ServerParts): Route[] {
   }
 
   return [
-    defineRoute({
+    {
       method: "get",
       path: "/api/conversations",
       operationId: "listConversations",
       summary: "Conversations, the last used first; with `q`, those whose title, questions or answers have it.",
-      tag: "conversations",
       query: z.object({
         q: z.string().max(200).optional(),
         limit: z.coerce.number().int().min(1).max(200).default(50),
@@ -47,7 +49,7 @@ export function conversationRoutes(parts: ServerParts): Route[] {
       handle({ query, principal: { tenant } }) {
         const { q, limit, before } = query as { q?: string; limit: number; before?: string };
         const { items, next } = history.conversations.list({ tenant, limit, before, search: q });
-        const conversations = items.map(({ id, title, createdAt, updatedAt, turns: count, snippet }) => ({
+        const found = items.map(({ id, title, createdAt, updatedAt, turns: count, snippet }) => ({
           id,
           title,
           createdAt,
@@ -56,24 +58,22 @@ export function conversationRoutes(parts: ServerParts): Route[] {
           runningTurnId: turns.ofConversation(tenant, id)?.turnId ?? null,
           ...(snippet === null ? {} : { snippet }),
         }));
-        return json({ conversations, next });
+        return json({ conversations: found, next });
       },
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/conversations/{conversationId}",
       operationId: "getConversation",
       summary: "A conversation with its messages, as `useChat` keeps them, and its aliases.",
-      tag: "conversations",
       answers: { 200: document },
       handle: (request) => read(find(request)),
-    }),
-    defineRoute({
+    },
+    {
       method: "patch",
       path: "/api/conversations/{conversationId}",
       operationId: "renameConversation",
       summary: "Give a conversation another title.",
-      tag: "conversations",
       body: conversationChangeSchema,
       answers: { 200: document },
       handle(request) {
@@ -81,25 +81,24 @@ export function conversationRoutes(parts: ServerParts): Route[] {
         history.conversations.rename(tenant, id, (request.body as { title: string }).title);
         return read(find(request));
       },
-    }),
-    defineRoute({
+    },
+    {
       method: "delete",
       path: "/api/conversations/{conversationId}",
       operationId: "deleteConversation",
       summary: "Remove a conversation with its turns and everything that only it uses. What runs or waits in it is ended first.",
-      tag: "conversations",
       answers: { 204: { description: "It is gone." } },
       async handle(request) {
         const { tenant, id } = find(request);
-        await parts.conversations.remove({ tenant, id }, () => {
-          history.references.deleteConversation(tenant, id, (files) => parts.storesOf(tenant).remove(files));
+        await conversations.remove({ tenant, id }, () => {
+          history.references.deleteConversation(tenant, id, (files) => storesOf(tenant).remove(files));
         });
         return new Response(null, { status: 204 });
       },
-    }),
+    },
   ];
 }
 
 export function noConversation(id: string): never {
-  throw new HttpFailure({ status: 404, code: "CONVERSATION_NOT_FOUND", message: `There is no conversation ${id}.` });
+  throw new HttpFailure({ code: "CONVERSATION_NOT_FOUND", message: `There is no conversation ${id}.` });
 }

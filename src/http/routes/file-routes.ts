@@ -1,71 +1,71 @@
 import { z } from "zod";
 import type { ArtifactType } from "../../artifacts/contract.ts";
-import { openTableDownload } from "../../data/downloads/open-table-download.ts";
+import { openRowsDownload, openTableDownload } from "../../data/downloads/open-table-download.ts";
+import { givenTableSchema, type GivenTable } from "../../protocol/http-tables.ts";
 import { HttpFailure } from "../http-failure.ts";
-import type { ServerParts } from "../server-parts.ts";
-import { defineRoute, type Route, type RouteRequest } from "./define-route.ts";
+import type { ServerParts } from "../open-parts.ts";
+import { type Route, type RouteRequest } from "./route.ts";
 import { immutable, isKnown, notModified, toDownload } from "./to-download.ts";
 
 const contentTypes: Readonly<Record<ArtifactType, string>> = { png: "image/png", json: "application/json" };
 const tableTypes = { csv: "text/csv", parquet: "application/vnd.apache.parquet" } as const;
 const download = z.object({ download: z.literal("1").optional() });
+/** More than the numbers of the largest figure. */
+const MAX_TABLE_BYTES = 16 * 1024 * 1024;
 const unchanged = { description: "The client has it." };
 
 /** What turns leave behind, under names that never mean anything else. */
-export function fileRoutes(parts: ServerParts): Route[] {
-  const artifact = (type: ArtifactType): Route =>
-    defineRoute({
-      method: "get",
-      path: `/artifacts/{contentHash}.${type}`,
-      operationId: type === "png" ? "getImage" : "getChart",
-      summary: type === "png" ? "A picture." : "A chart, as its spec and its rows.",
-      tag: "files",
-      query: download,
-      answers: { 200: { description: "The artifact.", contentType: contentTypes[type] }, 304: unchanged },
-      async handle({ request, parameters, query, principal: { tenant } }) {
-        const contentHash = parameters["contentHash"]!;
-        const etag = `"${contentHash}"`;
-        const bytes = await parts.storesOf(tenant).artifacts.get(contentHash, type);
-        if (bytes === null) throw noFile();
-        if (isKnown(request, etag)) return notModified(etag);
-        return new Response(bytes as Uint8Array<ArrayBuffer>, {
-          headers: {
-            "content-type": contentTypes[type],
-            "content-length": String(bytes.length),
-            "cache-control": immutable,
-            etag,
-            ...(query["download"] === undefined
-              ? {}
-              : { "content-disposition": `attachment; filename="${contentHash.slice(0, 12)}.${type}"` }),
-          },
-        });
-      },
-    });
+export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, "history" | "storesOf" | "configured">): Route[] {
+  const artifact = (type: ArtifactType): Route => ({
+    method: "get",
+    path: `/artifacts/{contentHash}.${type}`,
+    operationId: type === "png" ? "getImage" : "getChart",
+    summary: type === "png" ? "A picture." : "A chart, as its spec and its rows.",
+    query: download,
+    answers: { 200: { description: "The artifact.", contentType: contentTypes[type] }, 304: unchanged },
+    async handle({ request, parameters, query, principal: { tenant } }) {
+      const contentHash = parameters["contentHash"]!;
+      const etag = `"${contentHash}"`;
+      const bytes = await storesOf(tenant).artifacts.get(contentHash, type);
+      if (bytes === null) throw noFile();
+      if (isKnown(request, etag)) return notModified(etag);
+      return new Response(bytes as Uint8Array<ArrayBuffer>, {
+        headers: {
+          "content-type": contentTypes[type],
+          "content-length": String(bytes.length),
+          "cache-control": immutable,
+          etag,
+          ...(query["download"] === undefined
+            ? {}
+            : { "content-disposition": `attachment; filename="${contentHash.slice(0, 12)}.${type}"` }),
+        },
+      });
+    },
+  });
 
-  const table = (as: "csv" | "parquet"): Route =>
-    defineRoute({
-      method: "get",
-      path: `/data/{datasetId}/tables/{alias}.${as}`,
-      operationId: as === "csv" ? "getDatasetCsv" : "getDatasetParquet",
-      summary: `A table of a dataset as ${as === "csv" ? "CSV; text that a spreadsheet would take for a formula is prefixed with '" : "Parquet"}.`,
-      tag: "files",
-      query: download,
-      answers: { 200: { description: "The table.", contentType: tableTypes[as] }, 304: unchanged },
-      async handle({ request, parameters, principal: { tenant }, signal }) {
-        const { hash, etag } = findDataset({ parameters, tenant }, `-${parameters["alias"]}-${as}`);
-        if (isKnown(request, etag)) return notModified(etag);
-        const { openSession } = parts.configured.runtime;
-        const { datasets } = parts.storesOf(tenant);
-        const found = await openTableDownload({ datasets, hash, table: parameters["alias"]!, as, openSession, signal });
-        return await toDownload(request, found ?? failNoFile(), { isAttachment: true, etag });
-      },
-    });
+  const table = (as: "csv" | "parquet"): Route => ({
+    method: "get",
+    path: `/data/{datasetId}/tables/{alias}.${as}`,
+    operationId: as === "csv" ? "getDatasetCsv" : "getDatasetParquet",
+    summary: `A table of a dataset as ${as === "csv" ? "CSV; text that a spreadsheet would take for a formula is prefixed with '" : "Parquet"}.`,
+    query: download,
+    answers: { 200: { description: "The table.", contentType: tableTypes[as] }, 304: unchanged },
+    async handle({ request, parameters, principal: { tenant }, signal }) {
+      const { hash, etag } = findDataset({ parameters, tenant }, `-${parameters["alias"]}-${as}`);
+      if (isKnown(request, etag)) return notModified(etag);
+      const { openSession } = configured.runtime;
+      const { datasets } = storesOf(tenant);
+      const found = await openTableDownload({ datasets, hash, table: parameters["alias"]!, as, openSession, signal });
+      if (found === null) throw noFile();
+      return await toDownload(request, found, { isAttachment: true, etag });
+    },
+  });
 
   function findDataset(
     { parameters, tenant }: Pick<RouteRequest, "parameters"> & { tenant: string },
     what = "",
   ): { hash: string; etag: string } {
-    const found = parts.history.turns.byDataset(tenant, parameters["datasetId"]!);
+    const found = history.turns.byDataset(tenant, parameters["datasetId"]!);
     if (found === null) throw noFile();
     return { hash: found.hash, etag: `"${found.hash}${what}"` };
   }
@@ -73,18 +73,17 @@ export function fileRoutes(parts: ServerParts): Route[] {
   return [
     artifact("png"),
     artifact("json"),
-    defineRoute({
+    {
       method: "get",
       path: "/data/{datasetId}.json",
       operationId: "getDataset",
       summary: "Everything that an answer rests on, in one document.",
-      tag: "files",
       query: download,
       answers: { 200: { description: "The dataset.", contentType: "application/json" }, 304: unchanged },
       async handle({ request, parameters, query, principal: { tenant } }) {
         const { hash, etag } = findDataset({ parameters, tenant });
         if (isKnown(request, etag)) return notModified(etag);
-        const reader = await parts.storesOf(tenant).datasets.open(hash);
+        const reader = await storesOf(tenant).datasets.open(hash);
         if (reader === null) throw noFile();
         const file = {
           fileName: `${parameters["datasetId"]}.json`,
@@ -94,16 +93,28 @@ export function fileRoutes(parts: ServerParts): Route[] {
         };
         return await toDownload(request, file, { isAttachment: query["download"] !== undefined, etag });
       },
-    }),
+    },
     table("csv"),
     table("parquet"),
+    {
+      method: "post",
+      path: "/api/tables.parquet",
+      operationId: "writeParquet",
+      beginsWork: {},
+      summary: "Rows as a Parquet file. Nothing is kept.",
+      body: givenTableSchema,
+      maxBodyBytes: MAX_TABLE_BYTES,
+      answers: { 200: { description: "The table.", contentType: tableTypes.parquet } },
+      async handle({ request, body, signal }) {
+        const { openSession } = configured.runtime;
+        return await toDownload(request, await openRowsDownload({ table: body as GivenTable, openSession, signal }), {
+          isAttachment: true,
+        });
+      },
+    },
   ];
 }
 
 function noFile(): HttpFailure {
-  return new HttpFailure({ status: 404, code: "FILE_NOT_FOUND", message: "There is no such file, or it was removed with its turn." });
-}
-
-function failNoFile(): never {
-  throw noFile();
+  return new HttpFailure({ code: "FILE_NOT_FOUND", message: "There is no such file, or it was removed with its turn." });
 }

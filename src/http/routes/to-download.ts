@@ -1,10 +1,4 @@
-export interface Download {
-  readonly fileName: string;
-  readonly contentType: string;
-  /** Null when it is not known before the end. */
-  readonly bytes: number | null;
-  stream(): AsyncIterable<Uint8Array>;
-}
+import type { TableDownload } from "../../data/contract.ts";
 
 export interface DownloadOptions {
   readonly isAttachment: boolean;
@@ -16,7 +10,7 @@ export interface DownloadOptions {
  * Streamed: it is never in memory as a whole because of us. The first piece is there before anything is said, so that what cannot be had is told as that.
  * A browser that is led to it neither runs nor shows it as anything else than it is.
  */
-export async function toDownload(request: Request, download: Download, { isAttachment, etag }: DownloadOptions): Promise<Response> {
+export async function toDownload(request: Request, download: TableDownload, { isAttachment, etag }: DownloadOptions): Promise<Response> {
   const { fileName, contentType, bytes } = download;
   const pieces = download.stream()[Symbol.asyncIterator]();
   const first = await pieces.next();

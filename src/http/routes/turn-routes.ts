@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { z } from "zod";
-import type { StoredTurn } from "../../history/contract.ts";
+import type { StoredEvent, StoredTurn } from "../../history/contract.ts";
 import {
   approvalAnswerSchema,
   approvalTakenSchema,
@@ -13,21 +13,21 @@ import {
   type TurnStatus,
 } from "../../protocol/http-turns.ts";
 import { HttpFailure } from "../http-failure.ts";
-import type { ServerParts } from "../server-parts.ts";
-import type { LiveTurn } from "../turns/create-live-turn.ts";
-import { findEndedTurn, findTurn } from "../turns/find-turn.ts";
-import { toTurnDocument, toTurnSummary } from "../turns/to-turn-document.ts";
-import { defineRoute, json, type Route, type RouteRequest } from "./define-route.ts";
-import { eventStream, wantsEvents } from "./event-stream.ts";
-import { originOf } from "./origin-of.ts";
+import type { ServerParts } from "../open-parts.ts";
+import { followStream, type LiveTurn } from "../turns/create-live-turn.ts";
+import { eventWithOrigin, findEndedTurn, findTurn, toTurnDocument, toTurnSummary } from "../turns/to-turn-document.ts";
+import { json, type Route, type RouteRequest, originOf } from "./route.ts";
 
+const KEEP_ALIVE_MS = 15_000;
 const document = { description: "The turn.", schema: turnDocumentSchema };
 const events = { description: "Events of the turn, each with its number as id.", contentType: "text/event-stream" };
 const lastEventId = { name: "Last-Event-ID", description: "The number of the last event that was seen; what comes after it is sent." };
 const after = z.object({ after: z.coerce.number().int().nonnegative().optional() });
 
+type TurnParts = Pick<ServerParts, "history" | "turns" | "conversations" | "storesOf" | "publicUrl">;
+
 /** Turns for programs: begin one, look at it, follow it, answer what it asks, end it, remove it. */
-export function turnRoutes(parts: ServerParts): Route[] {
+export function turnRoutes(parts: TurnParts): Route[] {
   const { history, turns, conversations } = parts;
   const beginning = new Map<string, Promise<LiveTurn>>();
 
@@ -36,13 +36,12 @@ export function turnRoutes(parts: ServerParts): Route[] {
   }
 
   return [
-    defineRoute({
+    {
       method: "post",
       path: "/api/turns",
       operationId: "createTurn",
       beginsWork: {},
       summary: "Ask a question. It is answered whether or not anybody listens, within the time that a turn has.",
-      tag: "turns",
       body: turnCreationSchema,
       headers: [
         {
@@ -55,13 +54,12 @@ export function turnRoutes(parts: ServerParts): Route[] {
         200: { description: "The turn, ended: `wait` was asked for, or the key was seen before.", schema: turnDocumentSchema },
       },
       handle: async (request) => await create(parts, request, beginning),
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/turns",
       operationId: "listTurns",
       summary: "Turns, the latest first.",
-      tag: "turns",
       query: z.object({
         conversationId: z.string().optional(),
         status: z.enum(turnStatuses).optional(),
@@ -74,13 +72,12 @@ export function turnRoutes(parts: ServerParts): Route[] {
         const { items, next } = history.turns.list({ tenant, limit, ...rest });
         return json({ turns: items.map(toTurnSummary), next });
       },
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/turns/{turnId}",
       operationId: "getTurn",
       summary: "A turn; with `Accept: text/event-stream`, its events.",
-      tag: "turns",
       query: after,
       headers: [lastEventId],
       answers: { 200: document },
@@ -88,39 +85,36 @@ export function turnRoutes(parts: ServerParts): Route[] {
         const turn = find(request);
         return wantsEvents(request.request)
           ? eventStream(parts, turn, request)
-          : json(toTurnDocument(parts, turn, originOf(parts, request.request)));
+          : json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request.request)));
       },
-    }),
-    defineRoute({
+    },
+    {
       method: "get",
       path: "/api/turns/{turnId}/events",
       operationId: "followTurn",
       summary: "The events of a turn from its beginning, or from after the last one that was seen, until it has ended.",
-      tag: "turns",
       query: after,
       headers: [lastEventId],
       answers: { 200: events },
       handle: (request) => eventStream(parts, find(request), request),
-    }),
-    defineRoute({
+    },
+    {
       method: "post",
       path: "/api/turns/{turnId}/stop",
       operationId: "stopTurn",
       summary: "End a turn. It still gives a result, with what there is.",
-      tag: "turns",
       answers: { 202: { description: "It is being ended, or had ended.", schema: turnStopSchema } },
       handle(request) {
         const { turnId, status } = find(request);
         turns.find(request.principal.tenant, turnId)?.stop("the client stopped the turn");
         return json({ turnId, status }, { status: 202 });
       },
-    }),
-    defineRoute({
+    },
+    {
       method: "post",
       path: "/api/turns/{turnId}/approvals/{approvalId}",
       operationId: "answerApproval",
       summary: "Allow or refuse a call that the turn waits with.",
-      tag: "turns",
       body: approvalAnswerSchema,
       answers: { 200: { description: "The answer was taken.", schema: approvalTakenSchema } },
       handle(request) {
@@ -131,31 +125,31 @@ export function turnRoutes(parts: ServerParts): Route[] {
         if (!isTaken) throw notAsked(parts, { tenant: request.principal.tenant, turnId, approvalId });
         return json({ approvalId, answer: approved ? "approved" : "refused" });
       },
-    }),
-    defineRoute({
+    },
+    {
       method: "delete",
       path: "/api/turns/{turnId}",
       operationId: "deleteTurn",
       summary: "Remove a turn that has ended, with everything that only it uses.",
-      tag: "turns",
       answers: { 204: { description: "It is gone." } },
       async handle({ parameters, principal: { tenant } }) {
         const { turnId, conversationId } = findEndedTurn(parts, tenant, parameters["turnId"]!);
         const place = { tenant, id: conversationId };
         await conversations.use(place, async ({ runAgain }) => {
-          if (runAgain.includes(turnId)) throw cellRuns();
+          if (runAgain.includes(turnId))
+            throw new HttpFailure({ code: "TURN_RUNNING", message: "A cell of the turn is being run again.", hint: "Wait for its end." });
           history.references.deleteTurn(tenant, turnId, (files) => parts.storesOf(tenant).remove(files));
           conversations.refresh(place);
         });
         return new Response(null, { status: 204 });
       },
-    }),
+    },
   ];
 }
 
 /** `beginning`: turns with a key that wait in line and have no row yet, so that the same key does not begin a second one meanwhile. */
 async function create(
-  parts: ServerParts,
+  parts: TurnParts,
   { body, request, principal, signal }: RouteRequest,
   beginning: Map<string, Promise<LiveTurn>>,
 ): Promise<Response> {
@@ -163,6 +157,8 @@ async function create(
   const { question, conversationId, wait = false } = body as TurnCreation;
   const { tenant, tokenHash } = principal;
   const key = request.headers.get("idempotency-key");
+  if (key !== null && key.length > 200)
+    throw new HttpFailure({ code: "REQUEST_INVALID", message: "The Idempotency-Key is longer than 200 characters." });
   const requestHash = createHash("sha256")
     .update(JSON.stringify([question, conversationId ?? null]))
     .digest("hex");
@@ -171,9 +167,12 @@ async function create(
   // From here to where it is set nothing is awaited: of those who waited for one that was refused, the next begins it and the others wait again.
   const earlier = key === null ? null : history.turns.byIdempotencyKey(tenant, key);
   if (earlier !== null) {
-    if (earlier.requestHash !== requestHash) throw otherRequest();
+    if (earlier.requestHash !== requestHash) {
+      const message = "This Idempotency-Key came with another request before.";
+      throw new HttpFailure({ code: "IDEMPOTENCY_KEY_REUSED", message, hint: "Use a new key for a new question." });
+    }
     const turn = history.turns.get(tenant, earlier.turnId)!;
-    return json(toTurnDocument(parts, turn, originOf(parts, request)), { status: turn.status === "running" ? 202 : 200 });
+    return json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request)), { status: turn.status === "running" ? 202 : 200 });
   }
   const begun = turns.start({
     tenant,
@@ -182,53 +181,56 @@ async function create(
     question,
     isAttended: wait,
     signal,
-    ...(key === null ? {} : { idempotency: { key: checkKey(key), requestHash } }),
+    ...(key === null ? {} : { idempotency: { key, requestHash } }),
   });
   if (key !== null) beginning.set(place, begun);
   const turn = await begun.finally(() => beginning.delete(place)); // before anybody hears of it who waits
   if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
   const stored = history.turns.get(tenant, turn.turnId)!;
-  return json(toTurnDocument(parts, stored, originOf(parts, request)), {
+  return json(toTurnDocument(parts, stored, originOf(parts.publicUrl, request)), {
     status: wait ? 200 : 202,
     headers: { location: `/api/turns/${turn.turnId}` },
   });
 }
 
-function checkKey(key: string): string {
-  if (key.length <= 200) return key;
-  throw new HttpFailure({ status: 400, code: "REQUEST_INVALID", message: "The Idempotency-Key is longer than 200 characters." });
-}
-
-function cellRuns(): HttpFailure {
-  return new HttpFailure({
-    status: 409,
-    code: "TURN_RUNNING",
-    message: "A cell of the turn is being run again.",
-    hint: "Wait for its end.",
-  });
-}
-
-function otherRequest(): HttpFailure {
-  return new HttpFailure({
-    status: 422,
-    code: "IDEMPOTENCY_KEY_REUSED",
-    message: "This Idempotency-Key came with another request before.",
-    hint: "Use a new key for a new question.",
-  });
-}
-
 function notAsked(
-  { history }: ServerParts,
+  { history }: TurnParts,
   { tenant, turnId, approvalId }: { tenant: string; turnId: string; approvalId: string },
 ): HttpFailure {
   const wasAsked = history.events
     .read({ tenant, turnId })
     .some(({ event }) => event.type === "approval-request" && event.approvalId === approvalId);
-  return wasAsked
-    ? new HttpFailure({
-        status: 409,
-        code: "APPROVAL_OVER",
-        message: "Nobody waits for this answer any more: it was given, or the turn is over.",
-      })
-    : new HttpFailure({ status: 404, code: "APPROVAL_NOT_FOUND", message: `The turn has not asked ${approvalId}.` });
+  if (!wasAsked) return new HttpFailure({ code: "APPROVAL_NOT_FOUND", message: `The turn has not asked ${approvalId}.` });
+  return new HttpFailure({ code: "APPROVAL_OVER", message: "Nobody waits for this answer any more: it was given, or the turn is over." });
+}
+
+function wantsEvents(request: Request): boolean {
+  return (request.headers.get("accept") ?? "").includes("text/event-stream");
+}
+
+/** Server-sent events: those that were, then those that come. A client that lost the connection says which it saw last, and misses none. */
+function eventStream(
+  { history, turns, publicUrl }: TurnParts,
+  { tenant, turnId }: StoredTurn,
+  { request, query, signal }: RouteRequest,
+): Response {
+  const after = Number(request.headers.get("last-event-id") ?? query["after"] ?? 0) || 0;
+  const origin = originOf(publicUrl, request);
+  const live = turns.find(tenant, turnId);
+  const encoder = new TextEncoder();
+  const body = followStream({
+    signal,
+    open: (ended) =>
+      live === null ? history.events.read({ tenant, turnId, after }).values() : live.follow(Math.min(after, live.events.length), ended),
+    begin: [encoder.encode("retry: 1000\n\n")],
+    toChunks: (event) => [encoder.encode(toText(event, origin))],
+    stillHere: { everyMs: KEEP_ALIVE_MS, chunk: encoder.encode(": still here\n\n") },
+  });
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" },
+  });
+}
+
+function toText({ seq, at, event }: StoredEvent, origin: string): string {
+  return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...eventWithOrigin(event, origin), at })}\n\n`;
 }

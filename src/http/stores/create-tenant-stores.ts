@@ -1,24 +1,30 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
+import { createArtifactStore } from "../../artifacts/artifact-store.ts";
 import type { ArtifactStore } from "../../artifacts/contract.ts";
-import { createFileStore } from "../../artifacts/create-file-store.ts";
+import type { BlobStore } from "../../blobs/contract.ts";
+import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
+import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";
 import type { UploadStore } from "../../data/contract.ts";
 import type { DatasetStore } from "../../evidence/dataset/contract.ts";
-import { createDatasetFileStore } from "../../evidence/dataset/create-dataset-file-store.ts";
+import { createDatasetStore } from "../../evidence/dataset/dataset-store.ts";
 import type { Files, History, StoredArtifact } from "../../history/contract.ts";
-import { createBlobStore, type BlobStore } from "../../history/create-blob-store.ts";
-import { listOldFiles, removeFiles, removeOldDrafts } from "./remove-files.ts";
 
 /** Where one tenant's bytes are. Nothing is shared between tenants, not even what is the same. */
 export interface TenantStores {
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
+  /** By the sha256 of the output. */
   readonly evidence: BlobStore;
   /** Artifacts that a turn makes are its own from before they are written. Their addresses are of this server. */
   artifactsFor(turnId: string): ArtifactStore;
+  /** As `artifactsFor`: what the dataset of a turn holds is referred to from before it is written. */
+  datasetsFor(turnId: string): DatasetStore;
   /** For clients without a turn, of `/mcp`. */
   readonly published: ArtifactStore;
   remove(files: Files): void;
+  /** Lists the files once. The returned function adds up the bytes of those that rows still refer to. */
+  measure(): () => number;
   /** Files older than this that no row refers to. */
   orphans(olderThanMs: number): Files;
   /** What writers that were killed left; how many there were. */
@@ -38,13 +44,13 @@ export function createTenantStores(options: TenantStoresOptions): (tenant: strin
 
   function make(tenant: string): TenantStores {
     const home = path.join(directory, "tenants", directoryName(tenant));
-    const places = {
-      artifacts: path.join(home, "artifacts"),
-      datasets: path.join(home, "datasets"),
-      evidence: path.join(home, "evidence"),
+    const places: Record<keyof Files, BlobStore> = {
+      artifacts: createFileBlobs({ directory: path.join(home, "artifacts"), subject: "Artifacts" }),
+      datasets: createFileBlobs({ directory: path.join(home, "datasets"), subject: "The dataset" }),
+      evidence: createFileBlobs({ directory: path.join(home, "evidence"), subject: "Evidence", isPrivate: true }),
+      uploads: uploads.blobsOf(tenant),
     };
-    const artifacts = withHttpUrls(createFileStore({ directory: places.artifacts }));
-    const stored = createDatasetFileStore({ directory: places.datasets });
+    const artifacts = createArtifactStore(places.artifacts, (name) => `/artifacts/${name}`);
     const recorded = (record: (artifact: StoredArtifact) => void): ArtifactStore => ({
       get: (contentHash, type) => artifacts.get(contentHash, type),
       async put({ bytes, type }) {
@@ -55,28 +61,41 @@ export function createTenantStores(options: TenantStoresOptions): (tenant: strin
         return kept;
       },
     });
+    const datasetsWith = (onBody?: (sha256: string) => void): DatasetStore =>
+      createDatasetStore({
+        manifests: places.datasets,
+        bodies: toBodies(places),
+        toUrl: (hash) => `/data/ds_${hash.slice(0, 24)}.json`,
+        ...(onBody && { onBody }),
+      });
+    const each = Object.entries(places) as [keyof Files, BlobStore][];
+    const toKey = (place: keyof Files, name: string): string => (place === "artifacts" ? name : name.slice(0, 64));
     return {
       artifacts,
-      datasets: {
-        ...stored,
-        async put(dataset) {
-          const kept = await stored.put(dataset);
-          return { ...kept, url: `/data/${kept.datasetId}.json` };
-        },
-      },
-      evidence: createBlobStore({ directory: places.evidence }),
+      datasets: datasetsWith(),
+      evidence: places.evidence,
       artifactsFor: (turnId) => recorded((artifact) => history.references.addArtifact({ ...artifact, turnId })),
+      datasetsFor: (turnId) => datasetsWith((sha256) => history.references.addBody({ tenant, turnId, sha256 })),
       published: recorded((artifact) => history.references.addPublished({ ...artifact, at: new Date().toISOString() })),
       remove(files) {
-        removeFiles(places, files);
-        for (const sha256 of files.uploads) uploads.remove({ tenant, sha256 });
+        for (const [place, blobs] of each) deleteBlobs(blobs, files[place]);
+      },
+      measure() {
+        const files = each.flatMap(([place, blobs]) => blobs.list().map(({ name, bytes }) => ({ place, key: toKey(place, name), bytes })));
+        return () => {
+          const inUse = history.references.inUse(tenant);
+          const used = Object.fromEntries(each.map(([place]) => [place, new Set(inUse[place])]));
+          return files.reduce((sum, { place, key, bytes }) => sum + (used[place]!.has(key) ? bytes : 0), 0);
+        };
       },
       orphans(olderThanMs) {
         const inUse = history.references.inUse(tenant);
-        const given = uploads.listOld(tenant, olderThanMs).filter((sha256) => !inUse.uploads.includes(sha256));
-        return { ...listOldFiles(places, { olderThanMs, inUse }), uploads: given };
+        const unused = each.map(([place, blobs]) => {
+          return [place, listUnused(blobs, { olderThanMs, inUse: inUse[place], toKey: (name) => toKey(place, name) })] as const;
+        });
+        return Object.fromEntries(unused) as unknown as Files;
       },
-      removeDrafts: (olderThanMs) => removeOldDrafts(places, olderThanMs),
+      removeDrafts: (olderThanMs) => each.reduce((count, [, blobs]) => count + removeOldDrafts(blobs, olderThanMs), 0),
     };
   }
 
@@ -87,13 +106,12 @@ export function createTenantStores(options: TenantStoresOptions): (tenant: strin
   };
 }
 
-function withHttpUrls(store: ArtifactStore): ArtifactStore {
+/** What datasets hold is evidence, or was uploaded and is not kept twice. */
+function toBodies({ evidence, uploads }: Record<"evidence" | "uploads", BlobStore>): Pick<BlobStore, "put" | "stream"> {
+  const holderOf = (name: string): BlobStore => (uploads.has(name) ? uploads : evidence);
   return {
-    get: (contentHash, type) => store.get(contentHash, type),
-    async put(content) {
-      const kept = await store.put(content);
-      return { ...kept, url: `/artifacts/${kept.contentHash}.${kept.type}` };
-    },
+    put: (blob) => holderOf(blob.hash ?? "").put(blob),
+    stream: (name, range) => holderOf(name).stream(name, range),
   };
 }
 

@@ -9,9 +9,9 @@ import { openHistory } from "../../history/open-history.ts";
 import { createConversations } from "../conversations/create-conversations.ts";
 import { createLog } from "../log/create-log.ts";
 import { createTenantStores } from "../stores/create-tenant-stores.ts";
-import { createTurnGate } from "./create-turn-gate.ts";
+import { createTurnGate } from "../guard.ts";
 import { createTurns, type Turns } from "./create-turns.ts";
-import { findTurn } from "./find-turn.ts";
+import { findTurn } from "./to-turn-document.ts";
 
 /** Turns that fail at once, over a history that can be made to refuse every write. */
 describe("the end of a turn", () => {

@@ -4,17 +4,17 @@ import type { History } from "../../history/contract.ts";
 import { toAbandonedResult } from "../../history/recover-turns.ts";
 import type { TurnEvent } from "../../protocol/turn-events.ts";
 import type { TurnResult } from "../../protocol/turn-result.ts";
-import { createConversation, type Conversation } from "../../turn/create-conversation.ts";
+import { type Conversation, createConversation } from "../../turn/create-conversation.ts";
 import { runTurn } from "../../turn/run-turn.ts";
 import { removeRemoteImages } from "../../turn/synthesis/remove-remote-images.ts";
+import { ellipsize } from "../../text/clip-text.ts";
 import type { Conversations, LiveConversation } from "../conversations/create-conversations.ts";
-import { serverStopping } from "../guard/create-work-gate.ts";
+import type { Limiter } from "../../concurrency/create-limiter.ts";
+import { serverStopping } from "../guard.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { Log } from "../log/create-log.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
 import { createLiveTurn, type LiveTurn, type TurnFeed } from "./create-live-turn.ts";
-import type { TurnGate } from "./create-turn-gate.ts";
-import { showLinkAddresses } from "./show-link-addresses.ts";
 
 type Model = Awaited<ReturnType<Configured["openModel"]>>;
 
@@ -32,17 +32,7 @@ export interface TurnStart {
   readonly signal: AbortSignal;
 }
 
-/** The turns of all conversations: each is begun here, and ends here whatever happens. */
-export interface Turns {
-  /** Resolves when it has begun. Rejects with 409 when the conversation has one already, 429 when too many run, 503 when the server is stopping. */
-  start(turn: TurnStart): Promise<LiveTurn>;
-  /** One that runs, or has ended and could not be written down yet. */
-  find(tenant: string, turnId: string): LiveTurn | null;
-  /** The one that runs. */
-  ofConversation(tenant: string, conversationId: string): LiveTurn | null;
-  /** No new ones; those that run may go on for so long, and are then ended. */
-  drain(ms: number): Promise<void>;
-}
+export type Turns = ReturnType<typeof createTurns>;
 
 export interface TurnsOptions {
   readonly configured: Configured;
@@ -50,18 +40,20 @@ export interface TurnsOptions {
   readonly history: History;
   readonly conversations: Conversations;
   readonly storesOf: (tenant: string) => TenantStores;
-  readonly gate: TurnGate;
+  readonly gate: Limiter;
   readonly unattendedMs: number;
   readonly log: Log;
   readonly onEvent: (event: TurnEvent) => void;
 }
 
-export function createTurns(options: TurnsOptions): Turns {
+/** The turns of all conversations: each is begun here, and ends here whatever happens. */
+export function createTurns(options: TurnsOptions) {
   const { history, conversations, gate, log, unattendedMs } = options;
   const live = new Map<string, TurnFeed>();
   const keyOf = (tenant: string, turnId: string): string => JSON.stringify([tenant, turnId]);
   let isDraining = false;
 
+  /** Resolves when it has begun. Rejects with 409 when the conversation has one already, 429 when too many run, 503 when the server is stopping. */
   async function start(turn: TurnStart): Promise<LiveTurn> {
     if (isDraining) throw serverStopping();
     const model = await options.model();
@@ -72,13 +64,8 @@ export function createTurns(options: TurnsOptions): Turns {
         if (conversation.turn !== null) throw alreadyRuns(typeof conversation.turn === "string" ? null : conversation.turn.turnId);
         conversation.turn = "starting";
         try {
-          const leave = await gate.enter(tenant, AbortSignal.any([turn.signal, conversation.removed]));
-          try {
-            if (isDraining) throw serverStopping();
-            await run(turn, { conversation, model, onBegin: begun.resolve });
-          } finally {
-            leave();
-          }
+          const wanted = AbortSignal.any([turn.signal, conversation.removed]);
+          await gate.run(() => run(turn, { conversation, model, onBegin: begun.resolve }), wanted, tenant);
         } finally {
           conversation.turn = null;
         }
@@ -92,6 +79,7 @@ export function createTurns(options: TurnsOptions): Turns {
     turn: TurnStart,
     { conversation, model, onBegin }: { conversation: LiveConversation; model: Model; onBegin: (turn: LiveTurn) => void },
   ): Promise<void> {
+    if (isDraining) throw serverStopping();
     const { tenant, conversationId, question, supersedes, idempotency } = turn;
     const turnId = randomUUID();
     const at = new Date().toISOString();
@@ -172,7 +160,7 @@ export function createTurns(options: TurnsOptions): Turns {
           tenant,
           tokenHash,
           artifacts,
-          datasets: stores.datasets,
+          datasets: stores.datasetsFor(turnId),
         }),
         question,
         model,
@@ -197,12 +185,14 @@ export function createTurns(options: TurnsOptions): Turns {
     return createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows });
   }
 
+  /** One that runs, or has ended and could not be written down yet. */
   function find(tenant: string, turnId: string): LiveTurn | null {
     const found = live.get(keyOf(tenant, turnId));
     if (found !== undefined) settle(found);
     return live.get(keyOf(tenant, turnId)) ?? null;
   }
 
+  /** The one that runs. */
   function ofConversation(tenant: string, conversationId: string): LiveTurn | null {
     for (const turn of live.values())
       if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
@@ -213,7 +203,8 @@ export function createTurns(options: TurnsOptions): Turns {
     start,
     find,
     ofConversation,
-    async drain(ms) {
+    /** No new ones; those that run may go on for so long, and are then ended. */
+    async drain(ms: number): Promise<void> {
       isDraining = true;
       const all = Promise.all([...live.values()].map(({ over }) => over));
       const timer = setTimeout(() => {
@@ -229,16 +220,40 @@ export function createTurns(options: TurnsOptions): Turns {
 const TITLE_CHARACTERS = 80;
 
 function toTitle(question: string): string {
-  const line = question.replaceAll(/\s+/g, " ").trim();
-  return line.length <= TITLE_CHARACTERS ? line : `${line.slice(0, TITLE_CHARACTERS - 1).toWellFormed()}…`;
+  return ellipsize(question.replaceAll(/\s+/g, " ").trim(), TITLE_CHARACTERS);
 }
 
 function alreadyRuns(turnId: string | null): HttpFailure {
   return new HttpFailure({
-    status: 409,
     code: "TURN_RUNNING",
     message: "A turn of this conversation runs already, and they run one after the other.",
     hint: "Wait for it, or stop it.",
     ...(turnId === null ? {} : { details: { turnId } }),
   });
+}
+
+/**
+ * A link in an answer can be made to look like another by what a tool said. So its address stands beside its words; links to this server's own files stay as
+ * they are, and so do images, of which only our own are left.
+ */
+export function showLinkAddresses(text: string): string {
+  return text
+    .replaceAll(inlineLink, (whole, words: string, address: string) => {
+      if (isOwn(address)) return whole;
+      return words.trim() === address ? shown(address) : `${words} (${shown(address)})`;
+    })
+    .replaceAll(definition, (_whole, before: string, name: string, address: string) => `${before}${name}: ${shown(address)}`);
+}
+
+const inlineLink = /(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(\s*<?((?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+(?:"[^"]*"|'[^']*'|\([^)]*\)))?\s*\)/g;
+/** `[name]: address` renders as nothing, and makes a link of every `[name]`. */
+const definition = /^( {0,3})\[([^\]]+)\]:\s*<?([^\s>]+)>?.*$/gm;
+
+/** Only what leads to a page is a link still. */
+function shown(address: string): string {
+  return /^(?:https?:\/\/|mailto:)/i.test(address) ? `<${address}>` : `\`${address.replaceAll("`", "")}\``;
+}
+
+function isOwn(address: string): boolean {
+  return /^\/(?:artifacts|data)\/[\w./-]+$/.test(address) || address.startsWith("#");
 }

@@ -15,26 +15,11 @@ export type ContractOperation = (typeof contractOperations)[number];
 export const artifactKinds = ["image", "chart"] as const;
 export type ArtifactKind = (typeof artifactKinds)[number];
 
-/** What a call declares before it runs, and is held to afterwards. */
-export interface PostProcessingContract {
-  operation: ContractOperation;
-  reason: string;
-  inputAliases: string[];
-  /** Exactly the kinds that the code emits; empty for a computation only. */
-  expectedArtifacts: ArtifactKind[];
-}
-
-export interface CodeInterpreterCall {
-  code: string;
-  /** Local name to alias. Aliases themselves are bound without asking. */
-  inputs?: Record<string, string> | undefined;
-  postProcessingContract: PostProcessingContract;
-}
-
 /** What bounds the work of checking a call, not of running it. */
 export const callLimits = { aliases: 256, reasonCharacters: 2_000 } as const;
 
-export const postProcessingContractSchema: z.ZodType<PostProcessingContract> = z
+/** What a call declares before it runs, and is held to afterwards. */
+export const postProcessingContractSchema = z
   .strictObject({
     operation: z.enum(contractOperations).describe("What kind of derivation this is."),
     reason: z.string().trim().min(1).max(callLimits.reasonCharacters).describe("Why Python is needed here, in one sentence."),
@@ -50,7 +35,7 @@ export const postProcessingContractSchema: z.ZodType<PostProcessingContract> = z
   .describe("What the code is for and what it gives out. Checked before it runs and again afterwards.");
 
 /** The published schema of the tool. What it cannot say (known aliases, names, Python) is checked by `validateCodeInterpreterContract`. */
-export const codeInterpreterCallSchema: z.ZodType<CodeInterpreterCall> = z.strictObject({
+export const codeInterpreterCallSchema = z.strictObject({
   code: z.string().describe("Python 3.13. Read tool outputs by their alias; call set_result(value) with the final value."),
   inputs: z
     .record(z.string(), z.string())
@@ -58,3 +43,6 @@ export const codeInterpreterCallSchema: z.ZodType<CodeInterpreterCall> = z.stric
     .describe("Friendlier names in this cell: local name to alias. Aliases are bound under their own names anyway."),
   postProcessingContract: postProcessingContractSchema,
 });
+
+export type PostProcessingContract = z.infer<typeof postProcessingContractSchema>;
+export type CodeInterpreterCall = z.infer<typeof codeInterpreterCallSchema>;

@@ -8,7 +8,7 @@ import {
 } from "./code-interpreter-call.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
-import type { ReadableCall } from "./readable-call.ts";
+import type { ReadableCall } from "./call-problems.ts";
 
 /** Longer code is not repeated to the model that wrote it. */
 const MAX_CODE_CHARACTERS = 2_000;

@@ -1,7 +1,6 @@
-import { parentPort } from "node:worker_threads";
 import { PositionEncoding, Workspace, type Diagnostic } from "@astral-sh/ruff-wasm-nodejs";
-import { findImports } from "./find-imports.ts";
-import type { ParsedPython } from "./python-parser.ts";
+import { serveThread } from "../../concurrency/worker-thread.ts";
+import type { ParsedPython } from "./validate-code-interpreter-contract.ts";
 
 /** Of Ruff's rules, those that CPython's compiler treats as syntax errors. Errors of the grammar itself come without a rule. */
 const compilerRules = [
@@ -29,17 +28,11 @@ const maxErrors = 10;
 const workspace = new Workspace({ "target-version": "py313", lint: { select: compilerRules } }, PositionEncoding.Utf32);
 
 parse("import math\nx = [math.pi]\n"); // compiles what every text needs, so that no text's time is spent on it
-parentPort?.on("message", (code: string) => parentPort?.postMessage(parse(code)));
-parentPort?.postMessage("ready");
+serveThread(parse);
 
+/** A stack overflow throws, which ends this thread: the instance is not to be trusted after it. */
 function parse(code: string): ParsedPython {
-  try {
-    const diagnostics = workspace.check(code) as Diagnostic[];
-    const imports = /import/.test(code.normalize("NFKC")) ? findImports(code, workspace.tokens(code)) : [];
-    return { status: "parsed", ...toErrors(diagnostics), imports };
-  } catch {
-    return { status: "crashed" }; // a stack overflow; after it this instance is not to be trusted, and the host ends this thread
-  }
+  return { status: "parsed", ...toErrors(workspace.check(code) as Diagnostic[]) };
 }
 
 /** The first error of each line, in the order of the text: what follows on a line is mostly its echo. */

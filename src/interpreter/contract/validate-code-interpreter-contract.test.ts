@@ -2,8 +2,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Envelope } from "../../errors/envelope.ts";
 import type { CodeInterpreterCall } from "./code-interpreter-call.ts";
 import { contextFacts } from "./fixtures/contract-context.ts";
-import { createPythonParser } from "./python-parser.ts";
-import { validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
+import { createPythonParser, validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
 
 const parser = createPythonParser();
 const context = { ...contextFacts, parser };
@@ -17,10 +16,6 @@ const contract = {
 };
 const valid = { code: "set_result(to_frame(get_price_1).mean())", postProcessingContract: contract } as CodeInterpreterCall;
 const known = "Known aliases: get_price_1, get_price_2, result_1.";
-const importable =
-  "Importable are pandas, numpy, scipy, matplotlib, statsmodels, pyarrow, the standard library of Python 3.13 without its network modules, and PIL, dateutil, mpl_toolkits, pylab, sluice. Nothing can be installed.";
-const oneWay =
-  "Python derives, it does not fetch: there is no network in the sandbox. Call a tool for the data; its output is then bound in Python under its alias.";
 const ownReason = "Derive the figure that was asked for from the tool's output.";
 const ownCode = "df = to_frame(get_price_1)\nset_result(df.describe())";
 
@@ -36,9 +31,8 @@ describe("validateCodeInterpreterContract", () => {
     expect(await validateCodeInterpreterContract(wordy, context)).toEqual({ ok: true, call: valid });
   });
 
-  it("accepts guarded imports, and everything that is in the snapshot", async () => {
-    const code =
-      "import json, scipy.stats, PIL.Image, urllib.parse, sluice\nfrom dateutil import parser\ntry:\n    import seaborn, requests\nexcept ImportError:\n    pass\n";
+  it("leaves imports to the sandbox, where one that is not there fails with what to use instead", async () => {
+    const code = "import json, requests\nfrom sklearn import svm\n";
     expect(await validateCodeInterpreterContract({ ...valid, code }, context)).toEqual({ ok: true, call: { ...valid, code } });
   });
 
@@ -221,85 +215,6 @@ describe("validateCodeInterpreterContract", () => {
     );
   });
 
-  it("names each import that is not there, with what to use instead", async () => {
-    const code =
-      "import seaborn as sns, panda\nfrom sklearn.linear_model import LinearRegression\nimport wat\nimport seaborn\nfrom . import x\n";
-    expect(await envelopeOf({ ...valid, code })).toEqual(
-      refusal({
-        error_code: "PYTHON_MODULE_MISSING",
-        summary: "The call was not run: 5 problems.",
-        details: [
-          missing("The module seaborn is not in the snapshot. Use matplotlib (plt) instead.", 1, 8),
-          missing('The module panda is not in the snapshot. Did you mean "pandas"?', 1, 24),
-          missing("The module sklearn is not in the snapshot. Use statsmodels (sm), scipy or numpy (np) instead.", 2, 1),
-          missing("The module wat is not in the snapshot.", 3, 8),
-          missing("A relative import: a cell is not part of a package.", 5, 1),
-        ],
-        hints: [importable],
-        examples: [{ ...valid, code: ownCode }],
-      }),
-    );
-  });
-
-  it("names network modules with the rule that Python derives and does not fetch", async () => {
-    expect(await envelopeOf({ ...valid, code: "import requests\nr = requests.get('https://example.com')\n" })).toEqual(
-      refusal({
-        error_code: "PYTHON_NETWORK_MODULE",
-        summary: "The call was not run. The module requests is for the network, which Python does not have here.",
-        details: [
-          {
-            path: "code",
-            issue: "The module requests is for the network, which Python does not have here.",
-            received_type: "string",
-            error_code: "PYTHON_NETWORK_MODULE",
-            line: 1,
-            column: 8,
-          },
-        ],
-        hints: [oneWay],
-        examples: [{ ...valid, code: ownCode }],
-      }),
-    );
-  });
-
-  it.each([
-    "urllib.request",
-    "http.client",
-    "socket",
-    "ssl",
-    "ftplib",
-    "smtplib",
-    "httpx",
-    "aiohttp",
-    "yfinance",
-    "websockets",
-    "pyarrow.flight",
-    "urllib3",
-  ])("knows %s as a network module, however it is imported", async (module) => {
-    const dot = module.lastIndexOf(".");
-    const forms: [string, number][] = [
-      [`import ${module} as m`, 8],
-      [`from ${module} import x`, 1],
-      [`if True: import os, ${module}`, 21],
-      [`__import__("${module}")`, 1],
-      [`importlib.import_module('${module}')`, 11],
-    ];
-    if (dot > 0) forms.push([`from ${module.slice(0, dot)} import a, ${module.slice(dot + 1)} as b`, 1]);
-    for (const [code, column] of forms) {
-      const issue = `The module ${module} is for the network, which Python does not have here.`;
-      const place = { line: 1, column };
-      expect(await envelopeOf({ ...valid, code })).toEqual(
-        refusal({
-          error_code: "PYTHON_NETWORK_MODULE",
-          summary: `The call was not run. ${issue}`,
-          details: [{ path: "code", issue, received_type: "string", error_code: "PYTHON_NETWORK_MODULE", ...place }],
-          hints: [oneWay],
-          examples: [{ ...valid, code: ownCode }],
-        }),
-      );
-    }
-  });
-
   it("reports code that is empty, too long, or nested beyond reason", async () => {
     const ofCode = (error_code: string, issue: string, hints: string[] = []): Envelope =>
       refusal({
@@ -339,12 +254,12 @@ describe("validateCodeInterpreterContract", () => {
   it.each([
     {
       call: { postProcessingContract: contract },
-      told: ["SCHEMA_REQUIRED", "code", 'Required field missing: "code".', "missing"],
+      told: ["SCHEMA_REQUIRED", "code", "code is missing.", "missing"],
       example: { ...valid, code: ownCode },
     },
     {
       call: { code: "x = 1" },
-      told: ["SCHEMA_REQUIRED", "postProcessingContract", 'Required field missing: "postProcessingContract".', "missing"],
+      told: ["SCHEMA_REQUIRED", "postProcessingContract", "postProcessingContract is missing.", "missing"],
       example: { code: "x = 1", postProcessingContract: unnamed },
     },
     {
@@ -369,8 +284,12 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, pythonCode: "x" },
-      told: ["SCHEMA_ADDITIONAL_PROPERTIES", "pythonCode", 'Unknown field "pythonCode".', "string"],
-      hints: ["A call has these fields: code, inputs, postProcessingContract."],
+      told: [
+        "SCHEMA_ADDITIONAL_PROPERTIES",
+        "pythonCode",
+        "pythonCode is not a known field. Known fields: code, inputs, postProcessingContract.",
+        "string",
+      ],
       example: named,
     },
     {
@@ -378,10 +297,9 @@ describe("validateCodeInterpreterContract", () => {
       told: [
         "SCHEMA_ADDITIONAL_PROPERTIES",
         "postProcessingContract.expected_artifacts",
-        'Unknown field "expected_artifacts". Did you mean "expectedArtifacts"?',
+        'postProcessingContract.expected_artifacts is not a known field. Did you mean "expectedArtifacts"?',
         "array",
       ],
-      hints: ["postProcessingContract has these fields: operation, reason, inputAliases, expectedArtifacts."],
       example: named,
     },
     {
@@ -436,18 +354,17 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, postProcessingContract: JSON.stringify(contract) },
-      told: ["SCHEMA_TYPE_MISMATCH", "postProcessingContract", "postProcessingContract must be an object, not a long string.", "string"],
-      hints: ["postProcessingContract was sent as JSON text. Send the value itself."],
+      told: ["SCHEMA_TYPE_MISMATCH", "postProcessingContract", "postProcessingContract must be an object, not its JSON text.", "string"],
       example: { ...valid, postProcessingContract: unnamed },
     },
-  ])("reports what breaks the schema: $told", async ({ call, told, hints = [], example }) => {
+  ])("reports what breaks the schema: $told", async ({ call, told, example }) => {
     const [error_code, path, issue, received_type] = told as [string, string, string, string];
     expect(await envelopeOf(call)).toEqual(
       refusal({
         error_code,
         summary: `The call was not run. ${issue}`,
         details: [{ path, issue, received_type, error_code }],
-        hints,
+        hints: [],
         examples: [example],
       }),
     );
@@ -456,7 +373,7 @@ describe("validateCodeInterpreterContract", () => {
 
   it("reports everything at once, each with its own code", async () => {
     const call = {
-      code: "import requests, plotly\nx = (",
+      code: "x = (",
       inputs: { "a b": "get_price_3" },
       postProcessingContract: { operation: "Chart", reason: "", inputAliases: [], expectedArtifacts: ["image", "pdf"], extra: 1 },
     };
@@ -470,7 +387,7 @@ describe("validateCodeInterpreterContract", () => {
     expect(await envelopeOf(call)).toEqual(
       refusal({
         error_code: "INPUT_VALIDATION_FAILED",
-        summary: "The call was not run: 10 problems.",
+        summary: "The call was not run: 8 problems.",
         details: [
           one(
             "SCHEMA_ENUM_MISMATCH",
@@ -483,29 +400,23 @@ describe("validateCodeInterpreterContract", () => {
             "postProcessingContract.expectedArtifacts[1]",
             'postProcessingContract.expectedArtifacts[1] must be one of "image", "chart", not "pdf".',
           ),
-          one("SCHEMA_ADDITIONAL_PROPERTIES", "postProcessingContract.extra", 'Unknown field "extra".', { received_type: "number" }),
+          one(
+            "SCHEMA_ADDITIONAL_PROPERTIES",
+            "postProcessingContract.extra",
+            "postProcessingContract.extra is not a known field. Known fields: operation, reason, inputAliases, expectedArtifacts.",
+            { received_type: "number" },
+          ),
           one("ALIAS_REQUIRED", "postProcessingContract.inputAliases", "The contract names no alias; at least one is needed.", {
             received_type: "array",
           }),
           one("ALIAS_UNKNOWN", 'inputs["a b"]', 'No tool output has the alias "get_price_3". Did you mean "get_price_1"?'),
           one("LOCAL_NAME_INVALID", 'inputs["a b"]', 'The local name "a b" is not a Python identifier.'),
-          one("PYTHON_SYNTAX_ERROR", "code", "Line 2, column 6: unexpected EOF while parsing.", { line: 2, column: 6 }),
-          one("PYTHON_NETWORK_MODULE", "code", "The module requests is for the network, which Python does not have here.", {
-            line: 1,
-            column: 8,
-          }),
-          one("PYTHON_MODULE_MISSING", "code", "The module plotly is not in the snapshot. Use render_chart or matplotlib (plt) instead.", {
-            line: 1,
-            column: 18,
-          }),
+          one("PYTHON_SYNTAX_ERROR", "code", "Line 1, column 6: unexpected EOF while parsing.", { line: 1, column: 6 }),
         ],
         hints: [
-          "postProcessingContract has these fields: operation, reason, inputAliases, expectedArtifacts.",
           "Python derives from tool outputs, it does not acquire: name the aliases that the code reads.",
           known,
           "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
-          oneWay,
-          importable,
         ],
         examples: [
           {
@@ -527,13 +438,10 @@ describe("validateCodeInterpreterContract", () => {
       ["Only the first 40 of 60 problems are listed.", known],
     ]);
     const wrong = await envelopeOf({ ...valid, postProcessingContract: { ...contract, expectedArtifacts: Array(100).fill("png") } });
-    expect([wrong.details.length, wrong.hints]).toEqual([30, ["70 more places break the schema."]]);
+    expect([wrong.details.length, wrong.hints]).toEqual([40, ["Only the first 40 of 100 problems are listed."]]);
     const fields = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`x${n}`, n]));
     const unknown = await envelopeOf({ ...valid, ...fields });
-    expect([unknown.details.length, unknown.hints]).toEqual([
-      30,
-      ["A call has these fields: code, inputs, postProcessingContract.", "There are 70 more unknown fields."],
-    ]);
+    expect([unknown.details.length, unknown.hints]).toEqual([40, ["Only the first 40 of 100 problems are listed."]]);
   });
 
   it("lives through hostile input", async () => {
@@ -587,8 +495,4 @@ function notPython(errors: readonly (readonly [line: number, column: number, mes
   }));
   const summary = `The call was not run${errors.length === 1 ? `. ${details[0]!.issue}` : `: ${errors.length} problems.`}`;
   return refusal({ error_code: "PYTHON_SYNTAX_ERROR", summary, details, hints, examples: [{ ...valid, code: ownCode }] });
-}
-
-function missing(issue: string, line: number, column: number): Envelope["details"][number] {
-  return { path: "code", issue, received_type: "string", error_code: "PYTHON_MODULE_MISSING", line, column };
 }

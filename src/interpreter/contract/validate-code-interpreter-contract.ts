@@ -1,21 +1,18 @@
+import { join } from "node:path";
 import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
-import type { EnvelopeCode } from "../../errors/envelope-table.ts";
-import { aliasProblems } from "./alias-problems.ts";
-import { callLimits, codeInterpreterCallSchema, type CodeInterpreterCall } from "./code-interpreter-call.ts";
-import { codeProblems } from "./code-problems.ts";
+import type { EnvelopeCode } from "../../errors/error-table.ts";
+import { problemsOfZod, toSentence } from "../../errors/schema-problems.ts";
+import { aliasProblems, codeProblems, localNameProblems, type Problem, type ReadableCall, readCall } from "./call-problems.ts";
+import { callLimits, type CodeInterpreterCall, codeInterpreterCallSchema } from "./code-interpreter-call.ts";
 import { correctedExample } from "./corrected-example.ts";
-import { localNameProblems } from "./local-name-problems.ts";
-import type { Problem } from "./problem.ts";
-import type { PythonParser } from "./python-parser.ts";
-import { readCall, type ReadableCall } from "./readable-call.ts";
-import { schemaProblems } from "./schema-problems.ts";
-import { snapshotModules } from "./snapshot-modules.ts";
+import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
+import { createWorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
 
 export interface ContractContext {
   /** Of the conversation's tool outputs and results, oldest first. */
   readonly aliases: Iterable<string>;
-  /** Python packages of the snapshot's manifest, name to version. */
-  readonly packages: Readonly<Record<string, string>>;
+  /** The sandbox's limit for the code of one cell. */
+  readonly maxCodeBytes: number;
   /** Names that are globals of every cell. */
   readonly helpers: readonly string[];
   /** One for the whole process: it stays warm. */
@@ -35,8 +32,8 @@ export async function validateCodeInterpreterContract(input: unknown, context: C
   if (call === null) return { ok: false, envelope: unreadable() };
   const { helpers, parser } = context;
   // Begun first: the parser's thread works while the rest is looked at here.
-  const checkingCode = call.code === null ? [] : codeProblems(call.code, { parser, modules: () => snapshotModules(context.packages) });
-  const ofSchema = orNull(() => schemaProblems(codeInterpreterCallSchema, toCheck(input, call)));
+  const checkingCode = call.code === null ? [] : codeProblems(call.code, { parser, maxCodeBytes: context.maxCodeBytes });
+  const ofSchema = orNull(() => schemaProblems(toCheck(input, call)));
   const known = new Set(context.aliases);
   const bounded = { ...call, inputs: firstOf(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
   const ofNames = [...tooManyInputs(call), ...aliasProblems({ ...bounded, known }), ...localNameProblems({ ...bounded, known, helpers })];
@@ -49,6 +46,13 @@ export async function validateCodeInterpreterContract(input: unknown, context: C
 }
 
 const TOOL = "code_interpreter";
+
+function schemaProblems(value: unknown): Problem[] {
+  const { success, error } = codeInterpreterCallSchema.safeParse(value);
+  if (success) return [];
+  const problems = problemsOfZod({ schema: codeInterpreterCallSchema, value, issues: error.issues });
+  return problems.map((problem) => ({ ...problem, issue: toSentence(problem) }));
+}
 
 function toEnvelope(problems: readonly Problem[], example: CodeInterpreterCall | null): Envelope {
   const [first] = problems;
@@ -114,4 +118,56 @@ function toCall({ code, inputs, operation, reason, inputAliases, expectedArtifac
     ...(inputs.size > 0 ? { inputs: Object.fromEntries(inputs) as Record<string, string> } : {}),
     postProcessingContract: contract as CodeInterpreterCall["postProcessingContract"],
   };
+}
+
+export interface PythonSyntaxError {
+  /** Counted from 1, in characters. */
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/** `crashed`: nested so deeply that the parser's stack was not enough; CPython's would not be either. */
+export type ParsedPython =
+  | { readonly status: "parsed"; readonly errors: readonly PythonSyntaxError[]; readonly errorCount: number }
+  | { readonly status: "timeout" }
+  | { readonly status: "crashed" };
+
+/** Parses Python 3.13 in a thread of its own, which starts at the first use (about half a second), stays warm, and is replaced when a text is too much for it. */
+export interface PythonParser extends AsyncDisposable {
+  /** Texts are parsed one at a time; the limit counts from when a text's turn comes. */
+  parse(code: string): Promise<ParsedPython>;
+  /** Idempotent. An idle parser does not keep the process alive, so closing is for tests and orderly ends. */
+  close(): Promise<void>;
+}
+
+export function createPythonParser({ timeoutMs = 5_000 }: { timeoutMs?: number } = {}): PythonParser {
+  const thread = createWorkerThread<string, ParsedPython>({
+    program: join(import.meta.dirname, "parse-python-process"),
+    resourceLimits: () => ({ maxOldGenerationSizeMb: 512, stackSizeMb: 4 }),
+    timeoutMs,
+  });
+
+  async function parse(code: string): Promise<ParsedPython> {
+    try {
+      return await thread.ask(code);
+    } catch (error) {
+      const { reason, cause } = error as ThreadFailure;
+      if (reason === "timeout") return { status: "timeout" };
+      if (reason === "ended") return { status: "crashed" };
+      if (reason === "closed") throw new UsageError({ code: "PARSER_CLOSED", message: "The Python parser is closed." });
+      throw unavailable(cause);
+    }
+  }
+
+  return { parse, close: thread.close, [Symbol.asyncDispose]: thread.close };
+}
+
+function unavailable(cause: unknown): SluiceError {
+  return new SluiceError({
+    code: "PYTHON_PARSER_UNAVAILABLE",
+    message: "The parser that checks Python code before it is run did not start.",
+    hint: "Run `npm install`: the package @astral-sh/ruff-wasm-nodejs may be missing.",
+    cause,
+  });
 }

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
 
 /**
  * What one `tools/call` and the transport tell each other past the SDK, which has no place for it: headers of this call alone on the way out; on the way
@@ -22,7 +22,3 @@ export interface CallContext {
 }
 
 export type CallContexts = AsyncLocalStorage<CallContext>;
-
-export function createCallContexts(): CallContexts {
-  return new AsyncLocalStorage();
-}

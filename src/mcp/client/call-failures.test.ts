@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { failureOfError } from "../../tools/to-failure-envelope.ts";
+import { failureOfError } from "../../tools/tool-failure.ts";
 import { fixtureEntry, openHttpFixture, openSource } from "./fixtures/open-fixture.ts";
 
 /** What a model reads of a call that got no answer. */

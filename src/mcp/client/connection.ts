@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, StandardSchemaV1, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { ToolAnswer, ToolCallOptions } from "../../tools/contract.ts";
 import type { CallContext, CallContexts } from "./call-context.ts";
 import type { McpLimits } from "./contract.ts";
-import { describeCallFailure, isConnectionLoss, type FailureScene } from "./describe-failure.ts";
+import { describeCallFailure, isConnectionLoss, type FailureScene } from "./mcp-call-error.ts";
 import { listTools, type ToolDescription } from "./list-tools.ts";
 import { createParameterHeaders } from "./parameter-headers.ts";
 import type { StdioTransport } from "./stdio-transport.ts";
@@ -25,8 +26,11 @@ export class Connection {
   readonly #parts: ConnectionParts;
   #listing: Promise<ToolDescription[]> | null = null;
   #isSubscribed = false;
-  #isLost = false;
+  /** True once nothing more should be asked of it. Calls that it still serves go on. */
+  isLost = false;
   readonly #ended = Promise.withResolvers<void>();
+  /** Resolves when nothing is left of it. */
+  readonly ended: Promise<void> = this.#ended.promise;
   #calls = 0;
   #closing: Promise<void> | null = null;
 
@@ -37,16 +41,6 @@ export class Connection {
     parts.client.setNotificationHandler("notifications/tools/list_changed", () => {
       this.#listing = null;
     });
-  }
-
-  /** True from the moment on which nothing more should be asked of it. Calls that it still serves go on. */
-  get isLost(): boolean {
-    return this.#isLost;
-  }
-
-  /** Resolves when nothing is left of it. */
-  get ended(): Promise<void> {
-    return this.#ended.promise;
   }
 
   get isLegacy(): boolean {
@@ -72,42 +66,31 @@ export class Connection {
 
   /** What the server offers; asked once, and again after it said that it changed. Rejects with an McpCallError. */
   async tools(): Promise<ToolDescription[]> {
-    if (this.#listing === null) {
-      const listing = this.#list();
-      this.#listing = listing;
-      listing.catch(() => {
-        if (this.#listing === listing) this.#listing = null;
-      });
-    }
-    return this.#listing;
+    this.#listing ??= this.#list();
+    const listing = this.#listing;
+    listing.catch(() => {
+      if (this.#listing === listing) this.#listing = null;
+    });
+    return listing;
   }
 
   async #list(): Promise<ToolDescription[]> {
     const { client, limits, log } = this.#parts;
     if (client.getServerCapabilities()?.tools === undefined) return [];
     await this.subscribe();
-    return this.#exchange({ headers: {}, isToolCall: false, signal: undefined }, (signal) =>
-      listTools(
-        (cursor) =>
-          client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, anyResult, {
-            signal,
-            timeout: limits.connectTimeoutMs,
-          }),
-        log,
-      ),
-    ).then(({ value }) => value);
+    const { value } = await this.#exchange({ headers: {}, isToolCall: false, signal: undefined }, (signal) => {
+      const options = { signal, timeout: limits.connectTimeoutMs };
+      return listTools((cursor) => client.request({ method: "tools/list", params: { cursor } }, anyResult, options), log);
+    });
+    return value;
   }
 
   /** Rejects with an McpCallError, or with the reason of the signal. */
   async call(tool: ToolDescription, args: Readonly<Record<string, unknown>>, options: ToolCallOptions): Promise<CallAnswer> {
     const { client, limits } = this.#parts;
-    const params = {
-      name: tool.name,
-      arguments: { ...args },
-      ...(options.meta === undefined ? {} : { _meta: withoutReserved(options.meta) }),
-    };
-    const { headers = {}, signal: caller } = options;
-    const { value, context } = await this.#exchange({ headers, isToolCall: true, signal: caller }, (signal) =>
+    const { headers = {}, meta } = options;
+    const params = { name: tool.name, arguments: { ...args }, ...(meta === undefined ? {} : { _meta: withoutReserved(meta) }) };
+    const { value, context } = await this.#exchange({ headers, isToolCall: true, signal: options.signal }, (signal) =>
       client.request({ method: "tools/call", params }, anyResult, {
         signal,
         timeout: limits.timeoutMs,
@@ -141,25 +124,25 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted();
       ended.abort(error);
-      if (this.#meansLoss(error, context)) this.retire();
+      if (this.isExpired(context.status) || (context.status === undefined && isConnectionLoss(error))) this.retire();
       throw describeCallFailure(error, scene, context);
     } finally {
       signal?.removeEventListener("abort", end);
       context.release?.();
       this.#calls -= 1;
-      if (this.#isLost && this.#calls === 0) void this.close();
+      if (this.isLost && this.#calls === 0) void this.close();
     }
   }
 
   /** Nothing more is asked of it; it is closed when its last call has ended. */
   retire(): void {
-    this.#isLost = true;
+    this.isLost = true;
     if (this.#calls === 0) void this.close();
   }
 
   /** Ends calls that are still on their way. Idempotent; never rejects. */
   close(): Promise<void> {
-    this.#isLost = true;
+    this.isLost = true;
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -167,18 +150,11 @@ export class Connection {
   async #close(): Promise<void> {
     const { client, transport } = this.#parts;
     if ("terminateSession" in transport && transport.sessionId !== undefined) {
-      await Promise.race([
-        transport.terminateSession().catch(() => {}),
-        new Promise((resolve) => setTimeout(resolve, MAX_GOODBYE_MS).unref()),
-      ]);
+      await Promise.race([transport.terminateSession().catch(() => {}), sleep(MAX_GOODBYE_MS, undefined, { ref: false })]);
     }
     await client.close().catch(() => {});
     await transport.close().catch(() => {});
     this.#ended.resolve();
-  }
-
-  #meansLoss(error: unknown, { status }: CallContext): boolean {
-    return this.isExpired(status) || (status === undefined && isConnectionLoss(error));
   }
 
   /** The server has forgotten our session. It did nothing: the protocol says to begin a new one. */

@@ -1,3 +1,6 @@
+import { z } from "zod";
+import { count, milliseconds } from "../../protocol/setting.ts";
+
 /** How a server is reached: the shape that desktop clients use for an entry of `mcpServers`. */
 export type McpServerEntry = StdioServerEntry | HttpServerEntry;
 
@@ -16,22 +19,12 @@ export interface HttpServerEntry {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface McpSourceOptions {
+export interface McpSourceOptions extends Partial<McpLimits> {
   /** The configured name: the `server` of its tools, and their first tag. */
   readonly name: string;
   readonly server: McpServerEntry;
-  /** What a child may inherit from; only the names in `child-environment.ts` are taken. Nothing is inherited unless it is given. */
+  /** What a child may inherit from; only the names in `open-connection.ts` are taken. Nothing is inherited unless it is given. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Of one call, counted anew at each progress notification. 60 s unless told. */
-  readonly timeoutMs?: number | undefined;
-  /** Of one call, whatever progress it reports. 10 min unless told. */
-  readonly maxTotalTimeoutMs?: number | undefined;
-  /** Until a server has started and said its version. 30 s unless told. */
-  readonly connectTimeoutMs?: number | undefined;
-  /** One message of the server. 256 MiB unless told: results of 100 MB get through. */
-  readonly maxMessageBytes?: number | undefined;
-  /** How long a child may take to end after SIGTERM, before SIGKILL. 2 s unless told. */
-  readonly killAfterMs?: number | undefined;
   readonly backoff?: { readonly firstMs: number; readonly maxMs: number } | undefined;
   readonly clock?: Clock | undefined;
   /** Takes one probe line a call's start and end. */
@@ -51,18 +44,14 @@ export interface McpLogEntry {
   readonly text: string;
 }
 
-export interface McpLimits {
-  readonly timeoutMs: number;
-  readonly maxTotalTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly maxMessageBytes: number;
-  readonly killAfterMs: number;
-}
+export const mcpLimitsSchema = z.strictObject({
+  timeoutMs: milliseconds.default(60_000).describe("time limit for one call, counted anew at each progress notification"),
+  maxTotalTimeoutMs: milliseconds.default(600_000).describe("time limit for one call, whatever progress it reports"),
+  connectTimeoutMs: milliseconds.default(30_000).describe("until a server has started and said its version"),
+  maxMessageBytes: count.default(256 * 1024 * 1024).describe("one message of a server"),
+  killAfterMs: milliseconds.default(2_000).describe("how long a program may take to end after SIGTERM, before SIGKILL"),
+});
 
-export const defaultMcpLimits: McpLimits = {
-  timeoutMs: 60_000,
-  maxTotalTimeoutMs: 600_000,
-  connectTimeoutMs: 30_000,
-  maxMessageBytes: 256 * 1024 * 1024,
-  killAfterMs: 2_000,
-};
+export type McpLimits = Readonly<z.infer<typeof mcpLimitsSchema>>;
+
+export const defaultMcpLimits: McpLimits = mcpLimitsSchema.parse({});

@@ -1,11 +1,10 @@
+import { UsageError } from "../../errors/sluice-error.ts";
 import { formatProbe } from "../../protocol/probe.ts";
 import { createOutputReader } from "../../evidence/reading/create-output-reader.ts";
 import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../../tools/contract.ts";
-import { orAbort } from "../../waiting/or-abort.ts";
-import { Backoff } from "./backoff.ts";
-import { checkServerEntry } from "./check-server-entry.ts";
+import { orAbort } from "../../concurrency/or-abort.ts";
 import type { CallAnswer, Connection } from "./connection.ts";
-import { defaultMcpLimits, type McpLimits, type McpSourceOptions } from "./contract.ts";
+import { defaultMcpLimits, type Clock, type McpLimits, type McpSourceOptions } from "./contract.ts";
 import type { ToolDescription } from "./list-tools.ts";
 import { McpCallError } from "./mcp-call-error.ts";
 import { openConnection } from "./open-connection.ts";
@@ -15,7 +14,7 @@ import { openConnection } from "./open-connection.ts";
  * somebody asks and its back-off is over, so no timer runs in between. Its tools stay callable: a call makes the connection anew if it has to.
  */
 export function createMcpSource(options: McpSourceOptions): ToolSource {
-  checkServerEntry(options.name, options.server);
+  checkServerEntry(options);
   return new McpSource(options);
 }
 
@@ -23,14 +22,17 @@ class McpSource implements ToolSource {
   readonly name: string;
   readonly #options: McpSourceOptions;
   readonly #limits: McpLimits;
-  readonly #backoff: Backoff;
+  readonly #clock: Clock;
   readonly #ended = new AbortController();
   readonly #reader = createOutputReader();
   /** Every connection that may still hold something. */
   readonly #open = new Set<Connection>();
   #connection: Connection | null = null;
   #connecting: Promise<Connection> | null = null;
+  /** Why the last attempt failed. Each failure in a row doubles the wait before the next attempt, up to a bound. */
   #failure: McpCallError | null = null;
+  #failures = 0;
+  #nextAttemptAt = 0;
   #listed: { readonly descriptions: readonly ToolDescription[]; readonly listing: ToolListing } | null = null;
   #isLegacy = false;
   #disposing: Promise<void> | null = null;
@@ -39,7 +41,7 @@ class McpSource implements ToolSource {
     this.name = options.name;
     this.#options = options;
     this.#limits = toLimits(options);
-    this.#backoff = new Backoff(options.backoff ?? { firstMs: 1_000, maxMs: 60_000 }, options.clock ?? performance);
+    this.#clock = options.clock ?? performance;
   }
 
   async tools(signal?: AbortSignal): Promise<ToolListing> {
@@ -50,7 +52,7 @@ class McpSource implements ToolSource {
         use: (connection) => orAbort(connection.tools(), signal),
         mayRepeat: (_error, connection) => connection.isLost,
       });
-      this.#backoff.succeeded();
+      this.#noteSuccess();
       return this.#toListing(descriptions);
     } catch (error) {
       signal?.throwIfAborted();
@@ -105,7 +107,7 @@ class McpSource implements ToolSource {
         use: (connection) => connection.call(tool, args, options),
         mayRepeat: (error, connection) => connection.isExpired(error.status), // then the server has done nothing yet
       });
-      this.#backoff.succeeded();
+      this.#noteSuccess();
       if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" });
       else probe("mcp_call_success", { bytes, ms: elapsed() });
       return answer;
@@ -131,29 +133,19 @@ class McpSource implements ToolSource {
     this.#ended.signal.throwIfAborted();
     if (this.#connection !== null && !this.#connection.isLost) return this.#connection;
     if (this.#connecting !== null) return this.#connecting;
-    const waitMs = this.#backoff.remainingMs;
-    if (this.#failure !== null && waitMs > 0) throw this.#stillDown(this.#failure, waitMs);
-    this.#connecting = this.#makeConnection();
-    try {
-      return await this.#connecting;
-    } finally {
+    const waitMs = this.#nextAttemptAt - this.#clock.now();
+    if (this.#failure !== null && waitMs > 0) throw toStillDown(this.#failure, waitMs);
+    this.#connecting = this.#makeConnection().finally(() => {
       this.#connecting = null;
-    }
+    });
+    return this.#connecting;
   }
 
   async #makeConnection(): Promise<Connection> {
     const { name, server, environment = {}, onLog = () => {} } = this.#options;
+    const [limits, reader, signal, isLegacy] = [this.#limits, this.#reader, this.#ended.signal, this.#isLegacy];
     try {
-      const connection = await openConnection({
-        name,
-        server,
-        environment,
-        limits: this.#limits,
-        isLegacy: this.#isLegacy,
-        reader: this.#reader,
-        onLog,
-        signal: this.#ended.signal,
-      });
+      const connection = await openConnection({ name, server, environment, limits, isLegacy, reader, onLog, signal });
       this.#open.add(connection);
       void connection.ended.then(() => this.#open.delete(connection));
       this.#isLegacy = connection.isLegacy;
@@ -167,14 +159,21 @@ class McpSource implements ToolSource {
     }
   }
 
-  #noteFailure(error: unknown): void {
-    if (error instanceof McpCallError) this.#failure = error;
-    this.#backoff.failed();
+  #noteSuccess(): void {
+    this.#failures = 0;
+    this.#failure = null;
   }
 
-  #stillDown({ code, message, status, systemCode, cause }: McpCallError, waitMs: number): McpCallError {
-    return new McpCallError({ code, message, status, systemCode, cause, retryAfter: Math.ceil(waitMs / 1_000) });
+  #noteFailure(error: unknown): void {
+    const { firstMs, maxMs } = this.#options.backoff ?? { firstMs: 1_000, maxMs: 60_000 };
+    if (error instanceof McpCallError) this.#failure = error;
+    this.#nextAttemptAt = this.#clock.now() + Math.min(maxMs, firstMs * 2 ** this.#failures);
+    this.#failures += 1;
   }
+}
+
+function toStillDown({ code, message, status, systemCode, cause }: McpCallError, waitMs: number): McpCallError {
+  return new McpCallError({ code, message, status, systemCode, cause, retryAfter: Math.ceil(waitMs / 1_000) });
 }
 
 interface Use<Value> {
@@ -183,12 +182,23 @@ interface Use<Value> {
   readonly mayRepeat: (error: McpCallError, connection: Connection) => boolean;
 }
 
+/** Throws for an entry that can never work. */
+function checkServerEntry({ name, server }: McpSourceOptions): void {
+  const refuse = (message: string): never => {
+    throw new UsageError({ code: "MCP_SERVER_ENTRY_INVALID", message, hint: "See docs/mcp-servers.md for the shape of mcpServers." });
+  };
+  const quoted = JSON.stringify(name);
+  if (!("url" in server)) return server.command ? undefined : refuse(`The server ${quoted} has neither a command nor a url.`);
+  const { protocol } = URL.parse(server.url) ?? refuse(`The url of the server ${quoted} is no URL: ${server.url}`);
+  if (protocol !== "http:" && protocol !== "https:")
+    refuse(`The url of the server ${quoted} must begin with http:// or https://, not ${protocol}//`);
+}
+
 function isToolError(output: unknown): boolean {
   return typeof output === "object" && output !== null && "isError" in output && output.isError === true;
 }
 
 function toLimits(options: McpSourceOptions): McpLimits {
-  const { timeoutMs, maxTotalTimeoutMs, connectTimeoutMs, maxMessageBytes, killAfterMs } = options;
-  const given = Object.entries({ timeoutMs, maxTotalTimeoutMs, connectTimeoutMs, maxMessageBytes, killAfterMs });
-  return { ...defaultMcpLimits, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) };
+  const keys = Object.keys(defaultMcpLimits) as (keyof McpLimits)[];
+  return Object.fromEntries(keys.map((key) => [key, options[key] ?? defaultMcpLimits[key]])) as McpLimits;
 }

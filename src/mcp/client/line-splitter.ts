@@ -1,57 +1,40 @@
-import { LARGE_BYTES } from "../../evidence/reading/is-large-output.ts";
-import type { LargeMessage } from "../../evidence/reading/create-output-reader.ts";
-
-/**
- * Cuts a stream of bytes into lines. Each byte is copied once, whatever the length of its line: joining at every chunk, as the SDK's buffer does, takes
- * minutes for a line of 100 MB. What grows large is handed on while it comes, and never joined here.
- */
+/** Cuts a stream of bytes into lines. Each byte is copied once: joining at every chunk, as the SDK's buffer does, takes minutes for a line of 100 MB. */
 export class LineSplitter {
   readonly #maxBytes: number;
-  readonly #openLarge: () => LargeMessage;
   #parts: Buffer[] = [];
   #bytes = 0;
-  #large: LargeMessage | null = null;
 
-  constructor(maxBytes: number, openLarge: () => LargeMessage) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-    this.#openLarge = openLarge;
   }
 
-  /** The lines that this chunk ends. Throws a RangeError when a line is longer than allowed. */
-  push(chunk: Buffer): (Buffer | LargeMessage)[] {
-    const lines: (Buffer | LargeMessage)[] = [];
+  /** The lines that this chunk ends, without their line feeds. Throws a RangeError when a line is longer than allowed. */
+  push(chunk: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
       this.#keep(chunk.subarray(start, end));
-      lines.push(this.#large ?? (this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts, this.#bytes)));
-      this.#parts = [];
-      this.#bytes = 0;
-      this.#large = null;
+      lines.push(this.end());
       start = end + 1;
     }
     if (start < chunk.length) this.#keep(chunk.subarray(start));
     return lines;
   }
 
-  /** No more will come: what is not whole is dropped. */
-  end(): void {
-    this.#large?.drop();
-    this.#large = null;
+  /** What came after the last line feed. */
+  end(): Buffer {
+    const line = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];
+    this.#bytes = 0;
+    return line;
   }
 
   #keep(part: Buffer): void {
     this.#bytes += part.length;
-    if (this.#bytes > this.#maxBytes) {
-      this.end();
-      throw new RangeError(`a message is longer than ${this.#maxBytes} bytes`);
-    }
-    if (this.#large !== null) return this.#large.push(part);
     this.#parts.push(part);
-    if (this.#bytes < LARGE_BYTES) return;
-    this.#large = this.#openLarge();
-    for (const kept of this.#parts) this.#large.push(kept);
-    this.#parts = [];
+    if (this.#bytes <= this.#maxBytes) return;
+    this.end();
+    throw new RangeError(`a message is longer than ${this.#maxBytes} bytes`);
   }
 }
 

@@ -29,11 +29,8 @@ export async function listTools(fetchPage: FetchPage, onOdd: (text: string) => v
     }
     cursor = page.nextCursor ?? undefined;
     if (cursor !== undefined && (cursors.has(cursor) || tools.size >= MAX_TOOLS)) {
-      onOdd(
-        cursors.has(cursor)
-          ? `the list of tools goes in circles at cursor ${cursor.slice(0, 100)}`
-          : `only the first ${MAX_TOOLS} tools are used`,
-      );
+      const circle = `the list of tools goes in circles at cursor ${cursor.slice(0, 100)}`;
+      onOdd(cursors.has(cursor) ? circle : `only the first ${MAX_TOOLS} tools are used`);
       break;
     }
     if (cursor !== undefined) cursors.add(cursor);
@@ -44,42 +41,26 @@ export async function listTools(fetchPage: FetchPage, onOdd: (text: string) => v
 const MAX_TOOLS = 10_000;
 
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
-const record = z.record(z.string(), z.unknown());
+const record = z.record(z.string(), z.unknown()).optional();
+const text = z.string().optional().catch(undefined);
 const hint = z.boolean().optional().catch(undefined);
-const toolSchema = z.looseObject({
+const annotationsSchema = z.object({ title: text, readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint });
+const toolSchema = z.object({
   name: z.string().min(1),
-  title: z.string().optional().catch(undefined),
-  description: z.string().optional().catch(undefined),
-  inputSchema: record.optional(),
-  outputSchema: record.optional().catch(undefined),
-  annotations: z
-    .looseObject({
-      title: z.string().optional().catch(undefined),
-      readOnlyHint: hint,
-      destructiveHint: hint,
-      idempotentHint: hint,
-      openWorldHint: hint,
-    })
-    .optional()
-    .catch(undefined),
-  _meta: record.optional().catch(undefined),
+  title: text,
+  description: text,
+  inputSchema: record,
+  outputSchema: record.catch(undefined),
+  annotations: annotationsSchema.optional().catch(undefined),
+  _meta: record.catch(undefined),
 });
 
 function toDescription(raw: unknown): ToolDescription | null {
   const parsed = toolSchema.safeParse(raw);
   if (!parsed.success) return null;
-  const { name, title, description = "", inputSchema = { type: "object" }, outputSchema, annotations, _meta } = parsed.data;
-  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {};
-  const hints = Object.entries({ readOnlyHint, destructiveHint, idempotentHint, openWorldHint }).filter(([, value]) => value !== undefined);
-  return {
-    name,
-    title: title ?? annotations?.title,
-    description,
-    inputSchema,
-    outputSchema,
-    annotations: Object.fromEntries(hints),
-    tags: readTags(_meta),
-  };
+  const { name, title, description = "", inputSchema = { type: "object" }, outputSchema, annotations: annotated, _meta } = parsed.data;
+  const { title: otherTitle, ...annotations } = annotated ?? {};
+  return { name, title: title ?? otherTitle, description, inputSchema, outputSchema, annotations, tags: readTags(_meta) };
 }
 
 /** From the places where servers put them: `_meta.tags`, and FastMCP's own. */

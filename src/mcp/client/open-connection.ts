@@ -1,20 +1,20 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Client, type StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { OutputReader } from "../../evidence/reading/create-output-reader.ts";
 import { packageVersion } from "../../package-version.ts";
-import { createCallContexts, type CallContexts } from "./call-context.ts";
-import { createChildEnvironment } from "./child-environment.ts";
+import type { CallContext, CallContexts } from "./call-context.ts";
 import { Connection } from "./connection.ts";
-import type { McpLimits, McpLogEntry, McpServerEntry } from "./contract.ts";
+import type { McpLimits, McpLogEntry, McpServerEntry, StdioServerEntry } from "./contract.ts";
 import { createHttpTransport } from "./create-http-transport.ts";
-import { describeConnectFailure, type FailureScene } from "./describe-failure.ts";
-import type { McpCallError } from "./mcp-call-error.ts";
-import { createRedactor } from "./redact-secrets.ts";
+import { describeConnectFailure, type FailureScene, type McpCallError } from "./mcp-call-error.ts";
 import { StdioTransport } from "./stdio-transport.ts";
+
+type HostEnvironment = Readonly<Record<string, string | undefined>>;
 
 export interface ConnectionOptions {
   readonly name: string;
   readonly server: McpServerEntry;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: HostEnvironment;
   readonly limits: McpLimits;
   /** The server is known to speak a version before 2026-07-28: it is not asked. */
   readonly isLegacy: boolean;
@@ -26,6 +26,10 @@ export interface ConnectionOptions {
 
 /** How we introduce ourselves to servers. */
 export const clientInfo: { readonly name: string; readonly version: string } = { name: "sluice", version: packageVersion };
+
+const MAX_LOG = 2_000;
+/** A program may take its time to start; one that starts and does not know the question falls silent only this long. */
+const MAX_PROBE_MS = 10_000;
 
 /** Rejects with an McpCallError whose message says in plain words why there is no connection. Nothing is left of an attempt that failed. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
@@ -47,7 +51,7 @@ interface FailedAttempt {
 
 async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connection | FailedAttempt> {
   const { name, server, limits, signal } = options;
-  const contexts = createCallContexts();
+  const contexts = new AsyncLocalStorage<CallContext>();
   const redact = createRedactor(server);
   const log = (from: McpLogEntry["from"], text: string) => options.onLog({ server: name, from, text: redact(text.slice(0, MAX_LOG)) });
   const transport = createTransport(options, contexts, log);
@@ -58,13 +62,10 @@ async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connecti
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
   client.onerror = (error) => log("client", error.message);
 
-  let timedOut = false;
-  const end = () => void transport.close().catch(() => {});
-  const timer = setTimeout(() => {
-    timedOut = true;
-    end();
-  }, limits.connectTimeoutMs);
-  signal.addEventListener("abort", end, { once: true });
+  const timeout = AbortSignal.timeout(limits.connectTimeoutMs);
+  const ended = AbortSignal.any([signal, timeout]);
+  const close = () => void transport.close().catch(() => {});
+  ended.addEventListener("abort", close, { once: true });
   try {
     signal.throwIfAborted();
     await client.connect(transport, { timeout: limits.connectTimeoutMs });
@@ -73,30 +74,23 @@ async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connecti
     await connection.subscribe();
     return connection;
   } catch (error) {
-    const hadEnded = stdio !== null && stdio.exit !== null && !timedOut;
+    const hadEnded = stdio !== null && stdio.exit !== null && !timeout.aborted;
+    const timedOutAfterMs = timeout.aborted ? limits.connectTimeoutMs : null;
     await transport.close().catch(() => {});
     signal.throwIfAborted();
-    const failure = describeConnectFailure(error, scene, timedOut ? limits.connectTimeoutMs : null);
+    const failure = describeConnectFailure(error, scene, timedOutAfterMs);
     return { error: failure, tryAgain: chooseRetry(mode, hadEnded, failure) };
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", end);
+    ended.removeEventListener("abort", close);
   }
 }
 
-const MAX_LOG = 2_000;
-
-function chooseRetry(mode: Mode, hadEnded: boolean, { systemCode = "" }: McpCallError): Mode | null {
+function chooseRetry(mode: Mode, hadEnded: boolean, { systemCode }: McpCallError): Mode | null {
   // Some servers before 2026-07-28 end at any message that comes before `initialize`: they get a second life, and are not asked again.
   if (mode === "auto" && hadEnded) return "legacy";
   // A connection that fetch had kept from a server that has gone.
-  return staleConnectionCodes.has(systemCode) ? mode : null;
+  return systemCode === "ECONNRESET" || systemCode === "UND_ERR_SOCKET" ? mode : null;
 }
-
-const staleConnectionCodes: ReadonlySet<string> = new Set(["ECONNRESET", "UND_ERR_SOCKET"]);
-
-/** A program may take its time to start; one that starts and does not know the question falls silent only this long. */
-const MAX_PROBE_MS = 10_000;
 
 function createTransport(
   { server, environment, limits, reader }: ConnectionOptions,
@@ -119,4 +113,23 @@ function createTransport(
     onStderr: (line) => log("stderr", line),
     onGarbage: (text) => log("client", `a line on stdout is no message: ${text}`),
   });
+}
+
+/** What every child gets if the host has it: enough to find programs, a home and a place for temporary files. Keys, tokens and proxies are not here. */
+const inheritedNames = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ"];
+
+function createChildEnvironment(host: HostEnvironment, named: StdioServerEntry["env"]): Record<string, string> {
+  const inherited = inheritedNames.flatMap((name) => {
+    const value = host[name];
+    return value === undefined || value.startsWith("()") ? [] : [[name, value] as const]; // "()": an exported shell function
+  });
+  return { ...Object.fromEntries(inherited), ...named };
+}
+
+/** Takes out of a text what the server's entry was given in confidence, since a server may well print it when it fails. */
+function createRedactor(server: McpServerEntry): (text: string) => string {
+  const values = "url" in server ? Object.values(server.headers ?? {}) : Object.values(server.env ?? {});
+  const secrets = values.flatMap((value) => [value, value.replace(/^\w+ /, "")]).filter((value) => value.length >= 8);
+  const longestFirst = [...new Set(secrets)].sort((a, b) => b.length - a.length);
+  return (text) => longestFirst.reduce((rest, secret) => rest.replaceAll(secret, "[hidden]"), text);
 }

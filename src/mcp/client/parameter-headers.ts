@@ -1,3 +1,4 @@
+import { isRecord } from "../../errors/is-record.ts";
 import type { JsonSchema } from "../../tools/contract.ts";
 
 /**
@@ -6,12 +7,12 @@ import type { JsonSchema } from "../../tools/contract.ts";
  */
 export function createParameterHeaders(schema: JsonSchema, args: Readonly<Record<string, unknown>>): Record<string, string> {
   const { properties } = schema;
-  if (!isObject(properties)) return {};
+  if (!isRecord(properties)) return {};
   return Object.fromEntries(
     Object.entries(properties).flatMap(([name, property]) => {
-      if (!isObject(property)) return [];
+      if (!isRecord(property)) return [];
       const [header, value] = [property["x-mcp-header"], args[name]];
-      if (isObject(value)) return Object.entries(createParameterHeaders(property, value));
+      if (isRecord(value)) return Object.entries(createParameterHeaders(property, value));
       const text = toText(value);
       return typeof header === "string" && isToken.test(header) && text !== null ? [[`Mcp-Param-${header}`, toFieldValue(text)]] : [];
     }),
@@ -21,18 +22,12 @@ export function createParameterHeaders(schema: JsonSchema, args: Readonly<Record
 const isToken = /^[!#$%&'*+.^_`|~\w-]+$/;
 
 function toText(value: unknown): string | null {
-  if (typeof value === "string") return value;
-  if (typeof value === "boolean") return String(value);
-  return typeof value === "number" && (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)))
-    ? String(value)
-    : null;
+  if (typeof value === "string" || typeof value === "boolean") return String(value);
+  const isExact = Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
+  return typeof value === "number" && isExact ? String(value) : null;
 }
 
 function toFieldValue(text: string): string {
   const isPlain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim() && !(text.startsWith("=?base64?") && text.endsWith("?="));
   return isPlain ? text : `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isJSONRPCResponse, parseJSONRPCMessage, type JSONRPCMessage, type RequestId, type Transport } from "@modelcontextprotocol/client";
-import type { LargeMessage, MessageRead, OutputReader } from "../../evidence/reading/create-output-reader.ts";
-import { scanMessage } from "../../evidence/reading/scan-message.ts";
+import { LARGE_BYTES, type MessageRead, type OutputReader } from "../../evidence/reading/create-output-reader.ts";
+import { scanMessage } from "../../text/json.ts";
 import type { CallContext, CallContexts } from "./call-context.ts";
 import { LineSplitter } from "./line-splitter.ts";
-import { TextTail } from "./text-tail.ts";
 
 export interface StdioTransportOptions {
   readonly command: string;
@@ -101,18 +101,17 @@ export class StdioTransport implements Transport {
   }
 
   #listen(child: ChildProcess): void {
-    const lines = new LineSplitter(this.#options.maxMessageBytes, () => this.#options.reader.openMessage());
+    const lines = new LineSplitter(this.#options.maxMessageBytes);
     child.stdout?.on("data", (chunk: Buffer) => {
       try {
         for (const line of lines.push(chunk)) {
-          if (Buffer.isBuffer(line)) this.#receive(line);
+          if (line.length < LARGE_BYTES) this.#receive(line);
           else this.#receiveLarge(line);
         }
       } catch (error) {
         this.#fail(error as Error);
       }
     });
-    child.stdout?.once("close", () => lines.end());
     child.stderr?.setEncoding("utf8").on("data", (text: string) => this.stderr.push(text));
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", (error) => this.onerror?.(error));
     child.once("exit", (code, signal) => {
@@ -139,13 +138,15 @@ export class StdioTransport implements Transport {
     } catch {
       return this.#refuse(text);
     }
-    for (const item of Array.isArray(value) ? value : [value]) this.#deliver(item, Array.isArray(value) ? null : text, line.length);
+    if (Array.isArray(value)) for (const item of value) this.#deliver(item, null, line.length);
+    else this.#deliver(value, text, line.length);
   }
 
-  #receiveLarge(large: LargeMessage): void {
+  #receiveLarge(line: Buffer): void {
+    const bytes = line.length;
     const calls = [...this.#waiting].filter(([, { isToolCall }]) => isToolCall).map(([id]) => id);
-    const reading = large.read([...calls, ...this.#abandoned]).then(
-      (message) => this.#deliverRead(message, large.bytes),
+    const reading = this.#options.reader.readMessage(line, [...calls, ...this.#abandoned]).then(
+      (message) => this.#deliverRead(message, bytes),
       (error: Error) => this.#fail(error),
     );
     this.#reading.add(reading);
@@ -154,10 +155,7 @@ export class StdioTransport implements Transport {
 
   #deliverRead(message: MessageRead, bytes: number): void {
     if (message.kind === "garbage") return this.#refuse(message.text);
-    if (message.kind === "other") {
-      for (const item of Array.isArray(message.value) ? message.value : [message.value]) this.#deliver(item, null, bytes);
-      return;
-    }
+    if (message.kind === "other") return [message.value].flat().forEach((item) => this.#deliver(item, null, bytes));
     const { id, result, read } = message;
     const context = this.#waiting.get(id);
     if (context !== undefined) context.read = read;
@@ -227,13 +225,7 @@ export class StdioTransport implements Transport {
   }
 
   async #endsWithin(ms: number): Promise<boolean> {
-    const timer = Promise.withResolvers<boolean>();
-    const handle = setTimeout(() => timer.resolve(false), ms);
-    try {
-      return await Promise.race([this.#ended.promise.then(() => true), timer.promise]);
-    } finally {
-      clearTimeout(handle);
-    }
+    return await Promise.race([this.#ended.promise.then(() => true), sleep(ms, false, { ref: false })]);
   }
 }
 
@@ -241,3 +233,41 @@ export class StdioTransport implements Transport {
 const GRACE_MS = 300;
 const DRAIN_MS = 200;
 const GIVE_UP_MS = 2_000;
+
+/** The end of a text that arrives in pieces, in whole lines, within a fixed budget. */
+class TextTail {
+  readonly #lines: string[] = [];
+  readonly #onLine: (line: string) => void;
+  #rest = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(text: string): void {
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = (lines.pop() ?? "").slice(-MAX_LINE);
+    for (const line of lines) this.#keep(line);
+  }
+
+  /** What came after the last line break counts as a line. */
+  end(): void {
+    if (this.#rest !== "") this.#keep(this.#rest);
+    this.#rest = "";
+  }
+
+  last(count: number): string[] {
+    return [...this.#lines, ...(this.#rest === "" ? [] : [this.#rest])].slice(-count);
+  }
+
+  #keep(line: string): void {
+    const text = line.slice(0, MAX_LINE).trimEnd();
+    if (text === "") return;
+    this.#lines.push(text);
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+    this.#onLine(text);
+  }
+}
+
+const MAX_LINE = 2_000;
+const MAX_LINES = 50;

@@ -1,11 +1,23 @@
-import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, Server, type CallToolResult } from "@modelcontextprotocol/server";
+import {
+  type CallToolResult,
+  type ProgressToken,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { createEnvelope } from "../../errors/envelope.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { packageVersion } from "../../package-version.ts";
-import type { CallContext, ServedTool, Surface } from "./contract.ts";
-import { openProgress } from "./open-progress.ts";
-import { toErrorResult } from "./results/to-call-result.ts";
+import type { CallContext, McpParts, Progress, ServedTool, Surface } from "./mcp-parts.ts";
+import { toErrorResult } from "../../tools/tool.ts";
+import { toCallResult, toServedTool } from "./tools/to-served-tool.ts";
+import { createSessionResources } from "./resources/create-session-resources.ts";
+import type { SessionRegistry } from "./sessions/create-session-registry.ts";
+import type { SessionAccess } from "./sessions/session-access.ts";
+import { findExposedTool, listExposedTools, type McpTool } from "./tools/create-mcp-tools.ts";
 
 const serverInfo = { name: "sluice", title: "Sluice", version: packageVersion };
 
@@ -20,7 +32,7 @@ export function createMcpServer(surface: Surface): Server {
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const { signal } = mcpReq;
     const tool = await surface.tool(params.name, signal);
-    if (tool === null) return toErrorResult(await noSuchTool(surface, params.name, signal));
+    if (tool === null) return toCallResult(toErrorResult(await noSuchTool(surface, params.name, signal)));
     const progress = openProgress({ token: mcpReq._meta?.progressToken, notify: mcpReq.notify });
     try {
       return await callTool(tool, params.arguments ?? {}, { signal, progress });
@@ -57,7 +69,7 @@ async function callTool(tool: ServedTool, args: Readonly<Record<string, unknown>
     if (error instanceof ProtocolError) throw error; // about the protocol, not about the call
     const summary = error instanceof Error ? error.message : String(error);
     const hints = error instanceof SluiceError && error.hint !== undefined ? [error.hint] : [];
-    return toErrorResult(createEnvelope({ code: "INTERNAL_ERROR", tool: tool.listing.name, summary, hints }));
+    return toCallResult(toErrorResult(createEnvelope({ code: "INTERNAL_ERROR", tool: tool.listing.name, summary, hints })));
   }
 }
 
@@ -74,4 +86,94 @@ async function noSuchTool(surface: Surface, name: string, signal: AbortSignal): 
 
 function withHint({ message, hint }: SluiceError): string {
   return hint === undefined ? message : `${message} ${hint}`;
+}
+
+export interface ProgressOptions {
+  /** Undefined when the client did not ask: then nothing is sent. */
+  readonly token: ProgressToken | undefined;
+  readonly notify: ServerContext["mcpReq"]["notify"];
+}
+
+export interface OpenProgress extends Progress {
+  end(): void;
+}
+
+const BEAT_MS = 1000;
+const SHORTEST_PAUSE_MS = 200;
+const MAX_MESSAGE_CHARACTERS = 200;
+
+/** A beat each second with the seconds gone by, so that a client can tell a long cell from a dead server, and the last word of who runs. */
+function openProgress({ token, notify }: ProgressOptions): OpenProgress {
+  if (token === undefined) return { say: () => {}, end: () => {} };
+  const startedAt = performance.now();
+  let sentAt = -Infinity;
+  let word = "started";
+  let timer: NodeJS.Timeout | null = null;
+
+  function send(): void {
+    sentAt = performance.now();
+    const progress = Math.round(sentAt - startedAt) / 1000;
+    notify({ method: "notifications/progress", params: { progressToken: token!, progress, message: word } }).catch(() => {}); // the client is gone
+    word = `running for ${Math.round(progress + BEAT_MS / 1000)} s`;
+    schedule(BEAT_MS);
+  }
+
+  function schedule(ms: number): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(send, ms).unref();
+  }
+
+  send();
+  return {
+    say(message) {
+      const line = message.trimEnd().split("\n").at(-1)?.trim() ?? "";
+      if (line === "" || timer === null) return;
+      word = line.slice(0, MAX_MESSAGE_CHARACTERS);
+      schedule(Math.max(0, sentAt + SHORTEST_PAUSE_MS - performance.now()));
+    },
+    end() {
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+    },
+  };
+}
+
+export interface SurfaceOptions {
+  readonly registry: SessionRegistry;
+  readonly access: SessionAccess;
+  readonly tenant: string;
+  readonly own: ReadonlyMap<string, McpTool>;
+}
+
+/** All of Sluice for one client. */
+export async function createSessionSurface(parts: McpParts, { registry, access, tenant, own }: SurfaceOptions): Promise<Surface> {
+  const serve = (tool: McpTool): ServedTool => toServedTool(tool, access);
+  return {
+    instructions: toInstructions(await promptOf(parts), access),
+    tools: async (signal) => [...own.values(), ...(await listExposedTools(parts, signal))].map(serve),
+    async tool(name, signal) {
+      const tool = own.get(name) ?? (await findExposedTool(parts, name, signal));
+      return tool === null ? null : serve(tool);
+    },
+    resources: createSessionResources(parts, { registry, access, tenant, own }),
+  };
+}
+
+/** Without a snapshot nothing can be computed here. A client that connects is told why, rather than cut off. */
+async function promptOf({ runtime }: McpParts): Promise<string> {
+  return await runtime.librarianPrompt().catch((error: unknown) => {
+    if (!(error instanceof SluiceError)) throw error;
+    return `Python cannot be run here: ${error.message} ${error.hint ?? ""}`.trimEnd();
+  });
+}
+
+/** What a client's model is told beside the tools: the librarian's rules, and how data gets here. */
+function toInstructions(librarianPrompt: string, { isByHandle }: { isByHandle: boolean }): string {
+  const session = isByHandle
+    ? "Pass the session of a result with the next call: without it a call has a sandbox of its own, and does not know your aliases."
+    : "Aliases and variables live on; a sandbox that is not used for a while is freed, and the next answer says so.";
+  return `${librarianPrompt}
+
+Here: list_data shows what data there is, store_data keeps JSON or CSV under a name, execute fetches with backend tools. ${session}
+A failure is an error envelope: do what its hints say.`;
 }

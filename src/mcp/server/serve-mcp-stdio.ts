@@ -1,11 +1,11 @@
 import type { Readable, Writable } from "node:stream";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { createSessionStore } from "../../execute/session/create-session-store.ts";
-import { createMcpServer } from "./create-mcp-server.ts";
-import { createOwnTools, createSessionSurface } from "./create-session-surface.ts";
+import { createMcpServer, createSessionSurface } from "./create-mcp-server.ts";
 import type { McpParts } from "./mcp-parts.ts";
 import { createSessionRegistry } from "./sessions/create-session-registry.ts";
 import { accessByConnection } from "./sessions/session-access.ts";
+import { createMcpTools } from "./tools/create-mcp-tools.ts";
 
 export interface McpStdioOptions {
   readonly input: Readable;
@@ -24,7 +24,7 @@ export async function serveMcpStdio(parts: McpParts, { input, output, signal, on
   const session = registry.open({ tenant, isPermanent: true });
   const states = parts.sessions ?? createSessionStore({ configuration: {} });
   const access = accessByConnection({ registry, states, tenant, tokenHash: () => null }, session);
-  const own = createOwnTools(parts);
+  const own = createMcpTools(parts);
   const transport = new ClosingTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
   const handle = serveStdio(async () => createMcpServer(await createSessionSurface(parts, { registry, access, tenant, own })), {
     transport,

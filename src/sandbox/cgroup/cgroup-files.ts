@@ -1,7 +1,9 @@
 import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { readdir, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { currentProcess, fromProcessKey, killAll, type ProcessIdentity, toProcessKey } from "../../processes/process-identity.ts";
+import type { Cgroups } from "./find-cgroups.ts";
 
 /** The files of the kernel's control group tree, as the rest of this folder reads and writes them. Missing file: null. */
 export function readControl(directory: string, file: string): string | null {
@@ -73,29 +75,19 @@ export async function tryWriteControl(directory: string, file: string, value: st
   );
 }
 
-/** Processes of a cgroup and of the ones below it. */
-async function listProcesses(directory: string): Promise<number[]> {
-  const own = readControl(directory, "cgroup.procs") ?? "";
-  const pids = own.split("\n").filter(Boolean).map(Number);
-  for (const child of await listChildren(directory)) pids.push(...(await listProcesses(child)));
-  return pids;
+/** Processes of cgroups and of the ones below them. */
+export async function listProcesses(directories: readonly string[]): Promise<number[]> {
+  const pids = new Set<number>();
+  for (const directory of directories) {
+    for (const pid of (readControl(directory, "cgroup.procs") ?? "").split("\n").map(Number)) pids.add(pid);
+    for (const pid of await listProcesses(await listChildren(directory))) pids.add(pid);
+  }
+  return [...pids].filter((pid) => pid > 0); // 0 stands for a process of a pid namespace that is not ours
 }
 
-export async function listChildren(directory: string): Promise<string[]> {
+async function listChildren(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(directory, entry.name));
-}
-
-/** Ends every process in these directories. Resolves when none is left; after `timeoutMs` with what still is. */
-export async function killProcesses(directories: readonly string[], timeoutMs: number): Promise<number[]> {
-  const deadline = performance.now() + timeoutMs;
-  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 20)) {
-    const pids = await listAll(directories);
-    if (pids.length === 0) return [];
-    for (const pid of pids) killQuietly(pid);
-    if (performance.now() > deadline) return pids;
-    await sleep(waitMs);
-  }
 }
 
 /** Removes a cgroup and the ones below it. The kernel says EBUSY for a moment after the last process is gone. */
@@ -114,15 +106,38 @@ export async function removeCgroup(directory: string, timeoutMs: number): Promis
   }
 }
 
-async function listAll(directories: readonly string[]): Promise<number[]> {
-  const lists = await Promise.all(directories.map((directory) => listProcesses(directory)));
-  return [...new Set(lists.flat())].filter((pid) => pid > 0); // 0 stands for a process of a pid namespace that is not ours
+/** Host processes that have, or had, cgroups here. */
+export async function listHostCgroups(cgroups: Cgroups): Promise<ProcessIdentity[]> {
+  const children = (await Promise.all(toParents(cgroups).map((parent) => listChildren(parent)))).flat();
+  const keys = new Set(children.map((child) => basename(child)).filter((name) => name.startsWith(hostCgroupPrefix)));
+  return [...keys].map((name) => fromProcessKey(name.slice(hostCgroupPrefix.length))).filter((identity) => identity !== null);
 }
 
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // gone already
-  }
+/** Kills what runs in the cgroups of one host process and removes them. */
+export async function removeHostCgroups(cgroups: Cgroups, host: ProcessIdentity): Promise<void> {
+  const directories = toHostDirectories(cgroups, host);
+  await killAll(() => listProcesses(directories), 3_000);
+  await Promise.all(directories.map((directory) => removeCgroup(directory, 2_000)));
 }
+
+/** The host's own directory, once its last sandbox is gone. */
+export async function removeEmptyHostCgroups(cgroups: Cgroups, host: ProcessIdentity): Promise<void> {
+  for (const directory of toHostDirectories(cgroups, host)) await rmdir(directory).catch(() => {});
+}
+
+/** In each hierarchy the directory below which all cgroups of one host process are. */
+export function toHostDirectories(cgroups: Cgroups, host: ProcessIdentity = currentProcess()): string[] {
+  return toParents(cgroups).map((parent) => join(parent, hostCgroupName(host)));
+}
+
+function toParents(cgroups: Cgroups): string[] {
+  if (!cgroups.available) return [];
+  return [...new Set(cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent])];
+}
+
+/** All cgroups of one host process are below one directory of this name, so that what a dead host left can be found. */
+export function hostCgroupName(host: ProcessIdentity = currentProcess()): string {
+  return `${hostCgroupPrefix}${toProcessKey(host)}`;
+}
+
+const hostCgroupPrefix = "sluice-";

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createVersion2 } from "./cgroup-v2.ts";
-import { hostCgroupName } from "./host-cgroup-name.ts";
+import { createVersion2 } from "./lease-cgroup.ts";
+import { hostCgroupName } from "./cgroup-files.ts";
 
 /** Plain files in place of the kernel's: what is written where, and how what is read is understood. */
 function makeTree(): { parent: string; directory: string; read: (file: string) => string } {

@@ -2,11 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
-import { currentProcess } from "../host-process.ts";
-import { readControl } from "./cgroup-files.ts";
+import { currentProcess } from "../../processes/process-identity.ts";
+import { hostCgroupName, listHostCgroups, readControl, removeEmptyHostCgroups, removeHostCgroups } from "./cgroup-files.ts";
 import { findCgroups } from "./find-cgroups.ts";
-import { createLeaseCgroup, hostCgroupName, type LeaseCgroup } from "./lease-cgroup.ts";
-import { listHostCgroups, removeEmptyHostCgroups, removeHostCgroups } from "./remove-host-cgroups.ts";
+import { createLeaseCgroup, type LeaseCgroup } from "./lease-cgroup.ts";
 
 const MB = 1024 * 1024;
 const cgroups = await findCgroups();

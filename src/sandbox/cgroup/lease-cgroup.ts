@@ -1,11 +1,25 @@
+import { chown, mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
-import { createVersion1 } from "./cgroup-v1.ts";
-import { createVersion2 } from "./cgroup-v2.ts";
-import type { LeaseCgroup } from "./contract.ts";
-import type { Cgroups } from "./find-cgroups.ts";
+import { killAll } from "../../processes/process-identity.ts";
+import type { Usage } from "../contract.ts";
+import {
+  createMeterFile,
+  fieldOf,
+  hostCgroupName,
+  listProcesses,
+  type MeterFile,
+  removeCgroup,
+  tryWriteControl,
+  writeControl,
+} from "./cgroup-files.ts";
+import type { Cgroups, Version1Parents } from "./find-cgroups.ts";
 
-export type { LeaseCgroup } from "./contract.ts";
-export { hostCgroupName } from "./host-cgroup-name.ts";
+/**
+ * What all sandboxes of a host together weigh on the processor, where it has 1, however many they are. They compute and it answers: when both want all of it, a
+ * server that let its sandboxes be its equals would keep readers waiting for a third of a second.
+ */
+const PROCESSOR_SHARE = 0.25;
 
 export interface LeaseCgroupOptions {
   readonly cgroups: Cgroups & { readonly available: true };
@@ -35,4 +49,161 @@ export async function createLeaseCgroup(options: LeaseCgroupOptions): Promise<Le
       cause: error,
     });
   }
+}
+
+/** The limits and the meter of one sandbox. Its directories exist until remove(). */
+export interface LeaseCgroup {
+  /** The directories, one per hierarchy. */
+  readonly paths: readonly string[];
+  /** A process that writes "0" into each of these is in; what it forks afterwards is too. */
+  readonly joinPaths: readonly string[];
+  usage(): Promise<Usage>;
+  resetPeak(): Promise<void>;
+  /** SIGKILL to everything inside; resolves when nothing is left. Nothing can be started in it afterwards. */
+  kill(): Promise<void>;
+  /** Idempotent; kills what is left first. */
+  remove(): Promise<void>;
+}
+
+type Limits = Omit<LeaseCgroupOptions, "cgroups">;
+
+async function createVersion1({
+  parents,
+  name,
+  memoryBytes,
+  processes,
+  owner,
+}: Limits & { parents: Version1Parents }): Promise<LeaseCgroup> {
+  const place = join(hostCgroupName(), name);
+  const memory = join(parents.memory, place);
+  const pids = join(parents.pids, place);
+  const cpuacct = join(parents.cpuacct, place);
+  const cpu = parents.cpu === undefined ? [] : [join(parents.cpu, place)];
+  const paths = [...new Set([memory, pids, cpuacct, ...cpu])]; // controllers may be mounted together
+  try {
+    for (const path of paths) await mkdir(path, { recursive: true, mode: 0o755 });
+    if (parents.cpu !== undefined) await writeControl(join(parents.cpu, hostCgroupName()), "cpu.shares", String(PROCESSOR_SHARE * 1024));
+    // Order matters: memory and swap together can never be set below memory alone.
+    await writeControl(memory, "memory.limit_in_bytes", String(memoryBytes));
+    await tryWriteControl(memory, "memory.memsw.limit_in_bytes", String(memoryBytes));
+    await tryWriteControl(memory, "memory.swappiness", "0");
+    await writeControl(pids, "pids.max", String(processes));
+    if (owner !== undefined) for (const path of paths) await chown(join(path, "cgroup.procs"), owner, -1);
+  } catch (error) {
+    for (const path of paths) await removeCgroup(path, 0);
+    throw error;
+  }
+  const processor = createMeterFile(cpuacct, "cpuacct.usage");
+  return toLeaseCgroup({
+    paths,
+    pids,
+    peak: toPeakMeter(createMeterFile(memory, "memory.max_usage_in_bytes", { resets: true })),
+    processor,
+    readCpuMs: () => (processor.number() ?? 0) / 1e6,
+    events: createMeterFile(memory, "memory.oom_control"),
+  });
+}
+
+export async function createVersion2(options: Limits & { parent: string }): Promise<LeaseCgroup> {
+  const { parent, name, memoryBytes, processes, owner, dieTogether } = options;
+  const host = join(parent, hostCgroupName());
+  const directory = join(host, name);
+  try {
+    await mkdir(host, { recursive: true, mode: 0o755 });
+    await tryWriteControl(host, "cgroup.subtree_control", "+cpu");
+    await writeControl(host, "cgroup.subtree_control", "+memory +pids");
+    await tryWriteControl(host, "cpu.weight", String(PROCESSOR_SHARE * 100));
+    await mkdir(directory, { mode: 0o755 });
+    await writeControl(directory, "memory.max", String(memoryBytes));
+    await tryWriteControl(directory, "memory.swap.max", "0");
+    await writeControl(directory, "pids.max", String(processes));
+    if (dieTogether === true) await tryWriteControl(directory, "memory.oom.group", "1");
+    // Moving in also needs write access to cgroup.procs of the nearest ancestor that both cgroups share: here the one above the host's.
+    if (owner !== undefined) for (const path of [directory, parent]) await chown(join(path, "cgroup.procs"), owner, -1);
+  } catch (error) {
+    await removeCgroup(directory, 0);
+    throw error;
+  }
+  const processor = createMeterFile(directory, "cpu.stat");
+  return toLeaseCgroup({
+    paths: [directory],
+    pids: directory,
+    peak: openPeakMeter(directory),
+    processor,
+    readCpuMs: () => (fieldOf(processor.read(), "usage_usec") ?? 0) / 1000,
+    events: createMeterFile(directory, "memory.events"),
+  });
+}
+
+interface Parts {
+  /** The first is the one that a process joins first: whoever is in another is in this one. */
+  readonly paths: readonly string[];
+  readonly pids: string;
+  readonly peak: PeakMeter;
+  readonly processor: MeterFile;
+  readonly readCpuMs: () => number;
+  readonly events: MeterFile;
+}
+
+function toLeaseCgroup({ paths, pids, peak, processor, readCpuMs, events }: Parts): LeaseCgroup {
+  async function kill(): Promise<void> {
+    await tryWriteControl(pids, "pids.max", "0"); // no fork can outrun the list
+    await tryWriteControl(paths[0]!, "cgroup.kill", "1"); // version 2 since Linux 5.14; elsewhere the list is walked
+    await killAll(() => listProcesses([paths[0]!]), 10_000);
+  }
+  return {
+    paths,
+    joinPaths: paths.map((path) => join(path, "cgroup.procs")),
+    usage: async () => ({ peakMemoryBytes: peak.read(), cpuMs: readCpuMs(), memoryKills: fieldOf(events.read(), "oom_kill") ?? 0 }),
+    resetPeak: async () => peak.reset(),
+    kill,
+    async remove() {
+      await kill();
+      for (const meter of [peak, processor, events]) meter.close();
+      await Promise.all(paths.map((path) => removeCgroup(path, 2_000)));
+    },
+  };
+}
+
+interface PeakMeter {
+  read(): number;
+  reset(): void;
+  close(): void;
+}
+
+/** memory.peak forgets on a write since Linux 6.12, for the descriptor that wrote. Before, or without the file, memory.current is sampled. */
+function openPeakMeter(directory: string): PeakMeter {
+  const file = createMeterFile(directory, "memory.peak", { resets: true });
+  return file.reset() ? toPeakMeter(file) : createSamplingMeter(directory, file);
+}
+
+function toPeakMeter(file: MeterFile): PeakMeter {
+  return { read: () => file.number() ?? 0, reset: () => void file.reset(), close: () => file.close() };
+}
+
+function createSamplingMeter(directory: string, whole: MeterFile): PeakMeter {
+  const current = createMeterFile(directory, "memory.current");
+  let highest = 0;
+  let everReset = false;
+  const sample = (): void => {
+    highest = Math.max(highest, current.number() ?? 0);
+  };
+  const timer = setInterval(sample, 50);
+  timer.unref();
+  return {
+    read() {
+      sample();
+      return Math.max(highest, everReset ? 0 : (whole.number() ?? 0));
+    },
+    reset() {
+      everReset = true;
+      highest = 0;
+      sample();
+    },
+    close() {
+      clearInterval(timer);
+      current.close();
+      whole.close();
+    },
+  };
 }

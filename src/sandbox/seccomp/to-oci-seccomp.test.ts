@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { seccompPolicy } from "./policy.ts";
-import { toOciSeccomp } from "./to-oci-seccomp.ts";
+import { toOciSeccomp } from "../drivers/gvisor/oci-spec.ts";
 
 it("refuses by default and keeps to what runsc understands", () => {
   const { defaultAction, syscalls } = toOciSeccomp();

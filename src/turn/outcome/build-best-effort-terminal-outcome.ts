@@ -1,9 +1,12 @@
+import { isRecord } from "../../errors/is-record.ts";
+import type { EvidenceItem } from "../../evidence/contract.ts";
+import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
-import type { Turn } from "../open-turn.ts";
-import { describeError } from "../describe-error.ts";
-import { readItemText } from "../read-item-text.ts";
+import type { TurnParts } from "../contract.ts";
+import type { Conversation } from "../create-conversation.ts";
+import { asSentence, describeError } from "../describe-error.ts";
+import type { CallRecord, Ledger } from "../ledger.ts";
 import type { StepsEnd } from "../steps/run-steps.ts";
-import { findGaps, ofEnd } from "./find-gaps.ts";
 
 /** How a turn ends: why, what is missing, and an answer from what there is, should nobody be able to write a better one. */
 export interface TerminalOutcome {
@@ -12,32 +15,27 @@ export interface TerminalOutcome {
   readonly answer: string;
 }
 
-/** An outcome there is, whatever cannot be read any more by now: then it says what it could not find out. */
-export function buildBestEffortTerminalOutcome(turn: Turn, end: StepsEnd): TerminalOutcome {
+type OutcomeSources = Pick<TurnParts, "ledger" | "conversation" | "plan" | "earlierAliases">;
+
+/** Never throws: evidence that cannot be read any more is reported as a gap. */
+export function buildBestEffortTerminalOutcome(turn: OutcomeSources, end: StepsEnd): TerminalOutcome {
   const { stopReason } = end;
+  const { ledger } = turn;
+  const written = ledger.final ?? ledger.text;
   try {
-    return { stopReason, gaps: findGaps(turn, end), answer: answerOf(turn) };
+    return { stopReason, gaps: findGaps(turn, end), answer: written || describeFindings(turn) };
   } catch (error) {
     const detail = `What is missing could not be found out to the end: ${describeError(error)}`;
     const unknown: Gap = { code: "gaps_unknown", severity: "major", detail };
-    const gaps = [...ofEnd(end), unknown, ...turn.serverGaps, ...turn.gaps];
-    return { stopReason, gaps, answer: writtenBy(turn) || "The question could not be answered." };
+    const gaps = [...ofEnd(end), unknown, ...ledger.serverGaps, ...ledger.gaps];
+    return { stopReason, gaps, answer: written || "The question could not be answered." };
   }
-}
-
-/** What the model wrote, else a list of what there is. */
-function answerOf(turn: Turn): string {
-  return writtenBy(turn) || describeFindings(turn);
-}
-
-function writtenBy({ ledger }: Turn): string {
-  return ledger.final?.answer ?? ledger.text;
 }
 
 const LISTED = 12;
 const VALUE_CHARACTERS = 400;
 
-function describeFindings({ ledger, conversation, earlierAliases }: Turn): string {
+function describeFindings({ ledger, conversation, earlierAliases }: OutcomeSources): string {
   const before = new Set(earlierAliases);
   const items = conversation.evidence
     .aliases()
@@ -58,3 +56,96 @@ function describeFindings({ ledger, conversation, earlierAliases }: Turn): strin
     ),
   ].join("\n");
 }
+
+/** Null when what was kept cannot be read any more: by another process, long ago, in a file that is gone. */
+export function readItemText(item: EvidenceItem): string | null {
+  try {
+    return new TextDecoder().decode(item.read());
+  } catch {
+    return null;
+  }
+}
+
+/** Everything that was asked for and not delivered, and what else has to be said of it; the gravest first. */
+function findGaps({ ledger, conversation, plan }: Omit<OutcomeSources, "earlierAliases">, end: StepsEnd): Gap[] {
+  const { serverGaps, gaps: met } = ledger;
+  const coverage = [...ofCoverage(ledger), ...serverGaps, ...met, ...findCoverageEvents({ ledger, conversation })];
+  const gaps = [...ofEnd(end), ...ofChart(plan, ledger, end), ...coverage];
+  const order = { major: 0, minor: 1, info: 2 } as const;
+  return gaps.sort((a, b) => order[a.severity] - order[b.severity]);
+}
+
+function ofEnd({ stopReason, detail }: StepsEnd): Gap[] {
+  return detail === null ? [] : [{ code: stopReason, severity: "major", detail }];
+}
+
+const drawing: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit", "render_chart"]);
+
+/** Whatever ended the turn: a chart that was asked for and is not there is a gap, with what stood in its way last. */
+function ofChart(plan: TurnPlan, ledger: Ledger, end: StepsEnd): Gap[] {
+  if (plan.chartIntent !== "explicit" || ledger.artifacts.length > 0) return [];
+  const last = ledger.calls.findLast(({ tool }) => drawing.has(tool));
+  const detail = `The chart that was asked for could not be rendered: ${causeOf(last, end)}`;
+  return [{ code: "chart_not_rendered", severity: "major", detail }];
+}
+
+function causeOf(last: CallRecord | undefined, { detail }: StepsEnd): string {
+  const ended = detail === null ? "" : ` ${detail}`;
+  if (last === undefined) return detail ?? "nothing was drawn before the model was done.";
+  if (last.status === "ok") return `the last ${last.tool} call published no figure.${ended}`;
+  if (last.status === "aborted") return detail ?? "the turn was ended while it was drawn.";
+  const reason = last.failure?.reason ?? "it did not say why";
+  return detail?.includes(reason) ? detail : `${last.tool} failed: ${asSentence(reason)}${ended}`;
+}
+
+function ofCoverage({ cells }: Ledger): Gap[] {
+  return cells.flatMap(({ sparse, artifacts, replacedIn }): Gap[] => {
+    if (sparse === null || replacedIn !== null) return [];
+    const title = artifacts[0]?.title;
+    return [{ code: "low_coverage", severity: "minor", detail: `${title === undefined ? "" : `${title}: `}${sparse}` }];
+  });
+}
+
+const MAX_RESULT_BYTES = 256 * 1024;
+const MAX_DEPTH = 4;
+
+/**
+ * Who entered, left or paused, as `derive_change_series` says it and results keep it under `coverage_events`. It takes nothing from an answer, but a total
+ * over them means something else before and after, so it has to be said.
+ */
+export function findCoverageEvents({ ledger, conversation }: { ledger: Pick<Ledger, "cells">; conversation: Conversation }): Gap[] {
+  const found = new Set<string>();
+  for (const { resultAlias, replacedIn } of ledger.cells) {
+    const item = resultAlias === null || replacedIn !== null ? null : conversation.evidence.get(resultAlias);
+    if (item === null || item.bytes > MAX_RESULT_BYTES) continue;
+    for (const event of eventsIn(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH)) found.add(event);
+  }
+  if (found.size === 0) return [];
+  const more = found.size > LISTED ? `; and ${found.size - LISTED} more` : "";
+  return [
+    { code: "coverage_events", severity: "info", detail: `Who was counted changed: ${[...found].slice(0, LISTED).join("; ")}${more}.` },
+  ];
+}
+
+function eventsIn(value: unknown, depth: number): string[] {
+  if (depth === 0 || typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === "coverage_events" && Array.isArray(inner) ? inner.flatMap(toWords) : eventsIn(inner, depth - 1),
+  );
+}
+
+function toWords(event: unknown): string[] {
+  if (!isRecord(event)) return [];
+  const { entity, kind, period, value } = event;
+  if (typeof entity !== "string" || typeof kind !== "string" || typeof period !== "string") return [];
+  const day = period.replace(/T00:00:00(?:\.0+)?(?:Z|\+00:00)?$/, "");
+  const size = typeof value === "number" ? ` with ${value.toLocaleString("en-US", { maximumFractionDigits: 2 })}` : "";
+  return [`${entity} ${wordsOfKind.get(kind) ?? kind.replaceAll("_", " ")} on ${day}${size}`];
+}
+
+const wordsOfKind: ReadonlyMap<string, string> = new Map([
+  ["first_listed", "was first listed"],
+  ["delisted", "was delisted"],
+  ["gap_start", "stopped reporting"],
+  ["gap_end", "reported again"],
+]);

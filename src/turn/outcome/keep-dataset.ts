@@ -1,11 +1,15 @@
 import type { DatasetReference } from "../../protocol/turn-result.ts";
+import type { EvidenceItem } from "../../evidence/contract.ts";
 import type { DatasetArtifact } from "../../evidence/dataset/contract.ts";
 import { describeError } from "../describe-error.ts";
-import type { Turn } from "../open-turn.ts";
+import type { TurnParts } from "../contract.ts";
+import type { Ledger } from "../ledger.ts";
 import type { StepsEnd } from "../steps/run-steps.ts";
 
+type DatasetSources = Pick<TurnParts, "turnId" | "runtime" | "request" | "conversation" | "plan" | "ledger" | "earlierAliases">;
+
 /** The backing data of the answer, written once. A store that fails costs the dataset, which is a gap, and not the turn. */
-export async function keepDataset(turn: Turn, { stopReason }: StepsEnd): Promise<DatasetReference | null> {
+export async function keepDataset(turn: DatasetSources, { stopReason }: StepsEnd): Promise<DatasetReference | null> {
   const { request, ledger } = turn;
   try {
     const { datasetId, hash, bytes, url } = await request.datasets.put({
@@ -15,7 +19,7 @@ export async function keepDataset(turn: Turn, { stopReason }: StepsEnd): Promise
     });
     return { datasetId, hash, bytes, publicDataUrl: url };
   } catch (error) {
-    turn.gaps.push({
+    ledger.gaps.push({
       code: "dataset_not_kept",
       severity: "minor",
       detail: `The data behind the answer could not be kept: ${describeError(error)}`,
@@ -24,9 +28,9 @@ export async function keepDataset(turn: Turn, { stopReason }: StepsEnd): Promise
   }
 }
 
-function factsOf({ id, conversation, request, plan, ledger }: Turn): Record<string, unknown> {
+function factsOf({ turnId, conversation, request, plan, ledger }: DatasetSources): Record<string, unknown> {
   return {
-    turnId: id,
+    turnId,
     conversationId: conversation.id,
     tenant: conversation.evidence.tenant,
     question: request.question,
@@ -49,7 +53,7 @@ function factsOf({ id, conversation, request, plan, ledger }: Turn): Record<stri
 }
 
 /** What it takes to compute the same again. */
-async function provenanceOf({ runtime, ledger, request }: Turn): Promise<Record<string, unknown>> {
+async function provenanceOf({ runtime, ledger, request }: DatasetSources): Promise<Record<string, unknown>> {
   const snapshot =
     ledger.cells.length === 0
       ? null
@@ -75,14 +79,14 @@ async function provenanceOf({ runtime, ledger, request }: Turn): Promise<Record<
 }
 
 /** Those of every stage, so that each hash in it leads somewhere: what counts first, then what was replaced on the way. */
-function publishedIn({ artifacts, calls }: Turn["ledger"]): DatasetArtifact[] {
+function publishedIn({ artifacts, calls }: Ledger): DatasetArtifact[] {
   const counting = new Set(artifacts.map(({ contentHash }) => contentHash));
   const all = new Map([...artifacts, ...calls.flatMap((call) => call.artifacts)].map((artifact) => [artifact.contentHash, artifact]));
   return [...all.values()].map((artifact) => (counting.has(artifact.contentHash) ? artifact : { ...artifact, isReplaced: true }));
 }
 
 /** What came in this turn, and what of earlier ones its calls name. */
-function usedItems({ conversation, earlierAliases, ledger }: Turn): Parameters<Turn["request"]["datasets"]["put"]>[0]["items"] {
+function usedItems({ conversation, earlierAliases, ledger }: DatasetSources): EvidenceItem[] {
   const { evidence } = conversation;
   const before = new Set(earlierAliases);
   const said = before.size === 0 ? "" : ledger.calls.map(({ input }) => JSON.stringify(input) ?? "").join("\n");

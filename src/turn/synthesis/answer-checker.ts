@@ -1,5 +1,4 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
-import { claimsMissingFigure } from "./claims-missing-figure.ts";
 import { removeRemoteImages } from "./remove-remote-images.ts";
 
 /** Lets an answer through line by line, without what it may not say. What has gone through is never taken back. */
@@ -46,3 +45,46 @@ export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): Ans
 function splitSentences(line: string): string[] {
   return line.split(/(?<=[.!?]["')\]]?\s+)(?=\S)/);
 }
+
+/** Whether a sentence speaks of a figure as if it were there, and it is not: a number past the last one, or any at all when there is none. */
+export function claimsMissingFigure(sentence: string, { length: count }: readonly ArtifactEnvelope[]): boolean {
+  const claimed = denials.reduce((text, denial) => text.replaceAll(denial, " "), sentence);
+  if ([...claimed.matchAll(numbered)].some(([, number]) => Number(number) > count)) return true;
+  return count === 0 && figure.test(claimed) && shown.test(claimed);
+}
+
+const SHOWS = "(?:show|illustrate|depict|display|visuali[sz]e|reveal|present|demonstrate|highlight)s?\\b";
+const DRAWN = "(?:drawn|rendered|created|made|produced|published|generated|plotted|shown|included|attached|provided|displayed)";
+const IS_DRAWN = `(?:was|were|has been|have been|is|are) ${DRAWN}`;
+/** Words that are pictures, and words that may be: `the figure is above 35,000` and `the overall picture` are none. */
+const CHART = "(?:chart|plot|graph|diagram|visuali[sz]ation|histogram|heat ?map)s?";
+const PLACED = `(?:figure|image|picture)s?(?= (?:below|above|attached))|figure(?= (?:${SHOWS}|${IS_DRAWN}))`;
+const POINTED_AT =
+  "(?<=\\b(?:see|shown in|seen in|attached|accompanying|following|drawn|drew|created|rendered|generated) (?:(?:an?|the|this|attached|accompanying|following) )?)(?:figure|image|picture)";
+const FIGURE = `(?:${CHART}|${PLACED}|${POINTED_AT})\\b`;
+
+const figure = new RegExp(`\\b${FIGURE}`, "i");
+/** Figures and charts are counted together: which of the two words a model takes says nothing false. `A figure 35 % higher` has no number of its own. */
+const numbered = /\b(?:figure|chart) (\d{1,3})\b(?!\s?(?:%|per ?cent|[.,]\d))/gi;
+const shown = new RegExp(
+  `\\b(?:${SHOWS}|shown|showing|illustrated|depicted|see|seen|below|above|attached|accompanying|here (?:is|are)|here's|i (?:have |'ve )?(?:drew|plotted|${DRAWN})|${IS_DRAWN})\\b`,
+  "i",
+);
+
+/** What says of a figure itself that it is not there. A `not` about anything else denies nothing. */
+const NOT = "(?:\\b(?:not|never|cannot)|n['’]t)";
+const NONE = `(?:\\b(?:no|without|neither|nor|unable|fail(?:ed|s)?|missing|instead of)|${NOT})`;
+const DRAW = `(?:be|been|able|to|as|draw|render|create|make|produce|publish|generate|plot|show|include|attach|provide|display|see|${DRAWN})`;
+const ANY = `(?:${CHART}|(?:figure|image|picture)s?)\\b`;
+const ARTICLE = "(?:an?|any|another|the|this|that|your)";
+const denials: readonly RegExp[] = [
+  // could not draw the requested chart
+  new RegExp(`${NONE}(?:\\s+${DRAW}\\b)*(?:\\s+${ARTICLE}\\b)?(?:\\s+(?!${ARTICLE}\\b)[\\w-]+){0,2}?\\s+${ANY}`, "gi"),
+  // the chart that was asked for could not be drawn
+  new RegExp(
+    `\\b${ANY}(?:\\s+(?!${SHOWS})[\\w-]+){0,6}?(?:\\s+(?:missing|unavailable|failed)|\\s+\\w*${NOT}(?:\\s+be(?:en)?)?\\s+(?:${DRAWN}|there|available|possible))\\b`,
+    "gi",
+  ),
+  // a chart would show this better
+  new RegExp(`\\b(?:an?|another|any)\\s+(?:[\\w-]+\\s+)?${ANY}\\s+(?:would|could|might|should)\\b`, "gi"),
+];

@@ -1,7 +1,6 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
-import { asSentence } from "../as-sentence.ts";
-import { labelArtifacts, type LabelledArtifact } from "./label-artifacts.ts";
+import { asSentence } from "../describe-error.ts";
 
 /**
  * What the answer should have said and did not: every artifact by its label, every gap by its sentence. Only a gap's own sentence counts: what sounds like
@@ -30,4 +29,26 @@ function speaksOf(answer: string, { label, artifact }: LabelledArtifact): boolea
 function toPlain(text: string): string {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   return ` ${words.join(" ")} `;
+}
+
+export interface LabelledArtifact {
+  /** `Figure 1`, `Chart 1`: how an answer speaks of it. */
+  readonly label: string;
+  /** Its title, else what it shows. */
+  readonly words: string;
+  readonly artifact: ArtifactEnvelope;
+}
+
+export function labelArtifacts(artifacts: readonly ArtifactEnvelope[]): LabelledArtifact[] {
+  const counts = { image: 0, chart: 0 };
+  return artifacts.map((artifact) => {
+    counts[artifact.kind] += 1;
+    const label = `${artifact.kind === "image" ? "Figure" : "Chart"} ${counts[artifact.kind]}`;
+    const words =
+      artifact.title ??
+      (artifact.kind === "image"
+        ? artifact.alt
+        : `${artifact.spec.type} chart of ${artifact.spec.series.map(({ key }) => key).join(", ")}`);
+    return { label, words, artifact };
+  });
 }

@@ -2,12 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
-import { createAnswerChecker } from "./answer-checker.ts";
-import { claimsMissingFigure } from "./claims-missing-figure.ts";
-import { labelArtifacts } from "./label-artifacts.ts";
-import { missingSentences } from "./missing-sentences.ts";
-import { findUnknownNumbers } from "./numbers/find-unknown-numbers.ts";
-import { createKnownNumbers } from "./numbers/known-numbers.ts";
+import { claimsMissingFigure, createAnswerChecker } from "./answer-checker.ts";
+import { labelArtifacts, missingSentences } from "./missing-sentences.ts";
+import { createKnownNumbers, findUnknownNumbers } from "./numbers/find-unknown-numbers.ts";
 import { removeRemoteImages } from "./remove-remote-images.ts";
 
 const hash = "a".repeat(64);

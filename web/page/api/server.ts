@@ -19,6 +19,7 @@ import {
   tableRowsSchema,
   tableSchemaSchema,
   type Alias,
+  type GivenTable,
   type TableRows,
   type TableSchema,
 } from "../../../src/protocol/http-tables.ts";
@@ -67,6 +68,7 @@ export const server = {
     return request(`${conversation(id)}/aliases/${encodeURIComponent(alias)}/rows?${query}`, tableRowsSchema, { signal });
   },
   tableUrl: (id: string, alias: string, ending: string): string => `${conversation(id)}/tables/${encodeURIComponent(alias)}.${ending}`,
+  writeParquet: async (table: GivenTable): Promise<Blob> => (await send("/api/tables.parquet", { method: "POST", json: table })).blob(),
   turn: (id: string, signal?: AbortSignal): Promise<TurnDocument> => request(turn(id), turnDocumentSchema, { signal }),
   stop: (id: string): Promise<unknown> => request(`${turn(id)}/stop`, turnStopSchema, { method: "POST" }),
   approve: (turnId: string, approvalId: string, approved: boolean): Promise<unknown> =>

@@ -5,7 +5,6 @@ import { artifactPath } from "../answer/artifact-path.ts";
 import { describeFailure } from "../api/api-error.ts";
 import { send } from "../api/request.ts";
 import { server } from "../api/server.ts";
-import { toParquet } from "../parquet/to-parquet.ts";
 import { toNumberTables, type NumberTable } from "./figure-rows.ts";
 import { fileName, saveFile } from "./save-file.ts";
 import { toCsv } from "./to-csv.ts";
@@ -82,7 +81,8 @@ async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable
   }
   if (!table) throw new Error(texts.panel.noNumbers);
   if (kind === "csv") return new Blob([toCsv(table)], { type: "text/csv" });
-  return toParquet(table.columns.map(({ key, label }) => ({ name: label, values: table.rows.map((row) => row[key] ?? null) })));
+  const rows = table.rows.map((row) => table.columns.map(({ key }) => row[key] ?? null));
+  return await server.writeParquet({ columns: table.columns.map(({ label }) => label), rows });
 }
 
 /** The tables of a figure under each other, with a column that says of what series a row is. */

@@ -1,14 +1,5 @@
 import { readSync, writeSync } from "node:fs";
 
-export interface BlockingFrames {
-  send(header: Record<string, unknown>, body?: string): void;
-  /** Leaves with the next frame that is sent. */
-  queue(header: Record<string, unknown>, body?: string): void;
-  flush(): void;
-  /** Null when the host is gone. */
-  receive(): { header: unknown; body: Buffer } | null;
-}
-
 const PREFIX_BYTES = 4;
 const NEWLINE = 0x0a;
 const MOST_BYTES_A_CHARACTER = 3;
@@ -17,7 +8,7 @@ const MOST_BYTES_A_CHARACTER = 3;
  * Frames over a descriptor: `u32 length`, then a header as JSON, a line break, and the body. Reads and writes block: the child has nothing else to do
  * meanwhile, and it is faster. It runs without a compiler, so what is done for each call of a tool is little: one text, one write, one read.
  */
-export function openBlockingFrames(channel: number): BlockingFrames {
+export function openBlockingFrames(channel: number) {
   const out = Buffer.allocUnsafe(64 * 1024);
   let filled = 0;
   /** Most frames are read with one call. What is read is all of one frame: the host sends the next only when it is asked. */
@@ -28,6 +19,7 @@ export function openBlockingFrames(channel: number): BlockingFrames {
     flush();
   }
 
+  /** Leaves with the next frame that is sent. */
   function queue(header: Record<string, unknown>, body = ""): void {
     const text = `${JSON.stringify(header)}\n${body}`;
     const most = PREFIX_BYTES + text.length * MOST_BYTES_A_CHARACTER;
@@ -53,6 +45,7 @@ export function openBlockingFrames(channel: number): BlockingFrames {
     for (let at = 0; at < length;) at += writeSync(channel, bytes, at, length - at);
   }
 
+  /** Null when the host is gone. */
   function receive(): { header: unknown; body: Buffer } | null {
     let count = 0;
     while (count < PREFIX_BYTES) {

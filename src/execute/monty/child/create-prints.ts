@@ -1,13 +1,7 @@
 const FLUSH_MS = 50;
 
-export interface Prints {
-  add(text: string): void;
-  /** Hands out what is new. */
-  flush(): void;
-}
-
 /** The first half of what is printed goes out as it comes, of the rest the last half is kept. */
-export function createPrints(limitBytes: number, send: (header: Record<string, unknown>, body: string) => void): Prints {
+export function createPrints(limitBytes: number, send: (header: Record<string, unknown>, body: string) => void) {
   const half = Math.floor(limitBytes / 2);
   let head = "";
   let headBytes = 0;
@@ -35,6 +29,7 @@ export function createPrints(limitBytes: number, send: (header: Record<string, u
     tail = bytes.toString("utf8", from);
   }
 
+  /** Hands out what is new. */
   function flush(): void {
     flushedAt = performance.now();
     if (head !== "") send({ type: "print" }, head);

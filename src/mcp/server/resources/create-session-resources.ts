@@ -1,30 +1,25 @@
+import path from "node:path";
 import {
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceResult,
   type Resource,
+  type ResourceLink,
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
 import { SluiceError } from "../../../errors/sluice-error.ts";
-import { describeExecute } from "../../../execute/description/describe-execute.ts";
-import { executeGuideUri } from "../../../execute/description/summarize-execute.ts";
-import type { ServedResources } from "../contract.ts";
-import type { McpParts } from "../mcp-parts.ts";
-import type { SessionRegistry } from "../sessions/create-session-registry.ts";
+import { describeExecute, executeGuideUri } from "../../../execute/describe-execute.ts";
+import type { McpParts, ServedResources } from "../mcp-parts.ts";
+import type { SurfaceOptions } from "../create-mcp-server.ts";
 import type { SessionAccess } from "../sessions/session-access.ts";
-import { builtChartApp, chartAppResource, chartAppUri, hasChartApp, readChartApp } from "./chart-app.ts";
-import { dataTemplate, linkTo, parseDataUri, sessionDataTemplate, toDataUri, type DataAddress } from "./data-uri.ts";
+import type { EvidenceFormat, EvidenceItem } from "../../../evidence/contract.ts";
+import { readFile } from "node:fs/promises";
+import { statSync } from "node:fs";
 
 const PAGE = 100;
 
-export interface SessionResourcesOptions {
-  readonly registry: SessionRegistry;
-  readonly access: SessionAccess;
-  readonly tenant: string;
-}
-
 /** Data in pages, pictures and charts by their hash, the program that draws charts, and the guide to `execute`. */
-export function createSessionResources(parts: McpParts, { registry, access, tenant }: SessionResourcesOptions): ServedResources {
+export function createSessionResources(parts: McpParts, { registry, access, tenant }: SurfaceOptions): ServedResources {
   const chartApp = parts.chartAppFile ?? builtChartApp;
   const guide: Resource = { uri: executeGuideUri, name: "execute", title: "How scripts of execute work", mimeType: "text/plain" };
 
@@ -113,4 +108,95 @@ function guideOf({ configuration: { limits, execute } }: McpParts): string {
 
 function hintOf([hint]: readonly string[]): { hint?: string } {
   return hint === undefined ? {} : { hint };
+}
+
+/** `sluice://data/rows_1?offset=50`; of a session that is named by its handle `sluice://sessions/HANDLE/data/rows_1`. */
+export interface DataAddress {
+  readonly session: string | null;
+  readonly alias: string;
+  readonly offset: number;
+}
+
+const pattern = /^sluice:\/\/(?:sessions\/(?<session>[\w-]+)\/)?data\/(?<alias>[^/?#]+)(?:\?offset=(?<offset>\d{1,15}))?$/u;
+
+const dataTemplate = "sluice://data/{alias}{?offset}";
+const sessionDataTemplate = "sluice://sessions/{session}/data/{alias}{?offset}";
+
+export function toDataUri({ session, alias, offset }: DataAddress): string {
+  const place = session === null ? "" : `sessions/${session}/`;
+  return `sluice://${place}data/${encodeURIComponent(alias)}${offset === 0 ? "" : `?offset=${offset}`}`;
+}
+
+export function parseDataUri(uri: string): DataAddress | null {
+  const { session = null, alias = "", offset = "0" } = pattern.exec(uri)?.groups ?? {};
+  const name = decode(alias);
+  return name === null || name === "" ? null : { session, alias: name, offset: Number(offset) };
+}
+
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+const mimeTypes: Readonly<Record<EvidenceFormat, string>> = {
+  json: "application/json",
+  jsonl: "application/jsonl",
+  csv: "text/csv",
+  tsv: "text/tab-separated-values",
+  parquet: "application/vnd.apache.parquet",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  text: "text/plain",
+  bytes: "application/octet-stream",
+};
+
+/** Where the whole of an output can be read, in pages. The pages are JSON whatever the data is. */
+export function linkTo({ alias, bytes, format, shape }: EvidenceItem, session: string | null): ResourceLink {
+  const rows = shape.rows === null ? "" : `${shape.rows} rows, `;
+  return {
+    type: "resource_link",
+    uri: toDataUri({ session, alias, offset: 0 }),
+    name: alias,
+    description: `The whole of ${alias} (${rows}${bytes} bytes of ${mimeTypes[format]}), in pages of JSON rows: each names the next.`,
+    mimeType: "application/json",
+  };
+}
+
+/** The program that draws charts in hosts that can show MCP Apps. It is one HTML file and asks for nothing from the network. */
+const chartAppUri = "ui://sluice/chart.html";
+export const chartAppMeta: Readonly<Record<string, unknown>> = { ui: { resourceUri: chartAppUri }, "ui/resourceUri": chartAppUri };
+
+const mimeType = "text/html;profile=mcp-app";
+
+/** Built from `web/`; the same place from the sources and from the package. */
+export const builtChartApp: string = path.join(import.meta.dirname, "../../../../dist/web/chart-app.html");
+
+export function hasChartApp(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+const chartAppResource: Resource = {
+  uri: chartAppUri,
+  name: "chart-app",
+  title: "Chart",
+  description: "Draws the charts of a result. Self-contained; no network.",
+  mimeType,
+};
+
+async function readChartApp(file: string): Promise<ReadResourceResult> {
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new SluiceError({
+      code: "CHART_APP_NOT_BUILT",
+      message: "The program that draws charts is not built here.",
+      hint: "Run `npm run setup`. Charts are also in the structured content of each result, and as a table in its text.",
+      cause,
+    });
+  });
+  return {
+    contents: [
+      { uri: chartAppUri, mimeType, text, _meta: { ui: { csp: { connectDomains: [], resourceDomains: [] }, prefersBorder: false } } },
+    ],
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseDataUri, toDataUri } from "./data-uri.ts";
+import { parseDataUri, toDataUri } from "./create-session-resources.ts";
 
 it("reads back every address that it writes", () => {
   for (const address of [

@@ -1,24 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { addressArtifacts, type TenantArtifacts } from "../resources/address-artifacts.ts";
-import { afterTimeout, defaultLifetimes, type McpParts, type SessionLifetimes } from "../mcp-parts.ts";
-import { createSpareSandboxes } from "./create-spare-sandboxes.ts";
-import { openMcpSession, type McpSession } from "./open-mcp-session.ts";
+import { afterTimeout, defaultLifetimes, type McpParts, type Schedule, type SessionLifetimes } from "../mcp-parts.ts";
+import { type McpSession, openMcpSession } from "./open-mcp-session.ts";
+import type { Gate } from "../../../sandbox/pool.ts";
 
-/** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
-export interface SessionRegistry extends AsyncDisposable {
-  readonly lifetimes: SessionLifetimes;
-  open(options: NewSession): McpSession;
-  /** Null also for another tenant's. */
-  find(key: { readonly tenant: string; readonly id: string }): McpSession | null;
-  /** Marks it as in use until what is given back is called, which says whether it was the last use, and none began after it. A session in use does not go. */
-  use(session: McpSession): () => boolean;
-  /** The client closed the connection before it had its answer. Unless it comes back, its sandbox goes soon after the last use. */
-  lost(session: McpSession): void;
-  end(session: McpSession): Promise<void>;
-  /** Artifacts that this tenant's sessions published. */
-  artifactsOf(tenant: string): TenantArtifacts;
-  readonly size: number;
-}
+export type SessionRegistry = ReturnType<typeof createSessionRegistry>;
 
 export interface NewSession {
   readonly tenant: string;
@@ -37,7 +23,8 @@ interface Entry extends NewSession {
   callOff: (() => void)[];
 }
 
-export function createSessionRegistry(parts: McpParts): SessionRegistry {
+/** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
+export function createSessionRegistry(parts: McpParts) {
   const { after = afterTimeout } = parts;
   const lifetimes = { ...defaultLifetimes, ...parts.lifetimes };
   /** The longest unused first, because a used one is put at the end. */
@@ -87,6 +74,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     if (entry.isPermanent !== true) entry.callOff.push(after(sessionIdleMs, () => expire(entry)));
   }
 
+  /** Marks it as in use until what is given back is called, which says whether it was the last use, and none began after it. A session in use does not go. */
   function use(session: McpSession): () => boolean {
     const entry = entries.get(session.id);
     if (entry === undefined) return () => true;
@@ -110,6 +98,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     };
   }
 
+  /** The client closed the connection before it had its answer. Unless it comes back, its sandbox goes soon after the last use. */
   function lost(session: McpSession): void {
     const entry = entries.get(session.id);
     if (entry === undefined) return;
@@ -134,6 +123,7 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     await session[Symbol.asyncDispose]();
   }
 
+  /** Artifacts that this tenant's sessions published. */
   function artifactsOf(tenant: string): TenantArtifacts {
     const known = published.get(tenant);
     if (known !== undefined) return known;
@@ -145,7 +135,8 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
   return {
     lifetimes,
     open,
-    find({ tenant, id }) {
+    /** Null also for another tenant's. */
+    find({ tenant, id }: { readonly tenant: string; readonly id: string }): McpSession | null {
       const entry = entries.get(id);
       return entry?.tenant === tenant ? entry.session : null;
     },
@@ -153,10 +144,10 @@ export function createSessionRegistry(parts: McpParts): SessionRegistry {
     lost,
     end,
     artifactsOf,
-    get size() {
+    get size(): number {
       return entries.size;
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       spare[Symbol.dispose]();
       await Promise.all([...entries.values()].map(({ session }) => end(session)));
     },
@@ -171,4 +162,59 @@ function stopTimers(entry: Entry): void {
 export function words(ms: number): string {
   if (ms % 60_000 === 0) return ms === 60_000 ? "a minute" : `${ms / 60_000} minutes`;
   return `${ms / 1000} s`;
+}
+
+export interface SpareSandboxesOptions {
+  readonly gate: Pick<Gate, "waiting" | "onWaiting">;
+  readonly after: Schedule;
+  readonly lifetimes: Pick<SessionLifetimes, "spareMs">;
+}
+
+const why =
+  "Somebody waited for a sandbox, and this session's, which had run nothing for longest, was given up: files of earlier cells are gone, aliases are there. The next cell says what became of the variables.";
+
+/** Sandboxes of sessions that run nothing. When somebody waits for a sandbox, the one that has run nothing for longest is given up. */
+export function createSpareSandboxes({ gate, after, lifetimes }: SpareSandboxesOptions) {
+  /** Those that have run nothing for long enough, the longest first. */
+  const spare = new Set<McpSession>();
+  /** Those that have not yet, with what calls off the wait. */
+  const resting = new Map<McpSession, () => void>();
+  const stopGivingUp = gate.onWaiting(giveUp);
+  let beingFreed = 0;
+
+  /** Its last cell is over. */
+  function add(session: McpSession): void {
+    const isSpare = (): void => {
+      resting.delete(session);
+      spare.add(session);
+      if (gate.waiting > beingFreed) giveUp();
+    };
+    remove(session);
+    resting.set(session, after(lifetimes.spareMs, isSpare));
+  }
+
+  /** A cell begins, or the session ends. */
+  function remove(session: McpSession): void {
+    resting.get(session)?.();
+    resting.delete(session);
+    spare.delete(session);
+  }
+
+  /** One after the other, as long as somebody waits: not every session that ran a cell still holds a sandbox. */
+  function giveUp(): boolean {
+    const [session] = spare;
+    if (session === undefined) return false;
+    spare.delete(session);
+    beingFreed += 1;
+    void session
+      .giveUpSandbox(why)
+      .catch(() => {})
+      .finally(() => {
+        beingFreed -= 1;
+        if (gate.waiting > beingFreed) giveUp();
+      });
+    return true;
+  }
+
+  return { add, remove, [Symbol.dispose]: stopGivingUp };
 }

@@ -1,33 +1,14 @@
 import type { ArtifactStore } from "../../../artifacts/contract.ts";
-import type { ConversationData } from "../../../data/contract.ts";
 import { createConversationData } from "../../../data/create-conversation-data.ts";
-import type { EvidenceStore } from "../../../evidence/contract.ts";
 import { createEvidenceStore } from "../../../evidence/create-evidence-store.ts";
-import type { InterpreterTurn } from "../../../interpreter/turn.ts";
-import { disposeTurnSandbox } from "../../../interpreter/turn-sandbox.ts";
-import type { Progress } from "../contract.ts";
-import type { McpParts } from "../mcp-parts.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/turn.ts";
+import type { McpParts, Progress } from "../mcp-parts.ts";
 
 /** One client's data and its sandbox. The data lives as long as the session; the sandbox may go earlier, and the next cell gets a new one. */
-export interface McpSession extends AsyncDisposable {
-  /** What nobody can guess. */
-  readonly id: string;
-  readonly tenant: string;
-  readonly evidence: EvidenceStore;
-  readonly data: ConversationData;
-  readonly artifacts: ArtifactStore;
-  turn(): InterpreterTurn;
-  /** Around a cell. Cells run one after the other: live output belongs to the call that came first of those not yet over. Gives what ends it. */
-  beginCell(progress: Progress): () => void;
-  /** Ends what runs in the sandbox. The next answer says why it is gone. */
-  freeSandbox(why: string): Promise<void>;
-  /** Lets go of a sandbox that runs nothing, if it holds one. The next answer says why, and the next cell what became of its variables. */
-  giveUpSandbox(why: string): Promise<void>;
-  /** What happened since the last answer, once. */
-  takeNotes(): string[];
-}
+export type McpSession = ReturnType<typeof openMcpSession>;
 
 export interface McpSessionOptions {
+  /** What nobody can guess. */
   readonly id: string;
   readonly tenant: string;
   readonly artifacts: ArtifactStore;
@@ -37,8 +18,7 @@ export interface McpSessionOptions {
   readonly onLastCell: () => void;
 }
 
-export function openMcpSession(parts: McpParts, options: McpSessionOptions): McpSession {
-  const { id, tenant, artifacts, maxBytes, onFirstCell, onLastCell } = options;
+export function openMcpSession(parts: McpParts, { id, tenant, artifacts, maxBytes, onFirstCell, onLastCell }: McpSessionOptions) {
   const { previewBytes, stepBytes } = parts.configuration.budgets;
   const evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes, totalBytes: maxBytes } });
   const data = createConversationData({ evidence, tables: parts.tables, files: parts.files });
@@ -60,41 +40,43 @@ export function openMcpSession(parts: McpParts, options: McpSessionOptions): Mcp
     return made;
   }
 
-  async function close(): Promise<void> {
-    isOver = true;
-    await disposeTurnSandbox(turn);
-  }
-
   return {
     id,
     tenant,
     evidence,
     data,
     artifacts,
-    turn: () => turn,
-    beginCell(progress) {
+    turn: (): InterpreterTurn => turn,
+    /** Around a cell. Cells run one after the other: live output belongs to the call that came first of those not yet over. Gives what ends it. */
+    beginCell(progress: Progress): () => void {
       if (listeners.push(progress) === 1) onFirstCell();
       return () => {
         listeners.splice(listeners.indexOf(progress), 1);
         if (listeners.length === 0) onLastCell();
       };
     },
-    async freeSandbox(why) {
+    /** Ends what runs in the sandbox. The next answer says why it is gone. */
+    async freeSandbox(why: string): Promise<void> {
       if (isOver || turn.sandbox === null) return;
       const old = turn;
       turn = newTurn(old);
       notes.push(why);
       await disposeTurnSandbox(old);
     },
-    async giveUpSandbox(why) {
+    /** Lets go of a sandbox that runs nothing, if it holds one. The next answer says why, and the next cell what became of its variables. */
+    async giveUpSandbox(why: string): Promise<void> {
       const session = await turn.sandbox?.session.catch(() => null);
       if ((await session?.release()) === true) notes.push(why);
     },
-    takeNotes() {
+    /** What happened since the last answer, once. */
+    takeNotes(): string[] {
       const taken = notes;
       notes = [];
       return taken;
     },
-    [Symbol.asyncDispose]: close,
+    async [Symbol.asyncDispose](): Promise<void> {
+      isOver = true;
+      await disposeTurnSandbox(turn);
+    },
   };
 }

@@ -37,71 +37,53 @@ export interface AccessOptions {
 }
 
 /** One session for all that comes over a connection. */
-export function accessByConnection({ registry, states, tenant, tokenHash }: AccessOptions, session: McpSession): SessionAccess {
-  return {
-    isByHandle: false,
-    own: session,
-    find: () => session,
-    enter() {
-      const leave = registry.use(session);
-      const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
-      return { ok: true, entered: { session, state, keepsSandbox: true, fields: {}, leave: async () => void leave() } };
-    },
-  };
+export function accessByConnection(options: AccessOptions, session: McpSession): SessionAccess {
+  return { isByHandle: false, own: session, find: () => session, enter: () => ({ ok: true, entered: enterKept(options, session) }) };
 }
 
 /** For clients without a connection: each result has a handle, and a call that passes it back goes on where that one ended. */
-export function accessByHandle({ registry, states, tenant, tokenHash }: AccessOptions): SessionAccess {
+export function accessByHandle(options: AccessOptions): SessionAccess {
+  const { registry, tenant } = options;
   const find = (id: string): McpSession | null => registry.find({ tenant, id });
-
-  function enterAgain(session: McpSession): Entry {
-    const leave = registry.use(session);
-    const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
-    return {
-      ok: true,
-      entered: {
-        session,
-        state,
-        keepsSandbox: true,
-        fields: { session: session.id, state_scope: "session" },
-        async leave({ wasAborted }) {
-          // Without a connection, a client that goes away can only be seen to close the stream of its answer.
-          if (leave() && wasAborted) registry.lost(session);
-        },
-      },
-    };
-  }
-
-  function enterNew(): Entry {
-    const session = registry.open({ tenant });
-    const leave = registry.use(session);
-    const kept = words(registry.lifetimes.sessionIdleMs);
-    const session_note = `No session was passed: the sandbox of this call is gone, its aliases are kept for ${kept}. Pass "session": ${JSON.stringify(session.id)} with the next call to use them, and to keep variables from then on.`;
-    return {
-      ok: true,
-      entered: {
-        session,
-        state: states.openRequest(),
-        keepsSandbox: false,
-        fields: { session: session.id, state_scope: "request", session_note },
-        async leave() {
-          await session.freeSandbox("");
-          session.takeNotes(); // it was told before
-          leave();
-        },
-      },
-    };
-  }
-
   return {
     isByHandle: true,
     own: null,
     find,
     enter({ tool, handle }) {
-      if (handle === undefined) return enterNew();
+      if (handle === undefined) return { ok: true, entered: enterNew(options) };
       if (typeof handle !== "string") return { ok: false, envelope: notAHandle(tool, handle) };
       const session = find(handle);
-      return session === null ? { ok: false, envelope: unknownSession(tool) } : enterAgain(session);
+      if (session === null) return { ok: false, envelope: unknownSession(tool) };
+      const entered = enterKept(options, session);
+      const leave: EnteredSession["leave"] = async ({ wasAborted }) => {
+        // Without a connection, a client that goes away can only be seen to close the stream of its answer.
+        if (entered.leaveNow() && wasAborted) registry.lost(session);
+      };
+      return { ok: true, entered: { ...entered, fields: { session: session.id, state_scope: "session" }, leave } };
+    },
+  };
+}
+
+function enterKept({ registry, states, tenant, tokenHash }: AccessOptions, session: McpSession): EnteredSession & { leaveNow(): boolean } {
+  const leaveNow = registry.use(session);
+  const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
+  return { session, state, keepsSandbox: true, fields: {}, leaveNow, leave: async () => void leaveNow() };
+}
+
+function enterNew({ registry, states, tenant }: AccessOptions): EnteredSession {
+  const session = registry.open({ tenant });
+  const leave = registry.use(session);
+  const kept = words(registry.lifetimes.sessionIdleMs);
+  const session_note = `No session was passed: the sandbox of this call is gone, its aliases are kept for ${kept}. Pass "session": ${JSON.stringify(session.id)} with the next call to use them, and to keep variables from then on.`;
+  return {
+    session,
+    state: states.openRequest(),
+    keepsSandbox: false,
+    fields: { session: session.id, state_scope: "request", session_note },
+    async leave() {
+      await session.freeSandbox("");
+      session.takeNotes(); // it was told before
+      leave();
     },
   };
 }

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import type { SessionAccess } from "../sessions/session-access.ts";
-import type { SluiceTool } from "./sluice-tool.ts";
+import type { McpTool } from "./create-mcp-tools.ts";
 import { toServedTool } from "./to-served-tool.ts";
 
 const access = { isByHandle: true, own: null } as SessionAccess;
 
-function propertiesOf(properties: NonNullable<SluiceTool["listing"]["inputSchema"]["properties"]>): object | undefined {
-  const tool: SluiceTool = {
-    listing: { name: "t", inputSchema: { type: "object", properties } },
+function propertiesOf(properties: object): object | undefined {
+  const tool: McpTool = {
+    ...{ name: "t", title: "T", description: "", annotations: {}, inputSchema: { type: "object", properties } },
     run: () => Promise.reject(new Error("not called")),
   };
   return toServedTool(tool, access).listing.inputSchema.properties;

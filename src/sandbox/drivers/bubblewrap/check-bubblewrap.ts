@@ -17,23 +17,18 @@ export interface CheckOptions {
 /** Whether bwrap is there and the user that forks sandboxes may make user namespaces. Starts `true`, no sandbox. */
 export async function checkBubblewrap({ bwrapPath, user, cgroups }: CheckOptions): Promise<Preflight> {
   if (process.platform !== "linux")
-    return {
-      usable: false,
-      reason: `bubblewrap needs Linux, this is ${process.platform}.`,
-      fix: "Run on Linux, or in a Linux virtual machine.",
-    };
-  if (process.arch !== "x64" && process.arch !== "arm64") {
-    return { usable: false, reason: `There is no seccomp list for the architecture ${process.arch}.`, fix: "Run on x86_64 or aarch64." };
-  }
+    return unusable(`bubblewrap needs Linux, this is ${process.platform}.`, "Run on Linux, or in a Linux virtual machine.");
+  if (process.arch !== "x64" && process.arch !== "arm64")
+    return unusable(`There is no seccomp list for the architecture ${process.arch}.`, "Run on x86_64 or aarch64.");
   const version = await readVersion(bwrapPath);
-  if (version === null) {
-    return {
-      usable: false,
-      reason: `The program ${bwrapPath} was not found or does not run.`,
-      fix: "Install it: apt-get install bubblewrap",
-    };
-  }
-  return (await findForbidden()) ?? (await probe({ bwrapPath, user, cgroups, version }));
+  if (version === null)
+    return unusable(`The program ${bwrapPath} was not found or does not run.`, "Install it: apt-get install bubblewrap");
+  for (const { setting, forbids, reason, fix } of switches) if ((await readSetting(setting)) === forbids) return unusable(reason, fix);
+  return await probe({ bwrapPath, user, cgroups, version });
+}
+
+function unusable(reason: string, fix: string): Preflight {
+  return { usable: false, reason, fix };
 }
 
 async function readVersion(bwrapPath: string): Promise<string | null> {
@@ -45,31 +40,27 @@ async function readVersion(bwrapPath: string): Promise<string | null> {
   }
 }
 
-/** The switches of kernels and distributions that turn user namespaces off, each with its own way to turn them on. */
-async function findForbidden(): Promise<Preflight | null> {
-  if ((await readSetting("kernel/unprivileged_userns_clone")) === "0") {
-    return {
-      usable: false,
-      reason: "Unprivileged user namespaces are turned off here (kernel.unprivileged_userns_clone is 0).",
-      fix: "Turn them on: sysctl -w kernel.unprivileged_userns_clone=1",
-    };
-  }
-  if ((await readSetting("user/max_user_namespaces")) === "0") {
-    return {
-      usable: false,
-      reason: "No user namespace may be made here (user.max_user_namespaces is 0).",
-      fix: "Allow some: sysctl -w user.max_user_namespaces=10000",
-    };
-  }
-  if ((await readSetting("kernel/apparmor_restrict_unprivileged_userns")) === "1") {
-    return {
-      usable: false,
-      reason: "AppArmor takes every capability away in user namespaces here (kernel.apparmor_restrict_unprivileged_userns is 1).",
-      fix: "Turn the restriction off: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
-    };
-  }
-  return null;
-}
+/** The settings of kernels and distributions that turn user namespaces off, each with its own way to turn them on. */
+const switches = [
+  {
+    setting: "kernel/unprivileged_userns_clone",
+    forbids: "0",
+    reason: "Unprivileged user namespaces are turned off here (kernel.unprivileged_userns_clone is 0).",
+    fix: "Turn them on: sysctl -w kernel.unprivileged_userns_clone=1",
+  },
+  {
+    setting: "user/max_user_namespaces",
+    forbids: "0",
+    reason: "No user namespace may be made here (user.max_user_namespaces is 0).",
+    fix: "Allow some: sysctl -w user.max_user_namespaces=10000",
+  },
+  {
+    setting: "kernel/apparmor_restrict_unprivileged_userns",
+    forbids: "1",
+    reason: "AppArmor takes every capability away in user namespaces here (kernel.apparmor_restrict_unprivileged_userns is 1).",
+    fix: "Turn the restriction off: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+  },
+] as const;
 
 async function readSetting(name: string): Promise<string | null> {
   try {
@@ -86,11 +77,10 @@ async function probe({ bwrapPath, user, cgroups, version }: CheckOptions & { ver
     await run(bwrapPath, args, { timeout: PROBE_TIMEOUT_MS, env: {}, cwd: "/", ...user });
   } catch (error) {
     const said = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
-    return {
-      usable: false,
-      reason: `A namespace could not be made${user === null ? "" : ` as uid ${user.uid}`}: ${said}`,
-      fix: "In a container, allow user namespaces and an unmasked /proc (for example --security-opt seccomp=unconfined --security-opt systempaths=unconfined); on a host, see docs/drivers/bubblewrap.md.",
-    };
+    return unusable(
+      `A namespace could not be made${user === null ? "" : ` as uid ${user.uid}`}: ${said}`,
+      "In a container, allow user namespaces and an unmasked /proc (for example --security-opt seccomp=unconfined --security-opt systempaths=unconfined); on a host, see docs/drivers/bubblewrap.md.",
+    );
   }
   const notes = cgroups.available
     ? []

@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { chown, mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
-import { createLeaseCgroup, hostCgroupName, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import type { Cgroups } from "../../cgroup/find-cgroups.ts";
+import { toHostDirectories } from "../../cgroup/cgroup-files.ts";
+import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
 import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toZygotePath } from "./bwrap-arguments.ts";
 import { checkBubblewrap } from "./check-bubblewrap.ts";
-import { createMemoryWatcher } from "./create-memory-watcher.ts";
+import { createMemoryWatcher, type MemoryWatcher } from "./create-memory-watcher.ts";
 import { openLease, type Meter } from "./open-lease.ts";
-import { orAbort } from "../../../waiting/or-abort.ts";
+import { orAbort } from "../../../concurrency/or-abort.ts";
 import { openZygote, type Zygote } from "./open-zygote.ts";
 
 export interface BubblewrapOptions {
@@ -28,7 +28,7 @@ export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: Bu
   const cgroupDirectories = toHostDirectories(runDirectory.cgroups);
   /** bwrap binds those directories, so none may be removed as empty and made again under a zygote. */
   const keeper = `bw-keep-${randomBytes(4).toString("hex")}`;
-  const watcher = createMemoryWatcher();
+  let watcher: MemoryWatcher | null = null;
   const zygotes = new Map<string, Promise<Zygote>>();
   const stopping = new AbortController();
 
@@ -61,7 +61,7 @@ export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: Bu
 
   async function createMeter({ id, limits, zygote }: { id: string; limits: SandboxLimits; zygote: Zygote }): Promise<Meter> {
     const { cgroups } = runDirectory;
-    if (!cgroups.available) return watcher.watch({ limits, zygote });
+    if (!cgroups.available) return (watcher ??= createMemoryWatcher()).watch({ limits, zygote });
     const cgroup = await createLeaseCgroup({
       cgroups,
       name: id,
@@ -77,7 +77,7 @@ export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: Bu
     stopping.abort(driverClosed());
     await Promise.all([...zygotes.values()].map(async (starting) => (await starting.catch(() => null))?.[Symbol.asyncDispose]()));
     for (const directory of cgroupDirectories) await rmdir(join(directory, keeper)).catch(() => {}); // no zygote was started, or the reaper was faster
-    watcher.stop();
+    watcher?.stop();
   }
 
   return {
@@ -102,13 +102,6 @@ async function offerTasks({ paths }: LeaseCgroup, owner: number | undefined): Pr
   return files;
 }
 
-/** In each hierarchy the directory below which all cgroups of this host process are. */
-function toHostDirectories(cgroups: Cgroups): string[] {
-  if (!cgroups.available) return [];
-  const parents = cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent];
-  return [...new Set(parents)].map((parent) => join(parent, hostCgroupName()));
-}
-
 function driverClosed(): NoSandboxError {
-  return new NoSandboxError({ code: "DRIVER_CLOSED", message: "The bubblewrap driver was closed.", hint: "Create a new driver." });
+  return new NoSandboxError({ code: "DRIVER_CLOSED", message: "The bubblewrap driver was closed." });
 }

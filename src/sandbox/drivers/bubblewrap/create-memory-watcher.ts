@@ -1,6 +1,6 @@
 import { readdir, readFile, statfs } from "node:fs/promises";
 import type { SandboxLimits, Usage } from "../../contract.ts";
-import { readStartTime } from "../../host-process.ts";
+import { readProcess, readStartTime, type ProcessStat } from "../../../processes/process-identity.ts";
 import { scratchDirectory } from "../../worker-environment.ts";
 import type { Meter } from "./open-lease.ts";
 import type { Fork, Zygote } from "./open-zygote.ts";
@@ -27,21 +27,10 @@ interface Watched {
   memoryKills: number;
 }
 
-interface ProcessEntry {
-  readonly pid: number;
-  readonly parent: number;
-  readonly startTime: string;
-  readonly residentBytes: number;
-  /** Of the process and of the children it waited for: what ended is in there. */
-  readonly cpuMs: number;
-}
-
-type Scan = ReadonlyMap<number, readonly ProcessEntry[]>;
+type Scan = ReadonlyMap<number, readonly ProcessStat[]>;
 
 const INTERVAL_MS = 50;
 const WORTH_A_LOOK_BYTES = 1024 * 1024;
-const MS_PER_TICK = 10; // USER_HZ is 100 everywhere
-const PAGE_BYTES = 4096;
 const FILES_AT_ONCE = 32;
 
 export function createMemoryWatcher(): MemoryWatcher {
@@ -118,9 +107,9 @@ function toUsage(watched: Watched | undefined): Usage {
 
 async function scanProcesses(): Promise<Scan> {
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const byParent = new Map<number, ProcessEntry[]>();
+  const byParent = new Map<number, ProcessStat[]>();
   for (let start = 0; start < names.length; start += FILES_AT_ONCE) {
-    for (const entry of await Promise.all(names.slice(start, start + FILES_AT_ONCE).map(readEntry))) {
+    for (const entry of await Promise.all(names.slice(start, start + FILES_AT_ONCE).map((name) => readProcess(Number(name))))) {
       if (entry === null) continue;
       const siblings = byParent.get(entry.parent);
       if (siblings === undefined) byParent.set(entry.parent, [entry]);
@@ -128,20 +117,6 @@ async function scanProcesses(): Promise<Scan> {
     }
   }
   return byParent;
-}
-
-async function readEntry(name: string): Promise<ProcessEntry | null> {
-  const stat = await readFile(`/proc/${name}/stat`, "latin1").catch(() => null);
-  if (stat === null) return null;
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return {
-    pid: Number(name),
-    parent: Number(fields[1]),
-    startTime: fields[19]!,
-    residentBytes: Number(fields[21]) * PAGE_BYTES,
-    cpuMs: ticks * MS_PER_TICK,
-  };
 }
 
 /** The pid namespaces are nested, so /proc has every process under our own number; the last two of NSpid are the zygote's number for it, and 1. */
@@ -200,7 +175,7 @@ async function readPageCounts(pid: number): Promise<PageCounts> {
   return { privateBytes: read("Private_Dirty"), sharedBytes: read("Shared_Dirty") };
 }
 
-function killLargest({ watched, entries, sizes }: { watched: Watched; entries: readonly ProcessEntry[]; sizes: readonly number[] }): void {
+function killLargest({ watched, entries, sizes }: { watched: Watched; entries: readonly ProcessStat[]; sizes: readonly number[] }): void {
   watched.memoryKills += 1;
   watched.roughBytes = 0; // look again, whatever is left
   const cells = entries.map((entry, index) => ({ ...entry, bytes: sizes[index]! })).filter(({ pid }) => pid !== watched.init);
@@ -209,8 +184,8 @@ function killLargest({ watched, entries, sizes }: { watched: Watched; entries: r
   else if (readStartTime(largest.pid) === largest.startTime) process.kill(largest.pid, "SIGKILL");
 }
 
-function listBelow(scan: Scan, init: number): ProcessEntry[] {
-  const found: ProcessEntry[] = [];
+function listBelow(scan: Scan, init: number): ProcessStat[] {
+  const found: ProcessStat[] = [];
   const root = [...scan.values()].flat().find(({ pid }) => pid === init);
   const queue = root === undefined ? [] : [root];
   for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {

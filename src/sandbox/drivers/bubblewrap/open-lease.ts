@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import type { Death, FrameChannel, Lease, SandboxLimits, Usage } from "../../contract.ts";
-import { orAbort } from "../../../waiting/or-abort.ts";
+import { orAbort } from "../../../concurrency/or-abort.ts";
 import { describeExit, type Exit, type Fork, type ForkLimits, type Zygote } from "./open-zygote.ts";
 
 /** What holds the sandbox as a whole to its limits and measures it: a cgroup, or a watcher where there is none. */
@@ -135,9 +135,5 @@ function toHow({ exitCode, signal }: Exit): Pick<Death, "exitCode" | "signal"> {
 }
 
 function notOpened(detail: string): NoSandboxError {
-  return new NoSandboxError({
-    code: "SANDBOX_NOT_OPENED",
-    message: `A bubblewrap sandbox could not be opened. ${detail}`,
-    hint: "Run `sluice doctor` to see what this machine lacks.",
-  });
+  return new NoSandboxError({ code: "SANDBOX_NOT_OPENED", message: `A bubblewrap sandbox could not be opened. ${detail}` });
 }

@@ -1,14 +1,17 @@
-import { spawn, type ChildProcessByStdio } from "node:child_process";
-import { mkdir, rm } from "node:fs/promises";
-import type { Readable, Writable } from "node:stream";
+import { spawn } from "node:child_process";
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { chmod, chown, mkdir, rm } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
+import { keepTail } from "../../../processes/last-words.ts";
 import type { Frame, FrameChannel, Snapshot } from "../../contract.ts";
 import { createFrameChannel } from "../../frame-channel.ts";
-import { toBpf } from "../../seccomp/to-bpf.ts";
 import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";
+import { toBpf } from "../../seccomp/to-bpf.ts";
 import { toBwrapArguments } from "./bwrap-arguments.ts";
-import { openLeaseSocket, type LeaseSocket } from "./open-lease-socket.ts";
-import { orAbort } from "../../../waiting/or-abort.ts";
 
 /** One bwrap with a Python that has the stack imported and forks sandboxes. When it ends, by whatever cause, its sandboxes end with it. */
 export interface Zygote extends AsyncDisposable {
@@ -64,17 +67,15 @@ export interface ZygoteOptions {
   readonly signal: AbortSignal;
 }
 
-type Process = ChildProcessByStdio<Writable, Readable, Readable>;
-
 const START_TIMEOUT_MS = 120_000; // reading some 200 MB from a cold disk
-const STDERR_BYTES = 8192;
 
-export async function openZygote(options: ZygoteOptions): Promise<Zygote> {
-  const { directory, user, signal } = options;
+/** Must be called on the main thread: the kernel takes the end of the thread that forked as the death of the parent. */
+export async function openZygote({ bwrapPath, snapshot, directory, cgroupDirectories, user, signal }: ZygoteOptions): Promise<Zygote> {
   signal.throwIfAborted();
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const sockets = await openLeaseSocket({ directory, owner: user?.uid });
-  const child = start(options);
+  const args = toBwrapArguments({ rootfs: snapshot.rootfs, socketDirectory: directory, cgroupDirectories, isRoot: user !== null });
+  const child = spawn(bwrapPath, args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
   const stderr = keepTail(child.stderr);
   const ended = new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(`bwrap could not be started: ${error.message}`));
@@ -89,33 +90,15 @@ export async function openZygote(options: ZygoteOptions): Promise<Zygote> {
   const control = createFrameChannel({ readable: child.stdout, writable: child.stdin });
   try {
     await control.send({ type: "setup", ...user }, toBpf(architecture()));
-    await waitForReady({ control, ended, signal });
+    const frame = await orAbort(control.receive(), AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]));
+    if (frame === null) throw new Error(`The zygote ended with ${await ended}.`);
+    if (frame.header.type !== "ready") throw new Error(`The zygote said ${JSON.stringify(frame.header.type)} instead of "ready".`);
   } catch (error) {
     await close();
     signal.throwIfAborted();
     throw notStarted(`${(error as Error).message} ${stderr()}`.trim(), error);
   }
   return serve({ control, sockets, ended, stderr, close, pid: child.pid! });
-}
-
-/** Must be called on the main thread: the kernel takes the end of the thread that forked as the death of the parent. */
-function start({ bwrapPath, snapshot, directory, cgroupDirectories, user }: ZygoteOptions): Process {
-  const args = toBwrapArguments({ rootfs: snapshot.rootfs, socketDirectory: directory, cgroupDirectories, isRoot: user !== null });
-  return spawn(bwrapPath, args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
-}
-
-async function waitForReady({
-  control,
-  ended,
-  signal,
-}: {
-  control: FrameChannel;
-  ended: Promise<string>;
-  signal: AbortSignal;
-}): Promise<void> {
-  const frame = await orAbort(control.receive(), AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]));
-  if (frame === null) throw new Error(`The zygote ended with ${await ended}.`);
-  if (frame.header.type !== "ready") throw new Error(`The zygote said ${JSON.stringify(frame.header.type)} instead of "ready".`);
 }
 
 interface Running {
@@ -146,7 +129,18 @@ function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
     entry?.resolve(exit);
   };
   const listen = async (): Promise<void> => {
-    for (let frame; (frame = await control.receive()) !== null;) hear(frame, { running, finish });
+    for (let frame; (frame = await control.receive()) !== null;) hear(frame);
+  };
+  const hear = ({ header }: Frame): void => {
+    const lease = String(header["lease"]);
+    if (header.type === "forked") running.get(lease)?.forked(Number(header["pid"]));
+    else if (header.type === "exited") {
+      const { exitCode, signal } = header as { exitCode?: number; signal?: string };
+      finish(lease, { exitCode, signal });
+    } else if (header.type === "refused") {
+      running.get(lease)?.fail(notStarted(`The zygote could not fork: ${String(header["detail"])}.`));
+      finish(lease, { exitCode: 1 });
+    }
   };
   void listen()
     .catch(() => {})
@@ -167,7 +161,9 @@ function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
       const { promise: exited, resolve } = Promise.withResolvers<Exit>();
       const { promise: forkedPid, resolve: forked } = Promise.withResolvers<number>();
       running.set(lease, { forked, resolve, fail: call.cancel });
-      control.send({ type: "open", lease, token: call.token, join: joinPaths, limits }).catch(() => finishUnsent(lease));
+      control
+        .send({ type: "open", lease, token: call.token, join: joinPaths, limits })
+        .catch(async () => finish(lease, { zygote: await ended }));
       const kill = (): void => {
         if (running.has(lease)) control.send({ type: "kill", lease }).catch(() => {}); // then the zygote is gone, and so is the sandbox
       };
@@ -180,25 +176,6 @@ function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
       await closing;
     },
   };
-
-  function finishUnsent(lease: string): void {
-    void ended.then((how) => finish(lease, { zygote: how }));
-  }
-}
-
-function hear(
-  { header }: Frame,
-  { running, finish }: { running: ReadonlyMap<string, Running>; finish(lease: string, exit: Exit): void },
-): void {
-  const lease = String(header["lease"]);
-  if (header.type === "forked") running.get(lease)?.forked(Number(header["pid"]));
-  else if (header.type === "exited") {
-    const { exitCode, signal } = header as { exitCode?: number; signal?: string };
-    finish(lease, { exitCode, signal });
-  } else if (header.type === "refused") {
-    running.get(lease)?.fail(notStarted(`The zygote could not fork: ${String(header["detail"])}.`));
-    finish(lease, { exitCode: 1 });
-  }
 }
 
 export function describeExit({ exitCode, signal, zygote }: Exit): string {
@@ -221,12 +198,78 @@ function notStarted(detail: string, cause?: unknown): NoSandboxError {
   });
 }
 
-function keepTail(stream: Readable): () => string {
-  let tail = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (text: string) => {
-    tail = (tail + text).slice(-STDERR_BYTES);
+/** The socket to which forks of the zygote call back. Each expected call has a token of its own, which is good once. */
+export interface LeaseSocket extends AsyncDisposable {
+  expect(lease: string): ExpectedCall;
+}
+
+export interface ExpectedCall {
+  readonly token: string;
+  /** Rejects only by cancel(). */
+  readonly channel: Promise<FrameChannel>;
+  cancel(reason: Error): void;
+}
+
+interface Pending {
+  readonly token: Buffer;
+  resolve(channel: FrameChannel): void;
+}
+
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+async function openLeaseSocket({ directory, owner }: { directory: string; owner?: number }): Promise<LeaseSocket> {
+  const pending = new Map<string, Pending>();
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => {}); // seen by whoever reads
+    void admit(socket, pending);
   });
-  stream.on("error", () => {});
-  return () => tail.trim();
+  const path = join(directory, "leases.sock");
+  server.listen({ path, backlog: 1024 });
+  await once(server, "listening"); // rejects on "error"
+  await chmod(path, 0o600);
+  if (owner !== undefined) for (const each of [directory, path]) await chown(each, owner, -1);
+
+  return {
+    expect(lease) {
+      const token = randomBytes(32);
+      const { promise, resolve, reject } = Promise.withResolvers<FrameChannel>();
+      promise.catch(() => {}); // cancelled before anyone waited
+      pending.set(lease, { token, resolve });
+      const cancel = (reason: Error): void => {
+        pending.delete(lease);
+        reject(reason);
+      };
+      return { token: token.toString("hex"), channel: promise, cancel };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** A call without the right token is not answered. */
+async function admit(socket: Socket, pending: Map<string, Pending>): Promise<void> {
+  const channel = createFrameChannel({ readable: socket, writable: socket });
+  const timer = setTimeout(() => channel.close(), HANDSHAKE_TIMEOUT_MS);
+  try {
+    const frame = await channel.receive();
+    const { type, lease, token }: Record<string, unknown> = frame?.header ?? {};
+    const expected = typeof lease === "string" ? pending.get(lease) : undefined;
+    if (type !== "lease" || expected === undefined || !isSameToken(expected.token, token)) return channel.close();
+    pending.delete(lease as string);
+    expected.resolve(channel);
+  } catch {
+    channel.close();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isSameToken(expected: Buffer, given: unknown): boolean {
+  const bytes = Buffer.from(typeof given === "string" ? given : "", "hex");
+  return bytes.length === expected.length && timingSafeEqual(bytes, expected);
 }

@@ -1,5 +1,4 @@
 import { execFileSync, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -22,13 +21,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { cacheDirectory } from "../../../config/cache-directory.ts";
+import { cacheDirectory } from "../../../config/directories.ts";
 import { findSnapshot } from "../../../snapshot/find-snapshot.ts";
 import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import { withLimits } from "../../limits.ts";
-import { findProcessesByArgument } from "../../process-tree.ts";
+import { findProcessesByArgument } from "../../../processes/process-identity.ts";
 import { openRunDirectory, type RunDirectory } from "../../run-directory.ts";
-import { describeAge, findRunsc, toReleaseDate, type Runsc } from "./find-runsc.ts";
+import { describeAge, findRunsc, toReleaseDate, type Runsc } from "./runsc-process.ts";
 import { createGvisorDriver } from "./gvisor-driver.ts";
 import { toOciSpec } from "./oci-spec.ts";
 
@@ -74,14 +73,6 @@ function makeLightSnapshot({ rootfs }: Snapshot): Snapshot {
   copyFileSync(join(import.meta.dirname, "fixtures", "light-worker.py"), join(packages, "sluice_worker", "__main__.py"));
   return { id: `light-${process.pid}`, rootfs: copy };
 }
-
-/** A docstring that lies in what is mapped from the image. */
-const FIND_SHARED_TEXT = `
-import ctypes, sys
-spans = [[int(end, 16) for end in line.split()[0].split('-')] for line in open('/proc/self/maps') if line.rstrip().endswith('/run/heap')]
-texts = ((name, getattr(pd.DataFrame, name).__doc__) for name in dir(pd.DataFrame))
-name, text = next((name, text) for name, text in texts if text and text.isascii() and any(start <= id(text) < end - 4096 for start, end in spans))
-header = sys.getsizeof(text) - len(text) - 1`;
 
 async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = driver, of: Snapshot = snapshot): Promise<Lease> {
   const lease = await from.open({ snapshot: of, limits: withLimits(limits), networkPolicy: "deny-all" });
@@ -170,20 +161,14 @@ test("the release date is read from both forms of version", () => {
 });
 
 test("the spec gives the worker no capability, no writable root and no way to gain either", () => {
-  const { root, process: worker, mounts, linux } = toOciSpec({ rootfs: "/r", heap: "/h", scratchBytes: 1000 });
+  const { root, process: worker, mounts, linux } = toOciSpec({ rootfs: "/r", scratchBytes: 1000 });
   expect(root).toEqual({ path: "/r", readonly: true });
   expect(worker).toMatchObject({
     noNewPrivileges: true,
     user: { uid: 1000, gid: 1000, additionalGids: [] },
     capabilities: { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] },
   });
-  expect(mounts.map((mount) => mount.type).sort()).toEqual(["bind", "proc", "sysfs", "tmpfs", "tmpfs", "tmpfs", "tmpfs"]);
-  expect(mounts.find((mount) => mount.type === "bind")).toEqual({
-    destination: "/run",
-    type: "bind",
-    source: "/h", // nothing of the host is mounted but the image's own heap
-    options: ["ro", "nosuid", "nodev", "noexec"],
-  });
+  expect(mounts.map((mount) => mount.type).sort()).toEqual(["proc", "sysfs", "tmpfs", "tmpfs", "tmpfs", "tmpfs"]); // nothing of the host is mounted
   expect(linux["seccomp"]).toMatchObject({ defaultAction: "SCMP_ACT_ERRNO" });
 });
 
@@ -202,23 +187,6 @@ describe("the processes of a sandbox", { timeout: 30_000 }, () => {
       .map((line) => line.split(":")[0]!.trim())
       .filter((name) => name !== "" && name !== "lo");
     expect(interfaces).toEqual([]);
-  });
-
-  test("share a part of the heap, and what one of them writes there no other one sees", async () => {
-    const hashes = (): string[] =>
-      readdirSync(join(realCache, "images"))
-        .map((name) => join(realCache, "images", name, "heap", "heap"))
-        .filter((file) => existsSync(file))
-        .map((file) => createHash("sha256").update(readFileSync(file)).digest("hex"));
-    const [writer, reader] = [await open(), await open()];
-    const before = hashes();
-    const overwritten = await run(writer, `${FIND_SHARED_TEXT}\nctypes.memset(id(text) + header, 35, 10)\nset_result([name, text[:10]])`);
-    const seen = await run(reader, `${FIND_SHARED_TEXT}\nset_result([name, text[:10]])`);
-    const [name, text] = JSON.parse(seen!.result) as string[];
-    expect(JSON.parse(overwritten!.result)).toEqual([name, "##########"]);
-    expect(text).not.toContain("#");
-    expect(hashes()).toEqual(before);
-    expect(await run(reader, "open('/run/heap', 'r+b')")).toMatchObject({ header: { error: { type: "PermissionError" } } });
   });
 
   test("leave nothing, whether closed idle, running, or twenty times in a row", { timeout: 120_000 }, async () => {

@@ -1,18 +1,15 @@
-import { randomBytes } from "node:crypto";
-import { join } from "node:path";
+import { accessSync, constants } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
-import { orAbort } from "../../../waiting/or-abort.ts";
-import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
+import type { Lease, OpenOptions, Preflight, SandboxDriver, Snapshot } from "../../contract.ts";
 import { defaultLimits } from "../../limits.ts";
 import type { RunDirectory } from "../../run-directory.ts";
-import { findRunsc, type Runsc } from "./find-runsc.ts";
-import { createGvisorLease } from "./gvisor-lease.ts";
-import { checkpointContainer, findImage, heapDirectory, removeImage, saveImage, toImageKey, type MemoryImage } from "./memory-image.ts";
+import { createGvisorLease, discardSandbox, greet, type StartedSandbox, startSandbox } from "./gvisor-lease.ts";
+import { checkpointContainer, findImage, type MemoryImage, removeImage, saveImage, toImageKey } from "./memory-image.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
-import { toRunscFlags, toRunscPrefix } from "./runsc-flags.ts";
-import { aborted, cannotStart, imageFailed } from "./start-failures.ts";
-import { discardSandbox, startSandbox, type StartedSandbox, type StartOptions } from "./start-sandbox.ts";
-import { expectFrame, toHello } from "./worker-greeting.ts";
+import { findRunsc, type Runsc, toRunscFlags, toRunscPrefix } from "./runsc-process.ts";
 
 export interface GvisorDriverOptions {
   /** Holds `images/`, and `tools/runsc` where set-up put it. */
@@ -27,222 +24,230 @@ export interface GvisorDriverOptions {
 
 /** How long a sandbox may take to answer; a machine with all cores busy needs seconds. */
 const START_TIMEOUT_MS = 60_000;
+/** What a memory image takes on the disk, roughly. */
+const IMAGE_BYTES = 200 * 1024 * 1024;
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** One user-space kernel per sandbox, restored from a memory image in which the stack is imported. */
-export function createGvisorDriver({
-  cacheDirectory,
-  runDirectory,
-  runscPath,
-  searchPath = SYSTEM_PATH,
-  rootless = false,
-}: GvisorDriverOptions): SandboxDriver {
-  const name = rootless ? "gvisor-rootless" : "gvisor";
-  const images = join(cacheDirectory, "images");
-  const flags = toRunscFlags({ rootless });
-  const prefix = toRunscPrefix({ rootless });
-  const leases = new Set<Lease>();
-  const behind = new Set<Promise<void>>();
-  const prepared = new Map<string, Promise<Prepared>>();
-  let runscFound: Promise<Runsc | null> | null = null;
-  let coldReason: string | null = null;
-  const lifetime = new AbortController();
-
-  function locateRunsc(): Promise<Runsc | null> {
-    runscFound ??= findRunsc({ runscPath, searchPath, fallback: join(cacheDirectory, "tools", "runsc") });
-    return runscFound;
-  }
-
-  async function requireRunsc(): Promise<Runsc> {
-    const runsc = await locateRunsc().catch(() => null);
-    if (runsc !== null) return runsc;
-    runscFound = null; // set-up may bring it while we live
-    throw new NoSandboxError({ code: "RUNSC_MISSING", message: runscMissing.reason, hint: runscMissing.fix });
-  }
-
-  function goBehind(work: Promise<void>): void {
-    const quiet = work.catch(() => {}).finally(() => behind.delete(quiet));
-    behind.add(quiet);
-  }
-
-  /** One preparation per image and driver, shared by whoever waits for it. A failed one is forgotten, so that the next caller tries again. */
-  async function prepareImage({ snapshot, scratchBytes, signal }: PrepareOptions): Promise<Prepared> {
-    const runsc = await requireRunsc();
-    const key = await toImageKey({ snapshot, runsc, flags, scratchBytes });
-    let pending = prepared.get(key);
-    if (pending === undefined) {
-      pending = makeReady({ snapshot, scratchBytes, runsc, key });
-      prepared.set(key, pending);
-      pending.catch(() => prepared.delete(key));
-    }
-    return await orAbort(pending, signal);
-  }
-
-  async function makeReady({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<Prepared> {
-    const existing = await findImage({ images, key });
-    if (existing !== null) return { runsc, key, image: existing };
-    return { runsc, key, image: await buildImage({ snapshot, scratchBytes, runsc, key }) };
-  }
-
-  /** Null when this machine cannot checkpoint: then every sandbox is started cold. */
-  async function buildImage({ snapshot, scratchBytes, runsc, key }: BuildOptions): Promise<MemoryImage | null> {
-    const limits: SandboxLimits = { ...defaultLimits, scratchBytes };
-    let sandbox: StartedSandbox | null = null;
-    try {
-      return await saveImage({
-        images,
-        key,
-        runDirectory,
-        make: async (directory) => {
-          sandbox = await start({
-            snapshot,
-            limits,
-            runsc,
-            image: null,
-            newHeap: heapDirectory(directory),
-            signal: within(2 * START_TIMEOUT_MS, lifetime.signal),
-          });
-          await checkpointContainer({
-            runsc: [...prefix, runsc.path],
-            state: runDirectory.runscState,
-            flags,
-            containerId: sandbox.directory.id,
-            directory,
-            signal: within(START_TIMEOUT_MS, lifetime.signal),
-          }).catch((error: Error) => {
-            throw new CheckpointRefused(error.message);
-          });
-          await sandbox.process.exited;
-        },
-      });
-    } catch (error) {
-      if (sandbox === null && !("syscall" in (error as Error))) throw error; // it did not start; there was nothing to save yet
-      if (!(error instanceof CheckpointRefused)) throw imageFailed(images, error as Error);
-      coldReason = error.message;
-      return null;
-    } finally {
-      if (sandbox !== null) await discardSandbox(sandbox);
-    }
-  }
-
-  function start({
-    runsc,
-    ...options
-  }: Omit<StartOptions, "runsc" | "flags" | "runDirectory"> & { runsc: Runsc }): Promise<StartedSandbox> {
-    return startSandbox({ ...options, runsc: [...prefix, runsc.path], flags, runDirectory });
-  }
-
-  async function openLease({ snapshot, limits, signal, ready }: OpenLeaseOptions): Promise<Lease> {
-    const { runsc, image } = ready;
-    const sandbox = await start({ snapshot, limits, runsc, image, signal });
-    const { directory, cgroup, process, channel } = sandbox;
-    try {
-      const nonce = randomBytes(16).toString("hex");
-      await channel.send(toHello({ nonce, limits })).catch(() => {}); // a worker that is gone is told by what follows
-      const frame = await expectFrame({ channel, type: "ready", process, signal });
-      if (frame.header["nonce"] !== nonce) throw new Error("The worker answered with another nonce than it was given.");
-      await process.preferAsMemoryVictim();
-    } catch (error) {
-      await discardSandbox(sandbox);
-      throw error;
-    }
-    const lease = createGvisorLease({
-      driver: name,
-      start: image === null ? "cold" : "restored",
-      limits,
-      directory,
-      cgroup,
-      process,
-      channel,
-      behind: goBehind,
-    });
-    leases.add(lease);
-    void lease.died.then(() => leases.delete(lease));
-    return lease;
-  }
-
-  async function open({ snapshot, limits, signal: callers }: OpenOptions): Promise<Lease> {
-    if (lifetime.signal.aborted) throw new NoSandboxError({ code: "DRIVER_CLOSED", message: "The gVisor driver was closed." });
-    let ready: Prepared | null = null;
-    try {
-      ready = await prepareImage({ snapshot, scratchBytes: limits.scratchBytes, signal: callers });
-      return await openLease({ snapshot, limits, signal: within(START_TIMEOUT_MS, lifetime.signal, callers), ready });
-    } catch (error) {
-      if (callers?.aborted === true) throw aborted(callers);
-      if (ready === null || ready.image === null || error instanceof NoSandboxError) throw cannotStart(error as Error);
-      return await openFromNewImage({ snapshot, limits, callers, ready, first: error as Error });
-    }
-  }
-
-  /** An image that does not restore may be damaged, or of another kernel: it is made anew, once. */
-  async function openFromNewImage({ snapshot, limits, callers, ready, first }: RetryOptions): Promise<Lease> {
-    prepared.delete(ready.key);
-    await removeImage(ready.image!);
-    try {
-      const again = await prepareImage({ snapshot, scratchBytes: limits.scratchBytes, signal: callers });
-      const signal = within(START_TIMEOUT_MS, lifetime.signal, callers);
-      return await openLease({ snapshot, limits, signal, ready: again });
-    } catch (error) {
-      if (callers?.aborted === true) throw aborted(callers);
-      throw cannotStart(error as Error, first);
-    }
-  }
-
-  return {
-    name,
-    rollback: "replay",
-    preflight: () => preflightGvisor({ locateRunsc, rootless, cgroups: runDirectory.cgroups, coldReason: () => coldReason }),
-    open,
-    async prepare({ snapshot, signal }) {
-      await prepareImage({ snapshot, scratchBytes: defaultLimits.scratchBytes, signal }).catch((error: Error) => {
-        throw signal?.aborted === true ? aborted(signal) : cannotStart(error);
-      });
-    },
-    async [Symbol.asyncDispose]() {
-      lifetime.abort(new Error("The driver was closed."));
-      await Promise.allSettled(prepared.values());
-      await Promise.all([...leases].map((lease) => lease.close()));
-      while (behind.size > 0) await Promise.all(behind);
-    },
-  };
+export function createGvisorDriver(options: GvisorDriverOptions): SandboxDriver {
+  return new GvisorDriver(options);
 }
 
+/** What a sandbox is started from. Without an image, because this machine cannot checkpoint, every sandbox is started cold. */
 interface Prepared {
   readonly runsc: Runsc;
   readonly key: string;
   readonly image: MemoryImage | null;
 }
 
-interface PrepareOptions {
-  readonly snapshot: Snapshot;
-  readonly scratchBytes: number;
-  readonly signal: AbortSignal | undefined;
-}
+type Wanted = Omit<OpenOptions, "networkPolicy">;
 
-interface BuildOptions {
-  readonly snapshot: Snapshot;
-  readonly scratchBytes: number;
-  readonly runsc: Runsc;
-  readonly key: string;
-}
+class GvisorDriver implements SandboxDriver {
+  readonly name: "gvisor" | "gvisor-rootless";
+  readonly rollback = "replay";
+  readonly #options: GvisorDriverOptions;
+  readonly #images: string;
+  readonly #flags: readonly string[];
+  readonly #leases = new Set<Lease>();
+  readonly #removals = new Set<Promise<void>>();
+  readonly #prepared = new Map<string, Promise<Prepared>>();
+  readonly #lifetime = new AbortController();
+  #runsc: Promise<Runsc | null> | null = null;
+  #coldReason: string | null = null;
 
-interface OpenLeaseOptions {
-  readonly snapshot: Snapshot;
-  readonly limits: SandboxLimits;
-  readonly signal: AbortSignal;
-  readonly ready: Prepared;
-}
+  constructor(options: GvisorDriverOptions) {
+    this.#options = options;
+    this.name = options.rootless === true ? "gvisor-rootless" : "gvisor";
+    this.#images = join(options.cacheDirectory, "images");
+    this.#flags = toRunscFlags({ rootless: options.rootless === true });
+  }
 
-interface RetryOptions {
-  readonly snapshot: Snapshot;
-  readonly limits: SandboxLimits;
-  readonly callers: AbortSignal | undefined;
-  readonly ready: Prepared;
-  readonly first: Error;
+  preflight(): Promise<Preflight> {
+    const { rootless = false, runDirectory } = this.#options;
+    return preflightGvisor({
+      locateRunsc: () => this.#locateRunsc(),
+      rootless,
+      cgroups: runDirectory.cgroups,
+      coldReason: this.#coldReason,
+    });
+  }
+
+  async prepare({ snapshot, signal }: { snapshot: Snapshot; signal?: AbortSignal }): Promise<void> {
+    try {
+      await this.#prepareImage({ snapshot, limits: defaultLimits, signal });
+    } catch (error) {
+      throw signal?.aborted === true ? aborted(signal) : cannotStart(error as Error);
+    }
+  }
+
+  async open(wanted: OpenOptions): Promise<Lease> {
+    if (this.#lifetime.signal.aborted) throw new NoSandboxError({ code: "DRIVER_CLOSED", message: "The gVisor driver was closed." });
+    try {
+      const prepared = await this.#prepareImage(wanted);
+      return await this.#openLease(wanted, prepared).catch((error: Error) => this.#openFromNewImage(wanted, prepared, error));
+    } catch (error) {
+      throw wanted.signal?.aborted === true ? aborted(wanted.signal) : cannotStart(error as Error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#lifetime.abort(new Error("The driver was closed."));
+    await Promise.allSettled(this.#prepared.values());
+    await Promise.all([...this.#leases].map((lease) => lease.close()));
+    while (this.#removals.size > 0) await Promise.all(this.#removals);
+  }
+
+  #locateRunsc(): Promise<Runsc | null> {
+    const { runscPath, searchPath = SYSTEM_PATH, cacheDirectory } = this.#options;
+    this.#runsc ??= findRunsc({ runscPath, searchPath, fallback: join(cacheDirectory, "tools", "runsc") });
+    return this.#runsc;
+  }
+
+  async #requireRunsc(): Promise<Runsc> {
+    const runsc = await this.#locateRunsc().catch(() => null);
+    if (runsc !== null) return runsc;
+    this.#runsc = null; // set-up may bring it while we live
+    throw new NoSandboxError({ code: "RUNSC_MISSING", message: runscMissing.reason, hint: runscMissing.fix });
+  }
+
+  /** One preparation per image and driver, shared by whoever waits for it. A failed one is forgotten, so that the next caller tries again. */
+  async #prepareImage({ snapshot, limits: { scratchBytes }, signal }: Wanted): Promise<Prepared> {
+    const runsc = await this.#requireRunsc();
+    const key = await toImageKey({ snapshot, runsc, flags: this.#flags, scratchBytes });
+    let pending = this.#prepared.get(key);
+    if (pending === undefined) {
+      pending = this.#findOrBuildImage({ snapshot, limits: { ...defaultLimits, scratchBytes } }, runsc, key);
+      this.#prepared.set(key, pending);
+      pending.catch(() => this.#prepared.delete(key));
+    }
+    return await orAbort(pending, signal);
+  }
+
+  async #findOrBuildImage(wanted: Wanted, runsc: Runsc, key: string): Promise<Prepared> {
+    const existing = await findImage({ images: this.#images, key });
+    if (existing !== null) return { runsc, key, image: existing };
+    let sandbox: StartedSandbox | null = null;
+    try {
+      const make = async (directory: string): Promise<void> => {
+        sandbox = await this.#start({ ...wanted, signal: this.#within(2 * START_TIMEOUT_MS) }, { runsc, image: null });
+        await this.#checkpoint(sandbox, runsc, directory);
+      };
+      return { runsc, key, image: await saveImage({ images: this.#images, key, runDirectory: this.#options.runDirectory, make }) };
+    } catch (error) {
+      if (sandbox === null && !("syscall" in (error as Error))) throw error; // it did not start; there was nothing to save yet
+      if (!(error instanceof CheckpointRefused)) throw imageFailed(this.#images, error as Error);
+      this.#coldReason = error.message;
+      return { runsc, key, image: null };
+    } finally {
+      if (sandbox !== null) await discardSandbox(sandbox);
+    }
+  }
+
+  async #checkpoint(sandbox: StartedSandbox, runsc: Runsc, directory: string): Promise<void> {
+    await checkpointContainer({
+      runsc: this.#toCommand(runsc),
+      state: this.#options.runDirectory.runscState,
+      flags: this.#flags,
+      containerId: sandbox.directory.id,
+      directory,
+      signal: this.#within(START_TIMEOUT_MS),
+    }).catch(async (error: Error) => {
+      // A full disk is for the operator to fix. Only a machine that cannot checkpoint starts every sandbox cold.
+      const { bavail, bsize } = await statfs(directory);
+      if (bavail * bsize < IMAGE_BYTES) throw new Error("ENOSPC: no space left on device", { cause: error });
+      throw new CheckpointRefused(error.message);
+    });
+    await sandbox.process.exited;
+  }
+
+  #start({ snapshot, limits, signal }: Wanted & { signal: AbortSignal }, { runsc, image }: Omit<Prepared, "key">): Promise<StartedSandbox> {
+    const { runDirectory } = this.#options;
+    return startSandbox({ snapshot, limits, signal, image, runsc: this.#toCommand(runsc), flags: this.#flags, runDirectory });
+  }
+
+  #toCommand(runsc: Runsc): string[] {
+    return [...toRunscPrefix({ rootless: this.#options.rootless === true }), runsc.path];
+  }
+
+  async #openLease(wanted: Wanted, prepared: Prepared): Promise<Lease> {
+    const { limits } = wanted;
+    const signal = this.#within(START_TIMEOUT_MS, wanted.signal);
+    const sandbox = await this.#start({ ...wanted, signal }, prepared);
+    try {
+      await greet(sandbox, limits, signal);
+    } catch (error) {
+      await discardSandbox(sandbox);
+      throw error;
+    }
+    const start = prepared.image === null ? "cold" : "restored";
+    const lease = createGvisorLease({ ...sandbox, driver: this.name, start, limits, behind: (work) => this.#runInBackground(work) });
+    this.#leases.add(lease);
+    void lease.died.then(() => this.#leases.delete(lease));
+    return lease;
+  }
+
+  /** An image that does not restore may be damaged, or of another kernel: it is made anew, once. */
+  async #openFromNewImage(wanted: Wanted, { key, image }: Prepared, first: Error): Promise<Lease> {
+    if (wanted.signal?.aborted === true || image === null || first instanceof NoSandboxError) throw first;
+    this.#prepared.delete(key);
+    await removeImage(image);
+    try {
+      return await this.#openLease(wanted, await this.#prepareImage(wanted));
+    } catch (error) {
+      throw cannotStart(error as Error, first);
+    }
+  }
+
+  #runInBackground(work: Promise<void>): void {
+    const quiet = work.catch(() => {}).finally(() => this.#removals.delete(quiet));
+    this.#removals.add(quiet);
+  }
+
+  #within(timeoutMs: number, signal?: AbortSignal): AbortSignal {
+    return AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#lifetime.signal, ...(signal === undefined ? [] : [signal])]);
+  }
 }
 
 class CheckpointRefused extends Error {}
 
-function within(timeoutMs: number, ...signals: (AbortSignal | undefined)[]): AbortSignal {
-  return AbortSignal.any([AbortSignal.timeout(timeoutMs), ...signals.filter((signal) => signal !== undefined)]);
+function aborted(signal: AbortSignal): NoSandboxError {
+  return new NoSandboxError({
+    code: "OPEN_ABORTED",
+    message: `Opening the gVisor sandbox was aborted: ${signal.reason instanceof Error ? signal.reason.message : String(signal.reason)}`,
+    cause: signal.reason,
+  });
+}
+
+function cannotStart(error: Error, first?: Error): NoSandboxError {
+  if (error instanceof NoSandboxError) return error;
+  return new NoSandboxError({
+    code: "GVISOR_START",
+    message:
+      first === undefined
+        ? error.message
+        : `${error.message} (Its memory image was made anew before this; the first failure was: ${first.message})`,
+    hint: "Run `sluice doctor` to see what this machine allows, or use the bubblewrap driver.",
+    cause: error,
+  });
+}
+
+function imageFailed(images: string, error: Error): NoSandboxError {
+  if (error instanceof NoSandboxError) return error;
+  return new NoSandboxError({
+    code: "MEMORY_IMAGE",
+    message: `The memory image could not be written to ${images}: ${whyNotWritable(images) ?? error.message}`,
+    hint: "Check that the cache directory is writable and has some 200 MB free.",
+    cause: error,
+  });
+}
+
+/** Asks the nearest directory that is there: of a read-only one, a recursive mkdir says that it does not exist. */
+function whyNotWritable(directory: string): string | null {
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" && directory !== dirname(directory) ? whyNotWritable(dirname(directory)) : message;
+  }
 }

@@ -3,11 +3,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
+import { z } from "zod";
 import type { Snapshot } from "../../contract.ts";
-import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "../../host-process.ts";
+import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "../../../processes/process-identity.ts";
+import { parseJson } from "../../../text/json.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toOciSpec } from "./oci-spec.ts";
-import type { Runsc } from "./find-runsc.ts";
+import type { Runsc } from "./runsc-process.ts";
 
 /** A container with the stack imported, as files: `runsc restore` makes a running sandbox of it. */
 export interface MemoryImage {
@@ -24,7 +26,7 @@ export interface ImageFacts {
 
 /** Anything that makes a saved memory differ, or unusable: then it is another image. */
 export async function toImageKey({ snapshot, runsc, flags, scratchBytes }: ImageFacts): Promise<string> {
-  const spec = toOciSpec({ rootfs: "", heap: "", scratchBytes });
+  const spec = toOciSpec({ rootfs: "", scratchBytes });
   const facts = { schemaVersion: 2, snapshot: snapshot.id, runsc: runsc.version, flags, spec, cpu: await readCpuFeatures() };
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
 }
@@ -72,30 +74,11 @@ interface SaveOptions {
   readonly make: (directory: string) => Promise<void>;
 }
 
-/** Where the part of the image is that its sandboxes share; it is a directory because that is what can be mounted. */
-export function heapDirectory(imagePath: string): string {
-  return join(imagePath, "heap");
-}
-
 export async function removeImage(image: MemoryImage): Promise<void> {
   await rm(image.path, { recursive: true, force: true });
 }
 
-/** `checkpoint` ends the container as well. No compression: it makes the files a quarter of the size and restore three times as slow. */
-export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
-  const [program, ...words] = [
-    ...runsc,
-    `--root=${state}`,
-    ...flags,
-    "checkpoint",
-    `--image-path=${directory}`,
-    "--compression=none",
-    containerId,
-  ];
-  await promisify(execFile)(program, words, { env: {}, timeout: 120_000, signal });
-}
-
-interface CheckpointOptions {
+export interface CheckpointOptions {
   readonly runsc: readonly string[];
   readonly state: string;
   readonly flags: readonly string[];
@@ -104,21 +87,22 @@ interface CheckpointOptions {
   readonly signal: AbortSignal;
 }
 
+/** `checkpoint` ends the container as well. No compression: it makes the files a quarter of the size and restore three times as slow. */
+export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
+  const options = [`--image-path=${directory}`, "--compression=none"];
+  const [program, ...words] = [...runsc, `--root=${state}`, ...flags, "checkpoint", ...options, containerId];
+  await promisify(execFile)(program, words, { env: {}, timeout: 120_000, signal });
+}
+
 const BUILDING = ".building-";
 const META = "meta.json";
 const PAGES = "pages.img";
 const KEPT_IMAGES = 6;
 
-interface ImageMeta {
-  readonly schemaVersion: 2;
-  readonly createdAt: string;
-  readonly files: Readonly<Record<string, FileFacts>>;
-}
-
-interface FileFacts {
-  readonly bytes: number;
-  readonly writtenMs: number;
-}
+const fileFactsSchema = z.object({ bytes: z.number(), writtenMs: z.number() });
+const metaSchema = z.object({ schemaVersion: z.literal(2), createdAt: z.string(), files: z.record(z.string(), fileFactsSchema) });
+type FileFacts = z.infer<typeof fileFactsSchema>;
+type ImageMeta = z.infer<typeof metaSchema>;
 
 async function describeFile(path: string): Promise<FileFacts> {
   const { size, mtime } = await stat(path);
@@ -137,12 +121,7 @@ async function writeMeta(directory: string): Promise<void> {
 }
 
 async function readMeta(directory: string): Promise<ImageMeta | null> {
-  try {
-    const meta = JSON.parse(await readFile(join(directory, META), "utf8")) as ImageMeta;
-    return meta.schemaVersion === 2 && typeof meta.files === "object" ? meta : null;
-  } catch {
-    return null;
-  }
+  return metaSchema.safeParse(parseJson(await readFile(join(directory, META), "utf8").catch(() => ""))).data ?? null;
 }
 
 /** rename() refuses a directory that is there and not empty. If that one is whole, somebody else was first; if not, it is in the way. */

@@ -1,13 +1,13 @@
-import { toOciSeccomp } from "../../seccomp/to-oci-seccomp.ts";
 import { scratchDirectory, workerEnvironment, workerUid } from "../../worker-environment.ts";
+import { type ArgumentCondition, seccompPolicy } from "../../seccomp/policy.ts";
 
 /**
- * What runsc is told about the sandbox. Everything here is frozen into the memory image and part of its key, but for the paths of the root file system and of the heap.
+ * What runsc is told about the sandbox. Everything here is frozen into the memory image and part of its key, but for the path of the root file system.
  * Limits that change from lease to lease are not here: memory is the cgroup's, rlimits are set by the worker when it is told them in `hello`.
  */
-export function toOciSpec({ rootfs, heap, scratchBytes }: SpecOptions): OciSpec {
+export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchBytes: number }) {
   const side = Math.floor(scratchBytes / 8); // three mounts cannot share one size here, so together they have it
-  const tmpfs = (destination: string, mode: string, bytes: number): OciMount => ({
+  const tmpfs = (destination: string, mode: string, bytes: number) => ({
     destination,
     type: "tmpfs",
     source: "tmpfs",
@@ -38,7 +38,6 @@ export function toOciSpec({ rootfs, heap, scratchBytes }: SpecOptions): OciSpec 
       tmpfs(scratchDirectory, "0700", scratchBytes - 2 * side),
       tmpfs("/tmp", "1777", side),
       tmpfs("/dev/shm", "1777", side),
-      ...(heap === null ? [] : [{ destination: "/run", type: "bind", source: heap, options: ["ro", "nosuid", "nodev", "noexec"] }]),
     ],
     linux: {
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
@@ -47,25 +46,26 @@ export function toOciSpec({ rootfs, heap, scratchBytes }: SpecOptions): OciSpec 
   };
 }
 
-interface SpecOptions {
-  readonly rootfs: string;
-  /** The directory of the heap's file; null for a sandbox that is neither made into an image nor from one. */
-  readonly heap: string | null;
-  readonly scratchBytes: number;
+/**
+ * The list as `linux.seccomp` of an OCI spec, for `runsc --oci-seccomp`. runsc knows these actions and this operator; it skips names it does not implement,
+ * and those stay refused. runsc before 2026 ignores `errnoRet` and would answer EPERM to clone3, after which no thread starts; SCMP_ACT_TRACE without a tracer
+ * is ENOSYS by definition, in Linux as in gVisor, and ptrace is refused, so no tracer can come.
+ */
+export function toOciSeccomp() {
+  const { defaultErrno, allowed, refused } = seccompPolicy;
+  return {
+    defaultAction: "SCMP_ACT_ERRNO",
+    defaultErrnoRet: defaultErrno,
+    architectures: ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
+    syscalls: [
+      ...allowed.flatMap(({ names, when }) => (when ?? [[]]).map((conditions) => allowedCalls(names, conditions))),
+      ...refused.map(({ names }) => ({ names, action: "SCMP_ACT_TRACE", args: undefined })),
+    ],
+  };
 }
 
-export interface OciSpec {
-  readonly ociVersion: string;
-  readonly hostname: string;
-  readonly root: { readonly path: string; readonly readonly: true };
-  readonly process: Readonly<Record<string, unknown>>;
-  readonly mounts: readonly OciMount[];
-  readonly linux: Readonly<Record<string, unknown>>;
-}
-
-interface OciMount {
-  readonly destination: string;
-  readonly type: string;
-  readonly source: string;
-  readonly options: readonly string[];
+/** One entry an alternative: two conditions on one argument inside an entry would mean "or", on two arguments "and". */
+function allowedCalls(names: readonly string[], conditions: readonly ArgumentCondition[]) {
+  const args = conditions.map(({ index, mask, value }) => ({ index, value: mask, valueTwo: value, op: "SCMP_CMP_MASKED_EQ" }));
+  return { names, action: "SCMP_ACT_ALLOW", args: args.length === 0 ? undefined : args };
 }

@@ -1,13 +1,13 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readlinkSync } from "node:fs";
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { access, constants, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { promisify } from "node:util";
 import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import { readStartTime } from "../../host-process.ts";
+import { killAll, listProcessTree, readStartTime } from "../../../processes/process-identity.ts";
 import { readPrivateBytes } from "../../process-usage.ts";
-import { killAll, listProcessTree } from "../../process-tree.ts";
 
 /** An attached `runsc run` or `runsc restore`: its standard input and output are the worker's. It and all it started end with this process. */
 export interface RunscProcess {
@@ -71,11 +71,11 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   let memoryFile: string | null = null;
 
   async function readState(): Promise<{ sandbox?: { pid?: number }; goferPid?: number }> {
-    const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8").catch(() => "{}");
     try {
+      const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8");
       return JSON.parse(text) as { sandbox?: { pid?: number }; goferPid?: number };
     } catch {
-      return {};
+      return {}; // not there yet, or only half written
     }
   }
 
@@ -120,13 +120,8 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   }
 
   async function removeState(): Promise<void> {
-    for (const name of [
-      `${containerId}_sandbox:${containerId}.state`,
-      `${containerId}_sandbox:${containerId}.lock`,
-      `runsc-${containerId}.sock`,
-    ]) {
-      await rm(join(state, name), { force: true });
-    }
+    const records = `${containerId}_sandbox:${containerId}`;
+    for (const name of [`${records}.state`, `${records}.lock`, `runsc-${containerId}.sock`]) await rm(join(state, name), { force: true });
   }
 
   return {
@@ -169,3 +164,88 @@ function findMemoryFile(sentry: number): string | null {
   }
   return null;
 }
+
+export interface Runsc {
+  readonly path: string;
+  /** As it names itself, `0.0~20240729.0` or `release-20260817.0`. */
+  readonly version: string;
+  /** From the version, when it says so. */
+  readonly releasedAt: Date | null;
+}
+
+export interface FindRunscOptions {
+  /** Taken as it is when given. */
+  readonly runscPath?: string;
+  /** Directories separated by colons, as in PATH. */
+  readonly searchPath: string;
+  /** The one that set-up extracted, if it did. */
+  readonly fallback: string;
+}
+
+export async function findRunsc({ runscPath, searchPath, fallback }: FindRunscOptions): Promise<Runsc | null> {
+  const directories = searchPath.split(":").filter(isAbsolute);
+  const candidates = runscPath === undefined ? [...directories.map((directory) => join(directory, "runsc")), fallback] : [runscPath];
+  for (const path of candidates) {
+    if (await isExecutable(path)) return describeRunsc(path);
+  }
+  return null;
+}
+
+async function describeRunsc(path: string): Promise<Runsc> {
+  const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: 10_000, env: {} });
+  const version = /^runsc version (\S+)/m.exec(stdout)?.[1] ?? "unknown";
+  return { path, version, releasedAt: toReleaseDate(version) };
+}
+
+export function toReleaseDate(version: string): Date | null {
+  const match = /(20\d{2})(0[1-9]|1[0-2])([0-3]\d)/.exec(version);
+  if (match === null) return null;
+  const date = new Date(`${match[1]}-${match[2]}-${match[3]}T00:00:00Z`);
+  return Number.isNaN(date.getTime()) ? null : date;
+}
+
+/** For a person: `released 2024-07-29, 27 months ago`. */
+export function describeAge({ releasedAt }: Runsc, now: Date = new Date()): string {
+  if (releasedAt === null) return "release date unknown";
+  const months = Math.max(0, Math.round((now.getTime() - releasedAt.getTime()) / (30.44 * 86_400_000)));
+  return `released ${releasedAt.toISOString().slice(0, 10)}, ${months === 1 ? "1 month" : `${months} months`} ago`;
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * The flags of every runsc command. `--directfs=false`: files are opened by the gofer, so the sandbox process itself is nobody without capabilities; restore is not
+ * slower for it. Without root there is no nobody to become, and the sandbox process opens files of the snapshot itself. `--overlay2=none`: the root is read-only, nothing
+ * has to be overlaid and no file store appears beside it. `--ignore-cgroups`: the sandbox is put into a cgroup of ours before runsc starts.
+ * `--file-access=exclusive`: nobody changes a snapshot while it is used.
+ */
+export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
+  return [
+    "--network=none",
+    "--host-uds=none",
+    "--host-fifo=none",
+    "--platform=systrap",
+    "--oci-seccomp",
+    "--overlay2=none",
+    "--file-access=exclusive",
+    `--directfs=${rootless}`,
+    "--ignore-cgroups",
+  ];
+}
+
+/**
+ * What is put before runsc. Without root, runsc gets a user namespace in which it is root and nothing else is there: its own `--rootless` does the same,
+ * but refuses to restore. The signal at the parent's death comes last, because entering a namespace clears it; both programs are in util-linux, which every Debian has.
+ */
+export function toRunscPrefix({ rootless }: { rootless: boolean }): string[] {
+  const setpriv = "/usr/bin/setpriv";
+  return [...(rootless ? userNamespaceCommand : []), ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : [])];
+}
+
+/** Runs what follows it as root of a user namespace that holds the present user only. */
+export const userNamespaceCommand: readonly string[] = ["/usr/bin/unshare", "--user", "--map-root-user"];

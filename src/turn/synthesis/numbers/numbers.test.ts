@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findUnknownNumbers } from "./find-unknown-numbers.ts";
-import { createKnownNumbers } from "./known-numbers.ts";
-import { readNumbers } from "./read-numbers.ts";
+import { createKnownNumbers, findUnknownNumbers, readNumbers } from "./find-unknown-numbers.ts";
 
 function unknownIn(answer: string, ...shown: string[]): string[] {
   return findUnknownNumbers(answer, () => {

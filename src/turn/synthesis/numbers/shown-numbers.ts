@@ -1,8 +1,9 @@
 import type { ArtifactEnvelope } from "../../../protocol/artifact.ts";
 import type { Gap } from "../../../protocol/turn-result.ts";
-import type { Turn } from "../../open-turn.ts";
-import { readItemText } from "../../read-item-text.ts";
-import { createKnownNumbers, type KnownNumbers } from "./known-numbers.ts";
+import type { TurnParts } from "../../contract.ts";
+import type { Conversation } from "../../create-conversation.ts";
+import { readItemText } from "../../outcome/build-best-effort-terminal-outcome.ts";
+import { createKnownNumbers, type KnownNumbers } from "./find-unknown-numbers.ts";
 
 /** Of results, which are the turn's own numbers; more than this of them is not read again. */
 const RESULTS_BYTES = 512 * 1024;
@@ -10,25 +11,27 @@ const RESULTS_BYTES = 512 * 1024;
 const DRAWN_VALUES = 50_000;
 
 /** Where a number of an answer may come from: all that the model was told or asked for in this turn, its results, and what they were drawn as. */
-export function readShownNumbers(turn: Turn, gaps: readonly Gap[]): KnownNumbers {
-  const { request, conversation, observations, ledger, plan } = turn;
+export function readShownNumbers(
+  { request, conversation, observations, ledger, plan }: Pick<TurnParts, "request" | "conversation" | "observations" | "ledger" | "plan">,
+  gaps: readonly Gap[],
+): KnownNumbers {
   const known = createKnownNumbers();
   const texts = [
     request.question,
     ...plan.measures,
     plan.population,
-    ...conversation.exchanges.flatMap(({ question, answer }) => [question, answer]),
+    ...conversation.exchanges.flatMap((earlier) => [earlier.question, earlier.answer]),
     ...observations.texts(),
     ...ledger.calls.filter(({ tool }) => tool !== "final_response").map(({ input }) => JSON.stringify(input) ?? ""),
     ...gaps.map(({ detail }) => detail),
-    ...readResults(turn),
+    ...readResults(conversation),
   ];
   for (const text of texts) known.addText(text);
   known.addValues(readDrawn(ledger.artifacts));
   return known;
 }
 
-function* readResults({ conversation: { evidence } }: Turn): Generator<string> {
+function* readResults({ evidence }: Conversation): Generator<string> {
   let left = RESULTS_BYTES;
   for (const alias of evidence.aliases().toReversed()) {
     const item = evidence.get(alias)!;

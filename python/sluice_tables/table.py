@@ -1,0 +1,308 @@
+"""One table and the questions it answers. The last few orders of rows are kept for the next page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sluice_tables.files import csv_of_frame, csv_of_source, parquet_of_frame
+from sluice_tables.frames import read_frame
+from sluice_tables.values import Refusal, kind_of, matches, to_plain, to_seconds, to_short, to_texts
+
+_DESCRIBED_COLUMNS = 500
+_KEPT_ORDERS = 4
+
+
+class Table:
+    """Answers JSON questions with JSON texts. What is wrong with the data or the question is an answer, too: `refused`."""
+
+    def __init__(self, inputs: Any, alias: str, path: list[str]) -> None:
+        self._inputs, self._alias, self._path = inputs, alias, path
+        self._notes: list[str] = []
+        self._read: pd.DataFrame | None = None
+        self._unreadable: Refusal | None = None
+        self._orders: dict[str, Any] = {}
+        self._described: dict[str, Any] | None = None
+        self._file: Iterator[bytes] | None = None
+
+    def answer(self, question: dict[str, Any]) -> str:
+        """One answer; `ask` is the name of the question."""
+        ask = {"schema": self._schema, "page": self._page, "download": self._download}[question["ask"]]
+        try:
+            answer = ask(question)
+        except Refusal as refusal:
+            answer = {"refused": refusal.facts}
+        return answer if isinstance(answer, str) else _json(answer)
+
+    @property
+    def _frame(self) -> pd.DataFrame:
+        """Read with the first question, and refused in the same words ever after."""
+        if self._unreadable is not None:
+            raise self._unreadable
+        if self._read is None:
+            try:
+                self._read = self._read_input()
+            except Refusal as refusal:
+                self._unreadable = refusal
+                raise
+        return self._read
+
+    def _read_input(self) -> pd.DataFrame:
+        try:
+            self._notes.extend(_sheets_left_out(*self._inputs._raw[self._alias]))
+        except Exception:
+            self._notes.clear()  # whatever is wrong with it is reported below
+        try:
+            value = self._inputs[self._alias]
+        except ValueError as error:
+            raise Refusal("unreadable", why=str(error)) from None
+        try:
+            frame = read_frame(value, self._path, self._notes)
+        except (Refusal, MemoryError):
+            raise
+        except Exception as error:
+            raise Refusal("unreadable", why=f"no table can be made of it: {error}") from None
+        self._inputs._values.pop(self._alias, None)
+        return frame
+
+    def _schema(self, _question: dict[str, Any]) -> dict[str, Any]:
+        if self._described is None:
+            frame = self._frame
+            shown = list(frame.columns[:_DESCRIBED_COLUMNS])
+            if len(shown) < len(frame.columns):
+                left = len(frame.columns) - len(shown)
+                self._notes.append(f"{left} columns past the first {_DESCRIBED_COLUMNS} are not described")
+            self._described = {
+                "rows": len(frame),
+                "columnCount": len(frame.columns),
+                "columns": [_describe(name, frame[name]) for name in shown],
+                "notes": self._notes,
+            }
+        return self._described
+
+    def _download(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The next piece of the file; `more` says whether another one follows."""
+        if self._file is None:
+            self._file = self._write(question["as"])
+        piece, size, more = [], 0, True
+        while size < question["maxBytes"] and more:
+            block = next(self._file, None)
+            more = block is not None
+            piece.append(block or b"")
+            size += len(piece[-1])
+        return {"base64": base64.b64encode(b"".join(piece)).decode(), "more": more}
+
+    def _write(self, ending: str) -> Iterator[bytes]:
+        if ending == "parquet":
+            made = parquet_of_frame(self._frame)
+            yield from (made[at : at + (1 << 20)] for at in range(0, len(made), 1 << 20))
+            return
+        kind, raw = self._inputs._raw[self._alias]
+        if kind not in ("csv", "tsv", "json", "jsonl"):
+            yield from (line.encode() for line in csv_of_frame(self._frame))
+            return
+        try:
+            yield from (line.encode("utf-8", "replace") for line in csv_of_source(kind, raw, self._path))
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise Refusal("unreadable", why=f"input {self._alias!r} is not readable as {kind}: {error}") from None
+
+    def _column(self, name: str) -> Any:
+        if name not in self._frame.columns:
+            raise Refusal("column", column=name, columns=list(self._frame.columns[:300]))
+        return self._frame[name]
+
+    def _holds(self, test: dict[str, Any]) -> Any:
+        column, op, value = to_seconds(self._column(test["column"])), test["op"], test.get("value")
+        there = column.notna().to_numpy()
+        if op == "isNull":
+            return ~there
+        if op == "notNull":
+            return there
+        if op in ("contains", "startsWith"):
+            return matches(column, str(value), at_start=op == "startsWith")
+        if op == "in":
+            found = np.zeros(len(column), dtype=bool)
+            for one in value or []:
+                found |= self._holds({"column": test["column"], "op": "eq", "value": one})
+            return found
+        other = _alike(test["column"], column, value)
+        if kind_of(column) in ("text", "other") and not isinstance(column.dtype, pd.StringDtype):
+            column = to_texts(column).to_pandas()
+        compare = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}[op]
+        held = np.zeros(len(column), dtype=bool)
+        held[there] = pd.Series(getattr(column[there], compare)(other)).fillna(False).to_numpy(dtype=bool)
+        return held
+
+    def _order(self, question: dict[str, Any]) -> Any:
+        """Positions of the rows that match, in their order; None for all of them as they are."""
+        tests, words, keys = question.get("filter") or [], question.get("search"), question.get("sort") or []
+        if not tests and not words and not keys:
+            return None
+        known = json.dumps([tests, words, keys])
+        if known in self._orders:
+            self._orders[known] = self._orders.pop(known)
+            return self._orders[known]
+        keep = np.ones(len(self._frame), dtype=bool)
+        for test in tests:
+            keep &= self._holds(test)
+        if words:
+            found = np.zeros(len(self._frame), dtype=bool)
+            for name in self._frame.columns:
+                found |= matches(self._frame[name], words)
+            keep &= found
+        rows = np.arange(len(self._frame))[keep]
+        if keys:
+            rows = self._sort(rows, keys)
+        while len(self._orders) >= _KEPT_ORDERS:
+            self._orders.pop(next(iter(self._orders)))
+        self._orders[known] = rows
+        return rows
+
+    def _sort(self, rows: Any, keys: list[dict[str, Any]]) -> Any:
+        columns: dict[int, Any] = {}
+        for number, key in enumerate(keys):
+            column = self._column(key["column"]).take(rows)
+            if column.dtype == object and kind_of(column) in ("text", "other", "boolean"):
+                column = to_texts(column).to_pandas()
+            columns[number] = column.reset_index(drop=True)
+        rising = [not key.get("descending", False) for key in keys]
+
+        def ordered(keyed: Any) -> Any:
+            by = keyed.sort_values(list(keyed), ascending=rising, kind="stable", na_position="last")
+            return rows[by.index.to_numpy()]
+
+        try:
+            return ordered(pd.DataFrame(columns))
+        except TypeError:  # values that cannot be compared with each other are ordered by their texts
+            return ordered(pd.DataFrame({number: to_texts(column).to_pandas() for number, column in columns.items()}))
+
+    def _page(self, question: dict[str, Any]) -> str:
+        names = question.get("columns") or list(self._frame.columns)
+        for name in names:
+            self._column(name)
+        order = self._order(question)
+        matched = len(self._frame) if order is None else len(order)
+        offset = min(question["offset"], matched)
+        end = min(offset + question["limit"], matched)
+        where = slice(offset, end) if order is None else order[offset:end]
+        cells = [to_plain(self._frame[name].iloc[where].tolist()) for name in names]
+        most, cut, size = question["maxCellCharacters"], 0, 0
+        texts: list[str] = []
+        for row in zip(*cells, strict=True) if names else []:
+            clipped = [_clip(cell, most) for cell in row]
+            cut += sum(was is not now for was, now in zip(row, clipped, strict=True))
+            text = _json(dict(zip(names, clipped, strict=True)) if question["records"] else clipped)
+            size += len(text.encode()) + 1
+            if size > question["maxBytes"] and texts:
+                break
+            texts.append(text)
+        after = offset + len(texts)
+        facts = {
+            "columns": names,
+            "rows": [],
+            "offset": offset,
+            "returned": len(texts),
+            "total": len(self._frame),
+            "matched": matched,
+            "nextOffset": after if after < matched else None,
+            "cutCells": cut,
+        }
+        return _json(facts).replace('"rows":[]', f'"rows":[{",".join(texts)}]', 1)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _sheets_left_out(kind: str, raw: Any) -> list[str]:
+    if kind != "xlsx":
+        return []
+    import openpyxl
+
+    names = openpyxl.load_workbook(io.BytesIO(raw), read_only=True).sheetnames
+    if len(names) < 2:
+        return []
+    rest = ", ".join(map(repr, names[1:20]))
+    return [f"of {len(names)} sheets only the first, {names[0]!r}, is read; not read: {rest}"]
+
+
+def _describe(name: str, given: Any) -> dict[str, Any]:
+    column = to_seconds(given)
+    kind = kind_of(column)
+    there = column.dropna()
+    nulls = len(column) - len(there)
+    facts: dict[str, Any] = {
+        "name": name,
+        "dtype": str(given.dtype),
+        "type": kind,
+        "nulls": nulls,
+        "nullShare": round(nulls / len(column), 6) if len(column) else 0,
+    }
+    try:
+        facts["distinct"] = int(there.nunique())
+    except TypeError:
+        facts["distinct"] = None
+    if len(there) and kind in ("integer", "number", "time", "text"):
+        try:
+            facts["min"], facts["max"] = to_short(there.min()), to_short(there.max())
+        except TypeError:
+            pass
+    if len(there) and kind in ("integer", "number"):
+        facts["mean"] = to_plain(float(there.astype(float).mean()))
+    examples = there.head(1000)
+    try:
+        examples = examples.drop_duplicates()
+    except TypeError:
+        pass
+    facts["examples"] = [to_short(value) for value in examples.head(3).tolist()]
+    return facts
+
+
+def _alike(name: str, column: Any, value: Any) -> Any:
+    """A value that can be compared with those of a column."""
+    kind = kind_of(column)
+    wrong = Refusal("value", column=name, type=kind, value=str(value)[:200])
+    try:
+        if kind in ("integer", "number"):
+            return _alike_number(column, value)
+        if kind == "boolean":
+            return {"true": True, "false": False}[str(value).lower()]
+        if kind == "time":
+            return _alike_time(column, value)
+    except (KeyError, TypeError, ValueError, InvalidOperation):
+        raise wrong from None
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _alike_number(column: Any, value: Any) -> Any:
+    if isinstance(value, bool):
+        raise TypeError
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
+        return Decimal(str(value))
+    if isinstance(value, int | float):
+        return value
+    return int(value) if str(value).strip().lstrip("+-").isdigit() else float(value)
+
+
+def _alike_time(column: Any, value: Any) -> Any:
+    moment: Any = pd.Timestamp(value)
+    if column.dtype == object:
+        return moment.date()
+    zone = getattr(column.dtype, "tz", None)
+    if zone is None:
+        return moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
+    return moment.tz_localize(zone) if moment.tzinfo is None else moment.tz_convert(zone)
+
+
+def _clip(cell: Any, most: int) -> Any:
+    if cell is None or isinstance(cell, int | float):
+        return cell
+    text = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+    return cell if len(text) <= most else f"{text[:most]}… [+{len(text) - most} characters]"

@@ -1,0 +1,107 @@
+"""What columns hold, and cells as JSON values and as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sluice.json_value import JsonValues
+
+_INFERRED = {
+    "string": "text",
+    "boolean": "boolean",
+    "integer": "integer",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "datetime": "time",
+    "date": "time",
+    "datetime64": "time",
+    "decimal": "number",
+}
+
+
+class Refusal(Exception):  # noqa: N818
+    """The data or the question does not allow an answer; the host turns the facts into a sentence."""
+
+    def __init__(self, code: str, **facts: Any) -> None:
+        super().__init__(code)
+        self.facts = {"code": code, **facts}
+
+
+def kind_of(column: Any) -> str:
+    """The kind of a column's values: integer, number, boolean, time, text or other."""
+    types = pd.api.types
+    if types.is_timedelta64_dtype(column.dtype):
+        return "number"
+    if types.is_bool_dtype(column.dtype):
+        return "boolean"
+    if types.is_integer_dtype(column.dtype):
+        return "integer"
+    if types.is_numeric_dtype(column.dtype):
+        return "number"
+    if types.is_datetime64_any_dtype(column.dtype):
+        return "time"
+    if isinstance(column.dtype, pd.StringDtype):
+        return "text"
+    if column.dtype == object:
+        return _INFERRED.get(types.infer_dtype(column, skipna=True), "other")
+    return "other"
+
+
+def to_plain(value: Any) -> Any:
+    """A JSON value for any value; what has none becomes its text."""
+    try:
+        return JsonValues(1 << 30).convert(value)
+    except Exception:
+        if isinstance(value, list):
+            return [to_plain(cell) for cell in value]
+        return f"<{len(value)} bytes>" if isinstance(value, bytes | bytearray | memoryview) else str(value)
+
+
+def to_short(value: Any, most: int = 80) -> Any:
+    """A JSON value; a long text is cut."""
+    value = to_plain(value)
+    return value[:most] + "…" if isinstance(value, str) and len(value) > most else value
+
+
+def to_seconds(column: Any) -> Any:
+    """A column of durations as numbers of seconds; any other column as it is."""
+    return column.dt.total_seconds() if pd.api.types.is_timedelta64_dtype(column.dtype) else column
+
+
+def to_texts(column: Any) -> Any:
+    """A column as an Arrow array of texts."""
+    if column.dtype != object and kind_of(column) in ("text", "integer", "number", "boolean"):
+        return pa.array(column, from_pandas=True).cast(pa.large_string())
+
+    def say(cell: Any) -> str | None:
+        cell = to_plain(cell)
+        return cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+
+    return pa.array([say(cell) for cell in column], type=pa.large_string())
+
+
+def matches(column: Any, words: str, *, at_start: bool = False) -> Any:
+    """Which cells hold a text, whatever its case."""
+    test = pc.starts_with if at_start else pc.match_substring
+    found = test(to_texts(column), words, ignore_case=True)
+    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def unique_names(names: Iterable[Any]) -> list[str]:
+    """Column names as texts, each of them once."""
+    taken: set[str] = set()
+    unique: list[str] = []
+    for name in (to_plain(str(name)) for name in names):
+        other, number = name, 1
+        while other in taken:
+            other, number = f"{name}.{number}", number + 1
+        taken.add(other)
+        unique.append(other)
+    return unique

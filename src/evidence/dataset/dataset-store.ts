@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { BlobStore } from "../../blobs/contract.ts";
+import { createFileBlobs, hashBytes } from "../../blobs/create-file-blobs.ts";
+import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
+import { parseJson } from "../../text/json.ts";
+import type { EvidenceItem } from "../contract.ts";
+import { evidenceRecordSchema } from "../evidence-record.ts";
+import { hasRows, type BodyEncoding, type Dataset, type DatasetReader, type DatasetStore, type StoredDataset } from "./contract.ts";
+
+export interface DatasetStoreOptions {
+  /** Manifests, as `<sha256 of the document>.json`. */
+  readonly manifests: BlobStore;
+  /** The outputs, as `<sha256>`. */
+  readonly bodies: Pick<BlobStore, "put" | "stream">;
+  readonly toUrl?: (hash: string) => string;
+  /** Called before an output is kept, so that it is referred to from then on. */
+  readonly onBody?: (sha256: string) => void;
+}
+
+const { sha256, bytes, format, shape } = evidenceRecordSchema.shape;
+const encoding = z.enum(["json", "text", "base64"]) satisfies z.ZodType<BodyEncoding>;
+const bodySchema = z.object({ sha256, encoding });
+const { path, rows, kind } = shape.shape;
+const manifestSchema = z.object({
+  schemaVersion: z.literal(2),
+  /** Of the document. */
+  bytes,
+  /** The document in order: text as it is, and bodies. */
+  pieces: z.array(z.union([z.string(), bodySchema])),
+  tables: z.array(z.object({ name: z.string(), format, path, rows, sha256 })),
+});
+
+type Body = z.infer<typeof bodySchema>;
+type Manifest = z.infer<typeof manifestSchema>;
+
+export function createDatasetFileStore({ directory }: { directory: string }): DatasetStore {
+  const blobs = createFileBlobs({ directory, subject: "The dataset" });
+  return createDatasetStore({ manifests: blobs, bodies: blobs });
+}
+
+/** For tests and for callers that take the dataset out at once. */
+export function createDatasetMemoryStore(): DatasetStore {
+  const blobs = createMemoryBlobs("datasets");
+  return createDatasetStore({ manifests: blobs, bodies: blobs });
+}
+
+export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
+  const { manifests, bodies, toUrl = (hash) => manifests.url(toName(hash)), onBody = () => {} } = options;
+
+  async function put(dataset: Dataset): Promise<StoredDataset> {
+    const keep = async (sha256: string, content: Uint8Array): Promise<void> => {
+      onBody(sha256);
+      await bodies.put({ content, hash: sha256 });
+    };
+    const { pieces, tables } = await describeDocument(dataset, keep);
+    const document = createHash("sha256");
+    let bytes = 0;
+    for await (const chunk of compose(pieces)) {
+      document.update(chunk);
+      bytes += chunk.length;
+    }
+    const hash = document.digest("hex");
+    const manifest: Manifest = { schemaVersion: 2, bytes, pieces, tables };
+    await manifests.put({ content: Buffer.from(JSON.stringify(manifest)), hash, ending: ".json" });
+    return { datasetId: `ds_${hash.slice(0, 24)}`, hash, bytes, url: toUrl(hash) };
+  }
+
+  async function openDataset(hash: string): Promise<DatasetReader | null> {
+    if (!manifests.has(toName(hash))) return null;
+    const whole = await openWholeDocument(manifests, hash);
+    if (whole !== null) return { hash, url: toUrl(hash), ...whole };
+    const { bytes, pieces, tables } = manifestSchema.parse(parseJson(manifests.read(toName(hash))));
+    return {
+      hash,
+      bytes,
+      url: toUrl(hash),
+      tables: tables.map(({ name, format, path, rows }) => ({ name, format, path, rows })),
+      stream: () => compose(pieces),
+      async readTable(name) {
+        const found = tables.find((table) => table.name === name);
+        return found === undefined ? null : Buffer.concat(await Array.fromAsync(bodies.stream(found.sha256)));
+      },
+    };
+  }
+
+  async function* compose(pieces: Manifest["pieces"]): AsyncGenerator<Uint8Array> {
+    for (const piece of pieces) {
+      if (typeof piece === "string") yield Buffer.from(piece);
+      else yield* encodeBody(bodies.stream(piece.sha256), piece.encoding);
+    }
+  }
+
+  return { put, open: openDataset };
+}
+
+function toName(hash: string): string {
+  return `${hash}.json`;
+}
+
+/** The hashes of the outputs that a manifest refers to; none for what is no manifest. */
+export function bodiesOf(manifest: Uint8Array): string[] {
+  const { data } = manifestSchema.pick({ schemaVersion: true, pieces: true }).safeParse(parseJson(manifest));
+  return data?.pieces.flatMap((piece) => (typeof piece === "string" ? [] : [piece.sha256])) ?? [];
+}
+
+type Keep = (sha256: string, content: Uint8Array) => Promise<void>;
+
+async function describeDocument({ facts, items, artifacts }: Dataset, keep: Keep): Promise<Pick<Manifest, "pieces" | "tables">> {
+  const pieces: (string | Body)[] = [];
+  const tables: Manifest["tables"][number][] = [];
+  const open = (value: object): string => JSON.stringify(value).slice(0, -1);
+
+  pieces.push(`${open({ schemaVersion: 1, ...facts })},"outputs":[`);
+  for (const [index, item] of items.entries()) {
+    const content = item.read();
+    const sha256 = item.file === undefined ? item.sha256 : await hashBytes(content); // a file may change meanwhile
+    const encoding = encodingOf(item, content);
+    await keep(sha256, content);
+    pieces.push(`${index === 0 ? "\n" : ",\n"}${open(describeItem(item))},"value":`, { sha256, encoding });
+    pieces.push(`,"encoding":${JSON.stringify(encoding)},"sha256":"${sha256}"}`);
+    const { alias: name, format, shape } = item;
+    if (hasRows(item)) tables.push({ name, format, path: shape.path, rows: shape.rows, sha256 });
+  }
+  pieces.push(`\n],"artifacts":[`);
+  let charts = 0;
+  for (const [index, { data, ...artifact }] of artifacts.entries()) {
+    pieces.push(`${index === 0 ? "\n" : ",\n"}${open(artifact)}`);
+    if (data !== undefined) {
+      charts += 1;
+      const content = Buffer.from(JSON.stringify(data));
+      const sha256 = await hashBytes(content);
+      await keep(sha256, content);
+      pieces.push(`,"data":`, { sha256, encoding: "json" });
+      tables.push({ name: `chart_${charts}`, format: "json", path: [], rows: data.length, sha256 });
+    }
+    pieces.push("}");
+  }
+  pieces.push("\n]}\n");
+  return { pieces, tables };
+}
+
+/** `undefined` members are left out of the document. */
+function describeItem(item: EvidenceItem): object {
+  const { alias, source, tool, at, bytes, format, mimeType, shape, precisionLoss, partOf } = item;
+  return { alias, source, tool, arguments: item.arguments, at, bytes, format, mimeType, shape, precisionLoss, partOf };
+}
+
+const LARGE_FILE_BYTES = 16 << 20;
+
+/** JSON that is not quite JSON (NaN, a byte order mark, a file that only says so) stands there as text. */
+function encodingOf(item: EvidenceItem, bytes: Uint8Array): BodyEncoding {
+  if (["bytes", "parquet", "xlsx"].includes(item.format)) return "base64";
+  const isLargeFile = item.file !== undefined && bytes.length > LARGE_FILE_BYTES; // what is in it is not known, and parsing it takes too much
+  return item.format === "json" && !isLargeFile && (!mayBeLenient(item, bytes) || isJson(bytes)) ? "json" : "text";
+}
+
+/** Parsing is not needed where nothing could be wrong: evidence was read as JSON when it came. */
+function mayBeLenient({ source }: EvidenceItem, bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return source === "data" || bytes[0] === 0xef || text.includes("NaN") || text.includes("Infinity");
+}
+
+function isJson(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function* encodeBody(chunks: AsyncIterable<Uint8Array>, encoding: BodyEncoding): AsyncGenerator<Uint8Array> {
+  if (encoding === "json") return yield* chunks;
+  yield Buffer.from('"');
+  for await (const text of encoding === "text" ? toText(chunks) : toBase64(chunks)) yield Buffer.from(text);
+  yield Buffer.from('"');
+}
+
+/** Cut between groups of three bytes, which base64 writes without a remainder. */
+async function* toBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let rest: Uint8Array = new Uint8Array();
+  for await (const chunk of chunks) {
+    const bytes = Buffer.concat([rest, chunk]);
+    const end = bytes.length - (bytes.length % 3);
+    yield bytes.toString("base64", 0, end);
+    rest = bytes.subarray(end);
+  }
+  yield Buffer.from(rest).toString("base64");
+}
+
+async function* toText(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const write = (text: string): string => JSON.stringify(text).slice(1, -1);
+  for await (const chunk of chunks) yield write(decoder.decode(chunk, { stream: true }));
+  yield write(decoder.decode());
+}
+
+/** Where each body is in a document of version 0.1.0, which was kept whole with this beside it. */
+const indexSchema = z.object({
+  bytes,
+  entries: z.array(
+    z.object({ name: z.string(), format, shape: z.object({ kind, rows, path }), encoding, offset: z.int(), length: z.int() }),
+  ),
+});
+
+/** Opens a dataset that version 0.1.0 wrote: the document itself, and an index beside it. Null when there is no index. */
+async function openWholeDocument(blobs: BlobStore, hash: string): Promise<Omit<DatasetReader, "hash" | "url"> | null> {
+  if (!blobs.has(`${hash}.index.json`)) return null;
+  const { bytes, entries } = indexSchema.parse(parseJson(blobs.read(`${hash}.index.json`)));
+  return {
+    bytes,
+    tables: entries.filter(hasRows).map(({ name, format, shape: { path, rows } }) => ({ name, format, path, rows })),
+    stream: () => blobs.stream(`${hash}.json`),
+    async readTable(name) {
+      const entry = entries.find((one) => one.name === name);
+      if (entry === undefined) return null;
+      const body = Buffer.concat(await Array.fromAsync(blobs.stream(`${hash}.json`, entry)));
+      if (entry.encoding === "json") return body;
+      return Buffer.from(JSON.parse(body.toString()) as string, entry.encoding === "base64" ? "base64" : "utf8");
+    },
+  };
+}

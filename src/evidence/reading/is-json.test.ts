@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { countTurns } from "../../../test/fixtures/count-turns.ts";
+import { isJson } from "./create-output-reader.ts";
+
+it.each([
+  ["null", true],
+  ["{}", true],
+  ["[1,]", false],
+  ["NaN", false],
+  ["", false],
+])("judges %j as JSON.parse does", async (text, verdict) => expect(await isJson(text)).toBe(verdict));
+
+it("judges long texts in a thread, and others have the event loop meanwhile", async () => {
+  const text = `[${"1.25,".repeat(1_000_000)}"${"é\\n".repeat(300_000)}"]`;
+  const { value, turns } = await countTurns(async () => [await isJson(text), await isJson(`${text}]`)]);
+  expect(value).toEqual([true, false]);
+  expect(turns).toBeGreaterThan(20);
+});

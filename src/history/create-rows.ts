@@ -1,0 +1,272 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { CellRun } from "../protocol/http-cells.ts";
+import type { TurnStatus } from "../protocol/http-turns.ts";
+import type { TurnEvent } from "../protocol/turn-events.ts";
+import type { TurnResult } from "../protocol/turn-result.ts";
+import { clipText, endOf } from "../text/clip-text.ts";
+import type {
+  ListedConversation,
+  ListOptions,
+  NewTurn,
+  Page,
+  SessionRows,
+  StoredConversation,
+  StoredEvent,
+  StoredEvidence,
+  StoredSession,
+  StoredTurn,
+  StoredUploadRow,
+} from "./contract.ts";
+
+const SNIPPET_BEFORE = 40;
+const SNIPPET_CHARACTERS = 160;
+
+// The tables are STRICT, so a row has the types that its columns say; the queries name columns as the contract names them.
+
+export type ConversationRows = ReturnType<typeof createConversationRows>;
+
+export function createConversationRows(database: DatabaseSync) {
+  const columns = "c.tenant, c.id, c.title, c.created_at AS createdAt, c.updated_at AS updatedAt";
+  const insert = database.prepare(
+    "INSERT INTO conversations (tenant, id, title, created_at, updated_at) VALUES (:tenant, :id, :title, :at, :at) ON CONFLICT DO NOTHING",
+  );
+  const select = database.prepare(`SELECT ${columns} FROM conversations c WHERE tenant = ? AND id = ?`);
+  const rename = database.prepare("UPDATE conversations SET title = ? WHERE tenant = ? AND id = ?");
+  const touch = database.prepare(touchConversation);
+  const list = database.prepare(
+    `SELECT ${columns}, (SELECT count(*) FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL) AS turns,
+       CASE WHEN :pattern = '%' THEN NULL ELSE (
+         SELECT CASE WHEN t.question LIKE :pattern ESCAPE '\\' THEN t.question ELSE t.answer END FROM turns t
+         WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL
+           AND (t.question LIKE :pattern ESCAPE '\\' OR t.answer LIKE :pattern ESCAPE '\\')
+         ORDER BY t.position LIMIT 1) END AS snippet
+     FROM conversations c
+     WHERE c.tenant = :tenant AND (c.updated_at, c.id) < (:at, :id) AND (c.title LIKE :pattern ESCAPE '\\' OR snippet IS NOT NULL)
+     ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit`,
+  );
+  const get = (tenant: string, id: string): StoredConversation | null => (select.get(tenant, id) as StoredConversation | undefined) ?? null;
+
+  return {
+    /** Makes it when it is not there. */
+    ensure({ tenant, id, title, at }: { tenant: string; id: string; title: string; at: string }): StoredConversation {
+      insert.run({ tenant, id, title, at });
+      return get(tenant, id)!;
+    },
+    get,
+    list({ tenant, limit, before, search = "" }: ListOptions & { search?: string | undefined }): Page<ListedConversation> {
+      const [at, id] = fromCursor(before, ["\uFFFF", "\uFFFF"]);
+      const rows = list.all({ tenant, at, id, limit: limit + 1, pattern: likePattern(search) }) as unknown as ListedConversation[];
+      const items = rows.slice(0, limit).map((row) => ({ ...row, snippet: row.snippet === null ? null : snippetOf(row.snippet, search) }));
+      const last = items.at(-1);
+      return { items, next: rows.length > limit && last !== undefined ? toCursor([last.updatedAt, last.id]) : null };
+    },
+    rename: (tenant: string, id: string, title: string): boolean => rename.run(title, tenant, id).changes === 1,
+    touch: (tenant: string, id: string, at: string): void => void touch.run(at, tenant, id),
+  };
+}
+
+const touchConversation = "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?";
+
+/** A text to be found anywhere, whatever signs it has. */
+function likePattern(search: string): string {
+  const text = search.trim();
+  return text === "" ? "%" : `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+}
+
+/** What stands around the find. */
+function snippetOf(text: string, search: string): string {
+  const at = Math.max(0, text.toLowerCase().indexOf(search.toLowerCase()) - SNIPPET_BEFORE);
+  return `${at > 0 ? "…" : ""}${clipText(endOf(text, text.length - at), SNIPPET_CHARACTERS, () => "…")}`;
+}
+
+type TurnRow = Omit<StoredTurn, "result"> & { readonly position: number; readonly result: string | null };
+
+export type TurnRows = ReturnType<typeof createTurnRows>;
+
+export function createTurnRows(database: DatabaseSync) {
+  const columns = `position, tenant, id AS turnId, conversation_id AS conversationId, question, status, created_at AS createdAt, ended_at AS endedAt,
+    stop_reason AS stopReason, superseded_by AS supersededBy, result`;
+  const insert = database.prepare(
+    `INSERT INTO turns (tenant, id, conversation_id, question, status, created_at, idempotency_key, request_hash)
+     VALUES (:tenant, :turnId, :conversationId, :question, 'running', :at, :key, :requestHash)`,
+  );
+  const supersede = database.prepare("UPDATE turns SET superseded_by = ? WHERE tenant = ? AND id = ? AND superseded_by IS NULL");
+  const touch = database.prepare(touchConversation);
+  const end = database.prepare(
+    `UPDATE turns SET status = 'ended', ended_at = :at, stop_reason = :stopReason, answer = :answer, result = :result,
+       dataset_id = :datasetId, dataset_hash = :datasetHash, dataset_bytes = :datasetBytes WHERE tenant = :tenant AND id = :turnId`,
+  );
+  const select = database.prepare(`SELECT ${columns} FROM turns WHERE tenant = ? AND id = ?`);
+  const ofConversation = database.prepare(
+    `SELECT ${columns} FROM turns WHERE tenant = ? AND conversation_id = ? AND superseded_by IS NULL ORDER BY position`,
+  );
+  const list = database.prepare(
+    `SELECT ${columns} FROM turns WHERE tenant = :tenant AND position < :before AND (:conversationId IS NULL OR conversation_id = :conversationId)
+     AND (:status IS NULL OR status = :status) ORDER BY position DESC LIMIT :limit`,
+  );
+  const byKey = database.prepare("SELECT id AS turnId, request_hash AS requestHash FROM turns WHERE tenant = ? AND idempotency_key = ?");
+  const byDataset = database.prepare("SELECT dataset_hash AS hash FROM turns WHERE tenant = ? AND dataset_id = ?");
+
+  return {
+    begin({ tenant, turnId, conversationId, question, at, supersedes = [], idempotency }: NewTurn): void {
+      inTransaction(database, () => {
+        const { key = null, requestHash = null } = idempotency ?? {};
+        insert.run({ tenant, turnId, conversationId, question, at, key, requestHash });
+        for (const id of supersedes) supersede.run(turnId, tenant, id);
+        touch.run(at, tenant, conversationId);
+      });
+    },
+    end({ tenant, turnId, result, at }: { tenant: string; turnId: string; result: TurnResult; at: string }): void {
+      const { outcome, answer, dataset, conversationId } = result;
+      inTransaction(database, () => {
+        end.run({
+          tenant,
+          turnId,
+          at,
+          stopReason: outcome.stopReason,
+          answer,
+          result: JSON.stringify(result),
+          datasetId: dataset?.datasetId ?? null,
+          datasetHash: dataset?.hash ?? null,
+          datasetBytes: dataset?.bytes ?? null,
+        });
+        touch.run(at, tenant, conversationId);
+      });
+    },
+    get(tenant: string, turnId: string): StoredTurn | null {
+      const row = select.get(tenant, turnId) as TurnRow | undefined;
+      return row === undefined ? null : toTurn(row);
+    },
+    list(options: ListOptions & { conversationId?: string | undefined; status?: TurnStatus | undefined }): Page<StoredTurn> {
+      const { tenant, limit, before, conversationId = null, status = null } = options;
+      const [position] = fromCursor(before, [String(Number.MAX_SAFE_INTEGER), ""]);
+      const found = list.all({ tenant, limit: limit + 1, before: Number(position) || 0, conversationId, status }) as unknown as TurnRow[];
+      const rows = found.slice(0, limit);
+      const last = rows.at(-1);
+      return { items: rows.map(toTurn), next: found.length > limit && last !== undefined ? toCursor([String(last.position), ""]) : null };
+    },
+    /** Oldest first, without those that were superseded. */
+    ofConversation: (tenant: string, conversationId: string): StoredTurn[] =>
+      (ofConversation.all(tenant, conversationId) as unknown as TurnRow[]).map(toTurn),
+    byIdempotencyKey: (tenant: string, key: string) =>
+      (byKey.get(tenant, key) as { turnId: string; requestHash: string } | undefined) ?? null,
+    byDataset: (tenant: string, datasetId: string) => (byDataset.get(tenant, datasetId) as { hash: string } | undefined) ?? null,
+  };
+}
+
+function toTurn(row: TurnRow): StoredTurn {
+  const { position: _, result, ...turn } = row;
+  return { ...turn, result: result === null ? null : (JSON.parse(result) as TurnResult) };
+}
+
+export type EventRows = ReturnType<typeof createEventRows>;
+
+export function createEventRows(database: DatabaseSync) {
+  const insert = database.prepare("INSERT INTO events (tenant, turn_id, seq, at, event) VALUES (?, ?, ?, ?, ?)");
+  const select = database.prepare("SELECT seq, at, event FROM events WHERE tenant = ? AND turn_id = ? AND seq > ? ORDER BY seq");
+  return {
+    append: ({ tenant, turnId }: { tenant: string; turnId: string }, { seq, at, event }: StoredEvent): void =>
+      void insert.run(tenant, turnId, seq, at, JSON.stringify(event)),
+    /** Those after a number, in order. */
+    read: ({ tenant, turnId, after = 0 }: { tenant: string; turnId: string; after?: number | undefined }): StoredEvent[] =>
+      select
+        .all(tenant, turnId, after)
+        .map(({ seq, at, event }) => ({ seq: Number(seq), at: String(at), event: JSON.parse(String(event)) as TurnEvent })),
+  };
+}
+
+export type EvidenceRows = ReturnType<typeof createEvidenceRows>;
+
+export function createEvidenceRows(database: DatabaseSync) {
+  const insert = database.prepare(
+    "INSERT INTO evidence (tenant, conversation_id, alias, turn_id, record, sha256, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const select = database.prepare(
+    "SELECT alias, turn_id AS turnId, record, sha256, bytes FROM evidence WHERE tenant = ? AND conversation_id = ? ORDER BY position",
+  );
+  return {
+    add({ tenant, conversationId }: { tenant: string; conversationId: string }, item: StoredEvidence): void {
+      const { alias, turnId, record, sha256, bytes } = item;
+      insert.run(tenant, conversationId, alias, turnId, record, sha256, bytes);
+    },
+    /** In the order in which they came. */
+    list: (tenant: string, conversationId: string) => select.all(tenant, conversationId) as unknown as StoredEvidence[],
+  };
+}
+
+export type UploadRows = ReturnType<typeof createUploadRows>;
+
+export function createUploadRows(database: DatabaseSync) {
+  const insert = database.prepare(
+    "INSERT INTO uploads (tenant, conversation_id, alias, at, record, sha256, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const select = database.prepare(
+    "SELECT alias, record, sha256, bytes FROM uploads WHERE tenant = ? AND conversation_id = ? ORDER BY position",
+  );
+  return {
+    /** `isThere`: whether the bytes are, asked when nobody can remove them any more. When they are not, nothing is added, and it says so. */
+    add(place: { tenant: string; conversationId: string; at: string }, upload: StoredUploadRow, isThere: () => boolean): boolean {
+      const { tenant, conversationId, at, alias, record, sha256, bytes } = { ...place, ...upload };
+      return inTransaction(database, () => isThere() && insert.run(tenant, conversationId, alias, at, record, sha256, bytes).changes === 1);
+    },
+    list: (tenant: string, conversationId: string) => select.all(tenant, conversationId) as unknown as StoredUploadRow[],
+  };
+}
+
+export type CellRunRows = ReturnType<typeof createCellRunRows>;
+
+export function createCellRunRows(database: DatabaseSync) {
+  const insert = database.prepare("INSERT INTO cell_runs (tenant, turn_id, run) VALUES (?, ?, ?)");
+  const select = database.prepare("SELECT run FROM cell_runs WHERE tenant = ? AND turn_id = ? ORDER BY position");
+  return {
+    add: (tenant: string, run: CellRun): void => void insert.run(tenant, run.turnId, JSON.stringify(run)),
+    /** Oldest first. */
+    list: (tenant: string, turnId: string) => select.all(tenant, turnId).map(({ run }) => JSON.parse(String(run)) as CellRun),
+  };
+}
+
+export function createSessionRows(database: DatabaseSync): SessionRows {
+  const insert = database.prepare("INSERT INTO sessions (sha256, tenant, is_operator, expires_at) VALUES (?, ?, ?, ?)");
+  const select = database.prepare(
+    "SELECT tenant, is_operator AS isOperator, expires_at AS expiresAt FROM sessions WHERE sha256 = ? AND expires_at > ?",
+  );
+  const remove = database.prepare("DELETE FROM sessions WHERE sha256 = ?");
+  const removeExpired = database.prepare("DELETE FROM sessions WHERE expires_at <= ?");
+  return {
+    add: (sha256, { tenant, isOperator, expiresAt }) => void insert.run(sha256, tenant, isOperator ? 1 : 0, expiresAt),
+    find(sha256, at) {
+      const row = select.get(sha256, at) as (Omit<StoredSession, "isOperator"> & { readonly isOperator: number }) | undefined;
+      return row === undefined ? null : { ...row, isOperator: row.isOperator === 1 };
+    },
+    remove: (sha256) => void remove.run(sha256),
+    removeExpired: (at) => void removeExpired.run(at),
+  };
+}
+
+/** All of it or nothing. `IMMEDIATE`: nobody else writes meanwhile, of this process or another. Within another one it is a part of that. */
+export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
+  if (database.isTransaction) return work();
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const value = work();
+    database.exec("COMMIT");
+    return value;
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Where a page ends, as a text that a client gives back. One that is not of ours is the same as none. */
+function toCursor(place: readonly string[]): string {
+  return Buffer.from(JSON.stringify(place)).toString("base64url");
+}
+
+function fromCursor(cursor: string | undefined, unless: readonly [string, string]): readonly [string, string] {
+  try {
+    const place: unknown = JSON.parse(Buffer.from(cursor ?? "", "base64url").toString());
+    return Array.isArray(place) && place.length === 2 ? [String(place[0]), String(place[1])] : unless;
+  } catch {
+    return unless;
+  }
+}

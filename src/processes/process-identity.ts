@@ -1,0 +1,130 @@
+import { readFileSync, readlinkSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * Names one process for good: pids are reused, a pid with its start time is not. The pid namespace is part of the name because a directory
+ * or a cgroup tree can be shared between containers, where the same pid is another process.
+ */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot, field 22 of /proc/PID/stat. */
+  readonly startTime: string;
+  /** Inode of the pid namespace, in base 36. */
+  readonly namespace: string;
+}
+
+export function currentProcess(): ProcessIdentity {
+  return { pid: process.pid, startTime: readStartTime(process.pid) ?? "0", namespace: readNamespace() };
+}
+
+/** `<pid>-<startTime>-<namespace>`: short, because unix socket paths under it are limited to 107 bytes. */
+export function toProcessKey({ pid, startTime, namespace }: ProcessIdentity): string {
+  return `${pid}-${startTime}-${namespace}`;
+}
+
+export function fromProcessKey(key: string): ProcessIdentity | null {
+  const match = /^([1-9][0-9]{0,9})-([0-9]{1,20})-([0-9a-z]{1,12})$/.exec(key);
+  return match === null ? null : { pid: Number(match[1]), startTime: match[2]!, namespace: match[3]! };
+}
+
+/** Null when it cannot be told: the process belongs to another pid namespace. Then nothing of it may be touched. */
+export function isProcessAlive({ pid, startTime, namespace }: ProcessIdentity): boolean | null {
+  if (namespace !== readNamespace()) return null;
+  return readStartTime(pid) === startTime;
+}
+
+/** Null when there is no such process, or it is a zombie and can run no more. */
+export function readStartTime(pid: number): string | null {
+  try {
+    const { isZombie, startTime } = parseStat(pid, readFileSync(`/proc/${pid}/stat`, "latin1"));
+    return isZombie ? null : startTime;
+  } catch {
+    return null;
+  }
+}
+
+export interface ProcessStat {
+  readonly pid: number;
+  readonly parent: number;
+  readonly isZombie: boolean;
+  readonly startTime: string;
+  readonly residentBytes: number;
+  /** User and system time of the process and of its children that were waited for. */
+  readonly cpuMs: number;
+}
+
+/** Null when there is no such process. */
+export async function readProcess(pid: number): Promise<ProcessStat | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => null);
+  return stat === null ? null : parseStat(pid, stat);
+}
+
+function parseStat(pid: number, stat: string): ProcessStat {
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the command's own name may hold spaces and brackets
+  return {
+    pid,
+    parent: Number(fields[1]),
+    isZombie: fields[0] === "Z" || fields[0] === "X",
+    startTime: fields[19]!,
+    residentBytes: Number(fields[21]) * PAGE_BYTES,
+    cpuMs: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) * MS_PER_TICK,
+  };
+}
+
+const PAGE_BYTES = 4096;
+const MS_PER_TICK = 10; // USER_HZ is 100 on every architecture we run on
+
+function readNamespace(): string {
+  const inode = /\[(\d+)\]/.exec(readlinkSync("/proc/self/ns/pid"))?.[1] ?? "0";
+  return Number(inode).toString(36);
+}
+
+/** One process and everything it started that is still its descendant. Zombies are left out. */
+export async function listProcessTree(roots: readonly number[]): Promise<number[]> {
+  const children = new Map<number, number[]>();
+  for (const { pid, parent } of await listProcesses()) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  const tree: number[] = [];
+  const queue = roots.filter((pid) => readStartTime(pid) !== null);
+  for (let pid = queue.shift(); pid !== undefined; pid = queue.shift()) {
+    tree.push(pid);
+    queue.push(...(children.get(pid) ?? []));
+  }
+  return tree;
+}
+
+/** Processes that have `argument` as one whole word of their command line. */
+export async function findProcessesByArgument(argument: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const { pid } of await listProcesses()) {
+    const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (line.split("\0").includes(argument)) found.push(pid);
+  }
+  return found;
+}
+
+/** SIGKILL to whatever `list` finds, until it finds nothing; it has to leave out what is gone. Resolves with what is left after `timeoutMs`. */
+export async function killAll(list: () => Promise<number[]>, timeoutMs: number): Promise<number[]> {
+  const deadline = performance.now() + timeoutMs;
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 20)) {
+    const pids = await list();
+    if (pids.length === 0) return [];
+    for (const pid of pids) killQuietly(pid);
+    if (performance.now() > deadline) return pids;
+    await sleep(waitMs);
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // gone already
+  }
+}
+
+async function listProcesses(): Promise<ProcessStat[]> {
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(names.map((name) => readProcess(Number(name))));
+  return found.filter((entry) => entry !== null && !entry.isZombie) as ProcessStat[];
+}

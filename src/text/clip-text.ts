@@ -1,0 +1,38 @@
+/** Says after a clipped text how many characters are missing. */
+export type ClipNote = (missing: number) => string;
+
+const more: ClipNote = (missing) => `… [+${missing} characters]`;
+/** For what is shortened only because a context is full. */
+export const leftOutNote: ClipNote = (missing) => `… [${missing} characters were left out to make room]`;
+
+/** The start of a text and a note of what is missing; the whole text when the clipped one would not be shorter. Never splits a surrogate pair. */
+export function clipText(text: string, maxCharacters: number, note: ClipNote = more): string {
+  if (text.length <= maxCharacters) return text.toWellFormed();
+  const start = startOf(text, maxCharacters);
+  const clipped = `${start}${note(text.length - start.length)}`;
+  return (clipped.length < text.length ? clipped : text).toWellFormed();
+}
+
+/** At most `maxCharacters`, the ellipsis included. */
+export function ellipsize(text: string, maxCharacters: number): string {
+  return (text.length <= maxCharacters ? text : `${startOf(text, maxCharacters - 1)}…`).toWellFormed();
+}
+
+/** Both ends of a text, with the note between them; the whole text when the clipped one would not be shorter. */
+export function clipMiddle(text: string, maxCharacters: number, note: ClipNote): string {
+  if (text.length <= maxCharacters) return text.toWellFormed();
+  const start = startOf(text, Math.floor(maxCharacters / 2));
+  const end = endOf(text, Math.floor(maxCharacters / 2));
+  const clipped = `${start}${note(text.length - start.length - end.length)}${end}`;
+  return (clipped.length < text.length ? clipped : text).toWellFormed();
+}
+
+export function startOf(text: string, characters: number): string {
+  const start = text.slice(0, characters);
+  return start.length < text.length ? start.replace(/[\uD800-\uDBFF]$/, "") : start;
+}
+
+export function endOf(text: string, characters: number): string {
+  const end = characters <= 0 ? "" : text.slice(-characters);
+  return end.length < text.length ? end.replace(/^[\uDC00-\uDFFF]/, "") : end;
+}

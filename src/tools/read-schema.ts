@@ -1,0 +1,65 @@
+import { isRecord } from "../errors/is-record.ts";
+import type { JsonSchema } from "./contract.ts";
+
+/** Follows references within the document, a few steps of them; what leads nowhere is the empty schema. */
+export function followReferences(schema: unknown, root: JsonSchema): JsonSchema {
+  let current = schema;
+  for (let step = 0; step < 16; step += 1) {
+    if (!isRecord(current)) return {};
+    const { $ref: reference } = current;
+    if (typeof reference !== "string") return current;
+    current = lookUp(reference, root);
+  }
+  return {};
+}
+
+function lookUp(reference: string, root: JsonSchema): unknown {
+  if (reference === "#") return root;
+  if (!reference.startsWith("#/")) return null;
+  let found: unknown = root;
+  for (const step of decoded(reference.slice(2)).split("/")) {
+    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return null;
+    found = (found as Record<string, unknown>)[key];
+  }
+  return found;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The properties that a schema names, also those in its `allOf`. */
+export function propertiesOf(schema: JsonSchema, root: JsonSchema): Readonly<Record<string, unknown>> {
+  const { properties, allOf } = schema;
+  const own = isRecord(properties) ? properties : {};
+  if (!Array.isArray(allOf)) return own;
+  const parts = allOf.slice(0, 20).map((part: unknown) => followReferences(part, root)["properties"]);
+  return Object.assign({}, ...parts.filter(isRecord), own) as Record<string, unknown>;
+}
+
+export function requiredOf(schema: JsonSchema, root: JsonSchema): ReadonlySet<string> {
+  const { allOf } = schema;
+  const parts = Array.isArray(allOf) ? allOf.slice(0, 20).map((part: unknown) => followReferences(part, root)) : [];
+  const names = [schema, ...parts].flatMap(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
+  return new Set(names.filter((name) => typeof name === "string"));
+}
+
+/** The alternatives of a schema: `anyOf`, `oneOf`, or it alone. */
+export function alternativesOf(schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] {
+  const branches = [schema["anyOf"], schema["oneOf"]].find((one) => Array.isArray(one)) as unknown[] | undefined;
+  return branches === undefined ? [schema] : branches.slice(0, 20).map((branch) => followReferences(branch, root));
+}
+
+/** `type` as a list; guessed from what else the schema says when it says none. */
+export function typesIn(schema: JsonSchema): readonly string[] {
+  const { type } = schema;
+  if (typeof type === "string") return [type];
+  if (Array.isArray(type)) return type.filter((one) => typeof one === "string");
+  if (isRecord(schema["properties"])) return ["object"];
+  return schema["items"] === undefined ? [] : ["array"];
+}

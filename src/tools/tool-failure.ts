@@ -1,0 +1,273 @@
+import { STATUS_CODES } from "node:http";
+import type { EnvelopeCode } from "../errors/error-table.ts";
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { findEnvelopeInText, parseForeignEnvelope, type ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { isRecord } from "../errors/is-record.ts";
+import { receivedType } from "../errors/received-type.ts";
+import { ellipsize } from "../text/clip-text.ts";
+import { parseJson } from "../text/json.ts";
+import type { ToolAnswer } from "./contract.ts";
+import { isCredentialName, withoutSecrets } from "./find-credentials.ts";
+
+/** What a failed call becomes. `plain` is a failure that says nothing that could be put in an envelope: in Python, RuntimeError("type: message"). */
+export type ToolFailure =
+  | { readonly kind: "envelope"; readonly envelope: Envelope | ForeignEnvelope }
+  | { readonly kind: "plain"; readonly type: string; readonly message: string };
+
+export interface FailureContext {
+  /** The name it was called by. */
+  readonly tool: string;
+  /** Milliseconds since 1970, for dates in `Retry-After`. */
+  readonly now?: (() => number) | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const MAX_TEXT_CHARACTERS = 262_144;
+const MAX_MESSAGE_CHARACTERS = 4_000;
+
+/** Of an answer that says `isError`; null when it is a value. */
+export function failureOfAnswer({ output, as }: ToolAnswer, context: FailureContext): ToolFailure | null {
+  if (as !== "mcp" || !isRecord(output) || output["isError"] !== true) return null;
+  const structured = output["structuredContent"];
+  const text = textOf(output["content"]);
+  const envelope = envelopeIn(structured) ?? findEnvelopeInText(text);
+  if (envelope !== null) return { kind: "envelope", envelope };
+  const http = httpFailureIn(structured, context) ?? httpFailureIn(parseJson(text), context) ?? statusInText(text, context);
+  if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, structured ?? text) };
+  return { kind: "plain", type: "ToolError", message: toMessage(text || jsonOf(structured) || "The tool failed without saying how.") };
+}
+
+/** Of what a call was rejected with: an error of the MCP client, or of a local function. An abort by the caller is not one of these. */
+export function failureOfError(error: unknown, context: FailureContext): ToolFailure {
+  const envelope = envelopeInError(error) ?? envelopeInError(error instanceof Error ? error.cause : null);
+  if (envelope !== null) return { kind: "envelope", envelope };
+  const http = httpFailureIn(error, context);
+  if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, http.body) };
+  const connection = connectionFailureIn(error);
+  if (connection !== null) return { kind: "envelope", envelope: toConnectionEnvelope(context.tool, connection, error) };
+  const type = error instanceof Error && /^[\w.]{1,100}$/.test(error.name) ? error.name : "Error";
+  return { kind: "plain", type, message: toMessage(wordsOf(error)) };
+}
+
+/** Of a call that took longer than it may. */
+export function failureOfTimeout(tool: string, timeoutMs: number): ToolFailure {
+  return {
+    kind: "envelope",
+    envelope: createEnvelope({
+      code: "UPSTREAM_HTTP_TIMEOUT",
+      tool,
+      summary: `${tool} did not answer within ${timeoutMs / 1000} s.`,
+      details: [{ path: "", issue: `No answer within ${timeoutMs / 1000} s.`, received_type: "missing" }],
+      hints: ["What it was asked to do may have happened. Ask for less at once, or check its state before calling it again."],
+    }),
+  };
+}
+
+/** Shorter values would be found where they are not meant. */
+const SHORTEST_SECRET = 8;
+
+/** The failure without the credentials among the headers that were sent, whatever they look like: a backend's error can repeat them. */
+export function hideHeaders(failure: ToolFailure, headers: Readonly<Record<string, string>> = {}): ToolFailure {
+  const secrets = Object.entries(headers)
+    .filter(([name]) => isCredentialName(name))
+    .flatMap(([, value]) => [value, value.replace(/^\s*\w+\s+/, "")])
+    .filter((value) => value.length >= SHORTEST_SECRET);
+  const text = JSON.stringify(failure);
+  const clean = secrets.reduce((hidden, value) => hidden.replaceAll(JSON.stringify(value).slice(1, -1), "[removed]"), text);
+  return clean === text ? failure : (JSON.parse(clean) as ToolFailure);
+}
+
+interface HttpFailure {
+  readonly status: number;
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly retryAfter: number | undefined;
+  /** The body, as text. */
+  readonly body?: string | undefined;
+}
+
+/** From an error, an MCP result's structured content, or a JSON text; null when it names no HTTP status of an error. */
+function httpFailureIn(value: unknown, { now = Date.now }: FailureContext): HttpFailure | null {
+  if (!isRecord(value)) return null;
+  const body = bodyOf(value);
+  const said = parseJson(body ?? "");
+  const records = [value, value["response"], value["error"], said, isRecord(said) ? said["error"] : null].filter(isRecord);
+  const first = <Value>(names: readonly string[], isIt: (one: unknown) => one is Value): Value | undefined =>
+    records.flatMap((record) => names.map((name) => record[name])).find(isIt);
+  const status = first(["status", "statusCode", "status_code", "code"], isErrorStatus);
+  if (status === undefined) return null;
+  const headers = records.map((record) => record["headers"]).find(isRecord);
+  const retryAfter = [header(headers, "retry-after"), first(["retryAfter", "retry_after", "retry_after_seconds"], isPresent)];
+  // An error's own `code` says how the transport failed, and its own message is the last choice.
+  const bySpecificity = records.filter((record) => !(record instanceof Error)).toReversed();
+  return {
+    status,
+    code: bySpecificity.map((record) => record["code"]).find(isName),
+    message: [...bySpecificity.map((record) => record["message"]), isRecord(said) ? null : body, value["message"]].find(isText),
+    requestId: first(["requestId", "request_id"], isText) ?? header(headers, "x-request-id"),
+    retryAfter: retryAfter.map((one) => toSeconds(one, now())).find((one) => one !== undefined),
+    body,
+  };
+}
+
+/** The text of the response: `data.text` of the MCP SDK's error, which the client's own error has as its cause. */
+function bodyOf(error: Fields): string | undefined {
+  const { data, cause } = error;
+  if (isRecord(data) && isText(data["text"])) return data["text"].slice(0, MAX_TEXT_CHARACTERS);
+  return isRecord(cause) && cause !== error && isRecord(cause["data"]) ? bodyOf({ data: cause["data"] }) : undefined;
+}
+
+/** From words: `HTTP 503`, `status code 404`, `Client error '404 Not Found'`. Other numbers in a text are not statuses. */
+function statusInText(text: string, { now = Date.now }: FailureContext): HttpFailure | null {
+  const start = text.slice(0, 2_000);
+  const found =
+    /\b(?:HTTP(?:\/\d(?:\.\d)?)?(?: (?:status|error|code|response))*|status[ _]?code)[ :=(]{1,3}([345]\d\d)\b/i.exec(start) ??
+    /\b(?:Client|Server|Redirect) error '([345]\d\d) /.exec(start);
+  if (found === null) return null;
+  const wait = /\bretry[ -]after[ :=]{1,3}(\d{1,6}(?:\.\d{1,3})?)\b/i.exec(start)?.[1];
+  return { status: Number(found[1]), message: text.trim(), retryAfter: toSeconds(wait, now()) };
+}
+
+function header(headers: Fields | undefined, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  const found = Object.entries(headers ?? {}).find(([key]) => key.toLowerCase() === name)?.[1];
+  return isText(found) ? found : undefined;
+}
+
+const MAX_RETRY_AFTER_SECONDS = 86_400;
+
+/** From `Retry-After`, in seconds or as a date. A date in the past means now. */
+export function toSeconds(value: unknown, now: number): number | undefined {
+  const text = String(value).trim();
+  // Only what names a month is a date: Date.parse takes "5" and "-3" for years.
+  const date = /[A-Za-z]{3}/.test(text) && text.length <= 100 ? Math.ceil((Date.parse(text) - now) / 1_000) : Number.NaN;
+  const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : date;
+  return Number.isFinite(seconds) ? Math.min(Math.max(0, seconds), MAX_RETRY_AFTER_SECONDS) : undefined;
+}
+
+function toHttpEnvelope(tool: string, http: HttpFailure, received: unknown): Envelope {
+  const { status, code, requestId, retryAfter, body } = http;
+  const issue = `HTTP ${status}${STATUS_CODES[status] === undefined ? "" : ` ${STATUS_CODES[status]}`}.`;
+  const message = http.message === undefined ? undefined : toMessage(http.message);
+  return createEnvelope({
+    code: codeOf(status),
+    tool,
+    summary: `${tool} failed: the backend answered ${issue}${message === undefined ? "" : ` ${message}`}`,
+    details: [
+      {
+        path: "",
+        issue,
+        received_type: receivedType(received),
+        upstream_code: code,
+        upstream_message: message,
+        request_id: requestId?.slice(0, 200),
+        upstream_details: body === undefined ? undefined : withoutSecrets(body),
+      },
+    ],
+    hints: hintsFor(status, retryAfter),
+    meta: retryAfter === undefined ? undefined : { retry_after_seconds: retryAfter },
+  });
+}
+
+function codeOf(status: number): EnvelopeCode {
+  if (status === 401) return "AUTH_AUTHENTICATION";
+  return status === 403 ? "AUTH_PERMISSION" : `UPSTREAM_HTTP_${status}`;
+}
+
+function hintsFor(status: number, retryAfter: number | undefined): string[] {
+  const wait = retryAfter === undefined ? "a while" : `${retryAfter} s`;
+  if (status === 401)
+    return ["The backend does not know the caller. A retry does not help; the identity or its credentials have to be put right."];
+  if (status === 403) return ["The active identity may not do this. A retry does not help; choose another identity, profile or tool."];
+  if (status === 429) return [`Wait ${wait} before the next call, and make fewer calls at once.`];
+  if (status === 408 || status >= 500) return [`The fault is the backend's. The same call may succeed after ${wait}.`];
+  return ["The backend does not accept this call as it is. Read its message, change the arguments, then call again."];
+}
+
+/** Codes and names of Node.js, its HTTP client, the MCP SDK and our own MCP client (`McpCallError`). */
+const timeoutCodes = /^(?:E(?:SOCKET)?TIMEDOUT|UND_ERR_\w+_TIMEOUT|REQUEST_TIMEOUT|TimeoutError|MCP_TIMEOUT)$/;
+const lossCodes =
+  /^(?:E(?:CONN\w+|PIPE|NOTFOUND|AI_AGAIN|HOST\w+|NETUNREACH)|UND_ERR_(?:SOCKET|CLOSED|DESTROYED)|ERR_SOCKET_CLOSED|CONNECTION_CLOSED|NOT_CONNECTED|SEND_FAILED|MCP_UNREACHABLE|MCP_CONNECTION_LOST)$/;
+
+interface ConnectionFailure {
+  readonly code: string;
+  /** How long the connection is not tried again. */
+  readonly retryAfter: number | undefined;
+}
+
+function connectionFailureIn(error: unknown): ConnectionFailure | null {
+  for (let next = error, depth = 0; isRecord(next) && depth < 5; next = next["cause"], depth += 1) {
+    const { code, name, retryAfter } = next;
+    const known = [code, name].find((one) => isText(one) && (timeoutCodes.test(one) || lossCodes.test(one))) as string | undefined;
+    if (known !== undefined) return { code: known, retryAfter: toSeconds(retryAfter, 0) };
+  }
+  return null;
+}
+
+function toConnectionEnvelope(tool: string, { code, retryAfter }: ConnectionFailure, error: unknown): Envelope {
+  const isTimeout = timeoutCodes.test(code);
+  return createEnvelope({
+    code: isTimeout ? "UPSTREAM_HTTP_TIMEOUT" : "UPSTREAM_UNREACHABLE",
+    tool,
+    summary: isTimeout ? `${tool} failed: the backend did not answer in time.` : `${tool} failed: there is no connection to the backend.`,
+    details: [{ path: "", issue: `${code}.`, received_type: "missing", upstream_code: code, upstream_message: toMessage(wordsOf(error)) }],
+    hints: ["The same call may succeed later. If it fails again, do without this tool and say so."],
+    meta: retryAfter === undefined ? undefined : { retry_after_seconds: retryAfter },
+  });
+}
+
+/** An envelope of another server, which is passed on whole. */
+function envelopeIn(value: unknown): ForeignEnvelope | null {
+  if (!isRecord(value)) return null;
+  return parseForeignEnvelope(value) ?? parseForeignEnvelope(value["error"]);
+}
+
+function envelopeInError(error: unknown): ForeignEnvelope | null {
+  if (!isRecord(error)) return null;
+  const { data, message } = error;
+  return envelopeIn(data) ?? findEnvelopeInText(isText(message) ? message : "") ?? findEnvelopeInText(bodyOf(error) ?? "");
+}
+
+function textOf(content: unknown): string {
+  if (!Array.isArray(content)) return "";
+  const texts = content.slice(0, 100).map((part: unknown) => (isRecord(part) && isText(part["text"]) ? part["text"] : ""));
+  return texts
+    .filter((text) => text !== "")
+    .join("\n")
+    .slice(0, MAX_TEXT_CHARACTERS);
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  return isText(error) ? error : jsonOf(error) || "The tool failed without saying how.";
+}
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function toMessage(text: string): string {
+  return ellipsize(withoutSecrets(text.trim().slice(0, MAX_TEXT_CHARACTERS)), MAX_MESSAGE_CHARACTERS);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function isName(value: unknown): value is string {
+  return isText(value) && /^[\w.:-]{1,100}$/.test(value);
+}
+
+function isPresent(value: unknown): value is string | number {
+  return isText(value) || typeof value === "number";
+}
+
+function isErrorStatus(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 300 && Number(value) <= 599;
+}

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { renderChart, renderChartCallSchema, type ReadChartRows } from "../../charts/render-chart.ts";
+import { runCodeInterpreter, type CallOptions } from "../../interpreter/code-interpreter.ts";
+import { codeInterpreterCallSchema } from "../../interpreter/contract/code-interpreter-call.ts";
+import { inSpan } from "../../interpreter/in-span.ts";
+import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
+import { toolDescriptions } from "../../interpreter/tool-descriptions.ts";
+import type { ToolResult } from "../../interpreter/tool-result.ts";
+import type { InterpreterTurn } from "../../interpreter/turn.ts";
+import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
+
+export interface InterpreterContext extends CallOptions {
+  readonly turn: InterpreterTurn;
+  /** How `render_chart` reads rows that take Python to read. */
+  readonly readRows?: ReadChartRows | undefined;
+}
+
+export type CellResult = ToolCallResult & ToolResult;
+
+/** They change nothing outside of their own sandbox. The same call again is another cell, though. */
+const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false };
+
+export const codeInterpreterTool: Tool<InterpreterContext, CellResult> = {
+  name: "code_interpreter",
+  title: "Run Python on data",
+  description: toolDescriptions.code_interpreter,
+  inputSchema: z.toJSONSchema(codeInterpreterCallSchema, { io: "input" }),
+  annotations,
+  run: async (input, { turn, ...rest }) => toCellResult(await runCodeInterpreter(turn, input, rest), turn),
+};
+
+export const pythonCodeEditTool: Tool<InterpreterContext, CellResult> = {
+  name: "python_code_edit",
+  title: "Edit and rerun Python",
+  description: toolDescriptions.python_code_edit,
+  inputSchema: z.toJSONSchema(pythonCodeEditCallSchema, { io: "input" }),
+  annotations,
+  run: async (input, { turn, ...rest }) => toCellResult(await runPythonCodeEdit(turn, input, rest), turn),
+};
+
+export const renderChartTool: Tool<InterpreterContext> = {
+  name: "render_chart",
+  title: "Draw a chart",
+  description: toolDescriptions.render_chart,
+  inputSchema: z.toJSONSchema(renderChartCallSchema, { io: "input" }),
+  annotations,
+  run: async (input, { turn: { id, evidence, artifacts }, readRows, signal }) =>
+    await inSpan("sluice.render_chart", { "sluice.turn": id }, async (span) => {
+      signal?.throwIfAborted();
+      const answer = await renderChart({ input, evidence, artifacts, readRows, signal });
+      span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
+      if (!answer.ok) {
+        span.fail(answer.envelope.error_code);
+        return { ...toErrorResult(answer.envelope), status: "error" };
+      }
+      const { kind, url, contentHash, spec, data, title } = answer.artifact;
+      const drawn = { kind, url, contentHash, title, type: spec.type, rows: data.length }; // the rows are known by their alias
+      const text = JSON.stringify({ status: "ok", artifacts: [drawn] });
+      return { status: "ok", text, error: null, artifacts: [answer.artifact] };
+    }),
+};
+
+/** A result up to this size is in the answer whole. */
+const SHOWN_RESULT_BYTES = 2048;
+
+function toCellResult(result: ToolResult, { evidence }: InterpreterTurn): CellResult {
+  const { error, outcome, resultAlias } = result;
+  const aliases = resultAlias === null ? [] : [resultAlias];
+  return {
+    ...result,
+    status: outcome === null ? "refused" : error === null ? "ok" : "error",
+    aliases,
+    cutAliases: aliases.filter((alias) => (evidence.get(alias)?.bytes ?? 0) > SHOWN_RESULT_BYTES),
+  };
+}

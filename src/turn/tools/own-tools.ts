@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { problemsOfZod, refuseArguments } from "../../errors/schema-problems.ts";
+import type { InterpreterTurn } from "../../interpreter/turn.ts";
+import type { JsonSchema } from "../../tools/contract.ts";
+import type { TurnParts } from "../contract.ts";
+import { toCallResult, toFailedCall, type CallResult, type OpenCall } from "../turn-calls.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./interpreter-tools.ts";
+
+/** A tool as the loop of a turn runs it. */
+export interface TurnTool {
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  run(input: unknown, call: OpenCall): Promise<CallResult>;
+}
+
+export interface OwnToolsOptions extends Pick<TurnParts, "conversation" | "ledger" | "emit"> {
+  readonly interpreter: InterpreterTurn;
+  /** False when no sandbox can be had: then there is no interpreter. */
+  readonly hasSandbox: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The tools of a turn that are no backend's: Python, charts, and the end of the turn. */
+export function createOwnTools(options: OwnToolsOptions): ReadonlyMap<string, TurnTool> {
+  const { interpreter, conversation, signal } = options;
+  const chart = { turn: interpreter, readRows: conversation.readChartRows, signal };
+  const cells = options.hasSandbox ? [codeInterpreterTool, pythonCodeEditTool] : [];
+  return new Map([
+    ...cells.map((tool): [string, TurnTool] => [tool.name, cellTool(tool, options)]),
+    [renderChartTool.name, { ...renderChartTool, run: async (input) => toCallResult(await renderChartTool.run(input, chart)) }],
+    ["final_response", finalResponse(options)],
+  ]);
+}
+
+function cellTool(tool: typeof codeInterpreterTool, { interpreter, ledger, emit, signal }: OwnToolsOptions): TurnTool {
+  const name = tool.name as "code_interpreter" | "python_code_edit";
+  return {
+    ...tool,
+    async run(input, { callId }) {
+      const result = await tool.run(input, {
+        turn: interpreter,
+        signal,
+        onCell: (call) => emit({ type: "cell-start", callId, step: ledger.steps, tool: name, ...call }),
+        onOutput: (stream, text) => emit({ type: "cell-output", callId, stream, text }),
+      });
+      return { ...toCallResult(result), ...toCell(result, interpreter) };
+    },
+  };
+}
+
+function toCell(
+  { outcome, repair, resultAlias, artifacts, error }: CellResult,
+  { last }: InterpreterTurn,
+): Pick<CallResult, "cell" | "brief"> {
+  if (outcome === null) return {};
+  const { code, postProcessingContract } = last!.call;
+  const { inputAliases, reason } = postProcessingContract;
+  const isOk = outcome.status === "ok";
+  const cell = { isOk, code, inputAliases, reason, sparse: repair?.because ?? null, sandboxMs: outcome.timing.totalMs };
+  if (error !== null) return { cell };
+  const brief = JSON.stringify({
+    status: "ok",
+    ...(resultAlias === null ? {} : { resultAlias }),
+    artifacts: artifacts.map(({ kind, contentHash, title }) => ({ kind, contentHash, title })),
+    note: "Cut to make room. The result is whole in Python under its alias.",
+  });
+  return { cell, brief };
+}
+
+const finalResponseSchema = z.strictObject({
+  answer: z
+    .string()
+    .trim()
+    .min(1)
+    .describe("The answer to the user, in Markdown, with its numbers and everything that is missing from it."),
+});
+
+/** How a model says that it is done. Only a call without an answer is sent back; fields beside it are ignored. */
+function finalResponse({ ledger }: OwnToolsOptions): TurnTool {
+  return {
+    description: "The last call of every turn: the answer.",
+    inputSchema: z.toJSONSchema(finalResponseSchema, { io: "input" }),
+    async run(input) {
+      const { data, error } = finalResponseSchema.loose().safeParse(input);
+      if (data === undefined) {
+        const problems = problemsOfZod({ schema: finalResponseSchema, value: input, issues: error.issues });
+        const examples = [{ answer: "The mean price is 102.99." }];
+        const facts = { tool: "final_response", lead: "The answer was not taken", code: "SCHEMA_VALIDATION_FAILED", examples } as const;
+        return toFailedCall("refused", refuseArguments({ ...facts, problems }));
+      }
+      ledger.final = data.answer;
+      return { status: "ok", text: '{"status":"ok"}' };
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { cpSync, mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createFileStore } from "../src/artifacts/artifact-store.ts";
+import type { StoredUpload, UploadStore } from "../src/data/contract.ts";
+import { createUploadStore } from "../src/data/uploads/create-upload-store.ts";
+import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
+import type { DatasetStore } from "../src/evidence/dataset/contract.ts";
+import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
+import { prune } from "../src/http/retention/prune.ts";
+import { createTenantStores, type TenantStores } from "../src/http/stores/create-tenant-stores.ts";
+import type { History } from "../src/history/contract.ts";
+import { openHistory } from "../src/history/open-history.ts";
+
+/** A directory that version 0.1.0 wrote: one conversation of a tenant, and what `sluice ask` left. */
+const written = path.join(import.meta.dirname, "fixtures", "store-0.1.0");
+const tenant = "acme";
+const datasetId = "ds_76c58fc78f82bd5f48e19a24";
+const dataset = "76c58fc78f82bd5f48e19a24514ae607a1cb2213f192af1b319df1965e7b7875";
+const picture = "92b2fa58028958317e408bd84ecfa70f5ee35b121991dbc232c49d166353708b";
+const chart = "a950cf1dce6164670135b2a7b2222e669a2f584da4fdb3194a2943df15cdbbe9";
+
+describe("a directory of version 0.1.0", () => {
+  let directory: string;
+  let history: History;
+  let uploads: UploadStore;
+  let stores: TenantStores;
+  beforeEach(() => {
+    directory = mkdtempSync(path.join(os.tmpdir(), "sluice-older-"));
+    cpSync(written, directory, { recursive: true });
+    history = openHistory({ file: path.join(directory, "history.sqlite") });
+    uploads = createUploadStore({ directory: path.join(directory, "uploads") });
+    stores = createTenantStores({ directory, history, uploads })(tenant);
+  });
+  afterEach(() => {
+    history.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const text = async (bytes: Uint8Array | null | Promise<Uint8Array | null>): Promise<string> => Buffer.from((await bytes)!).toString();
+  const filesLeft = (): string[] =>
+    readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap((one) =>
+      one.isFile() && !one.name.startsWith("history.") ? [one.name] : [],
+    );
+  async function expectDataset(datasets: DatasetStore): Promise<void> {
+    const reader = (await datasets.open(dataset))!;
+    const document = Buffer.concat(await Array.fromAsync(reader.stream()));
+    expect([document.length, reader.bytes, reader.tables.map(({ name }) => name)]).toEqual([
+      1706,
+      1706,
+      ["get_rows_1", "get_nan_1", "chart_1"],
+    ]);
+    expect(JSON.parse(document.toString())).toMatchObject({ turnId: "t1", outputs: [{}, {}, {}, { alias: "blob", value: "AP8B" }] });
+    expect(await text(reader.readTable("get_rows_1"))).toBe('[{"id": 12345678901234567890, "x": 1.50}]');
+    expect(await text(reader.readTable("get_nan_1"))).toBe('[{"x": NaN}]');
+    expect(await text(reader.readTable("chart_1"))).toBe('[{"day":1,"price":2}]');
+  }
+
+  test("opens: artifacts, the dataset, evidence and uploads, under their old names and addresses", async () => {
+    expect(await text(stores.artifacts.get(picture, "png"))).toBe("a picture");
+    expect(await text(stores.artifacts.get(chart, "json"))).toBe('{"spec":{},"data":[]}');
+    expect(history.turns.byDataset(tenant, datasetId)).toEqual({ hash: dataset });
+    await expectDataset(stores.datasets);
+    const kept = history.evidence.list(tenant, "c1").map(({ alias, sha256 }) => [alias, Buffer.from(stores.evidence.read(sha256)).length]);
+    expect(kept).toEqual([
+      ["get_rows_1", 41],
+      ["get_nan_1", 12],
+      ["get_text_1", 10],
+      ["blob", 3],
+    ]);
+    const [upload] = history.uploads.list(tenant, "c1");
+    const opened = await uploads.open(JSON.parse(upload!.record) as StoredUpload);
+    expect(Buffer.from(opened!.content.read()).toString()).toBe("day,amount\n1,2\n");
+    const ask = createFileStore({ directory });
+    const loose = "47705594bc1e9c859977e3cc1d082222982429b0b1667f26e94def538c860ee5";
+    expect(await text(ask.get(loose, "png"))).toBe("a picture of sluice ask");
+    await expectDataset(createDatasetFileStore({ directory: path.join(directory, "datasets") }));
+  });
+
+  test("has the same document, hash and address for the same dataset, and a manifest where it writes one", async () => {
+    const evidence = createEvidenceStore({ conversationId: "c1", tenant, now: () => new Date("2026-01-02T03:04:05.000Z") });
+    evidence.add({ tool: "market__get_rows", arguments: { a: 1 }, output: '[{"id": 12345678901234567890, "x": 1.50}]' });
+    evidence.add({ tool: "market__get_nan", output: '[{"x": NaN}]' });
+    evidence.add({ tool: "market__get_text", output: "only words" });
+    evidence.addData({ name: "blob", format: "bytes", bytes: Uint8Array.from([0, 255, 1]) });
+    const again = {
+      facts: { turnId: "t1", question: "Why?" },
+      items: evidence.aliases().map((alias) => evidence.get(alias)!),
+      artifacts: [{ kind: "chart", contentHash: chart, title: "Price", data: [{ day: 1, price: 2 }] }] as const,
+    };
+    const expected = { datasetId, hash: dataset, bytes: 1706, url: `/data/${datasetId}.json` };
+    expect(await stores.datasets.put(again)).toEqual(expected);
+    await expectDataset(stores.datasets);
+    const fresh = createDatasetFileStore({ directory: path.join(directory, "fresh") });
+    expect(await fresh.put(again)).toMatchObject({ datasetId, hash: dataset, bytes: 1706 });
+    await expectDataset(fresh);
+  });
+
+  test("loses all of a conversation that is removed, and of what is too old", async () => {
+    expect(history.references.deleteConversation(tenant, "c1", stores.remove)).toBe(true);
+    expect(filesLeft().sort()).toEqual([
+      "47705594bc1e9c859977e3cc1d082222982429b0b1667f26e94def538c860ee5.png",
+      `${dataset}.index.json`,
+      `${dataset}.json`,
+    ]);
+    for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" }))
+      if (!name.startsWith("history")) utimesSync(path.join(directory, name), 0, 0);
+    const storesOf = createTenantStores({ directory, history, uploads });
+    const pruned = await prune({ directory, history, storesOf, retention: { days: 30, maxBytes: 1_000_000 } });
+    expect([pruned, filesLeft()]).toEqual([[{ tenant: null, expired: 3, overQuota: 0, orphans: 0, bytesBefore: 2404, bytesAfter: 0 }], []]);
+  });
+});
+
+describe("what a dataset holds", () => {
+  test("stays while a manifest refers to it, and goes with the last", async () => {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "sluice-bodies-"));
+    using history = openHistory({ file: path.join(directory, "history.sqlite") });
+    const uploads = createUploadStore({ directory: path.join(directory, "uploads") });
+    const stores = createTenantStores({ directory, history, uploads })(tenant);
+    const at = new Date().toISOString();
+    const evidence = createEvidenceStore({ conversationId: "c", tenant });
+    const item = evidence.add({ tool: "get_rows", output: '[{"x": 1}]' });
+    const { sha256: given } = await uploads.put({ tenant, fileName: "x.csv", content: new Blob(["a\n1\n"]).stream() });
+    const upload = evidence.addData({ name: "x", format: "csv", bytes: Buffer.from("a\n1\n") });
+    for (const turnId of ["t1", "t2"]) {
+      history.conversations.ensure({ tenant, id: `c-${turnId}`, title: "", at });
+      history.turns.begin({ tenant, turnId, conversationId: `c-${turnId}`, question: "?", at });
+      const kept = await stores.datasetsFor(turnId).put({ facts: { turnId }, items: [item, upload], artifacts: [] });
+      const result = { conversationId: `c-${turnId}`, outcome: { stopReason: "complete_answer" }, answer: "", dataset: kept };
+      history.turns.end({ tenant, turnId, at, result: result as never });
+    }
+    const place = { tenant, conversationId: "c-t1" };
+    history.evidence.add(place, { alias: "a", turnId: "t1", record: "{}", sha256: item.sha256, bytes: 10 });
+    history.uploads.add({ ...place, at }, { alias: "x", record: "{}", sha256: given, bytes: 4 }, () => true);
+    const held = (): boolean[] => [stores.evidence.has(item.sha256), stores.evidence.has(given), uploads.blobsOf(tenant).has(given)];
+    expect([upload.sha256, held()]).toEqual([given, [true, false, true]]);
+    history.references.deleteConversation(tenant, "c-t1", stores.remove);
+    expect(held()).toEqual([true, false, true]);
+    expect(Object.values(stores.orphans(-1)).flat()).toEqual([]);
+    history.references.deleteTurn(tenant, "t2", stores.remove);
+    expect(held()).toEqual([false, false, false]);
+    expect(Object.values(stores.orphans(-1)).flat()).toEqual([]);
+    rmSync(directory, { recursive: true });
+  });
+});
