@@ -28,3 +28,9 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   });
   return Object.assign(page, { faults });
 }
+
+/** Opens the timeline of a turn that has ended. Its calls are drawn only then, so lists of them are empty before. */
+export async function openTimeline(page: Page): Promise<void> {
+  await page.locator(".timeline > summary").click();
+  await page.locator(".timeline .calls").waitFor();
+}

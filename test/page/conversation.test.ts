@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConversationDocument } from "../../src/protocol/http-conversations.ts";
 import { formatBytes, formatDuration } from "../../web/page/format.ts";
-import { openBrowser, openPage, soon } from "./browser.ts";
+import { openBrowser, openPage, openTimeline, soon } from "./browser.ts";
 import { countScriptBytes } from "./count-script-bytes.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
@@ -92,7 +92,7 @@ describe("a conversation on the page", () => {
   );
 
   it("has of each call its server, rows, bytes and time, as the server has recorded them", async () => {
-    await page.locator(".timeline > summary").click();
+    await openTimeline(page);
     const conversation = await server.call<ConversationDocument>("GET", `/api/conversations/${page.url().split("/").at(-1)}`);
     const parts = conversation.messages[1]?.parts ?? [];
     const order = parts.flatMap(({ type, data }) => (type === "data-tool-start" ? [(data as ToolEnd).callId] : []));
