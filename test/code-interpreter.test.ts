@@ -481,6 +481,23 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(JSON.parse(edited.outcome!.resultJson!)).toEqual([11, 1, 2]);
     });
 
+    test("a file that only a failed cell had read, and that is another by then, is told as changed, and the variables are kept", async () => {
+      const sales = addChangingFile("sales", "a\n1\n");
+      await run("kept = 4");
+      await run("1 / int(sales['a'].sum() - 1)", { aliases: ["sales"] });
+      sales.text = "a\n2\n";
+      const next = await run("[kept, int(sales['a'].sum())]", { aliases: ["sales"] });
+      expect(next.outcome?.resultJson?.replaceAll(" ", "")).toBe("[4,2]");
+      expect(next.outcome?.diagnostics["inputsChanged"]).toEqual([{ alias: "sales", bytes: 4 }]);
+    });
+
+    test("is not taken for a call whose inputs are too large or gone", async () => {
+      ownLimits = { inputBytes: 10 };
+      const large = await run("len(get_price_1)");
+      expect(large.error?.summary).toBe("Inputs have 63 bytes with get_price_1, 10 are allowed.");
+      expect(leases).toEqual([]);
+    });
+
     test("is gone after disposal, whatever still ran, and a call after it is refused", async () => {
       const running = run("while True: pass");
       await wait(300);
@@ -1174,6 +1191,16 @@ save_figure(alt="A line with most of its points missing")`;
     };
     expect(await runCodeInterpreter(deaf, {})).toEqual({ ...refusal, error: twoMissing });
     expect(leases).toEqual([]);
+    expect((await runCodeInterpreter(deaf, call("1 + 1"))).outcome?.resultJson).toBe("2");
+    const full = {
+      ...deaf,
+      sandbox: null,
+      source: {
+        ...turn.source,
+        openSession: () => Promise.reject(new SluiceError({ code: "QUEUE_FULL", message: "All sandboxes are busy." })),
+      },
+    };
+    expect((await runCodeInterpreter(full, call("1"))).error?.error_code).toBe("QUEUE_FULL");
   });
 
   test("leaves spans where a provider is registered, and works the same where none is", async () => {

@@ -15,7 +15,7 @@ export type CallOptions = Parameters<MockLanguageModelV4["doStream"]>[0];
 /** What a scripted model does in one step. */
 export type Said =
   /** `isCut`: the connection breaks after the calls. */
-  | { readonly calls: readonly { readonly tool: string; readonly input: unknown }[]; readonly isCut?: boolean }
+  | { readonly calls: readonly { readonly tool: string; readonly input: unknown; readonly id?: string }[]; readonly isCut?: boolean }
   /** `finish`: why it ended, when not because the model was done. */
   | { readonly text: string; readonly finish?: Finish }
   | { readonly error: Error }
@@ -55,11 +55,11 @@ export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLang
       if ("hang" in said) return { stream: new ReadableStream<StreamPart>({}) };
       if ("cut" in said) return { stream: cutStream(textParts(said.cut)) };
       if ("text" in said) return { stream: streamOf([...textParts(said.text), finish(said.finish ?? "stop")]) };
-      const calls = said.calls.map(({ tool, input }): StreamPart => {
+      const calls = said.calls.map(({ tool, input, id }): StreamPart => {
         callId += 1;
         return {
           type: "tool-call",
-          toolCallId: `call-${callId}`,
+          toolCallId: id ?? `call-${callId}`,
           toolName: tool,
           input: typeof input === "string" ? input : JSON.stringify(input),
         };

@@ -102,6 +102,27 @@ describe("a turn", () => {
     expect(result.gaps).toEqual([{ code: "model_error", severity: "major", detail: `The model failed in step 1: ${reason}` }]);
   });
 
+  test("keeps calls apart whose provider gives the same id to each", async () => {
+    const ask = (symbol: string): Said => ({ calls: [{ tool: "get_prices", input: { symbol }, id: "call" }] });
+    const { result, model, of } = await run({ steps: [ask("A"), ask("B"), final("Done.")] });
+    expect(result.trace.slice(0, 2).map(({ calls }) => calls.map(({ tool, status }) => [tool, status]))).toEqual([
+      [["get_prices", "ok"]],
+      [["get_prices", "ok"]],
+    ]);
+    expect(of("tool-end").map(({ callId, alias }) => [callId, alias])).toEqual([
+      ["call", "get_prices_1"],
+      ["call#2", "get_prices_2"],
+      [expect.any(String), undefined],
+    ]);
+    const told = model.stepCalls[2]!.prompt.flatMap(({ role, content }) => (role === "tool" ? content : []));
+    expect(
+      told.map((part) => part.type === "tool-result" && [part.toolCallId, JSON.stringify(part.output).includes("get_prices_2")]),
+    ).toEqual([
+      ["call", false],
+      ["call", true],
+    ]);
+  });
+
   test("takes plain text as the end, too", async () => {
     const { result } = await run({ steps: [{ text: "I know that: 4." }] });
     expect(result.answer).toBe("I know that: 4.");
@@ -488,6 +509,20 @@ describe("chart_not_rendered", () => {
     expect(codes(result)).toEqual([]);
     expect(of("artifact").map(({ artifact, replaces }) => [artifact.kind, replaces])).toEqual([["chart", []]]);
     expect(result.answer).toBe("Numbers only.\n\nChart 1: Price of A.");
+  });
+});
+
+describe("a runtime that cannot begin a turn", () => {
+  test("rejects before anything is told", async () => {
+    const broken: TurnRuntime = {
+      ...runtime,
+      createTurn: () => {
+        throw new Error("no turn");
+      },
+    };
+    const turn = testTurn({ model: scriptedModel({ steps: [final("No.")] }) });
+    await expect(runTurn(broken, turn.request)).rejects.toThrow("no turn");
+    expect(turn.events).toEqual([]);
   });
 });
 

@@ -49,13 +49,12 @@ export async function answerInTurn(
   let isProbed = false;
   const onProbe: ProbeSink = (line) => {
     isProbed = true;
-    turn.onProbe(line);
+    try {
+      turn.onProbe(line);
+    } catch {} // a sink that fails changes no answer
   };
   const probe = (status: string, error: string): void => {
-    if (isProbed) return;
-    try {
-      probeUnrunCall(turn.onProbe, { turnId: turn.id, stage, status, error });
-    } catch {} // a sink that fails changes no answer
+    if (!isProbed) probeUnrunCall(onProbe, { turnId: turn.id, stage, status, error });
   };
   const answer = async (): Promise<ToolResult> => {
     stage = "contract";

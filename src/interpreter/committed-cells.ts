@@ -8,7 +8,7 @@ export interface CellText {
 
 /** The cells of a session whose variables live on, in order. */
 export interface CommittedCells {
-  readonly count: number;
+  readonly cells: readonly CellText[];
   add(cell: CellText, ran: RanCell): void;
   /** Takes the last one away; whether there was one. */
   drop(): boolean;
@@ -27,8 +27,8 @@ const REPLAY_BUDGET_MS = 500;
 export function createCommittedCells(): CommittedCells {
   let cells: (CellText & { readonly runMs: number; readonly exact: boolean; readonly resultHash: string })[] = [];
   return {
-    get count() {
-      return cells.length;
+    get cells() {
+      return cells;
     },
     add: ({ code, names }, ran) =>
       void cells.push({ code, names, runMs: ran.runMs, exact: canReplay(code), resultHash: hash(ran.resultJson) }),

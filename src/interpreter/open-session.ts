@@ -8,7 +8,7 @@ import { orAbort } from "../concurrency/or-abort.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { createCommittedCells, type CellText, type CommittedCells } from "./committed-cells.ts";
 import { roundMs, runCell, type RanCell, type RunCellOptions } from "./run-cell.ts";
-import { inputsSeenBy, refuseTooLarge, sendInput, sizeOf, type SessionInput } from "./session-inputs.ts";
+import { inputsSeenBy, refuseTooLarge, sendInput, sizeOf, type BoundInput, type SessionInput } from "./session-inputs.ts";
 
 export interface CellRequest {
   readonly code: string;
@@ -60,10 +60,17 @@ export interface SessionOptions {
   readonly idleMs?: number;
 }
 
+/** An input that a cell can see, as it is now. */
+interface SeenInput {
+  readonly alias: string;
+  readonly bound: BoundInput;
+  readonly version: string;
+}
+
 /** A sandbox that the session holds. */
 interface Held extends TakenLease {
-  /** The inputs that it has: alias to version. */
-  readonly shipped: Map<string, string>;
+  /** Aliases of the inputs that it has, each as it was last given. */
+  readonly shipped: Set<string>;
   readonly expiresAt: number;
   /** It has run a cell of this session. */
   reused: boolean;
@@ -72,6 +79,16 @@ interface Held extends TakenLease {
   /** The committed cells were run again in it, and no cell has succeeded since: what ends it now may well be one of them. */
   suspect: boolean;
 }
+
+/**
+ * `empty`: no sandbox; the next cell opens one and runs the committed cells again in it. `live`: a sandbox holds their variables. `recovering`: they are being
+ * run again in the background after a failed cell.
+ */
+type State =
+  | { readonly name: "empty" }
+  | { readonly name: "live"; readonly sandbox: Held }
+  | { readonly name: "recovering"; readonly done: Promise<void> }
+  | { readonly name: "closed" };
 
 export function openSession(options: SessionOptions): Session {
   const session = new CellSession(options);
@@ -85,28 +102,20 @@ export function openSession(options: SessionOptions): Session {
   };
 }
 
-/**
- * The state of a cell session: `fresh` while no cell is committed, `live` while a sandbox holds the variables of the committed cells, `recovering` while
- * they are run again in another one, `lost` when that cannot be done (the committed cells are then forgotten, and the next outcome says so), `closed`.
- */
 class CellSession {
   readonly #options: SessionOptions;
-  readonly #inputs = new Map<string, SessionInput>();
+  readonly #inputs = new Map<string, BoundInput>();
   readonly #committed: CommittedCells = createCommittedCells();
   readonly #queue: Limiter;
   readonly #ending = new AbortController();
-  /** The sandbox at hand, and what the last one had been given. */
-  #held: Held | null = null;
-  #shipped: ReadonlyMap<string, string> = new Map();
+  #state: State = { name: "empty" };
   #running: Promise<unknown> = Promise.resolve();
-  #recovering: Promise<void> | null = null;
   /** What became of the variables, for the next outcome. */
   #replaced: Record<string, unknown> | null = null;
   /** A sandbox ended right after the committed cells were run again in it: they are not tried a third time. */
   #poisoned = false;
   #idle: NodeJS.Timeout | undefined;
   #cells = 0;
-  #closed = false;
   #closing: Promise<unknown> = Promise.resolve();
 
   constructor(options: SessionOptions) {
@@ -115,11 +124,11 @@ class CellSession {
   }
 
   bind(alias: string, input: SessionInput): void {
-    const others = [...this.#inputs].reduce((sum, [name, other]) => (name === alias ? sum : sum + sizeOf(other)), 0);
+    const others = [...this.#inputs].reduce((sum, [name, other]) => (name === alias ? sum : sum + sizeOf(other.input)), 0);
     refuseTooLarge(alias, input, others, this.#options.limits);
     if (this.#inputs.has(alias)) this.#committed.forbidReplay();
-    this.#inputs.set(alias, input);
-    this.#held?.shipped.delete(alias);
+    this.#inputs.set(alias, { input, given: null });
+    this.#sandbox?.shipped.delete(alias);
   }
 
   run(request: CellRequest): Promise<CellOutcome> {
@@ -130,9 +139,10 @@ class CellSession {
 
   undo(signal?: AbortSignal, place?: HeldPlace): Promise<void> {
     const work = async (): Promise<void> => {
-      await orAbort(this.#recovering ?? Promise.resolve(), signal);
-      if (!this.#committed.drop() || this.#held === null || (await undoInside(this.#held))) return;
-      this.#discard(this.#held);
+      await this.#recovered(signal);
+      const sandbox = this.#sandbox;
+      if (!this.#committed.drop() || sandbox === null || (await undoInside(sandbox))) return;
+      this.#discard(sandbox);
       this.#recover();
     };
     return this.#alone(work, signal, place);
@@ -140,11 +150,22 @@ class CellSession {
 
   release(): Promise<boolean> {
     return this.#alone(async () => {
-      if (this.#held === null) return false;
-      this.#discard(this.#held);
+      if (this.#sandbox === null) return false;
+      this.#discard(this.#sandbox);
       await this.#closing;
       return true;
     });
+  }
+
+  async close(): Promise<void> {
+    const before = this.#state;
+    this.#state = { name: "closed" };
+    this.#ending.abort(sessionClosed());
+    if (before.name === "live") this.#discard(before.sandbox); // ends what runs
+    await this.#running; // not the whole queue: others may share it, and what they do is not the session's to wait for
+    if (before.name === "recovering") await before.done;
+    await this.#closing;
+    clearTimeout(this.#idle);
   }
 
   /** Runs `work` when nothing else of the queue runs, which a caller with a place of its own has seen to. */
@@ -157,45 +178,32 @@ class CellSession {
     return place === undefined ? this.#queue.run(start, signal) : start();
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#ending.abort(sessionClosed());
-    await this.#held?.lease.close(); // ends what runs
-    await this.#running; // not the whole queue: others may share it, and what they do is not the session's to wait for
-    await this.#recovering;
-    if (this.#held !== null) this.#discard(this.#held); // what was being opened meanwhile
-    await this.#closing;
-    clearTimeout(this.#idle);
+  get #sandbox(): Held | null {
+    return this.#state.name === "live" ? this.#state.sandbox : null;
   }
 
   async #runNow(request: CellRequest, asked: number): Promise<CellOutcome> {
-    if (this.#closed) throw sessionClosed();
+    if (this.#state.name === "closed") throw sessionClosed();
     const { rollback, limits } = this.#options;
     const { signal, isQuestion = false } = request;
     const cell = { code: request.code, names: request.names ?? {} };
     refuseLongCode(Buffer.byteLength(cell.code), limits);
     clearTimeout(this.#idle);
     const started = performance.now();
-    for (const [alias, input] of request.inputs ?? []) this.#inputs.set(alias, input);
-    const { sandbox, inputsChanged } = await this.#prepare(cell, signal);
+    for (const [alias, input] of request.inputs ?? []) this.#inputs.set(alias, { input, given: this.#inputs.get(alias)?.given ?? null });
+    await this.#recovered(signal);
+    this.#refuseTooLarge(this.#seenBy(cell), this.#sandbox); // before a sandbox is taken for it
+    const sandbox = await this.#obtain(signal);
+    const seen = this.#seenBy(cell);
+    const inputsChanged = await this.#shipInputs(sandbox, seen, signal);
     const { lease, start, reused } = sandbox;
-    const seen = inputsSeenBy(cell.code, cell.names, this.#inputs);
-    const inputsBytes = seen.reduce((sum, [, input]) => sum + sizeOf(input), 0);
+    const inputsBytes = seen.reduce((sum, { bound }) => sum + sizeOf(bound.input), 0);
     request.onStart?.({ id: lease.id, driver: lease.driver, start, reused, inputAliasCount: seen.length, inputsBytes });
     sandbox.reused = true;
     const ready = performance.now();
     const mode = !isQuestion && (rollback === "fork" || !this.#committed.canReplay()) ? "fork" : "none";
     const ran = await this.#runIn(sandbox, { ...cell, rollback: mode, expect: request.expect, onOutput: request.onOutput, signal });
-    if (ran.status === "ok" && !ran.aborted && !isQuestion) {
-      this.#committed.add(cell, ran);
-      sandbox.suspect = false;
-      if (rollback === "replay" && !this.#committed.canReplay()) askForSpare(sandbox);
-    }
-    if (ran.status === "sandbox_lost" && sandbox.suspect && !isExpired(ran)) this.#poisoned = true;
-    if (!ran.leaseUsable) {
-      this.#discard(sandbox);
-      this.#recover();
-    }
+    this.#settle(sandbox, ran, isQuestion ? null : cell);
     if (ran.aborted) throw signal?.reason;
     const { leaseUsable: _, aborted: __, runMs, ...outcome } = ran;
     const replaced = this.#replaced;
@@ -215,6 +223,19 @@ class CellSession {
       },
       sandbox: { id: lease.id, driver: lease.driver, start },
     };
+  }
+
+  /** Commits a cell that counts. A sandbox that cannot be used any more is replaced in the background. */
+  #settle(sandbox: Held, ran: RanCell, cell: CellText | null): void {
+    if (ran.status === "ok" && !ran.aborted && cell !== null) {
+      this.#committed.add(cell, ran);
+      sandbox.suspect = false;
+      if (this.#options.rollback === "replay" && !this.#committed.canReplay()) askForSpare(sandbox);
+    }
+    if (ran.status === "sandbox_lost" && sandbox.suspect && !isExpired(ran)) this.#poisoned = true;
+    if (ran.leaseUsable) return;
+    this.#discard(sandbox);
+    this.#recover();
   }
 
   async #runIn(
@@ -239,41 +260,33 @@ class CellSession {
     });
   }
 
-  /** A sandbox with the state of the committed cells and every input that the cell can see. */
-  async #prepare(cell: CellText, signal?: AbortSignal): Promise<{ sandbox: Held; inputsChanged: ChangedInput[] }> {
-    const given = this.#shipped; // obtain() replaces it when it opens another sandbox
-    await orAbort(this.#recovering ?? Promise.resolve(), signal);
-    const sandbox = await this.#obtain(signal);
-    const changed = this.#unshipped(sandbox, cell).filter(({ alias, version }) => given.has(alias) && given.get(alias) !== version);
-    if (changed.some(({ alias }) => sandbox.shipped.has(alias))) this.#committed.forbidReplay();
-    if (this.#closed) throw sessionClosed();
-    await this.#shipInputs(sandbox, cell, signal);
-    return { sandbox, inputsChanged: changed.map(({ alias, input }) => ({ alias, bytes: sizeOf(input) })) };
+  /** Throws when the file of one is gone. */
+  #seenBy({ code, names }: CellText): SeenInput[] {
+    return inputsSeenBy(code, names, this.#inputs).map(([alias, bound]) => ({ alias, bound, version: bound.input.version?.() ?? "" }));
   }
 
-  /** What the cell can see and the sandbox does not have, or not as it is now. Throws when a file is gone or it is all too large. */
-  #unshipped({ shipped }: Held, { code, names }: CellText): { alias: string; input: SessionInput; version: string }[] {
-    const wanted = inputsSeenBy(code, names, this.#inputs)
-      .map(([alias, input]) => ({ alias, input, version: input.version?.() ?? "" }))
-      .filter(({ alias, version }) => shipped.get(alias) !== version);
-    const anew = new Set(wanted.map(({ alias }) => alias));
-    let total = [...shipped.keys()].reduce((sum, alias) => (anew.has(alias) ? sum : sum + sizeOf(this.#inputs.get(alias)!)), 0);
-    for (const { alias, input } of wanted) {
-      refuseTooLarge(alias, input, total, this.#options.limits);
-      total += sizeOf(input);
+  #refuseTooLarge(seen: readonly SeenInput[], sandbox: Held | null): void {
+    const shipped = new Set(sandbox?.shipped).difference(new Set(seen.map(({ alias }) => alias)));
+    let total = [...shipped].reduce((sum, alias) => sum + sizeOf(this.#inputs.get(alias)!.input), 0);
+    for (const { alias, bound } of seen) {
+      refuseTooLarge(alias, bound.input, total, this.#options.limits);
+      total += sizeOf(bound.input);
     }
-    return wanted;
   }
 
-  /** On abort, stops sending and discards the sandbox: half an input is of no use. */
-  async #shipInputs(to: Held, cell: CellText, signal?: AbortSignal): Promise<void> {
-    const wanted = this.#unshipped(to, cell);
-    const giveUp = (): void => this.#discard(to);
+  /** Sends what the sandbox does not have, or not as it is now. Returns the inputs that are others than the ones that a cell was given before. */
+  async #shipInputs(to: Held, seen: readonly SeenInput[], signal?: AbortSignal): Promise<ChangedInput[]> {
+    this.#refuseTooLarge(seen, to);
+    const wanted = seen.filter(({ alias, bound, version }) => !to.shipped.has(alias) || bound.given !== version);
+    const changed = wanted.filter(({ bound, version }) => bound.given !== null && bound.given !== version);
+    if (changed.some(({ alias }) => to.shipped.has(alias))) this.#committed.forbidReplay();
+    const giveUp = (): void => this.#discard(to); // half an input is of no use
     signal?.addEventListener("abort", giveUp, { once: true });
     try {
-      for (const { alias, input, version } of wanted) {
-        await sendInput(to.lease, alias, input);
-        to.shipped.set(alias, version);
+      for (const { alias, bound, version } of wanted) {
+        await sendInput(to.lease, alias, bound.input);
+        to.shipped.add(alias);
+        bound.given = version;
       }
     } catch (error) {
       this.#discard(to);
@@ -282,25 +295,30 @@ class CellSession {
     } finally {
       signal?.removeEventListener("abort", giveUp);
     }
+    return changed.map(({ alias, bound }) => ({ alias, bytes: sizeOf(bound.input) }));
   }
 
   /** The sandbox at hand, or a new one in which the committed cells were replayed. */
   async #obtain(signal?: AbortSignal): Promise<Held> {
-    if (this.#held !== null && Date.now() > this.#held.expiresAt) this.#discard(this.#held);
-    this.#held ??= await this.#open(signal);
-    return this.#held;
-  }
-
-  async #open(signal?: AbortSignal): Promise<Held> {
+    const current = this.#sandbox;
+    if (current !== null && Date.now() <= current.expiresAt) return current;
+    if (current !== null) this.#discard(current);
     const fresh = await this.#restore(signal);
-    this.#shipped = fresh.shipped;
+    this.#keep(fresh);
+    if (this.#state.name === "closed") throw sessionClosed();
     return fresh;
   }
 
+  #keep(fresh: Held): void {
+    if (this.#state.name === "closed") this.#discard(fresh);
+    else this.#state = { name: "live", sandbox: fresh };
+  }
+
+  /** A new sandbox with the variables of the committed cells, or one without them when they are lost. */
   async #restore(signal?: AbortSignal): Promise<Held> {
     const fresh = await this.#take(signal);
-    const { count } = this.#committed;
-    if (count === 0) return fresh;
+    const { length } = this.#committed.cells;
+    if (length === 0) return fresh;
     const because = this.#whyNoReplay();
     if (because !== null) {
       this.#lose(because);
@@ -308,7 +326,7 @@ class CellSession {
     }
     const failure = await this.#committed
       .replay(async (cell) => {
-        await this.#shipInputs(fresh, cell, signal);
+        await this.#shipInputs(fresh, this.#seenBy(cell), signal);
         const ran = await this.#runIn(fresh, { ...cell, rollback: "none", signal });
         if (ran.aborted) throw signal?.reason;
         return ran;
@@ -318,7 +336,7 @@ class CellSession {
         throw error;
       });
     if (failure === null) {
-      this.#replaced = { variables: "replayed", cells: count };
+      this.#replaced = { variables: "replayed", cells: length };
       fresh.suspect = true;
       return fresh;
     }
@@ -333,12 +351,13 @@ class CellSession {
       return "the sandbox was lost again right after the earlier cells were run again in it";
     }
     if (!this.#committed.canReplay()) return "the sandbox was lost, and the earlier cells cannot be run again exactly and quickly";
-    const isSame = ([alias, version]: [string, string]): boolean => versionOf(this.#inputs.get(alias)!) === version;
-    return [...this.#shipped].every(isSame) ? null : "the sandbox was lost, and an input is no longer what the earlier cells were given";
+    const used = this.#committed.cells.flatMap(({ code, names }) => inputsSeenBy(code, names, this.#inputs));
+    const isSame = used.every(([, { input, given }]) => given === null || versionOf(input) === given);
+    return isSame ? null : "the sandbox was lost, and an input is no longer what the earlier cells were given";
   }
 
   #lose(because: string): void {
-    this.#replaced = { variables: "lost", cells: this.#committed.count, because };
+    this.#replaced = { variables: "lost", cells: this.#committed.cells.length, because };
     this.#committed.clear();
   }
 
@@ -346,41 +365,42 @@ class CellSession {
     const { take, limits } = this.#options;
     const taken = await take(signal === undefined ? this.#ending.signal : AbortSignal.any([signal, this.#ending.signal]));
     const expiresAt = Date.now() + limits.leaseTimeoutMs;
-    const fresh: Held = { ...taken, shipped: new Map(), expiresAt, reused: false, busy: false, suspect: false };
+    const fresh: Held = { ...taken, shipped: new Set(), expiresAt, reused: false, busy: false, suspect: false };
     const expiry = setTimeout(() => {
       void this.#queue.run(async () => this.#discard(fresh)); // a cell that runs now is ended at the same time
     }, limits.leaseTimeoutMs).unref();
     void taken.lease.died.then(({ cause }) => {
       clearTimeout(expiry);
-      if (this.#held !== fresh) return;
-      this.#held = null;
+      if (this.#sandbox !== fresh) return;
+      this.#state = { name: "empty" };
       this.#poisoned ||= fresh.suspect && !fresh.busy && cause !== "closed";
     });
     return fresh;
   }
 
   #discard(gone: Held): void {
-    if (this.#held === gone) this.#held = null;
+    if (this.#sandbox === gone) this.#state = { name: "empty" };
     this.#closing = Promise.allSettled([this.#closing, gone.lease.close()]);
   }
 
   /** In the background, so that the next cell finds the state from before the failed one. What goes wrong shows when that cell asks again. */
   #recover(): void {
-    if (this.#closed || this.#committed.count === 0) return;
-    this.#recovering = this.#open()
-      .then(
-        (fresh) => {
-          this.#held = fresh;
-        },
-        () => {},
-      )
-      .finally(() => {
-        this.#recovering = null;
-      });
+    if (this.#state.name === "closed" || this.#committed.cells.length === 0) return;
+    const done = this.#restore().then(
+      (fresh) => this.#keep(fresh),
+      () => {
+        if (this.#state.name === "recovering") this.#state = { name: "empty" };
+      },
+    );
+    this.#state = { name: "recovering", done };
+  }
+
+  async #recovered(signal?: AbortSignal): Promise<void> {
+    if (this.#state.name === "recovering") await orAbort(this.#state.done, signal);
   }
 
   #rest(): void {
-    if (this.#closed) return;
+    if (this.#state.name === "closed") return;
     this.#idle = setTimeout(() => void this.release(), this.#options.idleMs ?? 5 * 60_000).unref();
   }
 }

@@ -45,8 +45,9 @@ export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, o
     try {
       return await runCheckedCall(turn, verdict.call, { ...options, ...held, tool: TOOL });
     } catch (error) {
-      if (isUndone && signal?.aborted) turn.last = { call, counted: false, isUndone };
-      if (!isUndone || signal?.aborted) throw error;
+      const hasRun = turn.last?.call === verdict.call;
+      if (isUndone && !hasRun && signal?.aborted) turn.last = { call, counted: false, isUndone };
+      if (!isUndone || hasRun || signal?.aborted) throw error;
       return refused(toFailureEnvelope(error, TOOL, [nothingInItsPlace]));
     }
   });

@@ -16,6 +16,12 @@ export interface SessionInput {
   readonly version?: () => string;
 }
 
+/** An input of a session, and the version of it that a cell was last given; null while no cell had it. */
+export interface BoundInput {
+  readonly input: SessionInput;
+  given: string | null;
+}
+
 /** Evidence as a session takes it. The bytes are read when they are shipped, and those of a file are not held after. */
 export function toSessionInput(item: EvidenceItem): SessionInput {
   const { file, format } = item;
@@ -41,14 +47,14 @@ export function toSessionInput(item: EvidenceItem): SessionInput {
 export function inputsSeenBy(
   code: string,
   names: Readonly<Record<string, string>>,
-  inputs: ReadonlyMap<string, SessionInput>,
-): [string, SessionInput][] {
+  inputs: ReadonlyMap<string, BoundInput>,
+): [string, BoundInput][] {
   const named = new Set(Object.values(names));
   const all = /\binputs\b/.test(code);
   const words = new Set(code.match(/\w+/g));
-  return [...inputs].filter(([alias, { version }]) => {
+  return [...inputs].filter(([alias, { input }]) => {
     if (named.has(alias)) return true;
-    return version === undefined ? all || code.includes(alias) : words.has(alias);
+    return input.version === undefined ? all || code.includes(alias) : words.has(alias);
   });
 }
 

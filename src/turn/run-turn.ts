@@ -31,6 +31,7 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const observations = createObservations({ evidence: conversation.evidence, budgets });
   const emit = ignoreListenerErrors(request.onEvent);
   const earlierAliases = conversation.evidence.aliases();
+  const interpreter = openInterpreter(runtime, request, { id: turnId, evidence: conversation.evidence });
 
   emit({ type: "turn-start", turnId, conversationId: conversation.id, question });
   const plan = await planTurn({ question, conversation, model, tokens: ledger.tokens, signal: clock.stepsSignal });
@@ -38,7 +39,7 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   emit({ type: "plan", plan, steps: maxSteps });
 
   const turn = { turnId, runtime, request, conversation, budgets, clock, ledger, observations, emit, earlierAliases, plan, maxSteps };
-  const end = await takeSteps(turn);
+  const end = await takeSteps(turn, interpreter);
   const dataset = await keepDataset(turn, end);
   const outcome = buildBestEffortTerminalOutcome(turn, end);
   const { answer, stopReason, gaps } = await synthesize(turn, outcome);
@@ -50,12 +51,10 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
 }
 
 /** The sandbox is needed by the steps only, so it is gone before the answer is written. */
-async function takeSteps(turn: TurnParts): Promise<StepsEnd> {
-  const { turnId, runtime, request, conversation, clock, ledger, budgets } = turn;
+async function takeSteps(turn: TurnParts, interpreter: InterpreterTurn): Promise<StepsEnd> {
+  const { runtime, request, conversation, clock, ledger, budgets } = turn;
   const signal = clock.stepsSignal;
   const { evidence } = conversation;
-  const { onProbe, artifacts } = request;
-  const interpreter = runtime.createTurn({ id: turnId, evidence, artifacts, ...(onProbe && { onProbe: ignoreListenerErrors(onProbe) }) });
   const guard = createCallGuard();
   const calls = createTurnCalls({ ...turn, guard, evidence, policy: request.policy, approve: request.approve, signal });
   try {
@@ -74,6 +73,15 @@ async function takeSteps(turn: TurnParts): Promise<StepsEnd> {
 }
 
 const EARLIER_EXCHANGES = 10;
+
+/** Costs nothing until the first cell. */
+function openInterpreter(
+  runtime: TurnRuntime,
+  { artifacts, onProbe }: TurnRequest,
+  { id, evidence }: Pick<InterpreterTurn, "id" | "evidence">,
+): InterpreterTurn {
+  return runtime.createTurn({ id, evidence, artifacts, ...(onProbe && { onProbe: ignoreListenerErrors(onProbe) }) });
+}
 
 /** Null when there is no sandbox to be had: then there is no interpreter, and a gap says so. */
 async function readLibrarianPrompt(options: { runtime: TurnRuntime; ledger: Ledger; signal: AbortSignal }): Promise<string | null> {

@@ -28,6 +28,7 @@ export interface ModelReply {
 }
 
 export interface AskedCall {
+  /** The provider's own, which some use again in a later step. */
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;

@@ -59,12 +59,13 @@ export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
       signal,
     });
     const running = { tools, calls, observations, settleMs: budgets.settleMs, signal };
-    await Promise.all(reply.calls.map((call) => runTool(call, running)));
+    const asked = withOwnIds(reply.calls, ledger);
+    await Promise.all(asked.map((call) => runTool(call, running)));
 
     const meanwhile = endByClock(clock, budgets);
     if (meanwhile !== null) return meanwhile;
     if (reply.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${reply.error}` };
-    history.push(...reply.messages, { role: "answers", calls: reply.calls });
+    history.push(...reply.messages, { role: "answers", calls: asked });
     const text = reply.text.trim();
     if (text !== "") ledger.text = text;
     // Whether the model was done by itself cannot be told in the last step, so it is not claimed.
@@ -81,16 +82,29 @@ export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
 }
 
 /** The messages so far. What the model reads of its calls is put in when it is asked, since it may have had to make room. */
-type HistoryEntry = ModelMessage | { readonly role: "answers"; readonly calls: readonly AskedCall[] };
+type HistoryEntry = ModelMessage | { readonly role: "answers"; readonly calls: readonly StepCall[] };
+
+/** `callId` is the turn's own and names one call only; `askedId` is what the provider knows it by. */
+type StepCall = AskedCall & { readonly askedId: string };
+
+function withOwnIds(calls: readonly AskedCall[], { begun }: Ledger): StepCall[] {
+  const taken = new Set(begun.keys());
+  return calls.map((call) => {
+    let callId = call.callId;
+    for (let copy = 2; taken.has(callId); copy += 1) callId = `${call.callId}#${copy}`;
+    taken.add(callId);
+    return { ...call, callId, askedId: call.callId };
+  });
+}
 
 function toMessages(history: readonly HistoryEntry[], observations: Observations): ModelMessage[] {
   return history.flatMap((entry): ModelMessage[] => {
     if (entry.role !== "answers") return [entry];
     if (entry.calls.length === 0) return [];
-    const content = entry.calls.map(({ callId, tool }) => {
+    const content = entry.calls.map(({ callId, askedId, tool }) => {
       const { text, isError } = observations.get(callId)!;
       const output = { type: isError ? ("error-text" as const) : ("text" as const), value: text };
-      return { type: "tool-result" as const, toolCallId: callId, toolName: tool, output };
+      return { type: "tool-result" as const, toolCallId: askedId, toolName: tool, output };
     });
     return [{ role: "tool", content }];
   });

@@ -17,7 +17,7 @@ export interface RunToolOptions {
 export async function runTool(asked: AskedCall, { tools, calls, observations, settleMs, signal }: RunToolOptions): Promise<void> {
   const { callId, problem } = asked;
   const { run, ...target } = tools.find(asked);
-  const call = calls.begin({ ...target, callId });
+  const call = calls.begin({ ...target, callId, ...(problem?.kind === "malformed" && { input: undefined }) });
   const result = await answer();
   call.end(result);
   observations.add(callId, result);
@@ -44,7 +44,8 @@ async function orLost<Value>(work: Promise<Value>, { signal, settleMs }: { signa
   const { promise: lost, resolve } = Promise.withResolvers<null>();
   let timer: NodeJS.Timeout | undefined;
   const onAbort = (): void => void (timer = setTimeout(() => resolve(null), settleMs));
-  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
   work.catch(() => {}); // it may fail after it was given up
   try {
     return await Promise.race([work, lost]);

@@ -100,7 +100,7 @@ export class TurnTools {
     } catch (error) {
       const detail = `The list of tools could not be read: ${describeError(error)}`;
       if (!signal.aborted) ledger.serverGaps = [{ code: "tools_unavailable", severity: "major", detail }];
-      return noTools;
+      return { ...noTools, gaps: this.#list.gaps }; // a server that was away is still known by name
     }
   }
 
