@@ -168,6 +168,13 @@ describe("the plan", () => {
     ]);
   });
 
+  test("is asked for with a schema that strict providers take: every field is required, and none has a least length", async () => {
+    const { model } = await run({ steps: [final("Done.")] });
+    const format = model.doGenerateCalls[0]!.responseFormat;
+    expect(format).toMatchObject({ type: "json", schema: { type: "object", required: ["chartIntent", "measures", "population"] } });
+    expect(JSON.stringify(format)).not.toMatch(/minLength|\$schema/);
+  });
+
   test("is made by rules when the planning call fails, and says so", async () => {
     const { of } = await run({ plan: new Error("503 overloaded"), steps: [final("No.")] }, { question: "Plot the price." });
     expect(of("plan")[0]).toEqual({

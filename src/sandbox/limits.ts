@@ -32,7 +32,8 @@ export const defaultLimits: SandboxLimits = Object.freeze(sandboxLimitsSchema.pa
 /** The defaults with some of them changed. A number that no driver could hold is refused here, before anything starts. */
 export function withLimits(changes: Partial<SandboxLimits>): SandboxLimits {
   const limits = Object.freeze({ ...defaultLimits, ...changes });
-  const wrong = sandboxLimitsSchema.safeParse(limits).error?.issues[0]?.path[0] as keyof SandboxLimits | undefined;
+  const names = Object.keys(sandboxLimitsSchema.shape) as (keyof SandboxLimits)[];
+  const wrong = names.find((name) => !sandboxLimitsSchema.shape[name].unwrap().safeParse(limits[name]).success);
   if (wrong === undefined) return limits;
   const { minValue, maxValue } = sandboxLimitsSchema.shape[wrong].unwrap();
   throw new UsageError({

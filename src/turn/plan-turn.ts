@@ -73,12 +73,14 @@ const saidSchema = z.strictObject({
   population: z
     .string()
     .trim()
-    .min(1)
+    .refine((text) => text !== "") // not published: providers with strict schemas refuse a minimum length
     .describe("What the measures are over. All of it, unless the user explicitly asks for a bounded subset."),
 });
 
+const { $schema: _, ...published } = z.toJSONSchema(saidSchema);
+
 /** Published with every field required, as providers with strict schemas demand; read without demanding any. */
-const planSchema = jsonSchema<SaidPlan>(z.toJSONSchema(saidSchema) as Parameters<typeof jsonSchema>[0], {
+const planSchema = jsonSchema<SaidPlan>(published as Parameters<typeof jsonSchema>[0], {
   validate: (value) =>
     isRecord(value) ? { success: true, value: readPlan(value) } : { success: false, error: new Error("The plan is not an object.") },
 });
