@@ -24,7 +24,7 @@ export interface OutputReader {
   readData(data: NamedData): Promise<ReadOutput | null>;
   /** Rows inside of JSON that is kept. */
   readRows(json: Uint8Array, question: RowsQuestion): Promise<RowsAt>;
-  /** A large JSON-RPC message. Its buffer is handed over: the caller must not use it any more. */
+  /** A large JSON-RPC message. Its buffer is handed over and cannot be used any more; a message of kind `other` comes back with its bytes. */
   readMessage(bytes: Buffer, callIds: CallIds): Promise<MessageRead>;
   isJson(text: string): Promise<boolean>;
   /** Ends the thread now. Idempotent; what is being read is not. */

@@ -8,8 +8,8 @@ export type MessageId = string | number;
 export type ReadMessage =
   /** The answer to a call of a tool. `result` is small: what the answer is made of is in `parts`. */
   | { readonly kind: "answer"; readonly id: MessageId; readonly result: Readonly<Record<string, unknown>>; readonly parts: ReadPart[] }
-  /** Any other, whole. */
-  | { readonly kind: "other"; readonly value: unknown }
+  /** Any other, as it was sent. */
+  | { readonly kind: "other"; readonly bytes: Uint8Array<ArrayBuffer> }
   /** No JSON: how it begins. */
   | { readonly kind: "garbage"; readonly text: string };
 
@@ -21,7 +21,7 @@ const MAX_OTHER_BYTES = 8 * 1024 * 1024;
 export type CallIds = readonly MessageId[] | "any";
 
 /** Reads a large JSON-RPC message. Throws a RangeError for one that is too large for what it is. */
-export function readMessage(bytes: Uint8Array, callIds: CallIds): ReadMessage {
+export function readMessage(bytes: Uint8Array<ArrayBuffer>, callIds: CallIds): ReadMessage {
   const text = new TextDecoder().decode(bytes);
   const message = parseJson(text);
   if (message === undefined) return { kind: "garbage", text: text.slice(0, GARBAGE_CHARACTERS) };
@@ -32,7 +32,7 @@ export function readMessage(bytes: Uint8Array, callIds: CallIds): ReadMessage {
   }
   if (bytes.length > MAX_OTHER_BYTES)
     throw new RangeError(`it is no answer to a call of a tool, and others may have ${MAX_OTHER_BYTES} bytes`);
-  return { kind: "other", value: message };
+  return { kind: "other", bytes };
 }
 
 /** From 2026-07-28 on, a result may also ask for something; that is for the SDK. */

@@ -9,7 +9,7 @@ import { rowsAt, type RowsAt, type RowsQuestion } from "../rows-at.ts";
 import { readMessage, type CallIds, type ReadMessage } from "./read-message.ts";
 
 export type ReadingRequest =
-  | { readonly kind: "message"; readonly bytes: Uint8Array; readonly callIds: CallIds }
+  | { readonly kind: "message"; readonly bytes: Uint8Array<ArrayBuffer>; readonly callIds: CallIds }
   /** `precisionLoss`: of a value that reached us parsed, which the main part is the JSON text of. */
   | { readonly kind: "output"; readonly output: Omit<ToolOutput, "tool">; readonly precisionLoss?: PrecisionLoss | undefined }
   | { readonly kind: "data"; readonly data: Pick<NamedData, "format" | "bytes" | "mimeType"> }
@@ -57,7 +57,10 @@ function read(request: ReadingRequest): ReadingAnswer {
 
 function buffersOf(answered: ReadingAnswer): ArrayBuffer[] {
   if (answered.kind === "parts") return answered.parts.map(({ body }) => body.buffer);
-  if (answered.kind === "message" && answered.message.kind === "answer") return answered.message.parts.map(({ body }) => body.buffer);
+  if (answered.kind !== "message") return [];
+  const { message } = answered;
+  if (message.kind === "answer") return message.parts.map(({ body }) => body.buffer);
+  if (message.kind === "other") return [message.bytes.buffer];
   return [];
 }
 

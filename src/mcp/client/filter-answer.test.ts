@@ -59,6 +59,22 @@ it("reads a large answer in the thread, and leaves a small one in its place", as
   }
 });
 
+const filler = "x".repeat(600_000);
+const others = [
+  ["an error", `{"jsonrpc":"2.0","id":7,"error":{"code":1.0,"message":"${filler}"}}`],
+  ["a result that asks for something", `{"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required","x":"${filler}"}}`],
+  ["a request", `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"${filler}"}}`],
+  ["a batch", `[{"jsonrpc":"2.0","id":7,"result":{"x":"${filler}"}}]`],
+] as const;
+
+it.each(others)("passes a large message that is %s as it came", async (_, message) => {
+  const document = await filter({ text: message, type: "application/json", chunk: 50_000 });
+  expect(document.seen === message, String(document.seen).slice(0, 200)).toBe(true);
+  const events = `event: message\ndata: ${message}\n\n${progress}data: ${message.replace(",", ",\ndata: ")}\r\n\r\n`;
+  const stream = await filter({ text: events, chunk: 50_000 });
+  expect(stream.seen === events, String(stream.seen).slice(0, 200)).toBe(true);
+});
+
 it("reports a stream that ends without an answer, unless it can be resumed", async () => {
   expect((await filter({ text: progress })).lost).toEqual([new Error("The stream ended without an answer.")]);
   expect((await filter({ text: `id: 5\n${progress}` })).lost).toEqual([]);

@@ -56,8 +56,7 @@ async function* passAnswer(body: BodyReader, isStream: boolean, options: AnswerF
       if (bytes > maxMessageBytes) throw new RangeError(`a message is longer than ${maxMessageBytes} bytes`);
       chunks.push(chunk);
     }
-    const message = Buffer.concat(chunks);
-    yield (await readMessage(message)) ?? message;
+    yield (await readMessage(Buffer.concat(chunks))).bytes;
   }
 
   async function* passEvents(): AsyncGenerator<Uint8Array> {
@@ -81,37 +80,39 @@ async function* passAnswer(body: BodyReader, isStream: boolean, options: AnswerF
   async function passEvent(lines: readonly Buffer[]): Promise<Uint8Array> {
     if (lines.some((line) => line.toString("latin1", 0, 3) === "id:")) state.isResumable = true; // the SDK asks for the rest of the stream by this id
     const data = lines.filter(isData).map(dataOf);
-    const read = data.length === 0 ? null : await readMessage(data.length === 1 ? data[0]! : joinLines(data));
-    if (read === null) return joinLines(lines);
+    if (data.length === 0) return joinLines(lines);
+    const { bytes, isAsSent } = await readMessage(data.length === 1 ? data[0]! : joinLines(data));
+    if (isAsSent) return joinLines(lines);
     const fields = lines.filter((line) => !isData(line) && !isBlank(line));
-    return Buffer.concat([joinLines(fields), Buffer.from("data: "), read, Buffer.from("\n\n")]);
+    return Buffer.concat([joinLines(fields), Buffer.from("data: "), bytes, Buffer.from("\n\n")]);
   }
 
-  /** What the SDK gets instead of a message; null when it gets what came. Only the request that this answers can be answered here, so its id need not be known. */
-  async function readMessage(message: Buffer): Promise<Uint8Array | null> {
-    const bytes = message.length;
-    if (bytes < LARGE_BYTES) return look(message.toString("utf8"), bytes);
+  /** What the SDK gets of a message. Only the request that this answers can be answered here, so its id need not be known. */
+  async function readMessage(message: Buffer): Promise<{ bytes: Uint8Array; isAsSent: boolean }> {
+    const { length } = message;
+    if (length < LARGE_BYTES) return look(message);
     const read = await reader.readMessage(message, context.isToolCall ? "any" : []);
-    if (read.kind === "garbage") return Buffer.from(read.text);
-    if (read.kind === "other") return look(JSON.stringify(read.value), bytes);
+    if (read.kind === "garbage") return { bytes: Buffer.from(read.text), isAsSent: false };
+    if (read.kind === "other") return look(Buffer.from(read.bytes.buffer));
     state.hasAnswer = true;
-    context.answerBytes = bytes;
+    context.answerBytes = length;
     context.read = read.read;
-    return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: read.id, result: read.result }));
+    return { bytes: Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: read.id, result: read.result })), isAsSent: false };
   }
 
-  function look(text: string, bytes: number): null {
+  function look(message: Buffer): { bytes: Buffer; isAsSent: true } {
+    const passed = { bytes: message, isAsSent: true } as const;
     let scanned: ScannedMessage;
     try {
-      scanned = scanMessage(text);
+      scanned = scanMessage(message.toString("utf8"));
     } catch {
-      return null; // it is no JSON, and the SDK says so
+      return passed; // it is no JSON, and the SDK says so
     }
-    if (!scanned.isResponse) return null;
+    if (!scanned.isResponse) return passed;
     state.hasAnswer = true;
-    context.answerBytes = bytes;
+    context.answerBytes = message.length;
     context.structuredJson = scanned.structuredJson;
-    return null;
+    return passed;
   }
 }
 

@@ -63,6 +63,15 @@ describe("a server on HTTP, of the current version", () => {
     await expect.poll(async () => (await fixture.source.tools()).tools.length, patience).toBe(before + 30);
   });
 
+  it.each([[[]], [["--sse"]]])("may list tools in a message of 1 MB (%j)", async (flags) => {
+    await using server = await openHttpFixture("sdk-server", "--http", "0", ...flags);
+    await using first = openSource({ server: { url: server.url } });
+    await first.call("grow", { tools: 100, characters: 10_000 });
+    await using second = openSource({ server: { url: server.url } });
+    const { tools, gap } = await second.source.tools();
+    expect([gap, tools.at(-1)]).toMatchObject([null, { name: "extra_100", description: "x".repeat(10_000) }]);
+  });
+
   it.each([[[]], [["--sse"]]])("may answer with 100 MB (%j)", { timeout: 180_000 }, async (flags) => {
     await using server = await openHttpFixture("sdk-server", "--http", "0", ...flags);
     await using fixture = openSource({ server: { url: server.url } });

@@ -155,7 +155,7 @@ export class StdioTransport implements Transport {
 
   #deliverRead(message: MessageRead, bytes: number): void {
     if (message.kind === "garbage") return this.#refuse(message.text);
-    if (message.kind === "other") return [message.value].flat().forEach((item) => this.#deliver(item, null, bytes));
+    if (message.kind === "other") return this.#receive(Buffer.from(message.bytes.buffer));
     const { id, result, read } = message;
     const context = this.#waiting.get(id);
     if (context !== undefined) context.read = read;
