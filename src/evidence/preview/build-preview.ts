@@ -1,6 +1,7 @@
 import { UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceItem, Preview, PreviewDetail } from "../contract.ts";
-import type { Digest, DigestLevel } from "./digest.ts";
+import { SHOWN_ROWS, type Digest } from "./digest.ts";
+import { renderOutline, type Outline } from "./outline.ts";
 import { clipText, endOf, startOf } from "../../text/clip-text.ts";
 
 export const MIN_PREVIEW_BYTES = 256;
@@ -29,81 +30,110 @@ export type Detail = (typeof previewDetails)[number];
 export function buildPreview(source: PreviewSource, { maxBytes, most = "whole" }: PreviewLimits): Preview {
   if (maxBytes < MIN_PREVIEW_BYTES) throw tooSmall(maxBytes);
   for (const detail of previewDetails.slice(previewDetails.indexOf(most))) {
-    const pieces = formsOf[detail](source, maxBytes).find((form) => sizeOf(form) <= maxBytes);
-    if (pieces !== undefined) return toPreview(source.item.alias, pieces, detail);
+    const pieces = builders[detail](source, maxBytes);
+    if (pieces !== null && sizeOf(pieces) <= maxBytes) return toPreview(source.item.alias, pieces, detail);
   }
   return toPreview(source.item.alias, bare(source), "alias");
 }
 
 /** The smallest preview that says this much; null where there is nothing of the kind to say. */
 export function buildSmallest(source: PreviewSource, detail: Detail): Preview | null {
-  const pieces = formsOf[detail](source, 0).at(-1);
-  return pieces === undefined ? null : toPreview(source.item.alias, pieces, detail);
+  const pieces = builders[detail](source, 0);
+  return pieces === null ? null : toPreview(source.item.alias, pieces, detail);
 }
 
-/** For each detail its forms, from full to terse. */
-const formsOf: Readonly<Record<Detail, (source: PreviewSource, maxBytes: number) => Pieces[]>> = {
-  whole: wholeForms,
-  rows: (source) => (source.digest.ends === null ? rowForms(source) : endForms(source, source.digest.ends)),
-  schema: schemaForms,
-  counts: (source) => [[...head(source), ...note(source)]],
-  alias: (source) => [bare(source)],
+/** For each detail as much as there is room for, and never less than what makes it worth its place. */
+const builders: Readonly<Record<Detail, (source: PreviewSource, maxBytes: number) => Pieces | null>> = {
+  whole: buildWhole,
+  rows: (source, maxBytes) => (source.digest.ends === null ? buildRows(source, maxBytes) : buildEnds(source, maxBytes)),
+  schema: (source, maxBytes) => (source.digest.schema === null ? null : withSchema(source, notShown(source.digest, 0), maxBytes)),
+  counts: (source) => frame(source, [], []),
+  alias: bare,
 };
 
-function wholeForms(source: PreviewSource, maxBytes: number): Pieces[] {
-  const { item, digest, isStrictJson } = source;
-  if (item.bytes > maxBytes || (!isStrictJson && item.format !== "text")) return [];
+function buildWhole(source: PreviewSource, maxBytes: number): Pieces | null {
+  const { item, isStrictJson } = source;
+  if (item.bytes > maxBytes || (!isStrictJson && item.format !== "text")) return null;
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(item.read());
-  const value = ["value", item.format === "text" ? JSON.stringify(text) : text] as const;
-  const schemas = digest.levels.map((level) => schemaPieces(digest, level));
-  return [...schemas, []].map((schema) => [...head(source), ...schema, value, ["complete", "true"], ...note(source)]);
+  const whole: Pieces = [
+    ["value", item.format === "text" ? JSON.stringify(text) : text],
+    ["complete", "true"],
+  ];
+  const pieces = withSchema(source, whole, maxBytes);
+  return sizeOf(pieces) <= maxBytes ? pieces : frame(source, [], whole);
 }
 
-function rowForms(source: PreviewSource): Pieces[] {
-  const { digest } = source;
-  const levels = digest.levels.filter(({ first, around }) => first.length > 0 || around !== null);
-  return levels.map((level) => [...head(source), ...schemaPieces(digest, level), ...rowPieces(digest, level), ...note(source)]);
+/** The schema gets half of the room, and what the rows leave. Of the rows n are shown at each end; n halves until they fit, and the last two are cut. */
+function buildRows(source: PreviewSource, maxBytes: number): Pieces | null {
+  const { schema, around, rows } = source.digest;
+  if (rows.length === 0 && around === null) return null;
+  const room = maxBytes - sizeOf(frame(source, schemaPieces(source.digest, ""), notShown(source.digest, 0)));
+  const left = room - (schema === null ? 0 : Buffer.byteLength(fit(schema, room / 2)));
+  if (rows.length === 0) return withSchema(source, [["value", fit(around!, left)]], maxBytes);
+  const beside: Pieces = around === null ? [] : [["around", fit(around, left / 3)]];
+  const forRows = left - sizeOf(beside);
+  const texts = rows.map((row) => renderOutline(row, Number.POSITIVE_INFINITY));
+  const whole = [SHOWN_ROWS, 5, 2, 1].map((n) => rowPieces(source.digest, texts, n)).find((pieces) => sizeOf(pieces) <= forRows);
+  const cut = (): string[] => [...new Set([rows[0]!, rows.at(-1)!])].map((row) => fit(row, forRows / 2));
+  return withSchema(source, [...beside, ...(whole ?? rowPieces(source.digest, cut(), 1))], maxBytes);
 }
 
-function rowPieces(digest: Digest, { first, last, around }: DigestLevel): Pieces {
-  if (first.length === 0) return [["value", around!]];
+function rowPieces(digest: Digest, texts: readonly string[], n: number): Pieces {
+  const isAll = digest.shape.rows! <= n * 2;
+  const first = isAll ? texts : texts.slice(0, n);
+  const last = isAll ? [] : texts.slice(-n);
   return [
-    ...(around === null ? [] : [["around", around] as const]),
     ["first", `[${first.join(",")}]`],
     ...(last.length > 0 ? [["last", `[${last.join(",")}]`] as const] : []),
     ...notShown(digest, first.length + last.length),
   ];
 }
 
-function schemaForms(source: PreviewSource): Pieces[] {
-  const { digest } = source;
-  const levels = digest.levels.filter(({ schema }) => schema !== null);
-  return levels.map((level) => [...head(source), ...schemaPieces(digest, level), ...notShown(digest, 0), ...note(source)]);
-}
-
 /** The beginning and the end of a text. */
-function endForms(source: PreviewSource, { start, end }: { readonly start: string; readonly end: string }): Pieces[] {
+function buildEnds(source: PreviewSource, maxBytes: number): Pieces {
+  const { start, end } = source.digest.ends!;
   const total = source.digest.shape.characters!;
-  return [4000, 2000, 1000, 500, 250, 120, 60].map((characters) => {
+  const forms = [4000, 2000, 1000, 500, 250, 120, 60].map((characters) => {
     const from = startOf(start, Math.ceil(characters * 0.7));
     const to = endOf(end, Math.min(characters - from.length, Math.max(0, total - from.length)));
-    return [
-      ...head(source),
-      ["start", JSON.stringify(from)],
-      ["end", JSON.stringify(to)],
-      ["charactersNotShown", String(total - from.length - to.length)],
-      ...note(source),
-    ];
+    return frame(
+      source,
+      [],
+      [
+        ["start", JSON.stringify(from)],
+        ["end", JSON.stringify(to)],
+        ["charactersNotShown", String(total - from.length - to.length)],
+      ],
+    );
   });
+  return forms.find((form) => sizeOf(form) <= maxBytes) ?? forms.at(-1)!;
+}
+
+/** The rest, and as much of the schema as there is room for. */
+function withSchema(source: PreviewSource, rest: Pieces, maxBytes: number): Pieces {
+  const { schema } = source.digest;
+  if (schema === null) return frame(source, [], rest);
+  const room = maxBytes - sizeOf(frame(source, schemaPieces(source.digest, ""), rest));
+  return frame(source, schemaPieces(source.digest, fit(schema, room)), rest);
+}
+
+function schemaPieces({ schemaFrom }: Digest, schema: string): Pieces {
+  return [["schema", schema], ...(schemaFrom === null ? [] : [["schemaFrom", JSON.stringify(schemaFrom)] as const])];
+}
+
+function frame(source: PreviewSource, schema: Pieces, rest: Pieces): Pieces {
+  return [...head(source), ...schema, ...rest, ...note(source)];
+}
+
+/** With fewer bytes than this a schema or a row says too little for its place. */
+const MIN_PIECE_BYTES = 160;
+
+function fit(outline: Outline, bytes: number): string {
+  return renderOutline(outline, Math.max(MIN_PIECE_BYTES, bytes));
 }
 
 function notShown({ shape }: Digest, shown: number): Pieces {
   return shape.rows === null || shape.rows === shown ? [] : [["rowsNotShown", String(shape.rows - shown)]];
-}
-
-function schemaPieces({ schemaFrom }: Digest, { schema }: DigestLevel): Pieces {
-  if (schema === null) return [];
-  return [["schema", schema], ...(schemaFrom === null ? [] : [["schemaFrom", JSON.stringify(schemaFrom)] as const])];
 }
 
 function head({ item, digest: { shape } }: PreviewSource): Pieces {

@@ -3,30 +3,28 @@ import type { OutputPart } from "../output-part.ts";
 import { parseJson } from "../../text/json.ts";
 import { readCsv } from "../../text/read-csv.ts";
 import { createReadKeys, findRows, type FoundRows } from "./find-rows.ts";
-import { renderSchema, showLevels, showValue } from "./render-schema.ts";
+import { outlineSchema } from "./outline-schema.ts";
+import { outlineValue, type Outline } from "./outline.ts";
 import { summarize, SUMMARIZED_VALUES, type Summary } from "./summarize.ts";
 
-/** All that previews of one output are made of, small whatever the output's size. Pieces are JSON texts, so that fitting them is adding up lengths. */
+/** All that previews of one output are made of, small whatever the output's size, as plain data. */
 export interface Digest {
   readonly shape: EvidenceShape;
-  /** From full to terse. */
-  readonly levels: readonly DigestLevel[];
+  readonly schema: Outline | null;
   /** What the schema was read from, as words. */
   readonly schemaFrom: string | null;
+  /** The first and the last ones; all where there are few. */
+  readonly rows: readonly Outline[];
+  /** The value without its rows, or all of it where it has none; null where the rows are all there is. */
+  readonly around: Outline | null;
   /** Some number is shown rounded. */
   readonly isRounded: boolean;
   /** Of text. */
   readonly ends: { readonly start: string; readonly end: string } | null;
 }
 
-export interface DigestLevel {
-  readonly schema: string | null;
-  readonly first: readonly string[];
-  readonly last: readonly string[];
-  /** The value without its rows, or all of it where it has none; null where the rows are all there is. */
-  readonly around: string | null;
-}
-
+/** At each end. */
+export const SHOWN_ROWS = 10;
 const END_CHARACTERS = 4000;
 /** A larger output is seen through a smaller sample: it is one in any case. */
 const LARGE = 8 * 1024 * 1024;
@@ -38,13 +36,14 @@ export function digest({ format, body, value }: Pick<OutputPart, "format" | "bod
   return format === "text" ? digestText(text) : digestTable(text, format);
 }
 
-/** Of what is not read on the host: no rows, and the schema that is known already. */
+/** Of what is not read on the host: no rows, and the schema that is known already, from full to terse. */
 export function digestKnown(shape: EvidenceShape, schema: readonly string[]): Digest {
-  return { ...nothing, shape, levels: schema.map((text) => ({ schema: text, first: [], last: [], around: null })) };
+  const [terse, ...others] = schema.toReversed();
+  return { ...nothing, shape, schema: terse === undefined ? null : { texts: [terse, ...others] } };
 }
 
 const noShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
-const nothing: Digest = { shape: noShape, levels: [], schemaFrom: null, isRounded: false, ends: null };
+const nothing: Digest = { shape: noShape, schema: null, schemaFrom: null, rows: [], around: null, isRounded: false, ends: null };
 
 function digestValue(value: unknown, values: number): Digest {
   const readKeys = createReadKeys();
@@ -52,18 +51,14 @@ function digestValue(value: unknown, values: number): Digest {
   const rows = findRows(value, readKeys);
   if (rows !== null) return digestRows({ value, summary, rows });
   const isObject = summary.objects > 0;
-  const levels = showLevels.map((limits) => ({
-    schema: renderSchema(summary, limits),
-    first: [],
-    last: [],
-    around: JSON.stringify(showValue(value, limits)),
-  }));
+  const around = outlineValue(value);
   return {
     ...nothing,
     shape: { ...noShape, kind: isObject ? "object" : "scalar", ...toColumns(summary) },
-    levels,
+    schema: outlineSchema(summary),
     schemaFrom: isObject ? "the whole object" : "the value",
-    isRounded: isRounded(levels),
+    around,
+    isRounded: hasRounded(around),
   };
 }
 
@@ -72,24 +67,18 @@ function digestRows({ value, summary, rows }: { value: unknown; summary: Summary
   const list = path.reduce<Summary | undefined>((at, key) => at?.fields.get(key), summary);
   const looked = list?.itemsSeen ?? 0;
   const isRoot = path.length === 0;
-  const elsewhere = { value: holder, text: `… ${count} rows, in first and last` };
-  const levels = showLevels.map((limits) => {
-    const show = (from: number, to: number): string[] =>
-      Array.from({ length: to - from }, (_, index) => JSON.stringify(showValue(row(from + index), limits)));
-    const isAll = count <= limits.rows * 2;
-    return {
-      schema: count === 0 && isRoot ? null : renderSchema(isRoot ? summary.items! : summary, limits),
-      first: show(0, isAll ? count : limits.rows),
-      last: isAll ? [] : show(count - limits.rows, count),
-      around: isRoot ? null : JSON.stringify(showValue(value, limits, elsewhere)),
-    };
-  });
+  const around = isRoot ? null : outlineValue(value, { value: holder, text: `… ${count} rows, in first and last` });
+  const shown = Array.from({ length: Math.min(count, SHOWN_ROWS * 2) }, (_, index) =>
+    outlineValue(row(index < SHOWN_ROWS ? index : index + Math.max(0, count - SHOWN_ROWS * 2))),
+  );
   return {
     ...nothing,
     shape: { kind, rows: count, ...toColumns(list?.items), columnsFromSample: looked < count, path },
-    levels,
+    schema: count === 0 && isRoot ? null : outlineSchema(isRoot ? summary.items! : summary),
     schemaFrom: sayLooked(looked, count),
-    isRounded: isRounded(levels),
+    rows: shown,
+    around,
+    isRounded: [...shown, ...(around === null ? [] : [around])].some(hasRounded),
   };
 }
 
@@ -138,6 +127,6 @@ function sayLooked(looked: number, count: number): string {
   return looked >= count ? `all ${count} rows` : `a sample of ${looked} of ${count} rows: nulls, ranges and values are of the sample`;
 }
 
-function isRounded([level]: readonly DigestLevel[]): boolean {
-  return level !== undefined && [...level.first, ...level.last, level.around ?? ""].some((text) => /"~-?(?:\d|Infinity)/.test(text));
+function hasRounded({ texts, members }: Outline): boolean {
+  return /^"~-?(?:\d|Infinity)/.test(texts.at(-1)!) || (members?.shown.some(([, value]) => hasRounded(value)) ?? false);
 }

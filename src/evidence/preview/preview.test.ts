@@ -134,6 +134,38 @@ describe("preview", () => {
     expect(preview.first![0]).toMatchObject({ k0: { n: 0 } });
   });
 
+  it("names as many columns as there is room for, and cuts rows before it gives them up", () => {
+    const table = Array.from({ length: 500 }, (_, row) => Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`c${n}`, row * n])));
+    const seen = [600, 1000, 2048, 4096].map((maxBytes) => {
+      const { schema, first = [] } = previewOf(table, maxBytes) as Read & { schema: { fields: object; fieldsNotShown?: number } };
+      const fields = Object.values(schema.fields);
+      expect(fields.length + (schema.fieldsNotShown ?? 0)).toBe(40);
+      return { fields: fields.length, withRanges: fields.filter((field) => typeof field === "object").length, rows: first.length };
+    });
+    expect(seen).toEqual([
+      { fields: 20, withRanges: 0, rows: 0 },
+      { fields: 19, withRanges: 0, rows: 1 },
+      { fields: 40, withRanges: 12, rows: 1 },
+      { fields: 40, withRanges: 40, rows: 2 },
+    ]);
+  });
+
+  it("fills its budget with a nested object, level by level", () => {
+    const leaf = (n: number) => ({ on: n % 2 === 0, level: { min: n, max: n * 2, note: "n".repeat(80) } });
+    const settings = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`s${n}`, leaf(n)]));
+    const deep = { account: { id: 1, name: "x".repeat(700), settings }, billing: { plan: "free", address: { city: "Zürich" } } };
+    for (const maxBytes of [1000, 2048, 4096]) {
+      const store = createEvidenceStore();
+      store.add({ tool: "get", output: deep });
+      const { json, bytes } = store.preview("get_1", { maxBytes });
+      expect(bytes).toBeGreaterThan(maxBytes * 0.8);
+      expect(JSON.parse(json)).toMatchObject({
+        schema: { fields: { account: {}, billing: {} } },
+        value: { account: { id: 1 }, billing: { plan: "free" } },
+      });
+    }
+  });
+
   it("counts more columns than it names", () => {
     const wide = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`c${n}`, n]));
     const preview = previewOf([wide, wide]) as Read & { schema: { fields: object; fieldsNotShown: number } };
