@@ -298,9 +298,14 @@ interface JsonSchema {
   readonly items?: JsonSchema;
 }
 
+/** A conversion takes milliseconds, and one refusal asks for many paths. */
+const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();
+
 /** What the schema says of the value at a path. */
 function schemaAt(schema: z.ZodType, path: Path): JsonSchema | undefined {
-  let at: JsonSchema | undefined = z.toJSONSchema(schema, { io: "input", unrepresentable: "any", reused: "inline" }) as JsonSchema;
+  const root = jsonSchemas.get(schema) ?? (z.toJSONSchema(schema, { io: "input", unrepresentable: "any", reused: "inline" }) as JsonSchema);
+  jsonSchemas.set(schema, root);
+  let at: JsonSchema | undefined = root;
   for (const step of path) {
     const more: JsonSchema | boolean | undefined = at?.additionalProperties;
     at = typeof step === "number" ? at?.items : (at?.properties?.[String(step)] ?? (typeof more === "object" ? more : undefined));
