@@ -105,7 +105,7 @@ const notAnObject = refusedCall({
 });
 const twoMissing = refusedCall({
   error_code: "SCHEMA_REQUIRED",
-  summary: "The call was not run: 2 problems.",
+  summary: "The call was not run. code is missing. And 1 more problem.",
   details: ["code", "postProcessingContract"].map((path) => ({
     path,
     issue: `${path} is missing.`,
@@ -1167,7 +1167,7 @@ save_figure(alt="A line with most of its points missing")`;
     await expect(run("1", {}, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
     const told = { event: "python_call_failure", turnId: "turn-1", exitCode: null };
     expect(probes.map((line) => parseProbe(line)!.fields)).toEqual([
-      { ...told, stage: "contract", status: "SCHEMA_REQUIRED", error: "The call was not run: 2 problems." },
+      { ...told, stage: "contract", status: "SCHEMA_REQUIRED", error: "The call was not run. code is missing. And 1 more problem." },
       {
         ...told,
         stage: "contract",

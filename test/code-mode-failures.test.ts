@@ -500,7 +500,7 @@ return ids`;
           error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
         },
       ],
-      hints: ["colour: Known fields: region."],
+      hints: [],
       examples: [],
       error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
       retryable: false,

@@ -4,7 +4,7 @@ import { below, quote } from "../errors/argument-path.ts";
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
-import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/schema-problems.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import { clipText } from "../text/clip-text.ts";
@@ -49,8 +49,9 @@ export interface RenderChartOptions {
 
 /** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed but by `readRows`. Rejects with `signal.reason` only. */
 export async function renderChart({ input, evidence, artifacts, readRows, signal }: RenderChartOptions): Promise<ChartAnswer> {
-  const parsed = renderChartCallSchema.safeParse(input);
-  if (!parsed.success) return malformed(input, parsed.error.issues);
+  const refusal = { tool: TOOL, lead: "Nothing was drawn", code: "CHART_INVALID", examples: [example] } as const;
+  const parsed = parseArguments(renderChartCallSchema, input, refusal);
+  if (!parsed.ok) return parsed;
   const { alias, spec, title, path } = parsed.data;
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
@@ -143,14 +144,6 @@ const example = {
   spec: { type: "line", xKey: "date", series: [{ key: "price" }], xAxis: { type: "time" } },
   title: "Price by day",
 };
-
-function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): ChartAnswer {
-  const problems = problemsOfZod({ schema: renderChartCallSchema, value: input, issues });
-  return {
-    ok: false,
-    envelope: refuseArguments({ tool: TOOL, lead: "Nothing was drawn", problems, code: "CHART_INVALID", examples: [example] }),
-  };
-}
 
 function notKept(error: unknown): Envelope {
   const known = error instanceof SluiceError && error.code === "STORAGE_UNAVAILABLE";

@@ -1,7 +1,6 @@
-import type { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { nearestName } from "../errors/nearest-name.ts";
-import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
+import type { RefusalFacts } from "../errors/schema-problems.ts";
 import { toFailureEnvelope } from "../interpreter/code-interpreter.ts";
 import type { DataAnswer } from "./contract.ts";
 import type { TableRefusal } from "./tables/ask-table.ts";
@@ -12,17 +11,9 @@ export function refuse(envelope: Envelope): Refused {
   return { ok: false, envelope };
 }
 
-export interface MalformedCall {
-  readonly tool: string;
-  readonly schema: z.ZodType;
-  readonly input: unknown;
-  readonly issues: readonly z.core.$ZodIssue[];
-  readonly example: unknown;
-}
-
-export function malformed({ tool, schema, input, issues, example }: MalformedCall): Refused {
-  const problems = problemsOfZod({ schema, value: input, issues });
-  return refuse(refuseArguments({ tool, lead: "Nothing was done", problems, code: "SCHEMA_VALIDATION_FAILED", examples: [example] }));
+/** What a call of `tool` that breaks its schema is refused with. */
+export function refusal(tool: string, example: unknown): RefusalFacts {
+  return { tool, lead: "Nothing was done", code: "SCHEMA_VALIDATION_FAILED", examples: [example] };
 }
 
 export function unknownAlias(tool: string, alias: string, known: readonly string[]): Refused {

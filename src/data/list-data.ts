@@ -1,7 +1,8 @@
+import { parseArguments } from "../errors/schema-problems.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import type { DataAnswer, DataCallOptions, LeftOut } from "./contract.ts";
 import { listDataCallSchema } from "./data-call-schemas.ts";
-import { failed, malformed, unknownAlias } from "./data-envelopes.ts";
+import { failed, refusal, unknownAlias } from "./data-envelopes.ts";
 import type { ColumnFacts, SchemaReply, TableSchemas } from "./tables/create-table-schemas.ts";
 
 export interface ListDataOptions extends DataCallOptions {
@@ -26,9 +27,8 @@ interface Entry {
 
 /** Every alias with where it is from, its size, rows and columns. What could not be said is said to be missing. */
 export async function listData(input: unknown, { evidence, schemas, leftOut, isChanged, signal }: ListDataOptions): Promise<DataAnswer> {
-  const parsed = listDataCallSchema.safeParse(input ?? {});
-  if (!parsed.success)
-    return malformed({ tool: TOOL, schema: listDataCallSchema, input, issues: parsed.error.issues, example: { aliases: ["sales"] } });
+  const parsed = parseArguments(listDataCallSchema, input ?? {}, refusal(TOOL, { aliases: ["sales"] }));
+  if (!parsed.ok) return parsed;
   const { aliases } = parsed.data;
   const missing = aliases?.find((alias) => evidence.get(alias) === null);
   if (missing !== undefined) return unknownAlias(TOOL, missing, evidence.aliases());

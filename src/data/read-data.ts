@@ -1,7 +1,8 @@
+import { parseArguments } from "../errors/schema-problems.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import type { DataAnswer, DataCallOptions } from "./contract.ts";
 import { modelPage, pageCallSchema, programPage, readDataCallSchema, type PageBounds, type ReadDataCall } from "./data-call-schemas.ts";
-import { failed, malformed, refusedTable, unknownAlias } from "./data-envelopes.ts";
+import { failed, refusal, refusedTable, unknownAlias } from "./data-envelopes.ts";
 import type { Tables } from "./tables/create-tables.ts";
 import { pageFactsSchema, type PageFacts } from "./tables/ask-table.ts";
 
@@ -25,8 +26,8 @@ const example = {
 /** A page of rows of any alias, worked out in the table's sandbox. */
 export async function readData(input: unknown, { evidence, tables, reader, isChanged, signal }: ReadDataOptions): Promise<DataAnswer> {
   const schema = reader === "model" ? readDataCallSchema : pageCallSchema;
-  const parsed = schema.safeParse(input);
-  if (!parsed.success) return malformed({ tool: TOOL, schema, input, issues: parsed.error.issues, example });
+  const parsed = parseArguments(schema, input, refusal(TOOL, example));
+  if (!parsed.ok) return parsed;
   const call = parsed.data;
   const item = evidence.get(call.alias);
   if (item === null) return unknownAlias(TOOL, call.alias, evidence.aliases());

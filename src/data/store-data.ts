@@ -1,22 +1,23 @@
 import { createEnvelope } from "../errors/envelope.ts";
+import { parseArguments } from "../errors/schema-problems.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import { nameGivenAlias } from "../evidence/create-evidence-store.ts";
 import { toJsonText } from "../evidence/to-json-text.ts";
 import { readCsv } from "../text/read-csv.ts";
 import type { DataAnswer } from "./contract.ts";
 import { storeDataCallSchema } from "./data-call-schemas.ts";
-import { failed, malformed, refuse } from "./data-envelopes.ts";
+import { failed, refusal, refuse } from "./data-envelopes.ts";
 
 const TOOL = "store_data";
 const example = { name: "sales", csv: "day,amount\n2024-01-01,12.5\n2024-01-02,14\n" };
 
 /** Keeps inline data under the very name that was asked for, or says why not. */
 export async function storeData(input: unknown, { evidence }: { evidence: EvidenceStore }): Promise<DataAnswer> {
-  const parsed = storeDataCallSchema.safeParse(input);
-  if (!parsed.success) return malformed({ tool: TOOL, schema: storeDataCallSchema, input, issues: parsed.error.issues, example });
+  const parsed = parseArguments(storeDataCallSchema, input, refusal(TOOL, example));
+  if (!parsed.ok) return parsed;
   const { name, data, csv } = parsed.data;
-  const refusal = refuseName(name, evidence);
-  if (refusal !== null) return refusal;
+  const refused = refuseName(name, evidence);
+  if (refused !== null) return refused;
   try {
     return csv === undefined ? await keepJson(name, data, evidence) : await keepCsv(name, csv, evidence);
   } catch (error) {

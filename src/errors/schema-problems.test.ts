@@ -13,6 +13,6 @@ it("converts a schema once, however many fields are unknown", () => {
   const value = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`unknown${index}`, index]));
   const problems = problemsOfZod({ schema, value: { ...value, limt: 1 }, issues: schema.safeParse({ ...value, limt: 1 }).error!.issues });
   expect(problems).toHaveLength(51);
-  expect(problems.at(-1)?.hint).toBe('Did you mean "first.limit"?');
+  expect(problems.at(-1)?.problem).toBe('is not a known field. Did you mean "first.limit"?');
   expect(conversions).toBe(1);
 });

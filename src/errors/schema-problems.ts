@@ -5,16 +5,23 @@ import type { EnvelopeCode } from "./error-table.ts";
 import { nearestName } from "./nearest-name.ts";
 import { receivedType } from "./received-type.ts";
 
-/** One thing that is wrong with a value, whichever validator found it. */
-export interface SchemaProblem {
+/** One thing that is wrong with a call. All of them are collected, so that one repair can mend them all. */
+export interface Problem {
   readonly code: EnvelopeCode;
-  /** `filters[0].field`; empty for the value as a whole. */
+  /** Into the arguments: `filters[0].field`; empty for the call as a whole. */
   readonly path: string;
+  /** A whole sentence: `limit must be at most 500, not 501.` */
+  readonly issue: string;
+  readonly receivedType: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly hints?: readonly string[];
+}
+
+/** What a validator found, whichever it was. */
+export interface SchemaProblem extends Problem {
   /** The rest of a sentence that begins with the path: `must be a string, not 5.` */
   readonly problem: string;
-  /** `Did you mean "campaign"?`, which `problem` ends with too. */
-  readonly hint?: string;
-  readonly receivedType: string;
 }
 
 /** An error of ajv, as far as it is used here. */
@@ -74,54 +81,78 @@ export function problemsOfAjv(errors: readonly AjvError[], scene: Scene): Schema
     const inner: SchemaProblem[] = [];
     if (isUnmet(fault))
       while (problems.length > 0 && isWithin(problems.at(-1)!.path, toPathText(fault.path))) inner.unshift(problems.pop()!);
-    problems.push(describe({ ...fault, message: inner.slice(0, 3).map(toSentence).join(" Or: ") }, scene));
+    problems.push(
+      describe(
+        {
+          ...fault,
+          message: inner
+            .slice(0, 3)
+            .map(({ issue }) => issue)
+            .join(" Or: "),
+        },
+        scene,
+      ),
+    );
   }
   return eachOnce(problems);
 }
 
-/** `limit must be at most 500, not 501.` */
-export function toSentence({ path, problem }: Pick<SchemaProblem, "path" | "problem">): string {
-  return `${path === "" ? "The call" : path} ${problem}`;
-}
-
-/** The refusal of a call whose arguments do not fit. `lead` says what was not done: `The tool was not called`. */
-export function refuseArguments({
-  lead,
-  problems,
-  code,
-  ...facts
-}: {
-  readonly tool: string;
+/** What the refusal of a call says beside its problems. */
+export interface RefusalFacts extends Pick<EnvelopeFacts, "tool" | "examples"> {
+  /** What was not done: `The tool was not called`. */
   readonly lead: string;
-  readonly problems: readonly SchemaProblem[];
   /** The code of the envelope where it is not that of its problems. */
   readonly code?: EnvelopeCode;
-} & Pick<EnvelopeFacts, "examples">): Envelope {
+}
+
+/** A call's arguments as one of our own schemas reads them, or the refusal of the call. */
+export function parseArguments<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  facts: RefusalFacts,
+): { readonly ok: true; readonly data: z.output<Schema> } | { readonly ok: false; readonly envelope: Envelope } {
+  const { success, data, error } = schema.safeParse(input);
+  if (success) return { ok: true, data };
+  return { ok: false, envelope: refuseArguments({ ...facts, problems: problemsOfZod({ schema, value: input, issues: error.issues }) }) };
+}
+
+/** The refusal of a call whose arguments do not fit. */
+export function refuseArguments({ lead, problems, code, ...facts }: RefusalFacts & { readonly problems: readonly Problem[] }): Envelope {
   const codes = new Set(problems.map((problem) => problem.code));
   const rest = problems.length - 1;
   return createEnvelope({
     ...facts,
     code: code ?? (codes.size === 1 ? problems[0]!.code : "INPUT_VALIDATION_FAILED"),
-    summary: `${lead}. ${toSentence(problems[0]!)}${rest === 0 ? "" : ` And ${rest} more problem${rest === 1 ? "" : "s"}.`}`,
-    details: problems.map((problem) => ({
-      path: problem.path,
-      issue: toSentence(problem),
-      received_type: problem.receivedType,
-      error_code: problem.code,
+    summary: `${lead}. ${problems[0]!.issue}${rest === 0 ? "" : ` And ${rest} more problem${rest === 1 ? "" : "s"}.`}`,
+    details: problems.map(({ code: error_code, path, issue, receivedType: received_type, line, column }) => ({
+      path,
+      issue,
+      received_type,
+      error_code,
+      line,
+      column,
     })),
-    hints: problems.flatMap(({ path, hint }) => (hint === undefined ? [] : [`${path}: ${hint}`])),
+    hints: problems.flatMap(({ hints }) => hints ?? []),
   });
 }
 
+/** The refusal of arguments with getters or traps that throw: they are not JSON, and nothing more can be said about them. */
+export function refuseUnreadable(facts: Pick<RefusalFacts, "tool" | "lead">): Envelope {
+  const issue = "The arguments cannot be read; they must be JSON.";
+  return refuseArguments({ ...facts, problems: [{ code: "INPUT_VALIDATION_FAILED", path: "", issue, receivedType: "object" }] });
+}
+
 function eachOnce(problems: readonly SchemaProblem[]): SchemaProblem[] {
-  return [...new Map(problems.map((problem) => [toSentence(problem), problem])).values()];
+  return [...new Map(problems.map((problem) => [problem.issue, problem])).values()];
 }
 
 function describe(fault: Fault, scene: Scene): SchemaProblem {
   const found = valueAt(scene.value, fault.path);
-  const [code, problem, hint] = toWords(fault, found, scene);
-  const facts = { code, path: toPathText(fault.path), receivedType: receivedType(found) };
-  return hint === undefined ? { ...facts, problem } : { ...facts, problem: `${problem} ${hint}`, hint };
+  const [code, words, hint] = toWords(fault, found, scene);
+  const path = toPathText(fault.path);
+  const problem = hint === undefined ? words : `${words} ${hint}`;
+  const issue = `${path === "" ? "The call" : path} ${problem}`;
+  return { code, path, problem, issue, receivedType: receivedType(found) };
 }
 
 function toWords(

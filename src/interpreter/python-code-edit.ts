@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
-import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/schema-problems.ts";
 import { applyEdits } from "./apply-edits.ts";
 import { answerInTurn, checkCall, runCheckedCall, toFailureEnvelope, type CallOptions } from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
@@ -32,8 +32,9 @@ export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, o
   const { signal } = options;
   const refused = (error: Envelope): ToolResult => toToolResult({ tool: TOOL, error }, turn);
   return await answerInTurn(turn, { tool: TOOL, signal }, async (held) => {
-    const parsed = pythonCodeEditCallSchema.safeParse(input);
-    if (!parsed.success) return refused(malformed(input, parsed.error.issues));
+    const facts = { tool: TOOL, lead: "The call was not run", code: "INPUT_VALIDATION_FAILED", examples: [example] } as const;
+    const parsed = parseArguments(pythonCodeEditCallSchema, input, facts);
+    if (!parsed.ok) return refused(parsed.envelope);
     if (turn.last === null) return refused(nothingToEdit());
     const { call } = turn.last;
     const edited = applyEdits(call.code, parsed.data.edits);
@@ -79,11 +80,6 @@ async function undoLast(turn: InterpreterTurn, place: HeldPlace, signal?: AbortS
   await (await turn.sandbox?.session)?.undo(signal, place);
   turn.last = { ...turn.last, counted: false };
   return true;
-}
-
-function malformed(input: unknown, issues: readonly z.core.$ZodIssue[]): Envelope {
-  const problems = problemsOfZod({ schema: pythonCodeEditCallSchema, value: input, issues });
-  return refuseArguments({ tool: TOOL, lead: "The call was not run", problems, code: "INPUT_VALIDATION_FAILED", examples: [example] });
 }
 
 function nothingToEdit(): Envelope {

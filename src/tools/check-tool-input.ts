@@ -1,6 +1,6 @@
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import type { Envelope } from "../errors/envelope.ts";
 import { isRecord } from "../errors/is-record.ts";
-import { problemsOfAjv, refuseArguments, type AjvError } from "../errors/schema-problems.ts";
+import { problemsOfAjv, refuseArguments, refuseUnreadable, type AjvError } from "../errors/schema-problems.ts";
 import type { JsonSchema } from "./contract.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import { createJsonSchemaValidator, type SchemaVerdict } from "./validate-json-schema.ts";
@@ -21,6 +21,8 @@ export type InputVerdict =
   | { readonly ok: true; readonly args: Readonly<Record<string, unknown>>; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly envelope: Envelope };
 
+const notCalled = "The tool was not called";
+
 /** Compiled validators, one per schema object. */
 const validators = new WeakMap<JsonSchema, (value: unknown) => SchemaVerdict>();
 
@@ -38,10 +40,9 @@ export function checkToolInput(check: InputCheck): InputVerdict {
 
 function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): InputVerdict {
   const fieldsAt = (path: readonly PropertyKey[]): string[] => fieldsOf(schema, path);
-  const lead = "The tool was not called";
   if (!isRecord(args)) {
     const problems = problemsOfAjv([{ keyword: "type", instancePath: "", params: { type: "object" } }], { value: args, fieldsAt });
-    return { ok: false, envelope: refuseArguments({ tool: name, lead, problems }) };
+    return { ok: false, envelope: refuseArguments({ tool: name, lead: notCalled, problems }) };
   }
   const extra = takenBy(schema, extraArguments);
   const merged = { ...args, ...extra };
@@ -55,7 +56,7 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
   const errors = verdict.status === "valid" ? [] : verdict.errors.filter((error) => !Object.hasOwn(extra, argumentOf(error)));
   const problems = problemsOfAjv(errors, { value: merged, fieldsAt });
   if (problems.length === 0) return { ok: true, args: merged, warnings };
-  return { ok: false, envelope: refuseArguments({ tool: name, lead, problems, examples: examplesOf(schema) }) };
+  return { ok: false, envelope: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema) }) };
 }
 
 /** Which argument an error is about; empty for the call as a whole. */
@@ -98,13 +99,6 @@ function examplesOf({ examples }: JsonSchema): unknown[] {
   return own.filter((example) => isRecord(example) && JSON.stringify(example).length <= MAX_EXAMPLE_CHARACTERS);
 }
 
-/** A value with getters or traps that throw is not JSON; nothing more can be said about it. */
 export function unreadableArguments(tool: string): Envelope {
-  const issue = "The arguments cannot be read; they must be JSON.";
-  return createEnvelope({
-    code: "INPUT_VALIDATION_FAILED",
-    tool,
-    summary: `The tool was not called. ${issue}`,
-    details: [{ path: "", issue, received_type: "object" }],
-  });
+  return refuseUnreadable({ tool, lead: notCalled });
 }

@@ -1,21 +1,8 @@
 import { below, quote } from "../../errors/argument-path.ts";
-import type { EnvelopeCode } from "../../errors/error-table.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
+import type { Problem } from "../../errors/schema-problems.ts";
 import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
 import type { PythonParser, PythonSyntaxError } from "./validate-code-interpreter-contract.ts";
-
-/** One thing that is wrong with a call. All of them are collected, so that one repair can mend them all. */
-export interface Problem {
-  readonly code: EnvelopeCode;
-  /** Into the arguments: `postProcessingContract.inputAliases[0]`. */
-  readonly path: string;
-  /** A whole sentence. */
-  readonly issue: string;
-  readonly receivedType: string;
-  readonly line?: number;
-  readonly column?: number;
-  readonly hints?: readonly string[];
-}
 
 /** What can be read of a call, whatever else is wrong with it. Nothing here has been checked but its outermost type. */
 export interface ReadableCall {

@@ -64,7 +64,7 @@ describe("validateCodeInterpreterContract", () => {
     expect(await envelopeOf(call)).toEqual(
       refusal({
         error_code: "ALIAS_UNKNOWN",
-        summary: "The call was not run: 3 problems.",
+        summary: 'The call was not run. No tool output has the alias "get_prcie_2". Did you mean "get_price_2"? And 2 more problems.',
         details: [
           {
             path: "postProcessingContract.inputAliases[0]",
@@ -137,7 +137,7 @@ describe("validateCodeInterpreterContract", () => {
     expect(envelope).toEqual(
       refusal({
         error_code: "INPUT_VALIDATION_FAILED",
-        summary: "The call was not run: 11 problems.",
+        summary: 'The call was not run. The local name "my price" is not a Python identifier. And 10 more problems.',
         details,
         hints: [
           "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
@@ -387,7 +387,9 @@ describe("validateCodeInterpreterContract", () => {
     expect(await envelopeOf(call)).toEqual(
       refusal({
         error_code: "INPUT_VALIDATION_FAILED",
-        summary: "The call was not run: 8 problems.",
+        summary: expect.stringMatching(
+          /^The call was not run\. postProcessingContract\.operation must .+ And 7 more problems\.$/,
+        ) as string,
         details: [
           one(
             "SCHEMA_ENUM_MISMATCH",
@@ -433,7 +435,7 @@ describe("validateCodeInterpreterContract", () => {
     const aliases = Array.from({ length: 60 }, (_, n) => `nothing_${n}`);
     const many = await envelopeOf({ ...valid, postProcessingContract: { ...contract, inputAliases: aliases } });
     expect([many.summary, many.details.length, many.hints]).toEqual([
-      "The call was not run: 60 problems.",
+      'The call was not run. No tool output has the alias "nothing_0". And 59 more problems.',
       40,
       ["Only the first 40 of 60 problems are listed.", known],
     ]);
@@ -493,6 +495,7 @@ function notPython(errors: readonly (readonly [line: number, column: number, mes
     line,
     column,
   }));
-  const summary = `The call was not run${errors.length === 1 ? `. ${details[0]!.issue}` : `: ${errors.length} problems.`}`;
+  const rest = errors.length - 1;
+  const summary = `The call was not run. ${details[0]!.issue}${rest === 0 ? "" : ` And ${rest} more problem${rest === 1 ? "" : "s"}.`}`;
   return refusal({ error_code: "PYTHON_SYNTAX_ERROR", summary, details, hints, examples: [{ ...valid, code: ownCode }] });
 }

@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
-import type { EnvelopeCode } from "../../errors/error-table.ts";
-import { problemsOfZod, toSentence } from "../../errors/schema-problems.ts";
-import { aliasProblems, codeProblems, localNameProblems, type Problem, type ReadableCall, readCall } from "./call-problems.ts";
+import type { Envelope } from "../../errors/envelope.ts";
+import { problemsOfZod, refuseArguments, refuseUnreadable, type Problem } from "../../errors/schema-problems.ts";
+import { aliasProblems, codeProblems, localNameProblems, type ReadableCall, readCall } from "./call-problems.ts";
 import { callLimits, type CodeInterpreterCall, codeInterpreterCallSchema } from "./code-interpreter-call.ts";
 import { correctedExample } from "./corrected-example.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
@@ -29,7 +28,7 @@ export type ContractVerdict =
  */
 export async function validateCodeInterpreterContract(input: unknown, context: ContractContext): Promise<ContractVerdict> {
   const call = orNull(() => readCall(input));
-  if (call === null) return { ok: false, envelope: unreadable() };
+  if (call === null) return { ok: false, envelope: refuseUnreadable(notRun) };
   const { helpers, parser } = context;
   // Begun first: the parser's thread works while the rest is looked at here.
   const checkingCode = call.code === null ? [] : codeProblems(call.code, { parser, maxCodeBytes: context.maxCodeBytes });
@@ -38,41 +37,18 @@ export async function validateCodeInterpreterContract(input: unknown, context: C
   const bounded = { ...call, inputs: firstOf(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
   const ofNames = [...tooManyInputs(call), ...aliasProblems({ ...bounded, known }), ...localNameProblems({ ...bounded, known, helpers })];
   const ofCode = await checkingCode;
-  if (ofSchema === null) return { ok: false, envelope: unreadable() };
+  if (ofSchema === null) return { ok: false, envelope: refuseUnreadable(notRun) };
   const problems = [...ofSchema, ...ofNames, ...ofCode];
   if (problems.length === 0) return { ok: true, call: toCall(call) };
   const example = correctedExample(bounded, { known, helpers, codeIsFine: ofCode.length === 0 && call.code !== null });
-  return { ok: false, envelope: toEnvelope(problems, example) };
+  return { ok: false, envelope: refuseArguments({ ...notRun, problems, examples: example === null ? [] : [example] }) };
 }
 
-const TOOL = "code_interpreter";
+const notRun = { tool: "code_interpreter", lead: "The call was not run" } as const;
 
 function schemaProblems(value: unknown): Problem[] {
-  const { success, error } = codeInterpreterCallSchema.safeParse(value);
-  if (success) return [];
-  const problems = problemsOfZod({ schema: codeInterpreterCallSchema, value, issues: error.issues });
-  return problems.map((problem) => ({ ...problem, issue: toSentence(problem) }));
-}
-
-function toEnvelope(problems: readonly Problem[], example: CodeInterpreterCall | null): Envelope {
-  const [first] = problems;
-  const codes = new Set(problems.map(({ code }) => code));
-  const code: EnvelopeCode = codes.size === 1 && first ? first.code : "INPUT_VALIDATION_FAILED";
-  return createEnvelope({
-    code,
-    tool: TOOL,
-    summary: problems.length === 1 && first ? `The call was not run. ${first.issue}` : `The call was not run: ${problems.length} problems.`,
-    details: problems.map(({ code, path, issue, receivedType, line, column }) => ({
-      path,
-      issue,
-      received_type: receivedType,
-      error_code: code,
-      line,
-      column,
-    })),
-    hints: problems.flatMap(({ hints }) => hints ?? []),
-    examples: example === null ? [] : [example],
-  });
+  const { error } = codeInterpreterCallSchema.safeParse(value);
+  return error === undefined ? [] : problemsOfZod({ schema: codeInterpreterCallSchema, value, issues: error.issues });
 }
 
 /** A value with getters or traps that throw is no JSON; nothing more can be said about it. */
@@ -82,16 +58,6 @@ function orNull<Value>(read: () => Value): Value | null {
   } catch {
     return null;
   }
-}
-
-function unreadable(): Envelope {
-  const issue = "The call's arguments cannot be read; they must be JSON.";
-  return createEnvelope({
-    code: "INPUT_VALIDATION_FAILED",
-    tool: TOOL,
-    summary: `The call was not run. ${issue}`,
-    details: [{ path: "", issue, received_type: "object" }],
-  });
 }
 
 /** Some models send null for what they leave out; and of far too many inputs the first ones are enough. */
