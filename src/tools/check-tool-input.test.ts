@@ -197,6 +197,21 @@ describe("checkToolInput", () => {
     expect(wrong).toMatchObject({ ok: false, envelope: { error_code: "SCHEMA_ANY_OF_FAILED" } });
     expect(JSON.stringify([refused, wrong])).not.toContain("secret-profile");
   });
+
+  it("does not blame what the session adds where the schema evaluates no such field", () => {
+    const schema = { type: "object", unevaluatedProperties: false };
+    expect(check(schema, {}, { profile: "mine" })).toEqual({ ok: true, args: { profile: "mine" }, warnings: [] });
+  });
+
+  it("shows the schema's examples that it accepts itself, without what the session adds", () => {
+    const schema = {
+      properties: { profile: { type: "string" }, days: { type: "integer" } },
+      required: ["profile", "days"],
+      examples: [{ days: "3" }, { profile: "theirs", days: 3 }, { days: 4 }],
+    };
+    expect(check(schema, {}, { profile: "mine" })).toMatchObject({ ok: false, envelope: { examples: [{ days: 3 }, { days: 4 }] } });
+    expect(check(schema, {})).toMatchObject({ ok: false, envelope: { examples: [{ profile: "theirs", days: 3 }] } });
+  });
 });
 
 describe("schemas of strangers", () => {

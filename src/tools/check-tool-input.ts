@@ -48,22 +48,29 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
   const merged = { ...args, ...extra };
   const overridden = Object.keys(extra).filter((key) => Object.hasOwn(args, key));
   const warnings = overridden.map((key) => `${key} is set by the session; the value in the call was not used.`);
-  const verdict = validatorOf(schema)(merged);
+  const verdict = validate(schema, merged, extra);
   if (verdict.status === "unusable") {
     const warning = `The arguments of ${name} were not checked before the call: its schema cannot be used here (${verdict.reason}).`;
     return { ok: true, args: merged, warnings: [...warnings, warning] };
   }
-  const errors = verdict.status === "valid" ? [] : verdict.errors.filter((error) => !Object.hasOwn(extra, argumentOf(error)));
-  const problems = problemsOfAjv(errors, { value: merged, fieldsAt });
-  if (problems.length === 0) return { ok: true, args: merged, warnings };
-  return { ok: false, envelope: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema) }) };
+  if (verdict.status === "valid") return { ok: true, args: merged, warnings };
+  const problems = problemsOfAjv(verdict.errors, { value: merged, fieldsAt });
+  return { ok: false, envelope: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema, extra) }) };
+}
+
+/** What the schema says of arguments, apart from those of the session. */
+function validate(schema: JsonSchema, args: unknown, extra: Readonly<Record<string, unknown>>): SchemaVerdict {
+  const verdict = validatorOf(schema)(args);
+  if (verdict.status !== "invalid") return verdict;
+  const errors = verdict.errors.filter((error) => !Object.hasOwn(extra, argumentOf(error)));
+  return errors.length === 0 ? { status: "valid" } : { status: "invalid", errors };
 }
 
 /** Which argument an error is about; empty for the call as a whole. */
 function argumentOf({ instancePath, params }: AjvError): string {
   const [, first] = instancePath.split("/");
   if (first !== undefined) return first.replaceAll("~1", "/").replaceAll("~0", "~");
-  const named = params["missingProperty"] ?? params["additionalProperty"];
+  const named = params["missingProperty"] ?? params["additionalProperty"] ?? params["unevaluatedProperty"];
   return typeof named === "string" ? named : "";
 }
 
@@ -93,10 +100,13 @@ function fieldsOf(root: JsonSchema, path: readonly PropertyKey[]): string[] {
 
 const MAX_EXAMPLE_CHARACTERS = 4_000;
 
-/** The schema's own, where it has any. */
-function examplesOf({ examples }: JsonSchema): unknown[] {
-  const own = Array.isArray(examples) ? (examples as unknown[]).slice(0, 3) : [];
-  return own.filter((example) => isRecord(example) && JSON.stringify(example).length <= MAX_EXAMPLE_CHARACTERS);
+/** The schema's own, where it has any that it accepts itself, without the arguments of the session. */
+function examplesOf(schema: JsonSchema, extra: Readonly<Record<string, unknown>>): unknown[] {
+  const own = Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]).slice(0, 3).filter(isRecord) : [];
+  return own
+    .filter((example) => JSON.stringify(example).length <= MAX_EXAMPLE_CHARACTERS)
+    .filter((example) => validate(schema, { ...example, ...extra }, extra).status === "valid")
+    .map((example) => Object.fromEntries(Object.entries(example).filter(([key]) => !Object.hasOwn(extra, key))));
 }
 
 export function unreadableArguments(tool: string): Envelope {
