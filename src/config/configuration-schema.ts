@@ -2,16 +2,15 @@ import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { executeLimitsSchema } from "../execute/contract.ts";
 import { sessionConfigurationSchema } from "../execute/session/session-configuration.ts";
-import { mcpLimitsSchema, type McpServerEntry } from "../mcp/client/contract.ts";
-import { httpUrl, modelProvidersSchema } from "../models/contract.ts";
+import { httpServerSchema, mcpLimitsSchema, stdioServerSchema, type McpServerEntry } from "../mcp/client/contract.ts";
+import { modelProvidersSchema } from "../models/contract.ts";
 import { parseModelName } from "../models/parse-model-name.ts";
-import { count, countOrNone, maxTimeMs, milliseconds } from "../protocol/setting.ts";
+import { count, countOrNone, httpUrl, maxTimeMs, milliseconds } from "../protocol/setting.ts";
 import { sandboxLimitsSchema } from "../sandbox/limits.ts";
 import { DEFAULT_CONCURRENT_CALLS } from "../tools/create-tool-catalog.ts";
 import { budgetsSchema } from "../turn/budgets.ts";
 
 const name = z.string().min(1).max(200);
-const texts = z.record(name, z.string());
 
 export function isOrigin(text: string): boolean {
   const origin = httpUrl.safeParse(text).success ? new URL(text).origin : null;
@@ -20,26 +19,17 @@ export function isOrigin(text: string): boolean {
 
 const stdioOnly = ["args", "env", "cwd"] as const;
 
-interface ServerOptions {
-  readonly expose?: boolean | undefined;
-  readonly allow?: readonly string[] | undefined;
-}
+const serverOptions = z.strictObject({
+  expose: z.boolean().optional().describe("`sluice mcp` passes the server's tools through"),
+  allow: z
+    .array(name.regex(/^(?:\*|[^*]+)$/, "must be the name of a tool, or * for all of this server's"))
+    .optional()
+    .describe("tools of this server that say that they change something and may be called; `*` for all"),
+});
 
 /** One object for both ways, so that a wrong key is told with the right ones of both. */
 const server = z
-  .strictObject({
-    command: z.string().min(1).optional().describe("a program that speaks over stdio, see [mcp-servers.md](mcp-servers.md)"),
-    args: z.array(z.string()).optional().describe("its arguments"),
-    env: texts.optional().describe("variables that it gets besides the few that every program gets"),
-    cwd: z.string().min(1).optional().describe("where it is started; the file's directory when it is left out"),
-    url: httpUrl.optional().describe("a server on streamable HTTP"),
-    headers: texts.optional().describe("they go with every request to it"),
-    expose: z.boolean().optional().describe("`sluice mcp` passes the server's tools through"),
-    allow: z
-      .array(name.regex(/^(?:\*|[^*]+)$/, "must be the name of a tool, or * for all of this server's"))
-      .optional()
-      .describe("tools of this server that say that they change something and may be called; `*` for all"),
-  })
+  .strictObject({ ...stdioServerSchema.partial().shape, ...httpServerSchema.partial().shape, ...serverOptions.shape })
   .superRefine((entry, context) => {
     const wrong = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
     if (entry.command === undefined && entry.url === undefined) return wrong([], "needs a command, or a url");
@@ -47,7 +37,8 @@ const server = z
     if (entry.command !== undefined && entry.headers !== undefined) wrong(["headers"], "is for a server with a url; a command takes env");
     if (entry.url === undefined) return;
     for (const key of stdioOnly) if (entry[key] !== undefined) wrong([key], "is for a server with a command");
-  }) as unknown as z.ZodType<McpServerEntry & ServerOptions>;
+  })
+  .transform((entry) => entry as McpServerEntry & z.infer<typeof serverOptions>);
 
 const model = z.string().superRefine((text, context) => {
   try {

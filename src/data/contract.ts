@@ -1,6 +1,9 @@
+import { z } from "zod";
 import type { BlobStore } from "../blobs/contract.ts";
+import type { ReadChartRows } from "../charts/render-chart.ts";
 import type { Envelope } from "../errors/envelope.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/contract.ts";
+import { evidenceRecordSchema } from "../evidence/evidence-record.ts";
 
 export type { Tables } from "./tables/create-tables.ts";
 
@@ -24,7 +27,7 @@ export interface ConversationData {
   /** Columns with their types, shares of nulls and ranges, of the whole table. */
   schema(alias: string, options?: DataCallOptions): Promise<DataAnswer>;
   /** Rows of an alias that is no JSON, for `renderChart`. */
-  chartRows(item: EvidenceItem, options: ChartRowsOptions): Promise<ChartRowsAnswer>;
+  readonly chartRows: ReadChartRows;
   addUpload(upload: OpenedUpload): EvidenceItem;
 }
 
@@ -34,15 +37,6 @@ export interface DataCallOptions {
 
 /** `json` is the text of an object. Send it as it is: integers past 2^53 are exact in it. */
 export type DataAnswer = { readonly ok: true; readonly json: string } | { readonly ok: false; readonly envelope: Envelope };
-
-export interface ChartRowsOptions extends DataCallOptions {
-  /** More rows than this are not given. */
-  readonly maxRows: number;
-}
-
-export type ChartRowsAnswer =
-  | { readonly ok: true; readonly rows: readonly Readonly<Record<string, unknown>>[]; readonly total: number }
-  | { readonly ok: false; readonly envelope: Envelope };
 
 /** What was given with `--data`, for all conversations of a process. */
 export interface DataFiles {
@@ -68,14 +62,12 @@ export interface LeftOut {
   readonly why: string;
 }
 
+const { sha256, bytes, format } = evidenceRecordSchema.shape;
+
 /** An upload as it is kept: by what it holds, apart for each tenant. */
-export interface StoredUpload {
-  readonly tenant: string;
-  readonly sha256: string;
-  readonly bytes: number;
-  readonly fileName: string;
-  readonly format: EvidenceFormat;
-}
+export const storedUploadSchema = z.object({ tenant: z.string(), sha256, bytes, fileName: z.string(), format });
+
+export type StoredUpload = Readonly<z.infer<typeof storedUploadSchema>>;
 
 export interface OpenedUpload extends StoredUpload {
   readonly content: FileContent;

@@ -1,5 +1,6 @@
+import type { ReadChartRows } from "../charts/render-chart.ts";
 import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/contract.ts";
-import type { ChartRowsAnswer, ChartRowsOptions, ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./contract.ts";
+import type { ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./contract.ts";
 import { stemOf, toPlainName } from "./data-formats.ts";
 import { failed, refusedTable, unknownAlias } from "./data-envelopes.ts";
 import { listData } from "./list-data.ts";
@@ -77,7 +78,7 @@ export function createConversationData({ evidence, tables, files }: Conversation
     }
   }
 
-  async function chartRows(item: EvidenceItem, { maxRows, signal }: ChartRowsOptions): Promise<ChartRowsAnswer> {
+  const chartRows: ReadChartRows = async (item, { maxRows, signal }) => {
     try {
       const bounds = { maxBytes: CHART_BYTES, maxCellCharacters: 5000, records: true };
       const reply = await tables.ask(item, { ask: "page", offset: 0, limit: maxRows, ...bounds }, { signal });
@@ -87,7 +88,7 @@ export function createConversationData({ evidence, tables, files }: Conversation
     } catch (error) {
       return failed("render_chart", error, signal);
     }
-  }
+  };
 
   takeFiles();
   return {

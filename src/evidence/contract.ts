@@ -1,3 +1,4 @@
+import type { EvidenceRecord } from "./evidence-record.ts";
 import type { RowsAt, RowsQuestion } from "./rows-at.ts";
 
 /**
@@ -44,31 +45,13 @@ export interface EvidenceStore {
 }
 
 /** How the bytes become a Python value. These are the sandbox's names of input formats. */
-export type EvidenceFormat = "json" | "jsonl" | "csv" | "tsv" | "parquet" | "xlsx" | "text" | "bytes";
+export type EvidenceFormat = EvidenceRecord["format"];
+export type EvidenceShape = Readonly<EvidenceRecord["shape"]>;
+export type PrecisionLoss = Readonly<NonNullable<EvidenceRecord["precisionLoss"]>>;
 
-export interface EvidenceItem {
-  readonly alias: string;
+/** `sha256` is worked out when it is first asked for: hashing 50 MB takes a sixth of the time that parsing it does. */
+export interface EvidenceItem extends Readonly<Omit<EvidenceRecord, "schemaVersion">> {
   readonly tenant: string;
-  readonly source: "tool" | "result" | "data";
-  /** The tool's full name; of a result the tool that ran the cell; of data the name it was given. */
-  readonly tool: string;
-  readonly arguments: unknown;
-  /** ISO 8601. */
-  readonly at: string;
-  /** Of the bytes. Worked out when it is first asked for: hashing 50 MB takes a sixth of the time that parsing it does. */
-  readonly sha256: string;
-  readonly bytes: number;
-  readonly format: EvidenceFormat;
-  readonly mimeType?: string;
-  readonly shape: EvidenceShape;
-  /** There when the bytes may not be what the tool meant, because only a parsed value reached us. */
-  readonly precisionLoss?: PrecisionLoss;
-  /** The tool said that this output is an error. */
-  readonly isError?: true;
-  /** Aliases of the other parts of the same output. */
-  readonly attachments: readonly string[];
-  /** The alias of the output that this one is a part of. */
-  readonly partOf?: string;
   /** There when the bytes stay in a file: `bytes`, `sha256`, `shape` and `read()` are then of the file as it is. */
   readonly file?: FileContent;
   /** The whole, byte for byte. Do not write to it. */
@@ -128,31 +111,6 @@ export interface NamedData {
   readonly format: EvidenceFormat;
   readonly bytes: Uint8Array;
   readonly mimeType?: string;
-}
-
-export interface EvidenceShape {
-  /** `records`: rows are objects. `array`: rows are anything else. `map`: many like values by key. `table`: csv or tsv. */
-  readonly kind: "records" | "array" | "map" | "table" | "object" | "scalar" | "text" | "bytes";
-  /** Exact. Null where there are no rows, or where counting them takes Python. */
-  readonly rows: number | null;
-  /** Names of columns, in the order in which they came up; the first 300 of `columnCount`. */
-  readonly columns: readonly string[];
-  readonly columnCount: number;
-  /** Rows that were not looked at may have more. */
-  readonly columnsFromSample: boolean;
-  /** Keys from the root of the value to its rows. */
-  readonly path: readonly string[];
-  /** Of text. */
-  readonly lines?: number;
-  readonly characters?: number;
-}
-
-/** Counts of what a parsed value cannot vouch for. Decimals that were rounded before they reached us cannot be told and are not counted. */
-export interface PrecisionLoss {
-  readonly integersPast2To53: number;
-  readonly nonFinite: number;
-  /** Values without a JSON form: functions, maps, text with halves of characters. */
-  readonly unrepresentable: number;
 }
 
 export interface PreviewOptions {

@@ -1,17 +1,12 @@
 import { clipText } from "../text/clip-text.ts";
-
-/** One replacement in the code of a cell. */
-export interface CodeEdit {
-  readonly oldText: string;
-  readonly newText: string;
-}
+import type { PythonCodeEditCall } from "./python-code-edit.ts";
 
 export type EditedCode =
   | { ok: true; code: string }
   | { ok: false; index: number; problem: "not_found" | "ambiguous"; count: number; nearest: string };
 
 /** Applies edits one after the other. Each old text must be there exactly once; else the answer shows the lines that come nearest, or those that have it. */
-export function applyEdits(code: string, edits: readonly CodeEdit[]): EditedCode {
+export function applyEdits(code: string, edits: PythonCodeEditCall["edits"]): EditedCode {
   let edited = code;
   for (const [index, { oldText, newText }] of edits.entries()) {
     const places = placesOf(edited, oldText);

@@ -1,9 +1,5 @@
 import { z } from "zod";
-
-/** A URL that begins with http:// or https://. */
-export const httpUrl = z
-  .string()
-  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), "must be a URL that begins with http:// or https://");
+import { httpUrl } from "../protocol/setting.ts";
 
 const provider = z.strictObject({
   baseUrl: httpUrl.optional(),

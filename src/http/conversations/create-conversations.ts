@@ -1,7 +1,6 @@
-import { z } from "zod";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import type { Configured } from "../../configured/open-configured.ts";
-import type { ConversationData, Tables, UploadStore } from "../../data/contract.ts";
+import { storedUploadSchema, type ConversationData, type Tables, type UploadStore } from "../../data/contract.ts";
 import { createConversationData } from "../../data/create-conversation-data.ts";
 import type { EvidenceStore } from "../../evidence/contract.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
@@ -154,9 +153,6 @@ function toOpened(place: ConversationPlace, options: ConversationsOptions): Open
   return entry;
 }
 
-const { sha256, bytes, format } = evidenceRecordSchema.shape;
-const uploadRecordSchema = z.object({ tenant: z.string(), sha256, bytes, fileName: z.string(), format });
-
 async function open(
   { tenant, id }: ConversationPlace,
   removed: AbortSignal,
@@ -173,7 +169,7 @@ async function open(
   const data = createConversationData({ evidence, tables });
   const kept = new Set(stored.map(({ alias }) => alias));
   for (const { alias, record } of history.uploads.list(tenant, id)) {
-    const upload = await uploads.open(uploadRecordSchema.parse(JSON.parse(record)));
+    const upload = await uploads.open(storedUploadSchema.parse(JSON.parse(record)));
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
     else kept.add(data.addUpload(upload).alias);
   }

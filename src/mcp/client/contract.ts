@@ -1,23 +1,25 @@
 import { z } from "zod";
-import { count, milliseconds } from "../../protocol/setting.ts";
+import { count, httpUrl, milliseconds } from "../../protocol/setting.ts";
 
-/** How a server is reached: the shape that desktop clients use for an entry of `mcpServers`. */
-export type McpServerEntry = StdioServerEntry | HttpServerEntry;
+const texts = z.record(z.string().min(1).max(200), z.string());
 
 /** A program that is started for us and speaks over its standard input and output. */
-export interface StdioServerEntry {
-  readonly command: string;
-  readonly args?: readonly string[] | undefined;
-  /** Added to the minimal environment that every child gets; a name given here wins. */
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  readonly cwd?: string | undefined;
-}
+export const stdioServerSchema = z.strictObject({
+  command: z.string().min(1).describe("a program that speaks over stdio, see [mcp-servers.md](mcp-servers.md)"),
+  args: z.array(z.string()).readonly().optional().describe("its arguments"),
+  env: texts.optional().describe("variables that it gets besides the few that every program gets"),
+  cwd: z.string().min(1).optional().describe("where it is started; the file's directory when it is left out"),
+});
 
-/** A server on streamable HTTP. The headers go with every request to it. */
-export interface HttpServerEntry {
-  readonly url: string;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
+export const httpServerSchema = z.strictObject({
+  url: httpUrl.describe("a server on streamable HTTP"),
+  headers: texts.optional().describe("they go with every request to it"),
+});
+
+export type StdioServerEntry = Readonly<z.infer<typeof stdioServerSchema>>;
+
+/** How a server is reached: the shape that desktop clients use for an entry of `mcpServers`. */
+export type McpServerEntry = StdioServerEntry | Readonly<z.infer<typeof httpServerSchema>>;
 
 export interface McpSourceOptions extends Partial<McpLimits> {
   /** The configured name: the `server` of its tools, and their first tag. */

@@ -1,16 +1,8 @@
 import { z } from "zod";
-import type { JsonSchema, ToolAnnotations } from "../../tools/contract.ts";
+import type { BackendTool } from "../../tools/contract.ts";
 
 /** A tool as its server describes it; `server` and `call` are added by the source. */
-export interface ToolDescription {
-  readonly name: string;
-  readonly title: string | undefined;
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-  readonly outputSchema: JsonSchema | undefined;
-  readonly annotations: ToolAnnotations;
-  readonly tags: readonly string[];
-}
+export type ToolDescription = Omit<BackendTool, "server" | "call">;
 
 export type FetchPage = (cursor: string | undefined) => Promise<unknown>;
 
