@@ -29,7 +29,7 @@ describe("limits", () => {
     [{ memoryBytes: Number.NaN }, "The limit memoryBytes is NaN; it is a whole number from 1 to 9007199254740991."],
     [{ processes: 0 }, "The limit processes is 0; it is a whole number from 1 to 9007199254740991."],
     [{ artifacts: -1 }, "The limit artifacts is -1; it is a whole number from 0 to 9007199254740991."],
-    [{ cellTimeoutMs: undefined } as unknown as object, "The limit cellTimeoutMs is undefined; it is a whole number from 1 to 2147483647."],
+    [{ cellTimeoutMs: undefined }, "The limit cellTimeoutMs is undefined; it is a whole number from 1 to 2147483647."],
     [{ scratchBytes: 1.5 }, "The limit scratchBytes is 1.5; it is a whole number from 1 to 9007199254740991."],
   ])("%j is refused before anything starts", (changes, message) => {
     expect(() => withLimits(changes)).toThrow(expect.objectContaining({ code: "WRONG_LIMIT", message }));
