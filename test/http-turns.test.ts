@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { InterpreterTurn } from "../src/interpreter/turn.ts";
 import type { ModelScript } from "../src/models/contract.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnDocumentSchema, type TurnDocument } from "../src/protocol/http-turns.ts";
@@ -155,6 +156,32 @@ describe("turns", { timeout: 240_000 }, () => {
     expect((await open.call("DELETE", `/api/conversations/${turn.conversationId}`)).status).toBe(204); // ends the cell first
     expect([(await again).status, (await again).body.error.code]).toEqual([409, "CONVERSATION_REMOVED"]);
     await expect.poll(() => open.server.parts.gate.taken, { timeout: 60_000 }).toBe(0);
+  });
+
+  test("keep the sandbox of a cell that is run again until the cell is over", async () => {
+    const cell = (code: string): object => {
+      const postProcessingContract = {
+        operation: "aggregate",
+        reason: "Asked for.",
+        inputAliases: ["get_prices_1"],
+        expectedArtifacts: [],
+      };
+      return { toolCalls: [{ tool: "code_interpreter", input: { code, postProcessingContract } }] };
+    };
+    const [fetch, , answer] = plainScript.steps;
+    const steps = [fetch, cell("kept = len(get_prices_1)"), cell("kept + 1"), answer] as ModelScript["steps"];
+    await open.restart({ script: { steps, synthesis: "Done." }, configuration: { limits: { sandbox: { cellTimeoutMs: 5_000 } } } });
+    const { turn } = await ask({ question: "Two cells.", wait: true });
+    const { parts, configured } = open.server;
+    const created = vi.spyOn(configured.runtime, "createTurn");
+    const starts = (): number => parts.metrics.probes.filter(({ line }) => line.includes("python_call_start")).length;
+    const before = starts();
+    const running = open.call<CellRun>("POST", "/api/cells", { turnId: turn.turnId, cell: 2, code: "while True: pass" });
+    await expect.poll(starts, { timeout: 60_000 }).toBe(before + 2);
+    const { sandbox } = created.mock.results.map(({ value }) => value as InterpreterTurn).find((one) => one.sandbox !== null)!;
+    await (await sandbox!.session).release();
+    expect((await running).body.error?.type).toBe("Timeout");
+    await open.restart();
   });
 
   test("are removed with what only they use", async () => {

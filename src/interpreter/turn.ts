@@ -24,8 +24,8 @@ export interface InterpreterTurn {
   readonly artifacts: ArtifactStore;
   readonly source: SandboxSource;
   readonly onProbe: ProbeSink;
-  /** Whether results and artifacts are kept; false for cells that are only run again. */
-  readonly publishes: boolean;
+  /** Whether results and artifacts are kept; false while cells are only run again. */
+  publishes: boolean;
   /** Live output of cells, for whoever shows it. */
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Calls of a turn run one after the other, each whole: its checks, its cell and what it publishes. */

@@ -78,21 +78,18 @@ async function runCellAgain(
   const { runtime } = configured;
   const runId = randomUUID();
   const artifacts = storesOf(live.tenant).artifactsFor(turnId);
-  const options = { id: runId, evidence: live.evidence, artifacts, onProbe: metrics.probe };
-  const replay = runtime.createTurn({ ...options, publishes: false });
-  const again = runtime.createTurn(options);
+  const turn = runtime.createTurn({ id: runId, evidence: live.evidence, artifacts, onProbe: metrics.probe, publishes: false });
   try {
-    for (const [index, start] of cell.before.entries()) await playBefore(replay, { start, number: index + 1, signal });
-    again.sandbox = replay.sandbox;
-    replay.sandbox = null;
+    for (const [index, start] of cell.before.entries()) await playBefore(turn, { start, number: index + 1, signal });
+    turn.publishes = true;
     const answer = await runCodeInterpreter(
-      again,
+      turn,
       { ...toCall(cell.start), code, postProcessingContract: contractFor(cell.start, code) },
       { signal },
     );
     return toRun(answer, { runId, turnId, cell, code });
   } finally {
-    await Promise.all([disposeTurnSandbox(replay), disposeTurnSandbox(again)]);
+    await disposeTurnSandbox(turn);
   }
 }
 
