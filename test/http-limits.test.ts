@@ -4,6 +4,15 @@ import { openServer } from "../src/http/open-server.ts";
 import type { TurnDocument } from "../src/protocol/http-turns.ts";
 import { endlessScript, openTestServer, plainScript, readEvents, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
 
+/** What a sandbox writes. */
+const downloads = ["csv", "parquet"].flatMap((as) => {
+  const kind = as === "csv" ? "Csv" : "Parquet";
+  return [
+    { route: `downloadAlias${kind}`, path: `/api/conversations/none/tables/none.${as}` },
+    { route: `getDataset${kind}`, path: `/data/none/tables/none.${as}` },
+  ];
+});
+
 /** What a client cannot do to the others. */
 describe("limits of the server", { timeout: 240_000 }, () => {
   let open: TestServer;
@@ -69,6 +78,22 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     await post(`/api/turns/${second.turnId}/stop`, {});
     await until(async () => (await statusOf(second.turnId)).status === "ended");
     expect(open.server.parts.gate.taken).toBe(0);
+  });
+
+  test("answers 429 to downloads that a sandbox writes once as many of them are being answered as may", async () => {
+    open = await openTestServer();
+    for (const { route, path } of downloads) {
+      const places = Array.from({ length: 64 }, () => open.server.parts.work.begin({ tenant: "local", route }));
+      const refused = await open.request(path);
+      expect([path, refused.status, ((await refused.json()) as { error: object }).error]).toMatchObject([
+        path,
+        429,
+        { code: "TOO_MANY_CALLS" },
+      ]);
+      places.pop()!();
+      expect([path, (await open.request(path)).status]).toEqual([path, 404]);
+      for (const leave of places) leave();
+    }
   });
 
   test("lets a turn wait in line no longer than its client does", async () => {
@@ -170,6 +195,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
         { error: stopping },
       ]);
     }
+    for (const download of downloads) expect([download, (await open.request(download.path)).status]).toEqual([download, 503]);
     const ready = await open.request("/readyz");
     expect([ready.status, ((await ready.json()) as { checks: object[] }).checks.at(-1)]).toEqual([
       503,

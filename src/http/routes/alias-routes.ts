@@ -10,7 +10,7 @@ import type { EvidenceItem, EvidenceStore } from "../../evidence/contract.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { noConversation } from "./conversation-routes.ts";
-import { json, jsonText, type Route, type RouteRequest, check, tooLarge } from "./route.ts";
+import { json, jsonText, type Route, type RouteRequest, check, takesSandbox, tooLarge } from "./route.ts";
 import { toDownload } from "./to-download.ts";
 
 type AliasParts = Pick<ServerParts, "history" | "conversations" | "configured" | "uploads">;
@@ -80,6 +80,7 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       method: "get",
       path: `/api/conversations/{conversationId}/tables/{alias}.${as}`,
       operationId: `downloadAlias${as === "csv" ? "Csv" : "Parquet"}`,
+      beginsWork: takesSandbox,
       summary: `An alias as ${as === "csv" ? "CSV, with formulas made harmless" : "Parquet"}.`,
       answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
       handle: (request) =>

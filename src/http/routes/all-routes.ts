@@ -5,7 +5,7 @@ import { aliasRoutes } from "./alias-routes.ts";
 import { cellRoutes } from "./cell-routes.ts";
 import { chatRoutes } from "./chat-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
-import { json, originOf, type Route } from "./route.ts";
+import { json, originOf, type Route, takesSandbox } from "./route.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { turnRoutes } from "./turn-routes.ts";
@@ -79,9 +79,6 @@ function loginRoutes({ authenticator, publicUrl }: Pick<ServerParts, "authentica
   ];
 }
 
-/** Calls of one tenant at once. Each may wait for a sandbox; what is past this would only wait. */
-const MAX_CALLS_PER_CLIENT = 64;
-
 const answer = { description: "As the Model Context Protocol says, in the client's version of it.", contentType: "application/json" };
 
 /** `/mcp` over streamable HTTP, behind the same door as everything else. */
@@ -92,7 +89,7 @@ function mcpRoutes({ mcp }: Pick<ServerParts, "mcp">): Route[] {
     path: "/mcp",
     operationId: `${method}Mcp`,
     summary: summaries[method],
-    ...(method === "post" ? { body: "bytes" as const, beginsWork: { maxPerClient: MAX_CALLS_PER_CLIENT } } : {}),
+    ...(method === "post" ? { body: "bytes" as const, beginsWork: takesSandbox } : {}),
     answers: { 200: answer },
     async handle({ request, principal: { tenant, tokenHash } }) {
       const { body, status, headers } = await mcp.fetch(request, { tenant, tokenHash });

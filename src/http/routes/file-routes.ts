@@ -4,7 +4,7 @@ import { openRowsDownload, openTableDownload } from "../../data/downloads/open-t
 import { givenTableSchema, type GivenTable } from "../../protocol/http-tables.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
-import { type Route, type RouteRequest } from "./route.ts";
+import { type Route, type RouteRequest, takesSandbox } from "./route.ts";
 import { immutable, isKnown, notModified, toDownload } from "./to-download.ts";
 
 const contentTypes: Readonly<Record<ArtifactType, string>> = { png: "image/png", json: "application/json" };
@@ -47,6 +47,7 @@ export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, 
     method: "get",
     path: `/data/{datasetId}/tables/{alias}.${as}`,
     operationId: as === "csv" ? "getDatasetCsv" : "getDatasetParquet",
+    beginsWork: takesSandbox,
     summary: `A table of a dataset as ${as === "csv" ? "CSV; text that a spreadsheet would take for a formula is prefixed with '" : "Parquet"}.`,
     query: download,
     answers: { 200: { description: "The table.", contentType: tableTypes[as] }, 304: unchanged },
@@ -100,7 +101,7 @@ export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, 
       method: "post",
       path: "/api/tables.parquet",
       operationId: "writeParquet",
-      beginsWork: {},
+      beginsWork: takesSandbox,
       summary: "Rows as a Parquet file. Nothing is kept.",
       body: givenTableSchema,
       maxBodyBytes: MAX_TABLE_BYTES,

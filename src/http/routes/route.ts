@@ -40,6 +40,9 @@ export interface Route {
   handle(request: RouteRequest): Promise<Response> | Response;
 }
 
+/** `beginsWork` of requests that may each wait for a sandbox: past this many of one client, a further one would only wait. */
+export const takesSandbox: Required<NonNullable<Route["beginsWork"]>> = { maxPerClient: 64 };
+
 export interface RouteAnswer {
   readonly description: string;
   /** Of a JSON body. */

@@ -1,6 +1,7 @@
 import type { Server } from "node:http";
 import { createAdaptorServer } from "@hono/node-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { watchBody } from "../../concurrency/watch-body.ts";
 import { listen } from "../open-server.ts";
 import { toDownload } from "./to-download.ts";
 
@@ -9,6 +10,7 @@ describe("a download", () => {
   let server: Server;
   let url: string;
   let closed: string[] = [];
+  let over: string[] = [];
   const printed = vi.spyOn(console, "error").mockImplementation(() => {});
   beforeAll(async () => {
     server = createAdaptorServer({
@@ -26,13 +28,15 @@ describe("a download", () => {
           }
         }
         const download = { fileName: "x.csv", contentType: "text/csv", bytes, stream };
-        return await toDownload(request, download, { isAttachment: true }).catch(() => new Response("no", { status: 422 }));
+        const response = await toDownload(request, download, { isAttachment: true }).catch(() => new Response("no", { status: 422 }));
+        return watchBody(response, () => over.push(pathname));
       },
     }) as Server;
     url = `http://127.0.0.1:${await listen(server, { host: "127.0.0.1", port: 0 })}`;
   });
   beforeEach(() => {
     closed = [];
+    over = [];
   });
   afterAll(() => {
     printed.mockRestore();
@@ -44,6 +48,7 @@ describe("a download", () => {
     expect(await (await fetch(`${url}/whole`)).text()).toBe("a,b\n1,2\n");
     const head = await fetch(`${url}/head`, { method: "HEAD" });
     expect([head.status, head.headers.get("content-type"), closed]).toEqual([200, "text/csv", ["/whole", "/head"]]);
+    expect(over).toEqual(closed);
   });
 
   test.each(["/at-once", "/known-at-once"])("that cannot be begun is told so (%s)", async (path) => {

@@ -14,7 +14,6 @@ export async function toDownload(request: Request, download: TableDownload, { is
   const { fileName, contentType, bytes } = download;
   const pieces = download.stream()[Symbol.asyncIterator]();
   const first = await pieces.next();
-  if (request.method === "HEAD") await pieces.return?.(); // nobody will read on, and nobody says so
   const headers = new Headers({
     "content-type": contentType,
     "cache-control": etag === undefined ? "no-store" : immutable,
@@ -23,7 +22,9 @@ export async function toDownload(request: Request, download: TableDownload, { is
     ...(bytes === null ? { "transfer-encoding": "chunked" } : { "content-length": String(bytes) }),
     ...(isAttachment ? { "content-disposition": `attachment; filename="${fileName.replaceAll(/[^\w.-]/g, "_")}"` } : {}),
   });
-  return new Response(toStream(first, pieces), { headers });
+  if (request.method !== "HEAD") return new Response(toStream(first, pieces), { headers });
+  await pieces.return?.(); // a body of which nobody reads anything would never end
+  return new Response(null, { headers });
 }
 
 function toStream(first: IteratorResult<Uint8Array>, pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
