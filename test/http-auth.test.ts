@@ -52,6 +52,12 @@ describe("who is let in", { timeout: 240_000 }, () => {
 
   test("exchanges a printed link once for a cookie that scripts cannot read, and leaves the address bar at once", async () => {
     const [link] = open.server.loginLinks;
+    const looked = await open.request(link!.url, { token: null, method: "HEAD" }); // does not use it up
+    expect([looked.status, looked.headers.get("allow"), looked.headers.get("content-type")]).toEqual([
+      405,
+      "GET",
+      "application/json; charset=utf-8",
+    ]);
     const login = await open.request(link!.url, { token: null });
     expect([login.status, login.headers.get("location"), login.headers.get("referrer-policy")]).toEqual([303, "/", "no-referrer"]);
     const cookie = login.headers.get("set-cookie")!;

@@ -289,6 +289,8 @@ export const errorTable = {
   TOO_MANY_TURNS: { meaning: "Too many turns wait already.", retryable: true, status: 429 },
   SERVER_STOPPING: { meaning: "The server is stopping.", hint: "Try again when it is back.", retryable: true, status: 503 },
   UPLOAD_REMOVED: { meaning: "The file was removed while it was taken.", retryable: true, hint: "Send it again.", status: 503 },
+  LOGIN_LINK_USED: { meaning: "The one-time link was used, or is too old.", hint: "Make another: POST /api/login-links.", status: 403 },
+  METHOD_NOT_ALLOWED: { meaning: "The address does not take this method.", status: 405 },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
 type Table = typeof errorTable;

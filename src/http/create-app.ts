@@ -70,8 +70,8 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
       checkOrigin(request, origins);
       response = await work();
     } catch (error) {
-      if (request.signal.aborted) return new Response(null, { status: 499 });
       response = toFailureResponse(error);
+      if (request.signal.aborted) return response; // to nobody
       if (response.status >= 500) log.error("request_failed", { route, reason: describe(error) });
     }
     const ms = performance.now() - startedAt;

@@ -31,6 +31,7 @@ export function toFailureResponse(error: unknown): Response {
   const headers = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
   if (retryAfterSeconds !== undefined) headers.set("retry-after", String(retryAfterSeconds));
   if (status === 401) headers.set("www-authenticate", 'Bearer realm="sluice"');
+  if (status === 405) headers.set("allow", "GET");
   return new Response(`${JSON.stringify(body)}\n`, { status, headers });
 }
 

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
+import { lookUpError } from "../../errors/error-table.ts";
 import type { Principal } from "../auth/create-authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";
 import { immutable, isKnown } from "../routes/to-download.ts";
@@ -136,7 +137,7 @@ function acceptedEncodings(request: Request): readonly { readonly encoding: stri
 /** Small pages without a script, for when there is no page to show: nobody is logged in, a link was used, or the page was not built. */
 const notices = {
   login: {
-    status: 401,
+    code: "UNAUTHORIZED",
     title: "Log in to Sluice",
     lines: [
       "This browser is not logged in.",
@@ -145,7 +146,7 @@ const notices = {
     ],
   },
   linkUsed: {
-    status: 403,
+    code: "LOGIN_LINK_USED",
     title: "This link does not work any more",
     lines: [
       "A link works once, within a day.",
@@ -156,8 +157,8 @@ const notices = {
 } as const;
 
 export function noticePage(name: keyof typeof notices): Response {
-  const { status, title, lines } = notices[name];
-  return htmlPage({ status, title, body: lines.map((line) => `<p>${line}</p>`).join("\n") });
+  const { code, title, lines } = notices[name];
+  return htmlPage({ status: lookUpError(code).status, title, body: lines.map((line) => `<p>${line}</p>`).join("\n") });
 }
 
 /** `body` is HTML of our own; what is not goes through `escapeHtml`. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { toOpenApi } from "../openapi/to-openapi.ts";
+import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { aliasRoutes } from "./alias-routes.ts";
 import { cellRoutes } from "./cell-routes.ts";
@@ -51,7 +52,7 @@ function loginRoutes({ authenticator, publicUrl }: Pick<ServerParts, "authentica
         403: { description: "The link was used, or is too old.", contentType: "text/html" },
       },
       handle({ request, query }) {
-        if (request.method === "HEAD") return new Response(null, { status: 405, headers: { allow: "GET" } }); // who only looks must not use the link up
+        if (request.method === "HEAD") throw new HttpFailure({ code: "METHOD_NOT_ALLOWED", message: "Only GET uses the link up." });
         const cookie = authenticator.exchange(String(query["code"]));
         if (cookie === null) return noticePage("linkUsed");
         return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie, "cache-control": "no-store" } });

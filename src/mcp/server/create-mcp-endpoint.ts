@@ -7,6 +7,7 @@ import { accessByConnection, accessByHandle, type SessionAccess } from "./sessio
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
 import type { McpSession } from "./sessions/open-mcp-session.ts";
 import { readBody, watchBody } from "../../concurrency/watch-body.ts";
+import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
 import { isRecord } from "../../errors/is-record.ts";
 
 /** `/mcp` over streamable HTTP, in both versions of the protocol. It checks neither tokens nor origins: that was done before. */
@@ -65,7 +66,7 @@ export function createMcpEndpoint(
   return {
     async fetch(request, caller) {
       const message = await readMessage(request, MAX_BODY_BYTES);
-      if (message === null) return refuse(413, -32_000, `A message may have ${MAX_BODY_BYTES} bytes, and this one has more.`);
+      if (message === null) return refuse("BODY_TOO_LARGE", -32_000, `A message may have ${MAX_BODY_BYTES} bytes, and this one has more.`);
       if (await isLegacyRequest(message.request, message.body)) return await connected.fetch(message, caller);
       const authInfo = { token: "", clientId: caller.tenant, scopes: [], extra: { caller } };
       return await stateless.fetch(message.request, { authInfo, parsedBody: message.body });
@@ -161,7 +162,8 @@ function createConnectedClients({ registry, onError, openServer }: ConnectedClie
       const { isInitialize, ids } = requestIdsOf(message.body);
       const hasSession = request.headers.has("mcp-session-id");
       const client = hasSession ? find(request, caller) : isInitialize ? await open(caller) : null;
-      if (client === null) return hasSession ? refuse(404, -32_001, sessionNotFound) : refuse(400, -32_000, sessionMissing);
+      if (client === null)
+        return hasSession ? refuse("NOT_FOUND", -32_001, sessionNotFound) : refuse("REQUEST_INVALID", -32_000, sessionMissing);
       client.caller = caller;
       const response = await serve(client, message, ids);
       if (!hasSession && response.status >= 400) await end(client.session.id); // it never began
@@ -180,8 +182,9 @@ function isStream(response: Response): boolean {
 const sessionNotFound = "Session not found: it ended, or was not used for too long. Send initialize to begin a new one.";
 const sessionMissing = "Mcp-Session-Id is missing. Send initialize first, and its answer's Mcp-Session-Id with every later request.";
 
-function refuse(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
+/** An error of JSON-RPC, with the HTTP status of `error`. */
+function refuse(error: ErrorCode, code: number, message: string): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status: lookUpError(error).status });
 }
 
 /** A request whose body was read once for all who look into it. */
