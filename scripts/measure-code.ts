@@ -1,5 +1,5 @@
 /**
- * How large the sources are and how many files four flows pass: `npm run measure`. A file counts as visited when V8 saw one of its functions run during the
+ * How large the sources are and how many files four flows pass: `npm run measure`; with `--files` also which. A file counts as visited when V8 saw one of its functions run during the
  * flow, so helpers that a reader never opens count too. Compare two commits by running it in a worktree of each.
  */
 import { execFileSync } from "node:child_process";
@@ -42,13 +42,16 @@ const flows = {
 
 const lines = sources.reduce((sum, file) => sum + readFileSync(path.join(root, file), "utf8").split("\n").length - 1, 0);
 console.log(`src without tests: ${sources.length} files, ${lines} lines\n\nfiles visited and functions called:`);
-for (const [flow, { files, functions }] of Object.entries(flows)) console.log(`  ${flow}: ${files} files, ${functions} functions`);
+for (const [flow, { files, functions }] of Object.entries(flows)) {
+  console.log(`  ${flow}: ${files.length} files, ${functions} functions`);
+  if (process.argv.includes("--files")) for (const file of files) console.log(`    ${file}`);
+}
 console.log("\nlongest functions:");
 for (const { name, length, file } of findLongestFunctions(10)) console.log(`  ${length} lines  ${name}  ${file}`);
 process.exit(0);
 
 interface Visited {
-  readonly files: number;
+  readonly files: readonly string[];
   readonly functions: number;
 }
 
@@ -74,7 +77,7 @@ async function measureStep(tool: string, input: Record<string, unknown>): Promis
     annotations: { readOnlyHint: true },
     execute: () => ({ price: 1 }),
   };
-  let visited: Visited = { files: 0, functions: 0 };
+  let visited: Visited = { files: [], functions: 0 };
   const failures: string[] = [];
   for (const _ of ["warm-up", "measured"])
     await runTurn(runtime, {
@@ -129,10 +132,10 @@ function takeCoverage(): Profiler.ScriptCoverage[] {
 
 function countVisited(coverage: readonly Profiler.ScriptCoverage[]): Visited {
   const called = coverage
-    .filter(({ url }) => toSource(url) !== null)
-    .map(({ url, functions }) => ({ url, count: functions.filter(isCalled).length }))
-    .filter(({ count }) => count > 0);
-  return { files: new Set(called.map(({ url }) => url)).size, functions: called.reduce((sum, { count }) => sum + count, 0) };
+    .map(({ url, functions }) => ({ file: toSource(url), count: functions.filter(isCalled).length }))
+    .filter(({ file, count }) => file !== null && count > 0);
+  const files = new Set(called.map(({ file }) => file!));
+  return { files: [...files].toSorted(), functions: called.reduce((sum, { count }) => sum + count, 0) };
 }
 
 /** A module's own top level, which has no name and begins at 0, is no call. */
@@ -146,7 +149,10 @@ function toSource(url: string): string | null {
   return sources.includes(file) ? file : null;
 }
 
-/** Type stripping keeps every character's place, so what V8 knows of a function holds for its source. Programs that run on import are left out. */
+/**
+ * Type stripping keeps every character's place, so what V8 knows of a function holds for its source. Left out: programs that run on import, and what V8 makes
+ * of the fields of a class, which reaches from the first of them to the last over all that is between.
+ */
 function findLongestFunctions(count: number): { name: string; length: number; file: string }[] {
   const modules = sources.filter((file) => !/-process\.ts$|cli\/main\.ts$/.test(file)).map((file) => path.join(root, file));
   const program = `await Promise.all(${JSON.stringify(modules)}.map((file) => import(file))); process.exit(0);`;
@@ -159,7 +165,9 @@ function findLongestFunctions(count: number): { name: string; length: number; fi
       if (file === null) return [];
       const text = readFileSync(path.join(root, file), "utf8");
       return functions
-        .filter(({ functionName, ranges: [whole] }) => functionName !== "" && whole!.startOffset > 0)
+        .filter(
+          ({ functionName, ranges: [whole] }) => !["", "<instance_members_initializer>"].includes(functionName) && whole!.startOffset > 0,
+        )
         .map(({ functionName, ranges: [whole] }) => ({
           name: functionName,
           length: text.slice(whole!.startOffset, whole!.endOffset).split("\n").length,
