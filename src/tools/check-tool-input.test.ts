@@ -218,7 +218,7 @@ describe("schemas of strangers", () => {
   const nested = (depth: number): JsonSchema => (depth === 0 ? { type: "string" } : { properties: { a: nested(depth - 1) } });
   const cyclic: Record<string, unknown> = { type: "object" };
   cyclic["not"] = cyclic;
-  const deepValue = (depth: number): unknown => (depth === 0 ? {} : { x: deepValue(depth - 1) });
+  const deepValue = (depth: number): unknown => (depth === 0 ? 0 : { x: deepValue(depth - 1) });
   const unchecked = (reason: string): string =>
     `The arguments of get_price were not checked before the call: its schema cannot be used here (${reason}).`;
 
@@ -226,6 +226,7 @@ describe("schemas of strangers", () => {
     ["with an unknown type", { type: "strin" }, "type must be JSONType or JSONType[]: strin"],
     ["with a remote reference", { $ref: "https://example.test/x.json" }, "can't resolve reference https://example.test/x.json from id #"],
     ["with a pattern that is none", { properties: { x: { pattern: "(" } } }, "Invalid regular expression: /(/u: Unterminated group"],
+    ["that contains itself", cyclic, "it is nested too deeply"],
     ["that is asynchronous", { $async: true, type: "object", required: ["y"] }, "it is asynchronous"],
   ])("%s are left to the server, with a warning", (_, schema, reason) => {
     expect(check(schema, { x: "value" })).toEqual({ ok: true, args: { x: "value" }, warnings: [unchecked(reason)] });
@@ -235,7 +236,16 @@ describe("schemas of strangers", () => {
     `d${i}`,
     i === 39 ? {} : { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
   ]);
-  const node = (...required: string[]): JsonSchema => ({ type: "object", properties: { x: { $ref: "#/$defs/node" } }, required });
+  const alternatives = (count: number): JsonSchema => ({
+    properties: { x: { type: "array", items: { anyOf: Array.from({ length: count }, (_, i) => ({ const: i })) } } },
+  });
+  const tooMuch = [
+    "checking takes longer than 100 ms",
+    "Maximum call stack size exceeded",
+    "it finds more than 10000 errors",
+    "it is nested too deeply",
+  ].map(unchecked);
+  const node: JsonSchema = { type: "object", properties: { x: { $ref: "#/$defs/node" } } };
   it.each<[string, JsonSchema, unknown]>([
     ["a pattern that backtracks forever", { properties: { x: { pattern: "^(a+)+$" } } }, `${"a".repeat(60)}!`],
     [
@@ -243,22 +253,67 @@ describe("schemas of strangers", () => {
       { properties: { x: { type: "array", uniqueItems: true } } },
       Array.from({ length: 100_000 }, (_, i) => ({ i })),
     ],
-    ["recursive anyOf", { $ref: "#/$defs/node", $defs: { node: { anyOf: [node("a"), node("b")] } } }, deepValue(40)],
+    ["recursive anyOf", { $ref: "#/$defs/node", $defs: { node: { anyOf: [node, node] } } }, deepValue(40)],
     ["references that double at each step", { $ref: "#/$defs/d0", $defs: Object.fromEntries(doubling) as JsonSchema }, "x"],
-    ["a compilation that takes long", nested(5_000), "x"],
-    ["a schema that contains itself", cyclic, "x"],
+    ["a deep schema", nested(5_000), "x"],
+    ["a wide schema", { properties: Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, { minLength: i }])) }, "x"],
     ["references without end", { anyOf: [{ $ref: "#" }, { $ref: "#" }] }, "x"],
+    ["many alternatives for many items", alternatives(479), Array.from({ length: 200_000 }, () => 478)],
   ])("do not block the host: %s", (_, schema, x) => {
     const before = process.threadCpuUsage();
     for (let call = 0; call < 10; call += 1) {
       const verdict = check(schema, { x });
       const warning = verdict.ok ? verdict.warnings[0] : null;
-      expect([unchecked("checking takes longer than 100 ms"), unchecked("Maximum call stack size exceeded")]).toContain(warning);
+      expect(tooMuch).toContain(warning);
     }
     // Three attempts of about 100 ms each, in processor time, because the machine may be busy. Without a limit none of them ends.
     const { user, system } = process.threadCpuUsage(before);
     expect((user + system) / 1_000).toBeLessThan(3_000);
     expect(check(price, { symbol: "A" })).toMatchObject({ ok: true, warnings: [] });
+  });
+
+  it.each([
+    [
+      "anyOf",
+      alternatives(60),
+      "x[0] fits none of its alternatives: x[0] must be 0, not -1. Or: x[0] must be 1, not -1. Or: x[0] must be 2, not -1.",
+    ],
+    [
+      "anyOf",
+      alternatives(480),
+      "x[0] fits none of its alternatives: x[0] must be 0, not -1. Or: x[0] must be 1, not -1. Or: x[0] must be 2, not -1.",
+    ],
+    ["type", { properties: { x: { items: { type: "string" } } } }, "x[0] must be a string, not -1."],
+    ["$ref", { properties: { x: { items: { $ref: "#/$defs/a" } } }, $defs: { a: { type: "string" } } }, "x[0] must be a string, not -1."],
+  ])("that a value breaks in very many ways report the first problem: %s", (_, schema, issue) => {
+    const { details } = envelopeOf(schema, { x: Array.from({ length: 700_000 }, () => -1) });
+    expect(details.map((one) => one.issue)).toEqual([issue]);
+  });
+
+  it("report alternatives as one problem, also where there are too many of them to report all", () => {
+    const { details } = envelopeOf(alternatives(60), { x: [-1, -1, -1] });
+    expect(details.map(({ path, error_code }) => [path, error_code])).toEqual([
+      ["x[0]", "SCHEMA_ANY_OF_FAILED"],
+      ["x[1]", "SCHEMA_ANY_OF_FAILED"],
+    ]);
+  });
+
+  it("are not tried again when a server sends them again", () => {
+    let reads = 0;
+    const x = {
+      get y(): string {
+        reads += 1;
+        return `${"a".repeat(60)}!`;
+      },
+    };
+    const call = (): void => {
+      const schema = { title: "sent again", properties: { x: { properties: { y: { pattern: "^(a+)+$" } } } } };
+      expect(check(schema, { x })).toMatchObject({ warnings: [unchecked("checking takes longer than 100 ms")] });
+    };
+    for (let attempt = 0; attempt < 3; attempt += 1) call();
+    const before = reads;
+    call();
+    expect(reads).toBe(before);
   });
 
   it("are checked in full when the machine stalls", () => {
