@@ -41,10 +41,10 @@ describe("an answer", () => {
     expect(ofText(JSON.stringify(foreign))).toEqual({ kind: "envelope", envelope: foreign });
     expect(ofText(`Error calling tool 'x': ${JSON.stringify(foreign)}`)).toEqual({ kind: "envelope", envelope: foreign });
     expect(ofResult({ isError: true, content: [], structuredContent: foreign })).toEqual({ kind: "envelope", envelope: foreign });
-    expect(ofResult({ isError: true, content: [], structuredContent: { error: foreign } })).toEqual({
-      kind: "envelope",
-      envelope: foreign,
-    });
+    for (const name of ["error", "result", "detail"]) {
+      for (const structuredContent of [{ [name]: foreign }, { [name]: JSON.stringify(foreign) }])
+        expect(ofResult({ isError: true, content: [], structuredContent })).toEqual({ kind: "envelope", envelope: foreign });
+    }
   });
 
   it("with an HTTP status in its structured content is upstream_http, with what the backend said", () => {
@@ -73,6 +73,31 @@ describe("an answer", () => {
         retryable: false,
       },
     });
+  });
+
+  it.each([
+    [{ status: 422, detail: "days is missing" }, { upstream_message: "days is missing" }],
+    [{ status: 400, title: "Bad Request", detail: "days is missing" }, { upstream_message: "days is missing" }],
+    [
+      { status: 401, error: "invalid_grant", error_description: "The code has expired." },
+      { upstream_code: "invalid_grant", upstream_message: "The code has expired." },
+    ],
+    [{ status: 500, error: "The disk is full." }, { upstream_message: "The disk is full." }],
+    [
+      { status: 422, errors: [{ code: "E1", detail: "first" }, { detail: "second" }] },
+      { upstream_code: "E1", upstream_message: "first" },
+    ],
+    [{ status: 422, why: { days: "missing" } }, { upstream_details: '{"status":422,"why":{"days":"missing"}}' }],
+    [
+      { status: 422, detail: [{ loc: ["days"], msg: "missing" }] },
+      { upstream_details: '{"status":422,"detail":[{"loc":["days"],"msg":"missing"}]}' },
+    ],
+  ])("that is %j keeps what the backend said", (body, said) => {
+    const issue = expect.any(String) as string;
+    expect(ofResult({ isError: true, structuredContent: body })).toMatchObject({
+      envelope: { details: [{ path: "", issue, received_type: "object", ...said }] },
+    });
+    expect(ofText(JSON.stringify(body))).toMatchObject({ envelope: { details: [{ path: "", issue, received_type: "string", ...said }] } });
   });
 
   it("with 429 is rate_limited, with the time to wait", () => {
@@ -156,6 +181,25 @@ describe("an error", () => {
     });
   });
 
+  it("of the MCP client has the words of the body, or its own", () => {
+    const ofBody = (text: string): unknown => {
+      const cause = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, `Error POSTing to endpoint: ${text}`, {
+        status: 422,
+        statusText: "x",
+        text,
+      });
+      return failureOfError(Object.assign(new Error("The server answered with HTTP 422.", { cause }), { status: 422 }), context);
+    };
+    const detail = (fact: object): object => ({ envelope: { details: [{ issue: "HTTP 422 Unprocessable Entity.", ...fact }] } });
+    expect(ofBody('{"detail":"no such day"}')).toMatchObject(
+      detail({ upstream_message: "no such day", upstream_details: '{"detail":"no such day"}' }),
+    );
+    expect(ofBody("no such day")).toMatchObject(detail({ upstream_message: "no such day" }));
+    expect(ofBody('{"day":0}')).toMatchObject(
+      detail({ upstream_message: "The server answered with HTTP 422.", upstream_details: '{"day":0}' }),
+    );
+  });
+
   it("reads Retry-After in seconds and as a date, and the request's id, from headers of either form", () => {
     const withHeaders = (headers: unknown): Error => Object.assign(new Error("no"), { response: { status: 429, headers } });
     const date = "Mon, 16 Nov 2026 12:00:30 GMT";
@@ -176,6 +220,10 @@ describe("an error", () => {
     [new DOMException("late", "TimeoutError"), "UPSTREAM_HTTP_TIMEOUT"],
     [new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "UND_ERR_CONNECT_TIMEOUT" }) }), "UPSTREAM_HTTP_TIMEOUT"],
     [new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }) }), "UPSTREAM_UNREACHABLE"],
+    [
+      new TypeError("fetch failed", { cause: new AggregateError([Object.assign(new Error("x"), { code: "ECONNRESET" })]) }),
+      "UPSTREAM_UNREACHABLE",
+    ],
     [new SdkError(SdkErrorCode.ConnectionClosed, "Connection closed"), "UPSTREAM_UNREACHABLE"],
   ])("%s is %s, and retryable", (error, error_code) => {
     expect(failureOfError(error, context)).toMatchObject({
@@ -218,6 +266,8 @@ describe("an error", () => {
     for (const error of [
       new Error(`x: ${json}`),
       new ProtocolError(-32_603, "x", foreign),
+      new Error("outer", { cause: new ProtocolError(-32_603, "x", { result: foreign }) }),
+      new ProtocolError(-32_603, "x", { detail: foreign }),
       new Error("outer", { cause: new Error(json) }),
     ]) {
       expect(failureOfError(error, context)).toEqual({ kind: "envelope", envelope: foreign });

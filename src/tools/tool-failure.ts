@@ -31,20 +31,22 @@ export function failureOfAnswer({ output, as }: ToolAnswer, context: FailureCont
   if (as !== "mcp" || !isRecord(output) || output["isError"] !== true) return null;
   const structured = output["structuredContent"];
   const text = textOf(output["content"]);
-  const envelope = envelopeIn(structured) ?? findEnvelopeInText(text);
+  const records = [structured, text].flatMap(recordsIn);
+  const envelope = envelopeIn(records) ?? findEnvelopeInText(text);
   if (envelope !== null) return { kind: "envelope", envelope };
-  const http = httpFailureIn(structured, context) ?? httpFailureIn(parseJson(text), context) ?? statusInText(text, context);
+  const http = httpFailureIn(records, context) ?? statusInText(text, context);
   if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, structured ?? text) };
   return { kind: "plain", type: "ToolError", message: toMessage(text || jsonOf(structured) || "The tool failed without saying how.") };
 }
 
 /** Of what a call was rejected with: an error of the MCP client, or of a local function. An abort by the caller is not one of these. */
 export function failureOfError(error: unknown, context: FailureContext): ToolFailure {
-  const envelope = envelopeInError(error) ?? envelopeInError(error instanceof Error ? error.cause : null);
+  const records = recordsIn(error);
+  const envelope = envelopeIn(records);
   if (envelope !== null) return { kind: "envelope", envelope };
-  const http = httpFailureIn(error, context);
-  if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, http.body) };
-  const connection = connectionFailureIn(error);
+  const http = httpFailureIn(records, context);
+  if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, error instanceof Error ? http.body : error) };
+  const connection = connectionFailureIn(records);
   if (connection !== null) return { kind: "envelope", envelope: toConnectionEnvelope(context.tool, connection, error) };
   const type = error instanceof Error && /^[\w.]{1,100}$/.test(error.name) ? error.name : "Error";
   return { kind: "plain", type, message: toMessage(wordsOf(error)) };
@@ -88,35 +90,44 @@ interface HttpFailure {
   readonly body?: string | undefined;
 }
 
-/** From an error, an MCP result's structured content, or a JSON text; null when it names no HTTP status of an error. */
-function httpFailureIn(value: unknown, { now = Date.now }: FailureContext): HttpFailure | null {
-  if (!isRecord(value)) return null;
-  const body = bodyOf(value);
-  const said = parseJson(body ?? "");
-  const records = [value, value["response"], value["error"], said, isRecord(said) ? said["error"] : null].filter(isRecord);
-  const first = <Value>(names: readonly string[], isIt: (one: unknown) => one is Value): Value | undefined =>
-    records.flatMap((record) => names.map((name) => record[name])).find(isIt);
+/** Where errors, and the bodies of answers, hold what they are about. The MCP SDK's error has the body as `data.text`. */
+const nested = ["error", "response", "data", "text", "body", "cause", "result", "detail"];
+const MAX_RECORDS = 20;
+
+/** The value and what is nested in it, also as JSON text, from the outside in. */
+function recordsIn(value: unknown): Fields[] {
+  const records = new Set<Fields>();
+  const open = [value];
+  for (const next of open) {
+    const read = isText(next) && /^\s*[{[]/.test(next) ? parseJson(next.slice(0, MAX_TEXT_CHARACTERS)) : next;
+    if (!isRecord(read) || records.has(read) || records.size >= MAX_RECORDS) continue;
+    records.add(read);
+    const { errors } = read;
+    open.push(...nested.map((name) => read[name]), ...(Array.isArray(errors) ? errors.slice(0, 5).toReversed() : []));
+  }
+  return [...records];
+}
+
+/** Null when no record names an HTTP status of an error. */
+function httpFailureIn(records: readonly Fields[], { now = Date.now }: FailureContext): HttpFailure | null {
+  const first = <Value>(names: readonly string[], isIt: (one: unknown) => one is Value, among = records): Value | undefined =>
+    among.flatMap((record) => names.map((name) => record[name])).find(isIt);
   const status = first(["status", "statusCode", "status_code", "code"], isErrorStatus);
   if (status === undefined) return null;
-  const headers = records.map((record) => record["headers"]).find(isRecord);
+  const headers = first(["headers"], isRecord);
   const retryAfter = [header(headers, "retry-after"), first(["retryAfter", "retry_after", "retry_after_seconds"], isPresent)];
+  const body = first(["text", "body"], isText)?.slice(0, MAX_TEXT_CHARACTERS);
   // An error's own `code` says how the transport failed, and its own message is the last choice.
-  const bySpecificity = records.filter((record) => !(record instanceof Error)).toReversed();
+  const said = records.filter((record) => !(record instanceof Error)).toReversed();
   return {
     status,
-    code: bySpecificity.map((record) => record["code"]).find(isName),
-    message: [...bySpecificity.map((record) => record["message"]), isRecord(said) ? null : body, value["message"]].find(isText),
+    code: first(["code", "error_code", "error"], isName, said),
+    message:
+      first(["message", "error_description", "detail", "title", "error"], isWords, said) ?? [body, records[0]!["message"]].find(isWords),
     requestId: first(["requestId", "request_id"], isText) ?? header(headers, "x-request-id"),
     retryAfter: retryAfter.map((one) => toSeconds(one, now())).find((one) => one !== undefined),
     body,
   };
-}
-
-/** The text of the response: `data.text` of the MCP SDK's error, which the client's own error has as its cause. */
-function bodyOf(error: Fields): string | undefined {
-  const { data, cause } = error;
-  if (isRecord(data) && isText(data["text"])) return data["text"].slice(0, MAX_TEXT_CHARACTERS);
-  return isRecord(cause) && cause !== error && isRecord(cause["data"]) ? bodyOf({ data: cause["data"] }) : undefined;
 }
 
 /** From words: `HTTP 503`, `status code 404`, `Client error '404 Not Found'`. Other numbers in a text are not statuses. */
@@ -148,9 +159,10 @@ export function toSeconds(value: unknown, now: number): number | undefined {
 }
 
 function toHttpEnvelope(tool: string, http: HttpFailure, received: unknown): Envelope {
-  const { status, code, requestId, retryAfter, body } = http;
+  const { status, code, requestId, retryAfter } = http;
   const issue = `HTTP ${status}${STATUS_CODES[status] === undefined ? "" : ` ${STATUS_CODES[status]}`}.`;
   const message = http.message === undefined ? undefined : toMessage(http.message);
+  const details = http.body ?? (message === undefined ? jsonOf(received) : "");
   return createEnvelope({
     code: codeOf(status),
     tool,
@@ -163,7 +175,7 @@ function toHttpEnvelope(tool: string, http: HttpFailure, received: unknown): Env
         upstream_code: code,
         upstream_message: message,
         request_id: requestId?.slice(0, 200),
-        upstream_details: body === undefined ? undefined : withoutSecrets(body),
+        upstream_details: details === "" ? undefined : withoutSecrets(details),
       },
     ],
     hints: hintsFor(status, retryAfter),
@@ -197,9 +209,8 @@ interface ConnectionFailure {
   readonly retryAfter: number | undefined;
 }
 
-function connectionFailureIn(error: unknown): ConnectionFailure | null {
-  for (let next = error, depth = 0; isRecord(next) && depth < 5; next = next["cause"], depth += 1) {
-    const { code, name, retryAfter } = next;
+function connectionFailureIn(records: readonly Fields[]): ConnectionFailure | null {
+  for (const { code, name, retryAfter } of records) {
     const known = [code, name].find((one) => isText(one) && (timeoutCodes.test(one) || lossCodes.test(one))) as string | undefined;
     if (known !== undefined) return { code: known, retryAfter: toSeconds(retryAfter, 0) };
   }
@@ -219,15 +230,13 @@ function toConnectionEnvelope(tool: string, { code, retryAfter }: ConnectionFail
 }
 
 /** An envelope of another server, which is passed on whole. */
-function envelopeIn(value: unknown): ForeignEnvelope | null {
-  if (!isRecord(value)) return null;
-  return parseForeignEnvelope(value) ?? parseForeignEnvelope(value["error"]);
-}
-
-function envelopeInError(error: unknown): ForeignEnvelope | null {
-  if (!isRecord(error)) return null;
-  const { data, message } = error;
-  return envelopeIn(data) ?? findEnvelopeInText(isText(message) ? message : "") ?? findEnvelopeInText(bodyOf(error) ?? "");
+function envelopeIn(records: readonly Fields[]): ForeignEnvelope | null {
+  for (const record of records) {
+    const texts = [record["message"], record["text"]].filter(isText);
+    const found = [parseForeignEnvelope(record), ...texts.map(findEnvelopeInText)].find((one) => one !== null);
+    if (found !== undefined) return found;
+  }
+  return null;
 }
 
 function textOf(content: unknown): string {
@@ -240,13 +249,13 @@ function textOf(content: unknown): string {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof Error) return error.message;
-  return isText(error) ? error : jsonOf(error) || "The tool failed without saying how.";
+  return error instanceof Error ? error.message : jsonOf(error) || "The tool failed without saying how.";
 }
 
+/** Text as it is, and anything else as JSON. */
 function jsonOf(value: unknown): string {
   try {
-    return JSON.stringify(value) ?? "";
+    return (isText(value) ? value : (JSON.stringify(value) ?? "")).slice(0, MAX_TEXT_CHARACTERS);
   } catch {
     return "";
   }
@@ -258,6 +267,11 @@ function toMessage(text: string): string {
 
 function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
+}
+
+/** JSON is read as such. */
+function isWords(value: unknown): value is string {
+  return isText(value) && !/^\s*[{[]/.test(value);
 }
 
 function isName(value: unknown): value is string {
