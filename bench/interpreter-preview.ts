@@ -28,7 +28,30 @@ export async function measurePreview(): Promise<BenchRow[]> {
   const value: unknown = JSON.parse(largeOutputs[0]!.create(BYTES));
   const asValue = { work: () => JSON.stringify(value), output: value };
   rows.push(await measure({ name: "preview of 50 MB that came parsed", baseline: "JSON.stringify", ...asValue, collect }));
+  for (const beside of besideTexts(largeOutputs[0]!.create(BYTES)))
+    rows.push(await measure({ baseline: "JSON.parse", ...beside, collect }));
   return rows;
+}
+
+/** Structured content and the texts that servers send beside it: a line about it, or all of it again. */
+function besideTexts(list: string): Pick<Measured, "name" | "work" | "output" | "structuredJson">[] {
+  const [wrapped, counted] = [`{"result":${list}}`, `{"rows":${list},"total":1}`];
+  const about = "Found some rows.";
+  const again = JSON.stringify(JSON.parse(counted), null, 1);
+  return [
+    { name: "preview of 50 MB of a wrapped list beside a line of text", structuredJson: wrapped, text: about, sent: [wrapped] },
+    { name: "preview of 50 MB of structured content beside a line of text", structuredJson: counted, text: about, sent: [counted] },
+    {
+      name: "preview of 50 MB of structured content beside the same as text",
+      structuredJson: counted,
+      text: again,
+      sent: [counted, again],
+    },
+  ].map(({ sent, text, ...row }) => ({
+    ...row,
+    work: () => sent.map((json) => JSON.parse(json) as unknown),
+    output: { content: [{ type: "text", text }] },
+  }));
 }
 
 interface Measured {
@@ -37,10 +60,11 @@ interface Measured {
   /** What nobody can do without. */
   readonly work: () => unknown;
   readonly output: unknown;
+  readonly structuredJson?: string;
   readonly collect: () => void;
 }
 
-async function measure({ name, baseline, work, output, collect }: Measured): Promise<BenchRow> {
+async function measure({ name, baseline, work, output, structuredJson, collect }: Measured): Promise<BenchRow> {
   const working: number[] = [];
   const previewing: number[] = [];
   let fits = true;
@@ -52,7 +76,7 @@ async function measure({ name, baseline, work, output, collect }: Measured): Pro
     collect();
     const previewed = time(() => {
       const store = createEvidenceStore();
-      const { alias } = store.add({ tool: "get_prices", output });
+      const { alias } = store.add({ tool: "get_prices", output, ...(structuredJson && { structuredJson, as: "mcp" as const }) });
       fits &&= store.preview(alias).bytes <= 4096;
     });
     if (round === 0) continue; // the first one warms up

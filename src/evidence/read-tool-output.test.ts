@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { readToolOutput } from "./read-tool-output.ts";
 import type { OutputPart } from "./output-part.ts";
 import type { ToolOutput } from "./contract.ts";
@@ -34,6 +34,23 @@ describe("parts of a tool's output", () => {
     expect(parts(wrapped([{ a: 1 }, { a: 2 }], '{"a": 1}', '{"a": 2}'))).toEqual([["json", "json", '{"result":[{"a":1},{"a":2}]}']]);
     expect(parts(wrapped("hello", "hello"))).toEqual([["json", "json", '{"result":"hello"}']]);
     expect(parts(wrapped(["a", "b"], "a", "b"))).toEqual([["json", "json", '{"result":["a","b"]}']]);
+    expect(parts(wrapped(["a"], "a"))).toEqual([["json", "json", '{"result":["a"]}']]);
+    expect(parts(wrapped(["a"], "b"))).toHaveLength(2);
+    expect(parts(wrapped([{ a: 1, b: null }], '{"b": null, "a": 1}'))).toHaveLength(1);
+    expect(parts(wrapped([{ a: 1, b: null }], '{"b": null, "c": 1}'))).toHaveLength(2);
+  });
+
+  it("does not write large structured content as JSON again to compare it with a text", () => {
+    const structuredContent = { rows: Array.from({ length: 100_000 }, (_, id) => ({ id, price: 1.5 })), total: 100_000 };
+    const structuredJson = JSON.stringify(structuredContent);
+    const spaced = JSON.stringify(structuredContent, null, 1);
+    const stringify = vi.spyOn(JSON, "stringify");
+    const read = (sent: string): number =>
+      readToolOutput({ tool: "t", output: { content: [text(sent)], structuredContent }, structuredJson }).length;
+    const found = ["100000 rows found", spaced, spaced.replace("1.5", "2.5")].map(read);
+    const { length } = stringify.mock.calls;
+    stringify.mockRestore();
+    expect([found, length]).toEqual([[2, 1, 2], 0]);
   });
 
   it("keeps words beside structured data", () => {

@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../errors/is-record.ts";
 import { EXACT_CHARACTERS, parseJson, parseJsonText } from "../text/json.ts";
 import type { EvidenceFormat, NamedData, ToolOutput } from "./contract.ts";
@@ -49,23 +48,28 @@ function readStructured(structured: unknown, json: string | undefined): OutputPa
  */
 function isRepeated({ body, value: read }: OutputPart, texts: readonly string[]): boolean {
   if (texts.length === 0) return false;
-  const only = texts.length === 1 ? texts[0]! : `[${texts.join(",")}]`;
-  if (only === body || `{"result":${only}}` === body) return true; // nothing has to be parsed
+  const isSingle = texts.length === 1;
+  const joined = isSingle ? texts[0]! : `[${texts.join(",")}]`;
+  if (joined === body || `{"result":${joined}}` === body) return true; // nothing has to be parsed
+  const json = parseJson(joined);
+  const sent: unknown[] = isSingle ? [joined, texts, json, [json]] : [texts, json];
   const value = body.length > EXACT_CHARACTERS ? read : parseJson(body); // without ExactNumbers, which equal nothing
   const inner = isRecord(value) && Object.keys(value).length === 1 ? value["result"] : undefined;
-  const wanted = inner === undefined ? [value] : [value, inner];
-  const sent = [parseJson(only), parseJson(`[${texts.join(",")}]`), ...(texts.length === 1 ? texts : [texts])];
-  return wanted.some((one) => sent.some((other) => isSame(one, other)));
-}
-
-/** Compares the texts first: the deep comparison is for another order of keys only. */
-function isSame(one: unknown, other: unknown): boolean {
   try {
-    const [first, second] = [JSON.stringify(one), JSON.stringify(other)];
-    return first === second || (first.length === second?.length && isDeepStrictEqual(one, other));
+    return [value, inner].some((one) => one !== undefined && sent.some((other) => isSame(one, other)));
   } catch {
     return false; // nested too deeply to compare
   }
+}
+
+/** Whether two values of JSON are the same, in any order of keys. Ends at the first difference. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one))
+    return Array.isArray(other) && one.length === other.length && one.every((item, index) => isSame(item, other[index]));
+  if (!isRecord(one) || !isRecord(other)) return false;
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
 }
 
 /** One part for all data among the texts and one for all words. `name` is what the data is called when it is not the main part. */
