@@ -1,6 +1,7 @@
 import { lookUpError } from "../errors/error-table.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { packageVersion } from "../package-version.ts";
+import { exitStatus } from "./exit-status.ts";
 
 const usage = `sluice: sandboxed Python for AI agents
 
@@ -34,25 +35,25 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   prepare: async () => await import("./commands/prepare.ts").then(({ prepareCommand: run, prepareUsage: usage }) => ({ run, usage })),
 };
 
-/** Exit status: 0 ok, 1 a failed cell or check, 2 wrong usage, 3 no sandbox, 130 interrupted, 141 nobody reads the output any more. */
+/** The exit status. */
 async function main([name, ...args]: string[]): Promise<number> {
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     (name === undefined ? process.stderr : process.stdout).write(usage);
-    return name === undefined ? 2 : 0;
+    return name === undefined ? exitStatus.wrongUsage : exitStatus.ok;
   }
   if (name === "--version") {
     process.stdout.write(`${packageVersion}\n`);
-    return 0;
+    return exitStatus.ok;
   }
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (load === undefined) {
     process.stderr.write(`sluice: there is no command ${JSON.stringify(name)}.\n\n${usage}`);
-    return 2;
+    return exitStatus.wrongUsage;
   }
   const command = await load();
   if (args.includes("--help") || args.includes("-h")) {
     process.stdout.write(command.usage);
-    return 0;
+    return exitStatus.ok;
   }
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort(new Interrupted(signal)));
@@ -78,16 +79,16 @@ function explain(error: unknown, { name, usage }: { name: string; usage: string 
   if (error instanceof Interrupted) {
     const what = name === "run" ? "the cell was ended and nothing is left behind" : "nothing half-made is left behind";
     process.stderr.write(`sluice: interrupted; ${what}.\n`);
-    return 130;
+    return exitStatus.interrupted;
   }
   if (!(error instanceof SluiceError)) {
-    if (error instanceof Error && "code" in error && error.code === "EPIPE") return 141;
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") return exitStatus.pipeClosed;
     if (isParseArgsError(error)) {
       process.stderr.write(`sluice: ${error.message}\n\n${usage}`);
-      return 2;
+      return exitStatus.wrongUsage;
     }
     process.stderr.write(`sluice: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-    return 1;
+    return exitStatus.failed;
   }
   process.stderr.write(`sluice: ${error.message}\n${error.hint ? `  ${error.hint}\n` : ""}`);
   return lookUpError(error.code).exit;

@@ -56,6 +56,12 @@ describe("envelope", () => {
     expect(toModelCode(new Error("m"))).toBe("INTERNAL_ERROR");
   });
 
+  it("has HTTP status 503 for every error that says that no sandbox can be had, unless it is a matter of waiting", () => {
+    const codes = (Object.keys(errorTable) as ErrorCode[]).filter((code) => lookUpError(code).exit === 3);
+    expect(codes.filter((code) => lookUpError(code).status !== 503)).toEqual(["SANDBOX_QUEUE_TIMEOUT"]);
+    expect(codes).toContain("GVISOR_START");
+  });
+
   it("has codes in upper case only", () => {
     expect(Object.keys(errorTable).filter((code) => !/^[A-Z][A-Z0-9_]*$/.test(code))).toEqual([]);
   });

@@ -7,12 +7,12 @@ interface ErrorEntry {
   readonly hint?: string;
   /** Whether the same call may succeed when it is made again unchanged. False when it is left out. */
   readonly retryable?: boolean;
-  /** Of HTTP; that of its kind when it is left out, 500 for a code without a kind. */
+  /** Of HTTP; that of its kind when it is left out. Without a kind 503 where the exit status is 3, else 500. */
   readonly status?: number;
   /** Of the command; 1 when it is left out. */
   readonly exit?: 2 | 3;
   /** The code that a model reads in its place. SANDBOX_UNAVAILABLE when it is left out and the exit status is 3, else INTERNAL_ERROR. */
-  readonly modelCode?: string;
+  readonly modelCode?: "QUEUE_FULL" | "SANDBOX_LOST" | "INPUT_TOO_LARGE";
 }
 
 /** The kinds of v1 error objects. */
@@ -117,12 +117,37 @@ export const errorTable = {
   SESSION_UNKNOWN: { kind: "precondition_failed", meaning: "There is no session with the handle that was passed." },
   TOOL_NOT_FOUND: { kind: "tool_not_found", meaning: "There is no tool of this name." },
   PYTHON_ERROR: { kind: "sandbox_runtime", meaning: "An exception that the code did not catch." },
-  PYTHON_TIMEOUT: { kind: "sandbox_runtime", meaning: "The cell's own time was over." },
-  PYTHON_OUT_OF_MEMORY: { kind: "sandbox_runtime", meaning: "The cell needed more memory than there is." },
-  PYTHON_OUTPUT_LIMIT: { kind: "sandbox_runtime", meaning: "The result or the artifacts are over their limit." },
-  PYTHON_CRASHED: { kind: "sandbox_runtime", meaning: "The process that ran the cell died by a signal or ended itself." },
-  CONTRACT_VIOLATION: { kind: "sandbox_runtime", meaning: "The artifacts are not as declared, or not valid. Nothing was published." },
-  SANDBOX_LOST: { kind: "sandbox_runtime", meaning: "The sandbox itself is gone; the next call gets a new one.", retryable: true },
+  PYTHON_TIMEOUT: {
+    kind: "sandbox_runtime",
+    meaning: "The cell's own time was over.",
+    hint: "Vectorise loops, or work on an aggregate; the time limit is the cell's own.",
+  },
+  PYTHON_OUT_OF_MEMORY: {
+    kind: "sandbox_runtime",
+    meaning: "The cell needed more memory than there is.",
+    hint: "Keep fewer copies, select columns early, or aggregate before joining.",
+  },
+  PYTHON_OUTPUT_LIMIT: {
+    kind: "sandbox_runtime",
+    meaning: "The result or the artifacts are over their limit.",
+    hint: "Give out an aggregate or fewer artifacts; the full data stays available under its alias.",
+  },
+  PYTHON_CRASHED: {
+    kind: "sandbox_runtime",
+    meaning: "The process that ran the cell died by a signal or ended itself.",
+    hint: "The process died: leave out os._exit, ctypes and signals, and use less memory at once.",
+  },
+  CONTRACT_VIOLATION: {
+    kind: "sandbox_runtime",
+    meaning: "The artifacts are not as declared, or not valid. Nothing was published.",
+    hint: "Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.",
+  },
+  SANDBOX_LOST: {
+    kind: "sandbox_runtime",
+    meaning: "The sandbox itself is gone; the next call gets a new one.",
+    hint: "Call again: a new sandbox is opened, and the answer says what became of the variables.",
+    retryable: true,
+  },
   SANDBOX_MODULE_BLOCKED: { kind: "sandbox_runtime", meaning: "The script imports a module that it may not use." },
   SANDBOX_RUNTIME_ERROR: { kind: "sandbox_runtime", meaning: "The script failed, or uses what the interpreter does not support." },
   SANDBOX_TIMEOUT: { kind: "sandbox_runtime", meaning: "The script's time was over." },
@@ -169,8 +194,8 @@ export const errorTable = {
   MODEL_SCRIPT_INVALID: { meaning: "The script of a scripted model is not one.", status: 409, exit: 2 },
   MODEL_SCRIPT_NOT_READ: { meaning: "The script of a scripted model cannot be read.", status: 409, exit: 2 },
   // Sandboxes and snapshots. Exit status 3: no sandbox can be had on this machine as asked; nothing was run.
-  NO_SANDBOX: { meaning: "No driver can be used here.", status: 503, exit: 3 },
-  SNAPSHOT_MISSING: { meaning: "There is no snapshot for this version.", status: 503, exit: 3 },
+  NO_SANDBOX: { meaning: "No driver can be used here.", exit: 3 },
+  SNAPSHOT_MISSING: { meaning: "There is no snapshot for this version.", exit: 3 },
   SANDBOX_QUEUE_TIMEOUT: {
     meaning: "All sandboxes were busy for too long.",
     hint: "Try again later, or raise maxSandboxes if the machine has the memory.",
@@ -193,8 +218,8 @@ export const errorTable = {
   RUN_DIRECTORY: { meaning: "The directory for running sandboxes cannot be used.", exit: 3 },
   CGROUP_FAILED: { meaning: "A limit could not be set with a cgroup.", exit: 3 },
   SYSTEM_PACKAGES_MISSING: { meaning: "Packages of the operating system are missing.", exit: 3 },
-  MONTY_UNAVAILABLE: { meaning: "The interpreter Monty is not installed for this machine.", status: 503, exit: 3 },
-  MONTY_ISOLATION_UNAVAILABLE: { meaning: "Scripts cannot be isolated with namespaces here.", status: 503, exit: 3 },
+  MONTY_UNAVAILABLE: { meaning: "The interpreter Monty is not installed for this machine.", exit: 3 },
+  MONTY_ISOLATION_UNAVAILABLE: { meaning: "Scripts cannot be isolated with namespaces here.", exit: 3 },
   MONTY_NOT_STARTED: { meaning: "The process for a script could not be started." },
   SANDBOX_PROTOCOL: {
     meaning: "A sandbox broke the protocol and was ended.",
@@ -257,6 +282,9 @@ export const errorTable = {
   MCP_HTTP_STATUS: { meaning: "An HTTP status instead of an answer." },
   MCP_RPC_ERROR: { meaning: "A JSON-RPC error instead of an answer." },
   MCP_INVALID_ANSWER: { meaning: "An answer that is none: not the protocol, or it asks for input that nobody can give." },
+  TOOL_ERROR: { meaning: "An answer that says `isError`. Only probes tell it; a model reads what the tool said." },
+  CANCELLED: { meaning: "The caller gave up the call. Only probes tell it." },
+  ABORTED: { meaning: "A call was ended before it was over, with its turn or by the caller. The record of the turn tells it." },
   // Requests to the server.
   REQUEST_INVALID: { meaning: "The request is not as it should be; details say where.", status: 400 },
   UNAUTHORIZED: {
@@ -308,7 +336,12 @@ interface WholeEntry extends Omit<ErrorEntry, "exit"> {
 /** The entry of a code, with what it leaves out. */
 export function lookUpError(code: ErrorCode): WholeEntry {
   const entry: ErrorEntry = Object.hasOwn(errorTable, code) ? errorTable[code as keyof Table] : ofUpstream(code as UpstreamCode);
-  const { kind = "internal_error", retryable = false, status = statusOfKind[kind], exit = 1 } = entry;
+  const {
+    kind,
+    retryable = false,
+    exit = 1,
+    status = kind === undefined && exit === 3 ? 503 : statusOfKind[kind ?? "internal_error"],
+  } = entry;
   return { ...entry, retryable, status, exit };
 }
 

@@ -39,5 +39,5 @@ export function toModelCode(error: unknown): EnvelopeCode {
   if (!(error instanceof SluiceError)) return "INTERNAL_ERROR";
   const { kind, modelCode, exit } = lookUpError(error.code);
   if (kind !== undefined) return error.code as EnvelopeCode;
-  return (modelCode ?? (exit === 3 ? "SANDBOX_UNAVAILABLE" : "INTERNAL_ERROR")) as EnvelopeCode;
+  return modelCode ?? (exit === 3 ? "SANDBOX_UNAVAILABLE" : "INTERNAL_ERROR");
 }

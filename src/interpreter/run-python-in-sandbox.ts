@@ -45,7 +45,7 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
     });
   } catch (error) {
     const aborted = request.signal?.aborted === true;
-    const code = error instanceof SluiceError ? error.code : "UNEXPECTED";
+    const code = error instanceof SluiceError ? error.code : "INTERNAL_ERROR";
     probe("python_call_failure", {
       stage: sandboxId === undefined ? "start" : "run",
       status: aborted ? "aborted" : code,

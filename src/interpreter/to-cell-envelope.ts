@@ -1,5 +1,5 @@
 import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
-import type { EnvelopeCode } from "../errors/error-table.ts";
+import { lookUpError, type EnvelopeCode } from "../errors/error-table.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 
 type FailedStatus = Exclude<CellStatus, "ok">;
@@ -16,19 +16,6 @@ const codes: Readonly<Record<FailedStatus, EnvelopeCode>> = {
 
 const editAgain = "Mend it with python_code_edit: variables are as they were before this cell.";
 
-const hints: Readonly<Record<FailedStatus, readonly string[]>> = {
-  python_error: [editAgain],
-  timeout: ["Vectorise loops, or work on an aggregate; the time limit is the cell's own.", editAgain],
-  out_of_memory: ["Keep fewer copies, select columns early, or aggregate before joining.", editAgain],
-  output_limit: ["Give out an aggregate or fewer artifacts; the full data stays available under its alias.", editAgain],
-  crashed: ["The process died: leave out os._exit, ctypes and signals, and use less memory at once.", editAgain],
-  contract_violation: [
-    "Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.",
-    editAgain,
-  ],
-  sandbox_lost: ["Call again: a new sandbox is opened, and the answer says what became of the variables."],
-};
-
 const refusedHints: readonly string[] = [
   "Mend what the cell gives out as the summary says. Nothing of this cell was published.",
   editAgain,
@@ -42,8 +29,13 @@ export function toCellEnvelope({ status, error }: CellOutcome, { tool = "code_in
     tool,
     summary: summarize(status, error),
     details: error === undefined ? [] : [toDetail(error)],
-    hints: error?.type === "ArtifactRefused" ? refusedHints : hints[status],
+    hints: error?.type === "ArtifactRefused" ? refusedHints : hintsOf(codes[status]),
   });
+}
+
+function hintsOf(code: EnvelopeCode): string[] {
+  const { hint, retryable } = lookUpError(code);
+  return [...(hint === undefined ? [] : [hint]), ...(retryable ? [] : [editAgain])];
 }
 
 function summarize(status: FailedStatus, error: CellError | undefined): string {

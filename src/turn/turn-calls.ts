@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
+import type { ErrorCode } from "../errors/error-table.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent, TurnEvent } from "../protocol/turn-events.ts";
@@ -112,7 +113,7 @@ export function toFailure(envelope: Envelope | ForeignEnvelope): CallFailure {
 }
 
 export function toAborted(reason: string): CallEnd {
-  return { status: "aborted", failure: { kind: null, code: "ABORTED", reason } };
+  return { status: "aborted", failure: { kind: null, code: "ABORTED" satisfies ErrorCode, reason } };
 }
 
 /** The end of a call that was not over when it could be waited for no longer. */

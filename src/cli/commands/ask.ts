@@ -5,6 +5,7 @@ import { processEnvironment } from "../../config/process-environment.ts";
 import { openConfigured } from "../../configured/open-configured.ts";
 import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { runTurn } from "../../turn/run-turn.ts";
+import { exitStatus } from "../exit-status.ts";
 import { jsonToTerminal, print, toTerminal, wrongUsage } from "../terminal.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
@@ -24,16 +25,11 @@ Exit status: 0 a complete answer, 4 a bounded or partial one, 1 the model failed
 /** What the bundled script answers. */
 const demoQuestion = "How did the total reserves of all venues change over two years, and how much of it was flow?";
 
-const exitStatuses: Readonly<Record<StopReason, number>> = {
-  complete_answer: 0,
-  bounded_step_budget: 4,
-  bounded_time: 4,
-  bounded_repeat_guardrail: 4,
-  bounded_empty_result: 4,
-  bounded_upstream_failure: 4,
-  capability_miss: 4,
-  model_error: 1,
-  aborted: 1,
+/** Every other end is an answer, if not the whole one. */
+const endOf: { readonly [Reason in StopReason]?: number } = {
+  complete_answer: exitStatus.ok,
+  model_error: exitStatus.failed,
+  aborted: exitStatus.failed,
 };
 
 export async function askCommand(args: string[], signal: AbortSignal): Promise<number> {
@@ -68,7 +64,7 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
       ? { result: await writeDocument({ ...parts, result }), files: listStored(result) }
       : await writeTurn({ ...parts, result, directory: out, openSession });
   await print(json ? `${jsonToTerminal(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
-  return exitStatuses[result.outcome.stopReason];
+  return endOf[result.outcome.stopReason] ?? exitStatus.partial;
 }
 
 function parse(args: string[]) {

@@ -4,6 +4,7 @@ import { createRuntime, type Runtime } from "../../create-runtime.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { DriverReport } from "../../interpreter/choose-driver.ts";
 import type { SnapshotInfo } from "../../snapshot/find-snapshot.ts";
+import { exitStatus } from "../exit-status.ts";
 
 export const doctorUsage = `Usage: sluice doctor [--json]
 
@@ -17,7 +18,7 @@ export async function doctorCommand(args: string[], signal: AbortSignal): Promis
   const drivers = snapshot === null ? await preflightOnly(runtime) : await runtime.examineDrivers(signal);
   const found = drivers.find((driver) => driver.usable)?.name ?? null;
   process.stdout.write(values.json ? `${JSON.stringify(toJson(found, drivers, snapshot), null, 2)}\n` : describe(found, drivers, snapshot));
-  return found === null ? 3 : 0;
+  return found === null ? exitStatus.noSandbox : exitStatus.ok;
 }
 
 function noSnapshot(error: unknown): null {

@@ -6,6 +6,7 @@ import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
 import { describeOutcome, describeTiming, toOutcomeJson } from "../describe-outcome.ts";
+import { exitStatus } from "../exit-status.ts";
 import { checkDirectory, writeArtifacts } from "../write-artifacts.ts";
 import { parseArgs } from "node:util";
 import { UsageError } from "../../errors/sluice-error.ts";
@@ -40,7 +41,7 @@ export async function runCommand(args: string[], signal: AbortSignal): Promise<n
     await print(describeOutcome(outcome, artifacts));
     process.stderr.write(`${describeTiming(outcome)}\n`);
   }
-  return outcome.status === "ok" ? 0 : 1;
+  return outcome.status === "ok" ? exitStatus.ok : exitStatus.failed;
 }
 
 async function runOnce(

@@ -4,6 +4,7 @@ import { UsageError } from "../../errors/sluice-error.ts";
 import { buildSnapshot } from "../../snapshot/build-snapshot.ts";
 import { findSnapshot, type SnapshotInfo } from "../../snapshot/find-snapshot.ts";
 import { snapshotMissing, verifySnapshot, type Verification } from "../../snapshot/verify-snapshot.ts";
+import { exitStatus } from "../exit-status.ts";
 import { createProgressPrinter, formatBytes } from "../progress-printer.ts";
 
 export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   make the snapshot for this worker code, if it is not there
@@ -13,7 +14,7 @@ export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   
 --fresh brings Debian and the Python packages again, for newer security fixes of Debian.
 `;
 
-/** `sluice snapshot …`. Gives the exit status: 0, or 1 when a check failed. */
+/** `sluice snapshot …`. Gives the exit status. */
 export async function snapshotCommand(args: readonly string[], signal?: AbortSignal): Promise<number> {
   const { action, json, fresh } = parse(args);
   const cache = cacheDirectory();
@@ -21,18 +22,18 @@ export async function snapshotCommand(args: readonly string[], signal?: AbortSig
     case "build": {
       const snapshot = await buildSnapshot({ cacheDirectory: cache, fresh, onProgress: createProgressPrinter(process.stderr), signal });
       print(json ? snapshot : describe(snapshot));
-      return 0;
+      return exitStatus.ok;
     }
     case "info": {
       const snapshot = await findSnapshot({ cacheDirectory: cache });
       if (!snapshot) throw snapshotMissing(cache);
       print(json ? snapshot : describe(snapshot));
-      return 0;
+      return exitStatus.ok;
     }
     case "verify": {
       const verification = await verifySnapshot({ cacheDirectory: cache, signal });
       print(json ? verification : describeVerification(verification));
-      return verification.ok ? 0 : 1;
+      return verification.ok ? exitStatus.ok : exitStatus.failed;
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../../errors/error-table.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { formatProbe } from "../../protocol/probe.ts";
 import { createOutputReader } from "../../evidence/reading/create-output-reader.ts";
@@ -108,11 +109,12 @@ class McpSource implements ToolSource {
         mayRepeat: (error, connection) => connection.isExpired(error.status), // then the server has done nothing yet
       });
       this.#noteSuccess();
-      if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" });
+      if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" satisfies ErrorCode });
       else probe("mcp_call_success", { bytes, ms: elapsed() });
       return answer;
     } catch (error) {
-      probe("mcp_call_failure", { ms: elapsed(), code: error instanceof McpCallError ? error.code : "CANCELLED" });
+      const code: ErrorCode = error instanceof McpCallError ? error.code : "CANCELLED";
+      probe("mcp_call_failure", { ms: elapsed(), code });
       throw error;
     }
   }
