@@ -105,6 +105,5 @@ export async function sendInput(lease: Lease, alias: string, { format, bytes }: 
   throw new SandboxLostError({
     code: "SANDBOX_LOST",
     message: `The sandbox is gone: it ended while the input ${alias} was given to it. Nothing of this cell was run.`,
-    hint: "Call again: a new sandbox is opened, and the answer says what became of the variables.",
   });
 }

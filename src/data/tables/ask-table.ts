@@ -186,7 +186,10 @@ function noMemory(alias: string, why: string): TableRefusal {
 function fromOutcome(table: AskedTable, { status, error }: CellOutcome): TableRefusal {
   const why = error === undefined ? status : error.message;
   if (status === "out_of_memory") return noMemory(table.alias, why);
-  if (status === "timeout") return { code: "PYTHON_TIMEOUT", why: `${table.alias} could not be read in time: ${why}`, hints: [] };
+  if (status === "timeout") {
+    const hints = ["Raise limits.sandbox.cellTimeoutMs, or give the table as Parquet."];
+    return { code: "PYTHON_TIMEOUT", why: `${table.alias} could not be read in time: ${why}`, hints };
+  }
   if (status === "sandbox_lost")
     return { code: "SANDBOX_LOST", why: `The sandbox of ${table.alias} is gone: ${why}`, hints: ["Ask again."] };
   return notAnswered(table, why);
