@@ -9,26 +9,20 @@ import { readHelperDocs } from "./interpreter/helper-docs.ts";
 import { librarianPrompt } from "./interpreter/librarian-prompt.ts";
 import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
 import { openSession, type Session, type SessionOptions } from "./interpreter/open-session.ts";
-import type { DriverName, SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
+import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
 import { createGate, createSandboxPool, type Gate, type SandboxPool } from "./sandbox/pool.ts";
-import { defaultLimits, placesFor } from "./sandbox/limits.ts";
+import { defaultLimits, defaultSandboxSettings as usual, placesFor, type SandboxSettings } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
 import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
 
-export interface RuntimeOptions {
+export interface RuntimeOptions extends Partial<SandboxSettings> {
   readonly cacheDirectory: string;
   /** Where a runsc of the machine's own is looked for, as in PATH. Default: the system's directories. */
   readonly searchPath?: string;
-  readonly driver?: DriverName | "auto";
   readonly limits?: SandboxLimits;
-  /** Warm sandboxes kept ready; 0 is allowed. */
-  readonly poolSize?: number;
-  /** All sandboxes together, warm ones included. Default: what fits three quarters of the machine's memory. */
-  readonly maxSandboxes?: number;
-  readonly queueDeadlineMs?: number;
   /** How scripts of `execute` are shut in, and how many run at once. */
   readonly monty?: MontyEngineOptions;
 }
@@ -62,8 +56,9 @@ export interface OpenSessionOptions {
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { cacheDirectory, driver: wanted = "auto", limits = defaultLimits, poolSize = 1, queueDeadlineMs = 60_000 } = options;
-  const gate = createGate({ places: options.maxSandboxes ?? placesFor(limits), deadlineMs: queueDeadlineMs });
+  const { cacheDirectory, limits = defaultLimits, maxSandboxes = placesFor(limits) } = options;
+  const { driver: wanted = usual.driver, poolSize = usual.poolSize, queueDeadlineMs = usual.queueDeadlineMs } = options;
+  const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
   const sessions = new Set<Session>();
   let parser: PythonParser | null = null;
   let engines: CodeModeOptions["engines"] | null = null;

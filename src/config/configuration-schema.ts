@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { executeLimitsSchema } from "../execute/contract.ts";
+import { executeLimitsSchema, executeSettingsSchema } from "../execute/contract.ts";
 import { sessionConfigurationSchema } from "../execute/session/session-configuration.ts";
 import { httpServerSchema, mcpLimitsSchema, stdioServerSchema, type McpServerEntry } from "../mcp/client/contract.ts";
 import { modelProvidersSchema } from "../models/contract.ts";
 import { parseModelName } from "../models/parse-model-name.ts";
 import { count, countOrNone, httpUrl, maxTimeMs, milliseconds } from "../protocol/setting.ts";
-import { sandboxLimitsSchema } from "../sandbox/limits.ts";
+import { sandboxLimitsSchema, sandboxSettingsSchema } from "../sandbox/limits.ts";
 import { DEFAULT_CONCURRENT_CALLS } from "../tools/create-tool-catalog.ts";
 import { budgetsSchema } from "../turn/budgets.ts";
 
@@ -51,16 +51,6 @@ const model = z.string().superRefine((text, context) => {
 
 const allowEntry = name.regex(/^(?:[^*]+|[^*]+__\*)$/, "must be server__tool, tool, or server__*");
 
-const sandbox = z.strictObject({
-  driver: z
-    .enum(["auto", "gvisor", "gvisor-rootless", "bubblewrap"])
-    .default("auto")
-    .describe("`auto` takes the strongest one that passes its self-test; else `gvisor`, `gvisor-rootless`, `bubblewrap`"),
-  poolSize: countOrNone.default(1).describe("sandboxes that are kept ready"),
-  maxSandboxes: count.optional().describe("all together; default: as many as fit in 75 % of memory"),
-  queueDeadlineMs: milliseconds.default(60_000).describe("how long a call waits for a sandbox"),
-});
-
 const callLimits = mcpLimitsSchema.extend({
   maxConcurrentCalls: count.default(DEFAULT_CONCURRENT_CALLS).describe("calls to all servers together, of all callers; more wait in line"),
 });
@@ -104,7 +94,7 @@ export const configurationSchema = z.strictObject({
     .transform((text) => text ?? null)
     .describe("see [models.md](models.md)"),
   models: modelProvidersSchema.default({}),
-  sandbox: sandbox.prefault({}),
+  sandbox: sandboxSettingsSchema.prefault({}),
   limits: z
     .strictObject({
       sandbox: sandboxLimitsSchema.prefault({}),
@@ -112,15 +102,7 @@ export const configurationSchema = z.strictObject({
       mcp: callLimits.prefault({}),
     })
     .prefault({}),
-  execute: z
-    .strictObject({
-      engine: z.enum(["auto", "monty", "cpython"]).default("auto").describe("`monty`, `cpython`, see [execute.md](execute.md)"),
-      isolation: z
-        .enum(["namespaces", "process-only"])
-        .default("namespaces")
-        .describe("`process-only` weakens it: see [execute.md](execute.md)"),
-    })
-    .prefault({}),
+  execute: executeSettingsSchema.prefault({}),
   artifacts: z
     .strictObject({
       directory: z.string().min(1).optional().describe("where figures, charts and datasets are kept; default: in the data directory"),

@@ -118,12 +118,9 @@ function toRuntimeOptions({ sandbox, limits, execute }: Configuration, environme
   return {
     cacheDirectory: cacheDirectory(environment),
     searchPath: searchPath(environment),
-    driver: sandbox.driver,
+    ...sandbox,
     limits: limits.sandbox,
-    poolSize: sandbox.poolSize,
-    queueDeadlineMs: sandbox.queueDeadlineMs,
     monty: { isolation: execute.isolation },
-    ...(sandbox.maxSandboxes === undefined ? {} : { maxSandboxes: sandbox.maxSandboxes }),
   };
 }
 

@@ -1,7 +1,7 @@
-import type { EngineName } from "./contract.ts";
+import type { EngineName, ExecuteSettings } from "./contract.ts";
 import { montyModules, runsNowhere } from "./modules.ts";
 
-export type EngineSetting = "auto" | EngineName;
+export type EngineSetting = ExecuteSettings["engine"];
 
 export interface EngineChoice {
   readonly engine: EngineName;

@@ -43,6 +43,19 @@ export type ExecuteLimits = Readonly<z.infer<typeof executeLimitsSchema>>;
 
 export const defaultExecuteLimits: ExecuteLimits = executeLimitsSchema.parse({});
 
+/** Which engine runs scripts, and how Monty is shut in. */
+export const executeSettingsSchema = z.strictObject({
+  engine: z.enum(["auto", "monty", "cpython"]).default("auto").describe("`monty`, `cpython`, see [execute.md](execute.md)"),
+  isolation: z
+    .enum(["namespaces", "process-only"])
+    .default("namespaces")
+    .describe("`process-only` weakens it: see [execute.md](execute.md)"),
+});
+
+export type ExecuteSettings = Readonly<z.infer<typeof executeSettingsSchema>>;
+
+export const defaultExecuteSettings: ExecuteSettings = executeSettingsSchema.parse({});
+
 /** Of one call, as JSON; an engine refuses longer ones with an exception of Python. */
 export const maxParamsBytes: number = 4 * 1024 * 1024;
 

@@ -8,7 +8,7 @@ import { toErrorResult, type Tool, type ToolCallResult } from "../tools/tool.ts"
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { EngineSetting } from "./choose-engine.ts";
 import { codeModeSchemas } from "./code-mode-schemas.ts";
-import { defaultExecuteLimits, type Engine, type ExecuteLimits } from "./contract.ts";
+import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type ExecuteLimits } from "./contract.ts";
 import { describeExecute } from "./describe-execute.ts";
 import { createInvokeTool } from "./invoke-tool.ts";
 import { runExecute, toExecuteJson } from "./run-execute.ts";
@@ -45,7 +45,7 @@ type Answer = (args: Readonly<Record<string, unknown>>, options: CodeModeRunOpti
 
 /** `execute`, the tools that find what it can call, and those of the session: for one request of one conversation. */
 export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[] {
-  const { catalog, policy, evidence, engines, engine = "auto", session } = options;
+  const { catalog, policy, evidence, engines, engine = defaultExecuteSettings.engine, session } = options;
   const asked = { ...defaultExecuteLimits, ...options.limits };
   // No more run at once than the catalog lets through, and the description should not say so.
   const limits = { ...asked, concurrentToolCalls: Math.min(asked.concurrentToolCalls, catalog.slots.places) };

@@ -3,7 +3,15 @@ import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
-import { defaultExecuteLimits, type Engine, type EngineName, type EngineOutcome, type ExecuteLimits, type Script } from "./contract.ts";
+import {
+  defaultExecuteLimits,
+  defaultExecuteSettings,
+  type Engine,
+  type EngineName,
+  type EngineOutcome,
+  type ExecuteLimits,
+  type Script,
+} from "./contract.ts";
 import { createScriptTools, type KeptAlias, type ScriptTools } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
 import type { ScriptWatch } from "./script-watch.ts";
@@ -69,7 +77,11 @@ interface Run {
 }
 
 /** Monty's parser may say that it cannot take the script; nothing has run then, and CPython gets it. */
-async function runOnEngine(run: Run, { engines, engine = "auto" }: ExecuteOptions, script: Script): Promise<EngineOutcome> {
+async function runOnEngine(
+  run: Run,
+  { engines, engine = defaultExecuteSettings.engine }: ExecuteOptions,
+  script: Script,
+): Promise<EngineOutcome> {
   if (run.choice.engine === "cpython") return requireCpython(engines).run(script);
   const outcome = await engines.monty.run(script);
   const { end } = outcome;
@@ -100,7 +112,7 @@ export function toExecuteJson(answer: ExecuteAnswer): string {
   return `{"status":${JSON.stringify(status)},"result":${resultJson},${JSON.stringify(rest).slice(1)}`;
 }
 
-function choose({ code, engine = "auto", engines }: ExecuteOptions): EngineChoice {
+function choose({ code, engine = defaultExecuteSettings.engine, engines }: ExecuteOptions): EngineChoice {
   const choice = chooseEngine(code, engine);
   return choice.engine === "cpython" && engine === "auto" && engines.cpython === undefined ? { engine: "monty" } : choice;
 }

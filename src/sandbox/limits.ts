@@ -2,6 +2,7 @@ import { totalmem } from "node:os";
 import { z } from "zod";
 import { UsageError } from "../errors/sluice-error.ts";
 import { count, countOrNone, milliseconds } from "../protocol/setting.ts";
+import type { DriverName } from "./contract.ts";
 
 const KB = 1024;
 const MB = 1024 * KB;
@@ -28,6 +29,21 @@ export const sandboxLimitsSchema = z.strictObject({
 export type SandboxLimits = Readonly<z.infer<typeof sandboxLimitsSchema>>;
 
 export const defaultLimits: SandboxLimits = Object.freeze(sandboxLimitsSchema.parse({}));
+
+/** Which sandboxes there are, and how many. */
+export const sandboxSettingsSchema = z.strictObject({
+  driver: z
+    .enum(["auto", "gvisor", "gvisor-rootless", "bubblewrap"] satisfies ("auto" | DriverName)[])
+    .default("auto")
+    .describe("`auto` takes the strongest one that passes its self-test; else `gvisor`, `gvisor-rootless`, `bubblewrap`"),
+  poolSize: countOrNone.default(1).describe("sandboxes that are kept ready"),
+  maxSandboxes: count.optional().describe("all together; default: as many as fit in 75 % of memory"),
+  queueDeadlineMs: milliseconds.default(60_000).describe("how long a call waits for a sandbox"),
+});
+
+export type SandboxSettings = Readonly<z.infer<typeof sandboxSettingsSchema>>;
+
+export const defaultSandboxSettings: SandboxSettings = sandboxSettingsSchema.parse({});
 
 /** The defaults with some of them changed. A number that no driver could hold is refused here, before anything starts. */
 export function withLimits(changes: Partial<SandboxLimits>): SandboxLimits {

@@ -3,7 +3,7 @@ import { orAbort } from "../concurrency/or-abort.ts";
 import type { Envelope } from "../errors/envelope.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { isRecord } from "../errors/is-record.ts";
-import type { ToolAnswer, ToolCallOptions } from "./contract.ts";
+import { DEFAULT_CALL_TIMEOUT_MS, type ToolAnswer, type ToolCallOptions } from "./contract.ts";
 import { checkToolInput, unreadableArguments } from "./check-tool-input.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
@@ -77,7 +77,6 @@ type Outcome =
   | { readonly ok: true; readonly answer: ToolAnswer; readonly attempts: number }
   | { readonly ok: false; readonly failure: ToolFailure; readonly attempts: number };
 
-const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_RETRY_WAIT_MS = 5_000;
 /** Where the backend does not say how long. */
 const RETRY_WAIT_MS = 500;
@@ -107,7 +106,7 @@ function retryAfterOf({ _meta: meta }: Envelope | ForeignEnvelope): number | nul
 }
 
 async function callOnce(call: Attempt, attempts: number): Promise<Outcome> {
-  const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_TIMEOUT_MS, now } = call;
+  const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_CALL_TIMEOUT_MS, now } = call;
   const context = { tool: name, now };
   const overdue = new AbortController();
   const timer = setTimeout(() => overdue.abort(new DOMException("The tool did not answer in time.", "TimeoutError")), timeoutMs);

@@ -28,6 +28,9 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean | undefined;
 }
 
+/** How long a backend may take to answer one call, unless it is given. */
+export const DEFAULT_CALL_TIMEOUT_MS = 60_000;
+
 export interface ToolCallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?:

@@ -11,9 +11,9 @@ import { checkDirectory, writeArtifacts } from "../write-artifacts.ts";
 import { parseArgs } from "node:util";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { helperNames, isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
-import type { DriverName, SandboxLimits } from "../../sandbox/contract.ts";
+import type { SandboxLimits } from "../../sandbox/contract.ts";
 import { maxTimeMs } from "../../protocol/setting.ts";
-import { defaultLimits, withLimits } from "../../sandbox/limits.ts";
+import { defaultLimits, defaultSandboxSettings, sandboxSettingsSchema, withLimits, type SandboxSettings } from "../../sandbox/limits.ts";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
 import { formatOf } from "../../data/data-formats.ts";
@@ -70,7 +70,7 @@ function show(stream: NodeJS.WriteStream, text: string): void {
   stream.write(stream.isTTY ? toTerminal(text) : text);
 }
 
-const driverNames = ["auto", "gvisor", "gvisor-rootless", "bubblewrap"];
+const driverNames: readonly string[] = sandboxSettingsSchema.shape.driver.unwrap().options;
 /** With less, Python and its libraries do not even start. */
 const minMemoryMb = 64;
 
@@ -82,7 +82,7 @@ export function parseRunArguments(args: string[]) {
     options: {
       input: { type: "string", multiple: true, default: [] },
       expect: { type: "string" },
-      driver: { type: "string", default: "auto" },
+      driver: { type: "string", default: defaultSandboxSettings.driver },
       "timeout-s": { type: "string" },
       "memory-mb": { type: "string" },
       out: { type: "string", default: "sluice-out" },
@@ -99,7 +99,7 @@ export function parseRunArguments(args: string[]) {
     script,
     inputs: toInputs(values.input),
     ...(values.expect === undefined ? {} : { expect: toKinds(values.expect) }),
-    driver: values.driver as DriverName | "auto",
+    driver: values.driver as SandboxSettings["driver"],
     limits: toLimits(values["timeout-s"], values["memory-mb"]),
     out,
     json,

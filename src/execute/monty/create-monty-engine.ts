@@ -1,6 +1,6 @@
 import { createLimiter } from "../../concurrency/create-limiter.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import { defaultExecuteLimits, type Engine, type EngineOutcome, type Script } from "../contract.ts";
+import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type EngineOutcome, type Script } from "../contract.ts";
 import { checkIsolation, createChildCommand, type ChildCommand, type MontyIsolation } from "./child-command.ts";
 import { openMontyChild, type MontyChild } from "./open-monty-child.ts";
 
@@ -28,7 +28,7 @@ export interface MontyEngine extends Engine {
 const SCRIPTS_PER_CHILD = 200;
 
 export function createMontyEngine({
-  isolation = "namespaces",
+  isolation = defaultExecuteSettings.isolation,
   poolSize = 2,
   memoryBytes = defaultExecuteLimits.memoryBytes,
   bwrapPath = "bwrap",

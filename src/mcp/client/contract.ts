@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { count, httpUrl, milliseconds } from "../../protocol/setting.ts";
+import { DEFAULT_CALL_TIMEOUT_MS } from "../../tools/contract.ts";
 
 const texts = z.record(z.string().min(1).max(200), z.string());
 
@@ -47,7 +48,7 @@ export interface McpLogEntry {
 }
 
 export const mcpLimitsSchema = z.strictObject({
-  timeoutMs: milliseconds.default(60_000).describe("time limit for one call, counted anew at each progress notification"),
+  timeoutMs: milliseconds.default(DEFAULT_CALL_TIMEOUT_MS).describe("time limit for one call, counted anew at each progress notification"),
   maxTotalTimeoutMs: milliseconds.default(600_000).describe("time limit for one call, whatever progress it reports"),
   connectTimeoutMs: milliseconds.default(30_000).describe("until a server has started and said its version"),
   maxMessageBytes: count.default(256 * 1024 * 1024).describe("one message of a server"),
