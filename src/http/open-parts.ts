@@ -19,7 +19,7 @@ import type { Log } from "./log/create-log.ts";
 import { createMetrics, type Metrics } from "./metrics/create-metrics.ts";
 import type { ServerOptions } from "./open-server.ts";
 import { createTenantStores, type TenantStores } from "./stores/create-tenant-stores.ts";
-import { createTurns } from "./turns/create-turns.ts";
+import { Turns } from "./turns/turns.ts";
 
 /** All parts of a running server. Each route names those that it uses. */
 export interface ServerParts extends Awaited<ReturnType<typeof openParts>> {
@@ -57,7 +57,7 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const tables = cleanup.use(createTables({ openSession: runtime.openSession, gate: runtime.gate }));
   const conversations = createConversations({ history, storesOf, tables, uploads, budgets: configuration.budgets, log });
   const model = await serveModel(configured, options.model, isBundledSample);
-  const turns = createTurns({
+  const turns = new Turns({
     configured,
     model: () => model.open(),
     history,

@@ -9,14 +9,6 @@ export interface TakenLease {
   readonly start: "pool" | Lease["start"];
 }
 
-export interface SandboxPool extends AsyncDisposable {
-  readonly driver: SandboxDriver;
-  readonly warm: number;
-  take(options: { limits?: SandboxLimits; signal?: AbortSignal | undefined }): Promise<TakenLease>;
-  /** Resolves when the pool is as full as it can be now; for benches and tests. */
-  filled(): Promise<void>;
-}
-
 export interface PoolOptions {
   readonly driver: SandboxDriver;
   readonly snapshot: Snapshot;
@@ -29,20 +21,65 @@ export interface PoolOptions {
 }
 
 const RETRY_MS = 5_000;
+const MAX_IDLE_MS = 10 * 60_000;
 /** Making a sandbox takes a core for half a second: whoever took one has it to himself for his first cell. */
 const REFILL_DELAY_MS = 500;
 
-/** Keeps sandboxes ready. A first call takes a warm one; the pool refills behind it. */
-export function createSandboxPool({ driver, snapshot, limits, size, gate, maxIdleMs = 10 * 60_000 }: PoolOptions): SandboxPool {
-  const waiting: Lease[] = [];
-  const ending = new AbortController();
-  let filling: Promise<void> | null = null;
-  let hurry = new AbortController();
-  let retry: NodeJS.Timeout | undefined;
+export function createSandboxPool(options: PoolOptions): SandboxPool {
+  return new SandboxPool(options);
+}
 
-  async function open(wanted: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
+/** Keeps sandboxes ready. A first call takes a warm one; the pool refills behind it. */
+export class SandboxPool implements AsyncDisposable {
+  readonly driver: SandboxDriver;
+  readonly #options: PoolOptions;
+  readonly #waiting: Lease[] = [];
+  readonly #ending = new AbortController();
+  readonly #stopGivingUp: () => void;
+  #filling: Promise<void> | null = null;
+  #hurry = new AbortController();
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(options: PoolOptions) {
+    this.driver = options.driver;
+    this.#options = options;
+    this.#stopGivingUp = options.gate.onWaiting(() => this.#giveUp());
+    this.#refill();
+  }
+
+  get warm(): number {
+    return this.#waiting.length;
+  }
+
+  async take({ limits = this.#options.limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal | undefined }): Promise<TakenLease> {
+    signal?.throwIfAborted();
+    const { gate } = this.#options;
+    const same = sameLimits(limits, this.#options.limits);
+    if (same && this.warm === 0 && this.#filling !== null && gate.taken >= gate.places) await this.#hasten(); // the last place is being made warm
+    const warm = same ? this.#waiting.shift() : undefined;
+    const lease = warm ?? (await this.#open(limits, await gate.enter(signal), signal));
+    this.#refill(REFILL_DELAY_MS);
+    return { lease, start: warm === undefined ? lease.start : "pool" };
+  }
+
+  /** Resolves when the pool is as full as it can be now; for benches and tests. */
+  async filled(): Promise<void> {
+    this.#refill();
+    await this.#hasten();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort(new Error("the pool is closing"));
+    this.#stopGivingUp();
+    clearTimeout(this.#retry);
+    await this.#filling;
+    await Promise.all(this.#waiting.splice(0).map((lease) => lease.close()));
+  }
+
+  async #open(limits: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
+    const { driver, snapshot } = this.#options;
     try {
-      const lease = await driver.open({ snapshot, limits: wanted, networkPolicy: "deny-all", ...(signal && { signal }) });
+      const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", ...(signal && { signal }) });
       void lease.died.then(release);
       return lease;
     } catch (error) {
@@ -51,109 +88,70 @@ export function createSandboxPool({ driver, snapshot, limits, size, gate, maxIdl
     }
   }
 
-  async function take({ limits: wanted = limits, signal }: Parameters<SandboxPool["take"]>[0]): Promise<TakenLease> {
-    signal?.throwIfAborted();
-    const same = sameLimits(wanted, limits);
-    if (same && waiting.length === 0 && filling !== null && gate.taken >= gate.places) await hasten(); // the last place is being made warm
-    const warm = same ? waiting.shift() : undefined;
-    if (warm !== undefined) {
-      refill(REFILL_DELAY_MS);
-      return { lease: warm, start: "pool" };
-    }
-    const release = await gate.enter(signal);
-    const lease = await open(wanted, release, signal);
-    refill(REFILL_DELAY_MS);
-    return { lease, start: lease.start };
-  }
-
   /** A warm sandbox is never in the way of somebody who waits for a place: a caller with other limits, or a self-test. */
-  function giveUp(): boolean {
-    const warm = waiting.shift();
+  #giveUp(): boolean {
+    const warm = this.#waiting.shift();
     void warm?.close();
     return warm !== undefined;
   }
 
   /** Started behind a caller's back, so it never throws; what is wrong shows when a caller opens one itself. */
-  function refill(delayMs = 0): void {
-    if (filling !== null || ending.signal.aborted || waiting.length >= size) return;
-    hurry = new AbortController();
-    const patience = AbortSignal.any([hurry.signal, ending.signal]);
-    filling = fill(sleep(delayMs, undefined, { signal: patience, ref: false }).catch(() => {})).finally(() => {
-      filling = null;
+  #refill(delayMs = 0): void {
+    if (this.#filling !== null || this.#ending.signal.aborted || this.warm >= this.#options.size) return;
+    this.#hurry = new AbortController();
+    const patience = AbortSignal.any([this.#hurry.signal, this.#ending.signal]);
+    this.#filling = this.#fill(sleep(delayMs, undefined, { signal: patience, ref: false }).catch(() => {})).finally(() => {
+      this.#filling = null;
     });
   }
 
   /** Somebody waits for the pool: no more patience. */
-  async function hasten(): Promise<void> {
-    hurry.abort();
-    await filling;
+  async #hasten(): Promise<void> {
+    this.#hurry.abort();
+    await this.#filling;
   }
 
-  async function fill(delay: Promise<void>): Promise<void> {
+  async #fill(delay: Promise<void>): Promise<void> {
+    const { gate, limits, size } = this.#options;
     await delay;
-    while (waiting.length < size && !ending.signal.aborted) {
+    while (this.warm < size && !this.#ending.signal.aborted) {
       const release = gate.tryEnter();
       if (release === null) return;
       try {
-        keep(await warmUp(await open(limits, release, ending.signal)));
+        this.#keep(await warmUp(await this.#open(limits, release, this.#ending.signal)));
       } catch {
-        retry ??= setTimeout(() => {
-          retry = undefined;
-          refill();
+        this.#retry ??= setTimeout(() => {
+          this.#retry = undefined;
+          this.#refill();
         }, RETRY_MS).unref();
         return;
       }
     }
   }
 
-  function keep(lease: Lease): void {
-    if (ending.signal.aborted) {
+  #keep(lease: Lease): void {
+    if (this.#ending.signal.aborted) {
       void lease.close();
       return;
     }
-    waiting.push(lease);
-    const drop = (): void => {
-      const at = waiting.indexOf(lease);
-      if (at >= 0) waiting.splice(at, 1);
-    };
+    this.#waiting.push(lease);
     const old = setTimeout(() => {
-      if (waiting.includes(lease)) {
-        drop();
-        void lease.close();
-        refill();
-      }
-    }, maxIdleMs).unref();
+      if (this.#drop(lease)) void lease.close();
+    }, this.#options.maxIdleMs ?? MAX_IDLE_MS).unref();
     void lease.died.then(() => {
       clearTimeout(old);
-      if (waiting.includes(lease)) {
-        drop();
-        refill();
-      }
+      this.#drop(lease);
     });
   }
 
-  async function dispose(): Promise<void> {
-    ending.abort(new Error("the pool is closing"));
-    stopGivingUp();
-    clearTimeout(retry);
-    await filling;
-    await Promise.all(waiting.splice(0).map((lease) => lease.close()));
+  /** Whether it was waiting; another takes its place. */
+  #drop(lease: Lease): boolean {
+    const at = this.#waiting.indexOf(lease);
+    if (at === -1) return false;
+    this.#waiting.splice(at, 1);
+    this.#refill();
+    return true;
   }
-
-  const stopGivingUp = gate.onWaiting(giveUp);
-  refill();
-  return {
-    driver,
-    get warm() {
-      return waiting.length;
-    },
-    take,
-    filled: async () => {
-      refill();
-      await hasten();
-    },
-    [Symbol.asyncDispose]: dispose,
-  };
 }
 
 async function warmUp(lease: Lease): Promise<Lease> {

@@ -2,7 +2,7 @@ import { UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceItem } from "../../evidence/contract.ts";
 import type { Session } from "../../interpreter/open-session.ts";
 import type { Gate } from "../../sandbox/pool.ts";
-import { createLimiter } from "../../concurrency/create-limiter.ts";
+import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import { askTable, toAskedTable, type TableQuestion, type TableReply, type TableSandbox } from "./ask-table.ts";
 import { createTableSchemas, toKey, versionOf, type TableSchemas } from "./create-table-schemas.ts";
@@ -44,110 +44,57 @@ interface OpenTable extends TableSandbox {
 
 const LOOK_EVERY_MS = 250;
 
-export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, graceMs = 1000 }: TablesOptions): Tables {
-  const limiter = createLimiter({ places: maxOpen ?? Math.max(1, Math.floor((gate?.places ?? 4) / 4)) });
-  limiter.onWaiting(giveUp);
-  const open = new Map<string, OpenTable>();
-  const single = new Set<Promise<Session>>();
-  const closing = new Set<Promise<void>>();
-  const stopGivingUp = gate?.onWaiting(giveUp);
-  let watch: NodeJS.Timeout | undefined;
-  let closed = false;
+export function createTables(options: TablesOptions): Tables {
+  return new SandboxTables(options);
+}
 
-  async function ask(
-    item: EvidenceItem,
-    question: TableQuestion,
-    { signal }: { signal?: AbortSignal | undefined } = {},
-  ): Promise<TableReply> {
-    refuseClosed();
+class SandboxTables implements Tables {
+  readonly schemas: TableSchemas = createTableSchemas(this);
+  readonly #options: TablesOptions;
+  readonly #limiter: Limiter;
+  readonly #open = new Map<string, OpenTable>();
+  /** Those that answer one `askEach` and end with it. */
+  readonly #single = new Set<Promise<Session>>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #stopGivingUp: (() => void) | undefined;
+  #watch: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: TablesOptions) {
+    const { gate, maxOpen = Math.max(1, Math.floor((gate?.places ?? 4) / 4)) } = options;
+    this.#options = options;
+    this.#limiter = createLimiter({ places: maxOpen });
+    this.#limiter.onWaiting(() => this.#giveUp());
+    this.#stopGivingUp = gate?.onWaiting(() => this.#giveUp());
+  }
+
+  async ask(item: EvidenceItem, question: TableQuestion, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<TableReply> {
+    this.#refuseClosed();
+    const { graceMs = 1000 } = this.#options;
     const version = versionOf(item);
     signal?.throwIfAborted();
-    const table = obtain(toKey(item, version));
-    const asked = askTable(table, toAskedTable(item), question).finally(() => release(table));
-    asked.then((reply) => reply.ok || !reply.lost || drop(table)).catch(() => drop(table));
+    const table = this.#obtain(toKey(item, version));
+    const asked = askTable(table, toAskedTable(item), question).finally(() => this.#release(table));
+    asked.then((reply) => reply.ok || !reply.lost || this.#drop(table)).catch(() => this.#drop(table));
     table.wanted += 1;
     try {
       return { ...(await orAbort(asked, signal)), version };
     } finally {
       table.wanted -= 1;
       const patienceMs = table.leave === undefined ? 0 : graceMs; // one that has no sandbox yet is not waited for
-      if (signal?.aborted === true) setTimeout(() => table.busy > 0 && table.wanted === 0 && drop(table), patienceMs).unref();
+      if (signal?.aborted === true) setTimeout(() => table.busy > 0 && table.wanted === 0 && this.#drop(table), patienceMs).unref();
     }
   }
 
-  /** It counts as busy from here on, so that nobody gives it up before it is asked. */
-  function obtain(key: string): OpenTable {
-    const table = open.get(key) ?? openTable(key);
-    table.busy += 1;
-    return table;
-  }
-
-  function openTable(key: string): OpenTable {
-    const dropped = new AbortController();
-    const session = limiter.enter(dropped.signal).then((leave) => {
-      table.leave = leave;
-      if (dropped.signal.aborted) leave(); // given up in the moment in which its turn came
-      dropped.signal.throwIfAborted();
-      return openSession();
-    });
-    const table: OpenTable = { key, session, dropped, bound: new Set(), busy: 0, wanted: 0, usedAt: Date.now() };
-    session.catch(() => drop(table));
-    open.set(key, table);
-    watch ??= setInterval(look, LOOK_EVERY_MS).unref();
-    return table;
-  }
-
-  function release(table: OpenTable): void {
-    table.busy -= 1;
-    table.usedAt = Date.now();
-    if (limiter.waiting > 0) giveUp();
-  }
-
-  function drop(table: OpenTable): void {
-    if (open.get(table.key) !== table) return;
-    open.delete(table.key);
-    table.dropped.abort(closed ? tablesClosed() : undefined);
-    table.leave?.();
-    closeLater(table.session);
-  }
-
-  function closeLater(session: Promise<Session>): void {
-    const done = session.then((one) => one.close()).catch(() => {});
-    closing.add(done);
-    void done.finally(() => closing.delete(done));
-  }
-
-  /** Those that nobody asks now, the one asked longest ago first. */
-  function idle(): OpenTable[] {
-    return [...open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
-  }
-
-  function giveUp(): boolean {
-    const [idlest] = idle();
-    if (idlest === undefined) return false;
-    drop(idlest);
-    return true;
-  }
-
-  /** Gives up what nobody has asked for a while, and one that became idle while others wait for a sandbox. */
-  function look(): void {
-    for (const table of idle()) if (Date.now() - table.usedAt > idleMs) drop(table);
-    if ((gate?.waiting ?? 0) > 0) giveUp();
-    if (open.size === 0) {
-      clearInterval(watch);
-      watch = undefined;
-    }
-  }
-
-  async function askEach(
+  async askEach(
     items: readonly EvidenceItem[],
     question: TableQuestion,
     { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<TableReply[]> {
-    refuseClosed();
-    const session = openSession(signal === undefined ? {} : { signal });
+    this.#refuseClosed();
+    const session = this.#options.openSession(signal === undefined ? {} : { signal });
     const bound = new Set<string>();
-    single.add(session);
+    this.#single.add(session);
     try {
       const replies: TableReply[] = [];
       for (const item of items) {
@@ -156,25 +103,91 @@ export function createTables({ openSession, gate, maxOpen, idleMs = 60_000, grac
       }
       return replies;
     } finally {
-      single.delete(session);
-      closeLater(session);
+      this.#single.delete(session);
+      this.#closeLater(session);
     }
   }
 
-  function refuseClosed(): void {
-    if (closed) throw tablesClosed();
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#watch);
+    this.#stopGivingUp?.();
+    for (const table of this.#open.values()) this.#drop(table);
+    for (const session of this.#single) this.#closeLater(session);
+    await Promise.all(this.#closing);
   }
 
-  async function close(): Promise<void> {
-    closed = true;
-    clearInterval(watch);
-    stopGivingUp?.();
-    for (const table of open.values()) drop(table);
-    for (const session of single) closeLater(session);
-    await Promise.all(closing);
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
-  return { ask, askEach, schemas: createTableSchemas({ ask, askEach }), close, [Symbol.asyncDispose]: close };
+  #refuseClosed(): void {
+    if (this.#closed) throw tablesClosed();
+  }
+
+  /** It counts as busy from here on, so that nobody gives it up before it is asked. */
+  #obtain(key: string): OpenTable {
+    const table = this.#open.get(key) ?? this.#openTable(key);
+    table.busy += 1;
+    return table;
+  }
+
+  #openTable(key: string): OpenTable {
+    const dropped = new AbortController();
+    const session = this.#limiter.enter(dropped.signal).then((leave) => {
+      table.leave = leave;
+      if (dropped.signal.aborted) leave(); // given up in the moment in which its turn came
+      dropped.signal.throwIfAborted();
+      return this.#options.openSession();
+    });
+    const table: OpenTable = { key, session, dropped, bound: new Set(), busy: 0, wanted: 0, usedAt: Date.now() };
+    session.catch(() => this.#drop(table));
+    this.#open.set(key, table);
+    this.#watch ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    return table;
+  }
+
+  #release(table: OpenTable): void {
+    table.busy -= 1;
+    table.usedAt = Date.now();
+    if (this.#limiter.waiting > 0) this.#giveUp();
+  }
+
+  #drop(table: OpenTable): void {
+    if (this.#open.get(table.key) !== table) return;
+    this.#open.delete(table.key);
+    table.dropped.abort(this.#closed ? tablesClosed() : undefined);
+    table.leave?.();
+    this.#closeLater(table.session);
+  }
+
+  #closeLater(session: Promise<Session>): void {
+    const done = session.then((one) => one.close()).catch(() => {});
+    this.#closing.add(done);
+    void done.finally(() => this.#closing.delete(done));
+  }
+
+  /** Those that nobody asks now, the one asked longest ago first. */
+  #idle(): OpenTable[] {
+    return [...this.#open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
+  }
+
+  #giveUp(): boolean {
+    const [idlest] = this.#idle();
+    if (idlest === undefined) return false;
+    this.#drop(idlest);
+    return true;
+  }
+
+  /** Gives up what nobody has asked for a while, and one that became idle while others wait for a sandbox. */
+  #look(): void {
+    const { gate, idleMs = 60_000 } = this.#options;
+    for (const table of this.#idle()) if (Date.now() - table.usedAt > idleMs) this.#drop(table);
+    if ((gate?.waiting ?? 0) > 0) this.#giveUp();
+    if (this.#open.size > 0) return;
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+  }
 }
 
 function tablesClosed(): UsageError {

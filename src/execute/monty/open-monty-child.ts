@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import type { Duplex, Readable } from "node:stream";
+import { spawn, type ChildProcess } from "node:child_process";
+import type { Duplex } from "node:stream";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { EngineOutcome, Script, EngineEnd } from "../contract.ts";
 import { keepTail, signalName } from "../../processes/last-words.ts";
@@ -7,124 +7,134 @@ import { BASE_DATA_BYTES, type ChildCommand } from "./child-command.ts";
 import { readChildFrames, type ChildFrame, type FrameBytes } from "./child-frames.ts";
 import { ScriptRun } from "./script-run.ts";
 
-/** A process with Monty in it. It runs one script at a time, and none after it has died or broken the protocol. */
-export interface MontyChild {
-  readonly memoryBytes: number;
-  readonly pid: number;
-  scripts(): number;
-  isAlive(): boolean;
-  /** Rejects with `signal.reason` only. */
-  run(script: Script): Promise<EngineOutcome>;
-  /** Settles when every process of it is gone. */
-  readonly gone: Promise<void>;
-  /** Resolves with `gone`. */
-  kill(): Promise<void>;
-}
-
 const START_TIMEOUT_MS = 30_000;
 /** Parameters of a call, and whatever else is not the result. */
 const MAX_CALL_BYTES = 16 * 1024 * 1024;
 
 export async function openMontyChild(command: ChildCommand, memoryBytes: number): Promise<MontyChild> {
-  // Of the script's own memory Monty keeps count; the limit of the process is for what it does not count, and so it is wider.
-  const child = spawn(command.file, command.arguments(BASE_DATA_BYTES + 2 * memoryBytes), {
-    cwd: command.cwd,
-    env: {},
-    stdio: ["ignore", "ignore", "pipe", "pipe", ...(command.isolation === "namespaces" ? (["pipe", "pipe"] as const) : [])],
-  });
-  const channel = child.stdio[3] as Duplex;
-  const filter = (child.stdio as readonly unknown[])[5] as Duplex | undefined;
-  filter?.on("error", () => {}).end(command.seccomp);
-  const readStderr = keepTail(child.stderr!);
-  const info = child.stdio[4] as Readable | undefined;
-  const readInfo = info === undefined ? () => "" : keepTail(info);
-  const ready = Promise.withResolvers<void>();
-  let death: ChildDeath | null = null;
-  let violation: string | null = null;
-  let isEnding = false;
-  let current: ScriptRun | null = null;
-  let isReady = false;
-  let scripts = 0;
+  const child = new MontyChild(command, memoryBytes);
+  await child.ready();
+  return child;
+}
 
-  channel.on("error", () => {}); // a child that dies while it is written to is reported by its exit
-  const gone = new Promise<void>((resolve) => {
-    child.once("close", (code, signal) => {
-      death = { code, signal, stderr: readStderr(), violation };
-      resolve();
+/** A process with Monty in it. It runs one script at a time, and none after it has died or broken the protocol. */
+export class MontyChild {
+  readonly memoryBytes: number;
+  /** Settles when every process of it is gone. */
+  readonly gone: Promise<void>;
+  readonly #process: ChildProcess;
+  readonly #channel: Duplex;
+  readonly #readInfo: () => string;
+  readonly #ready = Promise.withResolvers<void>();
+  #isReady = false;
+  #death: ChildDeath | null = null;
+  #violation: string | null = null;
+  #isEnding = false;
+  #current: ScriptRun | null = null;
+  #scripts = 0;
+
+  constructor(command: ChildCommand, memoryBytes: number) {
+    this.memoryBytes = memoryBytes;
+    // Of the script's own memory Monty keeps count; the limit of the process is for what it does not count, and so it is wider.
+    this.#process = spawn(command.file, command.arguments(BASE_DATA_BYTES + 2 * memoryBytes), {
+      cwd: command.cwd,
+      env: {},
+      stdio: ["ignore", "ignore", "pipe", "pipe", ...(command.isolation === "namespaces" ? (["pipe", "pipe"] as const) : [])],
     });
-    child.once("error", (cause) => {
-      death ??= { code: null, signal: null, stderr: cause.message, violation: null };
-      resolve();
+    const [, , , channel, info, filter] = this.#process.stdio as readonly unknown[] as readonly (Duplex | undefined)[];
+    filter?.on("error", () => {}).end(command.seccomp);
+    this.#channel = channel!;
+    this.#channel.on("error", () => {}); // a child that dies while it is written to is reported by its exit
+    this.#readInfo = info === undefined ? () => "" : keepTail(info);
+    this.gone = this.#watchDeath();
+    readChildFrames(this.#channel, {
+      maxBodyBytes: () => Math.max(MAX_CALL_BYTES, this.#current?.maxBodyBytes ?? 0),
+      onFrame: (frame) => this.#receive(frame),
+      onBroken: (why) => this.#stop(`sent ${why}`),
     });
-  });
-  readChildFrames(channel, {
-    maxBodyBytes: () => Math.max(MAX_CALL_BYTES, current?.maxBodyBytes ?? 0),
-    onFrame: receive,
-    onBroken: (why) => stop(`sent ${why}`),
-  });
-  void gone.then(() => {
-    channel.destroy();
-    ready.reject(cannotStart(death!));
-    current?.die(describeDeath(death!, memoryBytes));
-  });
-  const timer = setTimeout(() => stop("did not start in time"), START_TIMEOUT_MS);
-  try {
-    await ready.promise;
-  } finally {
-    clearTimeout(timer);
-  }
-  return { memoryBytes, pid: child.pid!, scripts: () => scripts, isAlive: () => death === null && !isEnding, gone, run, kill };
-
-  function receive(frame: ChildFrame): void {
-    if (!isReady && frame.type === "ready") {
-      isReady = true;
-      ready.resolve();
-      return;
-    }
-    const wrong = current === null ? `a frame ${frame.type} while no script ran` : current.receive(frame);
-    if (wrong !== null) stop(`sent ${wrong}`);
   }
 
-  function stop(why: string): void {
-    violation ??= why;
-    end();
+  get pid(): number {
+    return this.#process.pid!;
   }
 
-  /** In namespaces the first process inside is killed, and with it all of them; bwrap then ends by itself, after them. */
-  function end(): void {
-    isEnding = true;
-    const inner = Number(/"child-pid": (\d+)/.exec(readInfo())?.[1]);
-    try {
-      if (inner > 1 && death === null) process.kill(inner, "SIGKILL");
-      else child.kill("SIGKILL");
-    } catch {
-      child.kill("SIGKILL");
-    }
+  scripts(): number {
+    return this.#scripts;
   }
 
-  async function kill(): Promise<void> {
-    if (death === null) end();
-    await gone;
+  isAlive(): boolean {
+    return this.#death === null && !this.#isEnding;
   }
 
-  function send(frame: FrameBytes): void {
-    if (frame.length > 1) channel.cork();
-    for (const bytes of frame) channel.write(bytes);
-    if (frame.length > 1) channel.uncork();
+  /** Resolves when it can take a script. */
+  async ready(): Promise<void> {
+    const timer = setTimeout(() => this.#stop("did not start in time"), START_TIMEOUT_MS);
+    await this.#ready.promise.finally(() => clearTimeout(timer));
   }
 
-  async function run(script: Script): Promise<EngineOutcome> {
+  /** Rejects with `signal.reason` only. */
+  async run(script: Script): Promise<EngineOutcome> {
     script.signal?.throwIfAborted();
-    scripts += 1;
-    const running = new ScriptRun({ script, send, stop: end });
-    current = running;
-    if (death !== null) running.die(describeDeath(death, memoryBytes));
+    this.#scripts += 1;
+    const running = new ScriptRun({ script, send: (frame) => this.#send(frame), stop: () => this.#end() });
+    this.#current = running;
+    if (this.#death !== null) running.die(describeDeath(this.#death, this.memoryBytes));
     try {
       return await running.outcome;
     } finally {
-      if (running.isKilled) await gone;
-      current = null;
+      if (running.isKilled) await this.gone;
+      this.#current = null;
     }
+  }
+
+  /** Resolves with `gone`. */
+  async kill(): Promise<void> {
+    if (this.#death === null) this.#end();
+    await this.gone;
+  }
+
+  async #watchDeath(): Promise<void> {
+    const readStderr = keepTail(this.#process.stderr!);
+    this.#death = await new Promise<ChildDeath>((resolve) => {
+      this.#process.once("close", (code, signal) => resolve({ code, signal, stderr: readStderr(), violation: this.#violation }));
+      this.#process.once("error", ({ message }) => resolve({ code: null, signal: null, stderr: message, violation: null }));
+    });
+    this.#channel.destroy();
+    this.#ready.reject(cannotStart(this.#death));
+    this.#current?.die(describeDeath(this.#death, this.memoryBytes));
+  }
+
+  #receive(frame: ChildFrame): void {
+    if (!this.#isReady && frame.type === "ready") {
+      this.#isReady = true;
+      this.#ready.resolve();
+      return;
+    }
+    const wrong = this.#current === null ? `a frame ${frame.type} while no script ran` : this.#current.receive(frame);
+    if (wrong !== null) this.#stop(`sent ${wrong}`);
+  }
+
+  #stop(why: string): void {
+    this.#violation ??= why;
+    this.#end();
+  }
+
+  /** In namespaces the first process inside is killed, and with it all of them; bwrap then ends by itself, after them. */
+  #end(): void {
+    this.#isEnding = true;
+    const inner = Number(/"child-pid": (\d+)/.exec(this.#readInfo())?.[1]);
+    try {
+      if (inner > 1 && this.#death === null) process.kill(inner, "SIGKILL");
+      else this.#process.kill("SIGKILL");
+    } catch {
+      this.#process.kill("SIGKILL");
+    }
+  }
+
+  #send(frame: FrameBytes): void {
+    if (frame.length > 1) this.#channel.cork();
+    for (const bytes of frame) this.#channel.write(bytes);
+    if (frame.length > 1) this.#channel.uncork();
   }
 }
 

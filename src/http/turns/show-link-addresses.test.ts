@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { showLinkAddresses } from "./create-turns.ts";
+import { showLinkAddresses } from "./turns.ts";
 
 test.each([
   ["[the bank](https://evil.example)", "the bank (<https://evil.example>)"],

@@ -2,7 +2,7 @@ import { createMcpHandler, isLegacyRequest, type Server, WebStandardStreamableHT
 import { createSessionStore } from "../../execute/session/create-session-store.ts";
 import type { McpParts, Surface } from "./mcp-parts.ts";
 import { createMcpServer, createSessionSurface } from "./create-mcp-server.ts";
-import { createSessionRegistry, type SessionRegistry } from "./sessions/create-session-registry.ts";
+import { SessionRegistry } from "./sessions/session-registry.ts";
 import { accessByConnection, accessByHandle, type SessionAccess } from "./sessions/session-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
 import type { McpSession } from "./sessions/open-mcp-session.ts";
@@ -31,7 +31,7 @@ export function createMcpEndpoint(
   parts: McpParts,
   { extend = (surface) => surface, onError = () => {} }: McpEndpointOptions = {},
 ): McpEndpoint {
-  const registry = createSessionRegistry(parts);
+  const registry = new SessionRegistry(parts);
   const states = parts.sessions ?? createSessionStore({ configuration: {} });
   const own = createMcpTools(parts);
 

@@ -15,7 +15,7 @@ import type { CallContext, McpParts, Progress, ServedTool, Surface } from "./mcp
 import { toErrorResult } from "../../tools/tool.ts";
 import { toCallResult, toServedTool } from "./tools/to-served-tool.ts";
 import { createSessionResources } from "./resources/create-session-resources.ts";
-import type { SessionRegistry } from "./sessions/create-session-registry.ts";
+import type { SessionRegistry } from "./sessions/session-registry.ts";
 import type { SessionAccess } from "./sessions/session-access.ts";
 import { findExposedTool, listExposedTools, type McpTool } from "./tools/create-mcp-tools.ts";
 

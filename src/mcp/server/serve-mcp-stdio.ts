@@ -3,7 +3,7 @@ import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/s
 import { createSessionStore } from "../../execute/session/create-session-store.ts";
 import { createMcpServer, createSessionSurface } from "./create-mcp-server.ts";
 import type { McpParts } from "./mcp-parts.ts";
-import { createSessionRegistry } from "./sessions/create-session-registry.ts";
+import { SessionRegistry } from "./sessions/session-registry.ts";
 import { accessByConnection } from "./sessions/session-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
 
@@ -20,7 +20,7 @@ const tenant = "local";
 
 /** One client, one session. Resolves when the client is gone or `signal` says so, and nothing of it is left. */
 export async function serveMcpStdio(parts: McpParts, { input, output, signal, onError = () => {} }: McpStdioOptions): Promise<void> {
-  await using registry = createSessionRegistry(parts);
+  await using registry = new SessionRegistry(parts);
   const session = registry.open({ tenant, isPermanent: true });
   const states = parts.sessions ?? createSessionStore({ configuration: {} });
   const access = accessByConnection({ registry, states, tenant, tokenHash: () => null }, session);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createGate } from "../../../sandbox/pool.ts";
-import { createSpareSandboxes } from "./create-session-registry.ts";
+import { createSpareSandboxes } from "./session-registry.ts";
 import type { McpSession } from "./open-mcp-session.ts";
 
 /** Of a session, what gives way. */

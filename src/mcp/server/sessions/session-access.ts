@@ -3,7 +3,7 @@ import { receivedType } from "../../../errors/received-type.ts";
 import type { SessionContext } from "../../../execute/session/contract.ts";
 import type { SessionStore } from "../../../execute/session/create-session-store.ts";
 import type { McpSession } from "./open-mcp-session.ts";
-import { words, type SessionRegistry } from "./create-session-registry.ts";
+import { words, type SessionRegistry } from "./session-registry.ts";
 
 /** How a call gets its session: from the connection that it came on, or from the handle that it passes back. */
 export interface SessionAccess {

@@ -4,8 +4,6 @@ import { afterTimeout, defaultLifetimes, type McpParts, type Schedule, type Sess
 import { type McpSession, openMcpSession } from "./open-mcp-session.ts";
 import type { Gate } from "../../../sandbox/pool.ts";
 
-export type SessionRegistry = ReturnType<typeof createSessionRegistry>;
-
 export interface NewSession {
   readonly tenant: string;
   /** Kept until it is ended, however long nobody calls: the client's process is there. */
@@ -24,59 +22,54 @@ interface Entry extends NewSession {
 }
 
 /** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
-export function createSessionRegistry(parts: McpParts) {
-  const { after = afterTimeout } = parts;
-  const lifetimes = { ...defaultLifetimes, ...parts.lifetimes };
+export class SessionRegistry implements AsyncDisposable {
+  readonly lifetimes: SessionLifetimes;
+  readonly #parts: McpParts;
+  readonly #after: Schedule;
   /** The longest unused first, because a used one is put at the end. */
-  const entries = new Map<string, Entry>();
-  const published = new Map<string, TenantArtifacts>();
-  const spare = createSpareSandboxes({ gate: parts.runtime.gate, after, lifetimes });
+  readonly #entries = new Map<string, Entry>();
+  readonly #published = new Map<string, TenantArtifacts>();
+  readonly #spare: ReturnType<typeof createSpareSandboxes>;
 
-  function open(wanted: NewSession): McpSession {
+  constructor(parts: McpParts) {
+    const { after = afterTimeout } = parts;
+    this.lifetimes = { ...defaultLifetimes, ...parts.lifetimes };
+    this.#parts = parts;
+    this.#after = after;
+    this.#spare = createSpareSandboxes({ gate: parts.runtime.gate, after, lifetimes: this.lifetimes });
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  open(wanted: NewSession): McpSession {
     const { tenant } = wanted;
-    makeRoom(tenant, 1);
+    this.#makeRoom(tenant, 1);
     const id = randomBytes(18).toString("base64url");
-    const session = openMcpSession(parts, {
+    const session = openMcpSession(this.#parts, {
       id,
       tenant,
-      artifacts: artifactsOf(tenant).store,
-      maxBytes: lifetimes.sessionBytes,
-      onFirstCell: () => spare.remove(session),
-      onLastCell: () => entries.has(id) && spare.add(session),
+      artifacts: this.artifactsOf(tenant).store,
+      maxBytes: this.lifetimes.sessionBytes,
+      onFirstCell: () => this.#spare.remove(session),
+      onLastCell: () => this.#entries.has(id) && this.#spare.add(session),
     });
     const entry: Entry = { ...wanted, session, uses: 0, begun: 0, isLost: false, callOff: [] };
-    entries.set(id, entry);
-    rest(entry);
+    this.#entries.set(id, entry);
+    this.#rest(entry);
     return session;
   }
 
-  /** A client that never comes back must not keep its tenant's others out. One that is at work stays, and so do those of other tenants. */
-  function makeRoom(tenant: string, added: number): void {
-    const own = [...entries.values()].filter((entry) => entry.tenant === tenant);
-    let count = own.length + added;
-    let bytes = own.reduce((sum, { session }) => sum + session.evidence.totalBytes, 0);
-    for (const entry of own) {
-      if (count <= lifetimes.maxSessions && bytes <= lifetimes.maxBytes) return;
-      if (entry.uses > 0 || entry.isPermanent === true) continue;
-      count -= 1;
-      bytes -= entry.session.evidence.totalBytes;
-      expire(entry);
-    }
-  }
-
-  function rest(entry: Entry): void {
-    const { sandboxIdleMs, vanishedMs, sessionIdleMs } = lifetimes;
-    const [ms, why] = entry.isLost
-      ? [vanishedMs, `The client closed the connection and was gone for ${words(vanishedMs)}`]
-      : [sandboxIdleMs, `The sandbox was not used for ${words(sandboxIdleMs)}`];
-    const note = `${why}: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.`;
-    entry.callOff = [after(ms, () => void entry.session.freeSandbox(note))];
-    if (entry.isPermanent !== true) entry.callOff.push(after(sessionIdleMs, () => expire(entry)));
+  /** Null also for another tenant's. */
+  find({ tenant, id }: { readonly tenant: string; readonly id: string }): McpSession | null {
+    const entry = this.#entries.get(id);
+    return entry?.tenant === tenant ? entry.session : null;
   }
 
   /** Marks it as in use until what is given back is called, which says whether it was the last use, and none began after it. A session in use does not go. */
-  function use(session: McpSession): () => boolean {
-    const entry = entries.get(session.id);
+  use(session: McpSession): () => boolean {
+    const entry = this.#entries.get(session.id);
     if (entry === undefined) return () => true;
     stopTimers(entry);
     entry.uses += 1;
@@ -88,70 +81,78 @@ export function createSessionRegistry(parts: McpParts) {
     return () => {
       if (isOver) return wasLast();
       isOver = true;
-      if (entries.has(session.id)) makeRoom(session.tenant, 0);
+      if (this.#entries.has(session.id)) this.#makeRoom(session.tenant, 0);
       entry.uses -= 1;
-      if (entry.uses === 0 && entries.delete(session.id)) {
-        entries.set(session.id, entry);
-        rest(entry);
+      if (entry.uses === 0 && this.#entries.delete(session.id)) {
+        this.#entries.set(session.id, entry);
+        this.#rest(entry);
       }
       return wasLast();
     };
   }
 
   /** The client closed the connection before it had its answer. Unless it comes back, its sandbox goes soon after the last use. */
-  function lost(session: McpSession): void {
-    const entry = entries.get(session.id);
+  lost(session: McpSession): void {
+    const entry = this.#entries.get(session.id);
     if (entry === undefined) return;
     entry.isLost = true;
     if (entry.uses > 0) return; // what still runs for it is being ended
     stopTimers(entry);
-    rest(entry);
+    this.#rest(entry);
   }
 
-  function expire(entry: Entry): void {
-    void end(entry.session).catch(() => {});
-    entry.onExpired?.();
-  }
-
-  async function end(session: McpSession): Promise<void> {
-    const entry = entries.get(session.id);
+  async end(session: McpSession): Promise<void> {
+    const entry = this.#entries.get(session.id);
     if (entry === undefined) return;
     stopTimers(entry);
-    entries.delete(session.id);
-    spare.remove(session);
-    parts.sessions?.delete({ tenant: session.tenant, sessionId: session.id });
+    this.#entries.delete(session.id);
+    this.#spare.remove(session);
+    this.#parts.sessions?.delete({ tenant: session.tenant, sessionId: session.id });
     await session[Symbol.asyncDispose]();
   }
 
   /** Artifacts that this tenant's sessions published. */
-  function artifactsOf(tenant: string): TenantArtifacts {
-    const known = published.get(tenant);
+  artifactsOf(tenant: string): TenantArtifacts {
+    const known = this.#published.get(tenant);
     if (known !== undefined) return known;
-    const made = addressArtifacts(parts.storesOf?.(tenant).artifacts ?? parts.artifacts);
-    published.set(tenant, made);
+    const made = addressArtifacts(this.#parts.storesOf?.(tenant).artifacts ?? this.#parts.artifacts);
+    this.#published.set(tenant, made);
     return made;
   }
 
-  return {
-    lifetimes,
-    open,
-    /** Null also for another tenant's. */
-    find({ tenant, id }: { readonly tenant: string; readonly id: string }): McpSession | null {
-      const entry = entries.get(id);
-      return entry?.tenant === tenant ? entry.session : null;
-    },
-    use,
-    lost,
-    end,
-    artifactsOf,
-    get size(): number {
-      return entries.size;
-    },
-    async [Symbol.asyncDispose](): Promise<void> {
-      spare[Symbol.dispose]();
-      await Promise.all([...entries.values()].map(({ session }) => end(session)));
-    },
-  };
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#spare[Symbol.dispose]();
+    await Promise.all([...this.#entries.values()].map(({ session }) => this.end(session)));
+  }
+
+  /** A client that never comes back must not keep its tenant's others out. One that is at work stays, and so do those of other tenants. */
+  #makeRoom(tenant: string, added: number): void {
+    const own = [...this.#entries.values()].filter((entry) => entry.tenant === tenant);
+    let count = own.length + added;
+    let bytes = own.reduce((sum, { session }) => sum + session.evidence.totalBytes, 0);
+    for (const entry of own) {
+      if (count <= this.lifetimes.maxSessions && bytes <= this.lifetimes.maxBytes) return;
+      if (entry.uses > 0 || entry.isPermanent === true) continue;
+      count -= 1;
+      bytes -= entry.session.evidence.totalBytes;
+      this.#expire(entry);
+    }
+  }
+
+  #rest(entry: Entry): void {
+    const { sandboxIdleMs, vanishedMs, sessionIdleMs } = this.lifetimes;
+    const [ms, why] = entry.isLost
+      ? [vanishedMs, `The client closed the connection and was gone for ${words(vanishedMs)}`]
+      : [sandboxIdleMs, `The sandbox was not used for ${words(sandboxIdleMs)}`];
+    const note = `${why}: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.`;
+    entry.callOff = [this.#after(ms, () => void entry.session.freeSandbox(note))];
+    if (entry.isPermanent !== true) entry.callOff.push(this.#after(sessionIdleMs, () => this.#expire(entry)));
+  }
+
+  #expire(entry: Entry): void {
+    void this.end(entry.session).catch(() => {});
+    entry.onExpired?.();
+  }
 }
 
 function stopTimers(entry: Entry): void {

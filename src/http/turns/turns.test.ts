@@ -10,7 +10,7 @@ import { createConversations } from "../conversations/create-conversations.ts";
 import { createLog } from "../log/create-log.ts";
 import { createTenantStores } from "../stores/create-tenant-stores.ts";
 import { createTurnGate } from "../guard.ts";
-import { createTurns, type Turns } from "./create-turns.ts";
+import { Turns } from "./turns.ts";
 import { findTurn } from "./to-turn-document.ts";
 
 /** Turns that fail at once, over a history that can be made to refuse every write. */
@@ -39,7 +39,7 @@ describe("the end of a turn", () => {
     const storesOf = createTenantStores({ directory, history, uploads });
     const logger = createLog({ level: "error", format: "json", write: (line) => log.push((JSON.parse(line) as { event: string }).event) });
     const budgets = { previewBytes: 4096, stepBytes: 24_576 } as never;
-    turns = createTurns({
+    turns = new Turns({
       configured: {
         openConversation() {
           isFull = fillsUp;

@@ -32,8 +32,6 @@ export interface TurnStart {
   readonly signal: AbortSignal;
 }
 
-export type Turns = ReturnType<typeof createTurns>;
-
 export interface TurnsOptions {
   readonly configured: Configured;
   readonly model: () => Promise<Model>;
@@ -47,16 +45,20 @@ export interface TurnsOptions {
 }
 
 /** The turns of all conversations: each is begun here, and ends here whatever happens. */
-export function createTurns(options: TurnsOptions) {
-  const { history, conversations, gate, log, unattendedMs } = options;
-  const live = new Map<string, TurnFeed>();
-  const keyOf = (tenant: string, turnId: string): string => JSON.stringify([tenant, turnId]);
-  let isDraining = false;
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #live = new Map<string, TurnFeed>();
+  #isDraining = false;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
 
   /** Resolves when it has begun. Rejects with 409 when the conversation has one already, 429 when too many run, 503 when the server is stopping. */
-  async function start(turn: TurnStart): Promise<LiveTurn> {
-    if (isDraining) throw serverStopping();
-    const model = await options.model();
+  async start(turn: TurnStart): Promise<LiveTurn> {
+    if (this.#isDraining) throw serverStopping();
+    const { conversations, gate } = this.#options;
+    const model = await this.#options.model();
     const { tenant, conversationId } = turn;
     const begun = Promise.withResolvers<LiveTurn>();
     void conversations
@@ -65,7 +67,7 @@ export function createTurns(options: TurnsOptions) {
         conversation.turn = "starting";
         try {
           const wanted = AbortSignal.any([turn.signal, conversation.removed]);
-          await gate.run(() => run(turn, { conversation, model, onBegin: begun.resolve }), wanted, tenant);
+          await gate.run(() => this.#run(turn, { conversation, model, onBegin: begun.resolve }), wanted, tenant);
         } finally {
           conversation.turn = null;
         }
@@ -74,38 +76,66 @@ export function createTurns(options: TurnsOptions) {
     return await begun.promise;
   }
 
+  /** One that runs, or has ended and could not be written down yet. */
+  find(tenant: string, turnId: string): LiveTurn | null {
+    const found = this.#live.get(keyOf(tenant, turnId));
+    if (found !== undefined) this.#settle(found);
+    return this.#live.get(keyOf(tenant, turnId)) ?? null;
+  }
+
+  /** The one that runs. */
+  ofConversation(tenant: string, conversationId: string): LiveTurn | null {
+    for (const turn of this.#live.values())
+      if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
+    return null;
+  }
+
+  /** No new ones; those that run may go on for so long, and are then ended. */
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true;
+    const all = Promise.all([...this.#live.values()].map(({ over }) => over));
+    const timer = setTimeout(() => {
+      for (const turn of this.#live.values()) turn.stop("the server is stopping");
+    }, ms);
+    await all;
+    clearTimeout(timer);
+    for (const turn of this.#live.values()) this.#settle(turn);
+  }
+
   /** Until its very end: what it gave is written down before anybody hears that it is over. */
-  async function run(
+  async #run(
     turn: TurnStart,
     { conversation, model, onBegin }: { conversation: LiveConversation; model: Model; onBegin: (turn: LiveTurn) => void },
   ): Promise<void> {
-    if (isDraining) throw serverStopping();
+    if (this.#isDraining) throw serverStopping();
+    const { history, conversations, log } = this.#options;
     const { tenant, conversationId, question, supersedes, idempotency } = turn;
     const turnId = randomUUID();
     const at = new Date().toISOString();
     history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at });
     history.turns.begin({ tenant, turnId, conversationId, question, at, supersedes, idempotency });
-    const feed = openFeed(turn, turnId);
+    const feed = this.#openFeed(turn, turnId);
     const stop = (): void => feed.stop("its conversation is removed");
     conversation.removed.addEventListener("abort", stop);
     if (conversation.removed.aborted) stop();
     conversation.turn = feed;
     onBegin(feed);
     log.info("turn_started", { turn: turnId, conversation: conversationId, tenant });
-    const result = await answer(turn, { feed, conversation, model });
+    const result = await answer(this.#options, turn, { feed, conversation, model });
     await conversations.save(conversation, turnId);
     conversation.removed.removeEventListener("abort", stop);
     conversation.turn = null;
     feed.push({ type: "turn-end", result });
-    settle(feed);
+    this.#settle(feed);
     feed.end();
     const { outcome, usage } = result;
     log.info("turn_ended", { turn: turnId, tenant, stopReason: outcome.stopReason, ms: usage.wallMs, steps: usage.steps });
   }
 
   /** An ended turn is found here until its end is written. One whose end cannot be (a full disk) is tried again whenever somebody looks for it. */
-  function settle({ tenant, turnId, result, events }: LiveTurn): void {
+  #settle({ tenant, turnId, result, events }: LiveTurn): void {
     if (result === null) return;
+    const { history, log } = this.#options;
     try {
       const { at } = events.at(-1)!;
       history.exclusively(() => {
@@ -113,20 +143,21 @@ export function createTurns(options: TurnsOptions) {
         for (const stored of events) if (!written.has(stored.seq)) history.events.append({ tenant, turnId }, stored);
         history.turns.end({ tenant, turnId, result, at });
       });
-      live.delete(keyOf(tenant, turnId));
+      this.#live.delete(keyOf(tenant, turnId));
     } catch (error) {
       log.error("end_not_kept", { turn: turnId, reason: (error as Error).message });
     }
   }
 
-  function openFeed({ tenant, conversationId, isAttended }: TurnStart, turnId: string): TurnFeed {
+  #openFeed({ tenant, conversationId, isAttended }: TurnStart, turnId: string): TurnFeed {
+    const { history, log, unattendedMs, onEvent } = this.#options;
     const feed = createLiveTurn({
       tenant,
       turnId,
       conversationId,
       unattendedMs: isAttended ? unattendedMs : null,
       keep: (stored) => {
-        options.onEvent(stored.event);
+        onEvent(stored.event);
         if (stored.event.type === "turn-end") return; // with the end of the turn itself
         try {
           history.events.append({ tenant, turnId }, stored);
@@ -135,86 +166,60 @@ export function createTurns(options: TurnsOptions) {
         }
       },
     });
-    live.set(keyOf(tenant, turnId), feed);
+    this.#live.set(keyOf(tenant, turnId), feed);
     return feed;
   }
+}
 
-  async function answer(
-    { tenant, tokenHash, question }: TurnStart,
-    { feed, conversation, model }: { feed: TurnFeed; conversation: LiveConversation; model: Model },
-  ): Promise<TurnResult> {
-    const { turnId, conversationId } = feed;
-    const stores = options.storesOf(tenant);
-    const artifacts = stores.artifactsFor(turnId);
-    const own = new Set<string>();
-    const clean = (text: string): string => showLinkAddresses(removeRemoteImages(text, own));
-    const onEvent = (event: TurnEvent): void => {
-      if (event.type === "artifact") own.add(event.artifact.url);
-      if (event.type === "answer-delta") feed.push({ ...event, text: clean(event.text) });
-      else if (event.type !== "turn-end") feed.push(event);
-    };
-    try {
-      const result = await runTurn(options.configured.runtime, {
-        ...options.configured.openConversation({
-          conversation: toConversation(conversation),
-          tenant,
-          tokenHash,
-          artifacts,
-          datasets: stores.datasetsFor(turnId),
-        }),
-        question,
-        model,
-        turnId,
-        approve: feed.approvals.approve,
-        onEvent,
-        signal: feed.signal,
-      });
-      return { ...result, answer: clean(result.answer) };
-    } catch (error) {
-      log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
-      const detail = "The turn could not be carried out: the server failed. Its log says how.";
-      return toAbandonedResult(feed.events, { turnId, conversationId, code: "turn_failed", detail });
-    }
-  }
+function keyOf(tenant: string, turnId: string): string {
+  return JSON.stringify([tenant, turnId]);
+}
 
-  /** With what was said in it so far: a turn that is asked again, or was removed, was not. */
-  function toConversation({ tenant, id, evidence, data }: LiveConversation): Conversation {
-    const exchanges = history.turns
-      .ofConversation(tenant, id)
-      .flatMap(({ turnId, question, result }) => (result === null ? [] : [{ turnId, question, answer: result.answer }]));
-    return createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows });
-  }
-
-  /** One that runs, or has ended and could not be written down yet. */
-  function find(tenant: string, turnId: string): LiveTurn | null {
-    const found = live.get(keyOf(tenant, turnId));
-    if (found !== undefined) settle(found);
-    return live.get(keyOf(tenant, turnId)) ?? null;
-  }
-
-  /** The one that runs. */
-  function ofConversation(tenant: string, conversationId: string): LiveTurn | null {
-    for (const turn of live.values())
-      if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
-    return null;
-  }
-
-  return {
-    start,
-    find,
-    ofConversation,
-    /** No new ones; those that run may go on for so long, and are then ended. */
-    async drain(ms: number): Promise<void> {
-      isDraining = true;
-      const all = Promise.all([...live.values()].map(({ over }) => over));
-      const timer = setTimeout(() => {
-        for (const turn of live.values()) turn.stop("the server is stopping");
-      }, ms);
-      await all;
-      clearTimeout(timer);
-      for (const turn of live.values()) settle(turn);
-    },
+async function answer(
+  { configured, history, storesOf, log }: TurnsOptions,
+  { tenant, tokenHash, question }: TurnStart,
+  { feed, conversation, model }: { feed: TurnFeed; conversation: LiveConversation; model: Model },
+): Promise<TurnResult> {
+  const { turnId, conversationId } = feed;
+  const stores = storesOf(tenant);
+  const artifacts = stores.artifactsFor(turnId);
+  const own = new Set<string>();
+  const clean = (text: string): string => showLinkAddresses(removeRemoteImages(text, own));
+  const onEvent = (event: TurnEvent): void => {
+    if (event.type === "artifact") own.add(event.artifact.url);
+    if (event.type === "answer-delta") feed.push({ ...event, text: clean(event.text) });
+    else if (event.type !== "turn-end") feed.push(event);
   };
+  try {
+    const result = await runTurn(configured.runtime, {
+      ...configured.openConversation({
+        conversation: toConversation(history, conversation),
+        tenant,
+        tokenHash,
+        artifacts,
+        datasets: stores.datasetsFor(turnId),
+      }),
+      question,
+      model,
+      turnId,
+      approve: feed.approvals.approve,
+      onEvent,
+      signal: feed.signal,
+    });
+    return { ...result, answer: clean(result.answer) };
+  } catch (error) {
+    log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
+    const detail = "The turn could not be carried out: the server failed. Its log says how.";
+    return toAbandonedResult(feed.events, { turnId, conversationId, code: "turn_failed", detail });
+  }
+}
+
+/** With what was said in it so far: a turn that is asked again, or was removed, was not. */
+function toConversation(history: History, { tenant, id, evidence, data }: LiveConversation): Conversation {
+  const exchanges = history.turns
+    .ofConversation(tenant, id)
+    .flatMap(({ turnId, question, result }) => (result === null ? [] : [{ turnId, question, answer: result.answer }]));
+  return createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows });
 }
 
 const TITLE_CHARACTERS = 80;
