@@ -17,16 +17,6 @@ type AliasParts = Pick<ServerParts, "history" | "conversations" | "configured" |
 
 /** Data of a conversation: files that are given to it, and every alias as a table to look through and to take away. */
 export function aliasRoutes(parts: AliasParts): Route[] {
-  const { history } = parts;
-
-  /** A conversation that is there. */
-  async function within(request: RouteRequest, work: (live: LiveConversation) => Promise<Response>): Promise<Response> {
-    const { tenant } = request.principal;
-    const id = request.parameters["conversationId"]!;
-    if (history.conversations.get(tenant, id) === null) noConversation(id);
-    return await parts.conversations.use({ tenant, id }, work);
-  }
-
   return [
     {
       method: "post",
@@ -45,7 +35,7 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       operationId: "listAliases",
       summary: "Everything that a conversation holds by name.",
       answers: { 200: { description: "Aliases, oldest first.", schema: aliasListSchema } },
-      handle: (request) => within(request, async (live) => json({ aliases: toAliases(live, history) })),
+      handle: (request) => within(parts, request, async (live) => json({ aliases: toAliases(live, parts.history) })),
     },
     {
       method: "get",
@@ -54,7 +44,7 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       summary: "Columns of an alias with types, shares of nulls and ranges.",
       answers: { 200: { description: "The columns.", schema: tableSchemaSchema } },
       handle: (request) =>
-        within(request, async ({ data }) => toAnswer(await data.schema(request.parameters["alias"]!, { signal: request.signal }))),
+        within(parts, request, async ({ data }) => toAnswer(await data.schema(request.parameters["alias"]!, { signal: request.signal }))),
     },
     {
       method: "get",
@@ -71,26 +61,13 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       }),
       answers: { 200: { description: "The page.", schema: tableRowsSchema } },
       handle: (request) =>
-        within(request, async ({ data }) => {
+        within(parts, request, async ({ data }) => {
           const input = { alias: request.parameters["alias"]!, ...request.query };
           return toAnswer(await data.page(input, { signal: request.signal }));
         }),
     },
-    ...(["csv", "parquet"] as const).map((as): Route => ({
-      method: "get",
-      path: `/api/conversations/{conversationId}/tables/{alias}.${as}`,
-      operationId: `downloadAlias${as === "csv" ? "Csv" : "Parquet"}`,
-      beginsWork: takesSandbox,
-      summary: `An alias as ${as === "csv" ? "CSV, with formulas made harmless" : "Parquet"}.`,
-      answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
-      handle: (request) =>
-        within(request, async ({ evidence }) => {
-          const item = findItem(evidence, request);
-          const { openSession } = parts.configured.runtime;
-          const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
-          return await toDownload(request.request, download, { isAttachment: true });
-        }),
-    })),
+    tableRoute(parts, "csv"),
+    tableRoute(parts, "parquet"),
     {
       method: "get",
       path: "/api/conversations/{conversationId}/tables/{alias}.json",
@@ -98,20 +75,46 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       summary: "An alias that is JSON, byte for byte as it came.",
       answers: { 200: { description: "The bytes.", contentType: "application/json" } },
       handle: (request) =>
-        within(request, async ({ evidence }) => {
+        within(parts, request, async ({ evidence }) => {
           const item = findItem(evidence, request);
-          if (item.format !== "json")
-            throw new HttpFailure({ code: "NO_TABLE", message: `${item.alias} cannot be had in this form: it has no rows.` });
-          const download = {
-            fileName: `${item.alias}.json`,
-            contentType: "application/json",
-            bytes: item.bytes,
-            stream: () => Readable.from([item.read()]),
-          };
+          const { alias, format, bytes } = item;
+          if (format !== "json")
+            throw new HttpFailure({ code: "NO_TABLE", message: `${alias} cannot be had in this form: it has no rows.` });
+          const stream = (): Readable => Readable.from([item.read()]);
+          const download = { fileName: `${alias}.json`, contentType: "application/json", bytes, stream };
           return await toDownload(request.request, download, { isAttachment: true });
         }),
     },
   ];
+}
+
+function tableRoute(parts: AliasParts, as: "csv" | "parquet"): Route {
+  return {
+    method: "get",
+    path: `/api/conversations/{conversationId}/tables/{alias}.${as}`,
+    operationId: `downloadAlias${as === "csv" ? "Csv" : "Parquet"}`,
+    beginsWork: takesSandbox,
+    summary: `An alias as ${as === "csv" ? "CSV, with formulas made harmless" : "Parquet"}.`,
+    answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
+    handle: (request) =>
+      within(parts, request, async ({ evidence }) => {
+        const item = findItem(evidence, request);
+        const { openSession } = parts.configured.runtime;
+        const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
+        return await toDownload(request.request, download, { isAttachment: true });
+      }),
+  };
+}
+
+/** A conversation that is there. */
+async function within(
+  { history, conversations }: AliasParts,
+  { principal: { tenant }, parameters }: RouteRequest,
+  work: (live: LiveConversation) => Promise<Response>,
+): Promise<Response> {
+  const id = parameters["conversationId"]!;
+  if (history.conversations.get(tenant, id) === null) noConversation(id);
+  return await conversations.use({ tenant, id }, work);
 }
 
 /** A list as JSON text in the query. */

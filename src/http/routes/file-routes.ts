@@ -14,9 +14,16 @@ const download = z.object({ download: z.literal("1").optional() });
 const MAX_TABLE_BYTES = 16 * 1024 * 1024;
 const unchanged = { description: "The client has it." };
 
+type FileParts = Pick<ServerParts, "history" | "storesOf" | "configured">;
+
 /** What turns leave behind, under names that never mean anything else. */
-export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, "history" | "storesOf" | "configured">): Route[] {
-  const artifact = (type: ArtifactType): Route => ({
+export function fileRoutes(parts: FileParts): Route[] {
+  const datasets = [datasetRoute(parts), tableRoute(parts, "csv"), tableRoute(parts, "parquet")];
+  return [artifactRoute(parts, "png"), artifactRoute(parts, "json"), ...datasets, givenTableRoute(parts)];
+}
+
+function artifactRoute({ storesOf }: FileParts, type: ArtifactType): Route {
+  return {
     method: "get",
     path: `/artifacts/{contentHash}.${type}`,
     operationId: type === "png" ? "getImage" : "getChart",
@@ -41,9 +48,11 @@ export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, 
         },
       });
     },
-  });
+  };
+}
 
-  const table = (as: "csv" | "parquet"): Route => ({
+function tableRoute({ history, storesOf, configured }: FileParts, as: "csv" | "parquet"): Route {
+  return {
     method: "get",
     path: `/data/{datasetId}/tables/{alias}.${as}`,
     operationId: as === "csv" ? "getDatasetCsv" : "getDatasetParquet",
@@ -52,7 +61,7 @@ export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, 
     query: download,
     answers: { 200: { description: "The table.", contentType: tableTypes[as] }, 304: unchanged },
     async handle({ request, parameters, principal: { tenant }, signal }) {
-      const { hash, etag } = findDataset({ parameters, tenant }, `-${parameters["alias"]}-${as}`);
+      const { hash, etag } = findDataset(history, { parameters, tenant }, `-${parameters["alias"]}-${as}`);
       if (isKnown(request, etag)) return notModified(etag);
       const { openSession } = configured.runtime;
       const { datasets } = storesOf(tenant);
@@ -60,60 +69,60 @@ export function fileRoutes({ history, storesOf, configured }: Pick<ServerParts, 
       if (found === null) throw noFile();
       return await toDownload(request, found, { isAttachment: true, etag });
     },
-  });
+  };
+}
 
-  function findDataset(
-    { parameters, tenant }: Pick<RouteRequest, "parameters"> & { tenant: string },
-    what = "",
-  ): { hash: string; etag: string } {
-    const found = history.turns.byDataset(tenant, parameters["datasetId"]!);
-    if (found === null) throw noFile();
-    return { hash: found.hash, etag: `"${found.hash}${what}"` };
-  }
+function datasetRoute({ history, storesOf }: FileParts): Route {
+  return {
+    method: "get",
+    path: "/data/{datasetId}.json",
+    operationId: "getDataset",
+    summary: "Everything that an answer rests on, in one document.",
+    query: download,
+    answers: { 200: { description: "The dataset.", contentType: "application/json" }, 304: unchanged },
+    async handle({ request, parameters, query, principal: { tenant } }) {
+      const { hash, etag } = findDataset(history, { parameters, tenant });
+      if (isKnown(request, etag)) return notModified(etag);
+      const reader = await storesOf(tenant).datasets.open(hash);
+      if (reader === null) throw noFile();
+      const file = {
+        fileName: `${parameters["datasetId"]}.json`,
+        contentType: "application/json",
+        bytes: reader.bytes,
+        stream: () => reader.stream(),
+      };
+      return await toDownload(request, file, { isAttachment: query["download"] !== undefined, etag });
+    },
+  };
+}
 
-  return [
-    artifact("png"),
-    artifact("json"),
-    {
-      method: "get",
-      path: "/data/{datasetId}.json",
-      operationId: "getDataset",
-      summary: "Everything that an answer rests on, in one document.",
-      query: download,
-      answers: { 200: { description: "The dataset.", contentType: "application/json" }, 304: unchanged },
-      async handle({ request, parameters, query, principal: { tenant } }) {
-        const { hash, etag } = findDataset({ parameters, tenant });
-        if (isKnown(request, etag)) return notModified(etag);
-        const reader = await storesOf(tenant).datasets.open(hash);
-        if (reader === null) throw noFile();
-        const file = {
-          fileName: `${parameters["datasetId"]}.json`,
-          contentType: "application/json",
-          bytes: reader.bytes,
-          stream: () => reader.stream(),
-        };
-        return await toDownload(request, file, { isAttachment: query["download"] !== undefined, etag });
-      },
+function givenTableRoute({ configured }: FileParts): Route {
+  return {
+    method: "post",
+    path: "/api/tables.parquet",
+    operationId: "writeParquet",
+    beginsWork: takesSandbox,
+    summary: "Rows as a Parquet file. Nothing is kept.",
+    body: givenTableSchema,
+    maxBodyBytes: MAX_TABLE_BYTES,
+    answers: { 200: { description: "The table.", contentType: tableTypes.parquet } },
+    async handle({ request, body, signal }) {
+      const { openSession } = configured.runtime;
+      return await toDownload(request, await openRowsDownload({ table: body as GivenTable, openSession, signal }), {
+        isAttachment: true,
+      });
     },
-    table("csv"),
-    table("parquet"),
-    {
-      method: "post",
-      path: "/api/tables.parquet",
-      operationId: "writeParquet",
-      beginsWork: takesSandbox,
-      summary: "Rows as a Parquet file. Nothing is kept.",
-      body: givenTableSchema,
-      maxBodyBytes: MAX_TABLE_BYTES,
-      answers: { 200: { description: "The table.", contentType: tableTypes.parquet } },
-      async handle({ request, body, signal }) {
-        const { openSession } = configured.runtime;
-        return await toDownload(request, await openRowsDownload({ table: body as GivenTable, openSession, signal }), {
-          isAttachment: true,
-        });
-      },
-    },
-  ];
+  };
+}
+
+function findDataset(
+  history: FileParts["history"],
+  { parameters, tenant }: Pick<RouteRequest, "parameters"> & { tenant: string },
+  what = "",
+): { hash: string; etag: string } {
+  const found = history.turns.byDataset(tenant, parameters["datasetId"]!);
+  if (found === null) throw noFile();
+  return { hash: found.hash, etag: `"${found.hash}${what}"` };
 }
 
 function noFile(): HttpFailure {

@@ -28,13 +28,7 @@ type TurnParts = Pick<ServerParts, "history" | "turns" | "conversations" | "stor
 
 /** Turns for programs: begin one, look at it, follow it, answer what it asks, end it, remove it. */
 export function turnRoutes(parts: TurnParts): Route[] {
-  const { history, turns, conversations } = parts;
   const beginning = new Map<string, Promise<LiveTurn>>();
-
-  function find({ parameters, principal }: RouteRequest): StoredTurn {
-    return findTurn(parts, principal.tenant, parameters["turnId"]!);
-  }
-
   return [
     {
       method: "post",
@@ -67,11 +61,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
         before: z.string().max(300).optional(),
       }),
       answers: { 200: { description: "One page of turns.", schema: turnListSchema } },
-      handle({ query, principal: { tenant } }) {
-        const { limit, ...rest } = query as { limit: number; before?: string; conversationId?: string; status?: TurnStatus };
-        const { items, next } = history.turns.list({ tenant, limit, ...rest });
-        return json({ turns: items.map(toTurnSummary), next });
-      },
+      handle: (request) => list(parts, request),
     },
     {
       method: "get",
@@ -81,12 +71,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
       query: after,
       headers: [lastEventId],
       answers: { 200: document },
-      handle(request) {
-        const turn = find(request);
-        return wantsEvents(request.request)
-          ? eventStream(parts, turn, request)
-          : json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request.request)));
-      },
+      handle: (request) => (wantsEvents(request) ? eventStream(parts, request) : show(parts, find(parts, request), request)),
     },
     {
       method: "get",
@@ -96,7 +81,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
       query: after,
       headers: [lastEventId],
       answers: { 200: events },
-      handle: (request) => eventStream(parts, find(request), request),
+      handle: (request) => eventStream(parts, request),
     },
     {
       method: "post",
@@ -104,11 +89,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
       operationId: "stopTurn",
       summary: "End a turn. It still gives a result, with what there is.",
       answers: { 202: { description: "It is being ended, or had ended.", schema: turnStopSchema } },
-      handle(request) {
-        const { turnId, status } = find(request);
-        turns.find(request.principal.tenant, turnId)?.stop("the client stopped the turn");
-        return json({ turnId, status }, { status: 202 });
-      },
+      handle: (request) => stop(parts, request),
     },
     {
       method: "post",
@@ -117,14 +98,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
       summary: "Allow or refuse a call that the turn waits with.",
       body: approvalAnswerSchema,
       answers: { 200: { description: "The answer was taken.", schema: approvalTakenSchema } },
-      handle(request) {
-        const { turnId } = find(request);
-        const approvalId = request.parameters["approvalId"]!;
-        const { approved } = request.body as { approved: boolean };
-        const isTaken = turns.find(request.principal.tenant, turnId)?.approvals.answer(approvalId, approved) ?? false;
-        if (!isTaken) throw notAsked(parts, { tenant: request.principal.tenant, turnId, approvalId });
-        return json({ approvalId, answer: approved ? "approved" : "refused" });
-      },
+      handle: (request) => answerApproval(parts, request),
     },
     {
       method: "delete",
@@ -132,28 +106,23 @@ export function turnRoutes(parts: TurnParts): Route[] {
       operationId: "deleteTurn",
       summary: "Remove a turn that has ended, with everything that only it uses.",
       answers: { 204: { description: "It is gone." } },
-      async handle({ parameters, principal: { tenant } }) {
-        const { turnId, conversationId } = findEndedTurn(parts, tenant, parameters["turnId"]!);
-        const place = { tenant, id: conversationId };
-        await conversations.use(place, async ({ runAgain }) => {
-          if (runAgain.includes(turnId))
-            throw new HttpFailure({ code: "TURN_RUNNING", message: "A cell of the turn is being run again.", hint: "Wait for its end." });
-          history.references.deleteTurn(tenant, turnId, (files) => parts.storesOf(tenant).remove(files));
-          conversations.refresh(place);
-        });
-        return new Response(null, { status: 204 });
-      },
+      handle: async (request) => await remove(parts, request),
     },
   ];
 }
 
+function find(parts: TurnParts, { parameters, principal }: RouteRequest): StoredTurn {
+  return findTurn(parts, principal.tenant, parameters["turnId"]!);
+}
+
+function show(parts: TurnParts, turn: StoredTurn, { request }: RouteRequest, answer: Parameters<typeof json>[1] = {}): Response {
+  return json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request)), answer);
+}
+
 /** `beginning`: turns with a key that wait in line and have no row yet, so that the same key does not begin a second one meanwhile. */
-async function create(
-  parts: TurnParts,
-  { body, request, principal, signal }: RouteRequest,
-  beginning: Map<string, Promise<LiveTurn>>,
-): Promise<Response> {
+async function create(parts: TurnParts, asked: RouteRequest, beginning: Map<string, Promise<LiveTurn>>): Promise<Response> {
   const { history, turns } = parts;
+  const { body, request, principal, signal } = asked;
   const { question, conversationId, wait = false } = body as TurnCreation;
   const { tenant, tokenHash } = principal;
   const key = request.headers.get("idempotency-key");
@@ -172,7 +141,7 @@ async function create(
       throw new HttpFailure({ code: "IDEMPOTENCY_KEY_REUSED", message, hint: "Use a new key for a new question." });
     }
     const turn = history.turns.get(tenant, earlier.turnId)!;
-    return json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request)), { status: turn.status === "running" ? 202 : 200 });
+    return show(parts, turn, asked, { status: turn.status === "running" ? 202 : 200 });
   }
   const begun = turns.start({
     tenant,
@@ -186,11 +155,29 @@ async function create(
   if (key !== null) beginning.set(place, begun);
   const turn = await begun.finally(() => beginning.delete(place)); // before anybody hears of it who waits
   if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
-  const stored = history.turns.get(tenant, turn.turnId)!;
-  return json(toTurnDocument(parts, stored, originOf(parts.publicUrl, request)), {
-    status: wait ? 200 : 202,
-    headers: { location: `/api/turns/${turn.turnId}` },
-  });
+  const headers = { location: `/api/turns/${turn.turnId}` };
+  return show(parts, history.turns.get(tenant, turn.turnId)!, asked, { status: wait ? 200 : 202, headers });
+}
+
+function list({ history }: TurnParts, { query, principal: { tenant } }: RouteRequest): Response {
+  const { limit, ...rest } = query as { limit: number; before?: string; conversationId?: string; status?: TurnStatus };
+  const { items, next } = history.turns.list({ tenant, limit, ...rest });
+  return json({ turns: items.map(toTurnSummary), next });
+}
+
+function stop(parts: TurnParts, request: RouteRequest): Response {
+  const { tenant, turnId, status } = find(parts, request);
+  parts.turns.find(tenant, turnId)?.stop("the client stopped the turn");
+  return json({ turnId, status }, { status: 202 });
+}
+
+function answerApproval(parts: TurnParts, request: RouteRequest): Response {
+  const { tenant, turnId } = find(parts, request);
+  const approvalId = request.parameters["approvalId"]!;
+  const { approved } = request.body as { approved: boolean };
+  const isTaken = parts.turns.find(tenant, turnId)?.approvals.answer(approvalId, approved) ?? false;
+  if (!isTaken) throw notAsked(parts, { tenant, turnId, approvalId });
+  return json({ approvalId, answer: approved ? "approved" : "refused" });
 }
 
 function notAsked(
@@ -204,16 +191,28 @@ function notAsked(
   return new HttpFailure({ code: "APPROVAL_OVER", message: "Nobody waits for this answer any more: it was given, or the turn is over." });
 }
 
-function wantsEvents(request: Request): boolean {
+async function remove(parts: TurnParts, { parameters, principal: { tenant } }: RouteRequest): Promise<Response> {
+  const { history, conversations, storesOf } = parts;
+  const { turnId, conversationId } = findEndedTurn(parts, tenant, parameters["turnId"]!);
+  const place = { tenant, id: conversationId };
+  await conversations.use(place, async ({ runAgain }) => {
+    if (runAgain.includes(turnId))
+      throw new HttpFailure({ code: "TURN_RUNNING", message: "A cell of the turn is being run again.", hint: "Wait for its end." });
+    history.references.deleteTurn(tenant, turnId, (files) => storesOf(tenant).remove(files));
+    conversations.refresh(place);
+  });
+  return new Response(null, { status: 204 });
+}
+
+function wantsEvents({ request }: RouteRequest): boolean {
   return (request.headers.get("accept") ?? "").includes("text/event-stream");
 }
 
 /** Server-sent events: those that were, then those that come. A client that lost the connection says which it saw last, and misses none. */
-function eventStream(
-  { history, turns, publicUrl }: TurnParts,
-  { tenant, turnId }: StoredTurn,
-  { request, query, signal }: RouteRequest,
-): Response {
+function eventStream(parts: TurnParts, asked: RouteRequest): Response {
+  const { history, turns, publicUrl } = parts;
+  const { request, query, signal } = asked;
+  const { tenant, turnId } = find(parts, asked);
   const after = Number(request.headers.get("last-event-id") ?? query["after"] ?? 0) || 0;
   const origin = originOf(publicUrl, request);
   const live = turns.find(tenant, turnId);
