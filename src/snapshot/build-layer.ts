@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import fs, { chmod, lstat, lutimes, mkdir, opendir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
-import { diskBytes, formatFileList, listFiles, sha256 } from "./file-list.ts";
+import { diskBytes, formatFileList, listFiles } from "./file-list.ts";
 import { installWheels } from "./install-wheels.ts";
 import { finishScript, lockFile, packagesPath } from "./worker-code.ts";
 import type { LayerManifest } from "./find-snapshot.ts";
@@ -62,7 +63,7 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
       ...contents,
       debianPackages: debian.versions,
       inputsHash,
-      contentHash: sha256(list),
+      contentHash: hash("sha256", list),
       bytes: await diskBytes(rootfs),
       builtAt: new Date().toISOString(),
     };

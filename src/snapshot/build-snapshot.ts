@@ -1,7 +1,8 @@
+import { hash } from "node:crypto";
 import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { buildLayer } from "./build-layer.ts";
-import { differences, formatFileList, listFiles, sha256 } from "./file-list.ts";
+import { differences, formatFileList, listFiles } from "./file-list.ts";
 import {
   compareByRank,
   findSnapshot,
@@ -118,7 +119,7 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
       signal,
     });
     const list = formatFileList(await listFiles(rootfs, signal));
-    const content = { ...layer.manifest, workerHash: code.hash, contentHash: sha256(list) };
+    const content = { ...layer.manifest, workerHash: code.hash, contentHash: hash("sha256", list) };
     const manifest: SnapshotManifest = { id: snapshotId(content), ...content };
     await writeFile(path.join(directory, "files.txt"), list);
     await writeFile(path.join(directory, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -135,7 +136,8 @@ async function isSound(directory: string, manifestName: string, signal: AbortSig
     const recorded = await readFile(path.join(directory, "files.txt"), "utf8");
     const { contentHash } = JSON.parse(await readFile(path.join(directory, manifestName), "utf8")) as { contentHash: string };
     return (
-      sha256(recorded) === contentHash && differences(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0
+      hash("sha256", recorded) === contentHash &&
+      differences(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0
     );
   } catch {
     signal?.throwIfAborted();

@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { diskBytes, sha256 } from "./file-list.ts";
+import { diskBytes } from "./file-list.ts";
 import { installWheels } from "./install-wheels.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { pythonDirectory } from "./worker-code.ts";
@@ -19,7 +20,7 @@ export interface ExtraWheelsOptions {
 /** Packages that are never part of a snapshot, for the snapshot's Python, in a directory to be shown to it by a bind mount and PYTHONPATH. */
 export async function openExtraWheels({ cacheDirectory, name, onProgress, signal }: ExtraWheelsOptions): Promise<string> {
   const lockFile = path.join(pythonDirectory, `requirements-${name}.lock`);
-  const final = path.join(cacheDirectory, "wheels", `${name}-${process.arch}-${sha256(await readFile(lockFile)).slice(0, 16)}`);
+  const final = path.join(cacheDirectory, "wheels", `${name}-${process.arch}-${hash("sha256", await readFile(lockFile)).slice(0, 16)}`);
   if (existsSync(final)) return final;
   await using _lock = await openLock({ file: path.join(cacheDirectory, "locks", `wheels-${name}`), signal });
   if (existsSync(final)) return final;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { lstat, opendir, readFile, readlink } from "node:fs/promises";
 import path from "node:path";
 
@@ -39,7 +39,7 @@ async function listFile(root: string, relative: string): Promise<ListedFile> {
   const mode = status.mode & 0o7777;
   if (status.isSymbolicLink()) return { path: relative, kind: "link", mode, size: 0, content: await readlink(absolute) };
   if (!status.isFile()) return { path: relative, kind: "directory", mode, size: 0, content: "" };
-  return { path: relative, kind: "file", mode, size: status.size, content: sha256(await readFile(absolute)) };
+  return { path: relative, kind: "file", mode, size: status.size, content: hash("sha256", await readFile(absolute)) };
 }
 
 /** One line an entry: kind, mode, size, content and path, with tabs between. */
@@ -62,10 +62,6 @@ export function differences(recorded: string, present: readonly ListedFile[], li
 
 function pathOf(line: string): string {
   return line.split("\t").at(-1) ?? line;
-}
-
-export function sha256(content: string | Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
 }
 
 /** What a tree takes on disk; a file with several names counts once. */

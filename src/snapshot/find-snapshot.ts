@@ -1,10 +1,10 @@
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { parseJson } from "../text/json.ts";
-import { sha256 } from "./file-list.ts";
 import { inputsHash as hashInputs, readWorkerCode } from "./worker-code.ts";
 
 /** The part of a snapshot that changes rarely: Debian, Python, libraries, fonts. */
@@ -72,7 +72,7 @@ export function snapshotId(manifest: Omit<SnapshotManifest, "id">): string {
     contentHash,
     workerHash,
   ];
-  return sha256(JSON.stringify(content)).slice(0, 32);
+  return hash("sha256", JSON.stringify(content)).slice(0, 32);
 }
 
 /** Null when there is none. A newer version than this program knows is refused by name. */

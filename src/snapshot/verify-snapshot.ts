@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { differences, listFiles, sha256, type ListedFile } from "./file-list.ts";
+import { differences, listFiles, type ListedFile } from "./file-list.ts";
 import { findSnapshot, manifestSchema, readManifest, snapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
 import { recipe } from "./recipe.ts";
 import { runInside } from "./run-inside.ts";
@@ -93,7 +94,8 @@ function checkManifest(snapshot: SnapshotInfo, manifest: SnapshotManifest | null
 
 async function checkFiles(directory: string, files: readonly ListedFile[], manifest: SnapshotManifest | null): Promise<SnapshotCheck> {
   const recorded = await readFile(path.join(directory, "files.txt"), "utf8").catch(() => "");
-  if (sha256(recorded) !== manifest?.contentHash) return { name: "files", ok: false, detail: "the list of files itself was changed" };
+  if (hash("sha256", recorded) !== manifest?.contentHash)
+    return { name: "files", ok: false, detail: "the list of files itself was changed" };
   const changed = differences(recorded, files);
   const ok = changed.length === 0;
   return { name: "files", ok, detail: ok ? `${files.length} entries are as they were built` : changed.join("; ") };

@@ -1,7 +1,7 @@
+import { hash } from "node:crypto";
 import fs, { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { sha256 } from "./file-list.ts";
 import { recipe } from "./recipe.ts";
 
 /** The directory `python/` of this package. */
@@ -16,7 +16,7 @@ export const finishScript: string = path.join(pythonDirectory, "snapshot", "fini
 /** Changes when anything changes that a layer is made from. */
 export async function inputsHash(): Promise<string> {
   const files = await Promise.all([lockFile, finishScript].map((file) => readFile(file)));
-  return sha256(JSON.stringify([recipe, process.arch, files.map(sha256)])).slice(0, 32);
+  return hash("sha256", JSON.stringify([recipe, process.arch, files.map((file) => hash("sha256", file))])).slice(0, 32);
 }
 
 /** Where packages that are not Debian's live inside the root. */
@@ -33,8 +33,8 @@ export async function readWorkerCode(directory: string = pythonDirectory): Promi
   for await (const name of fs.glob("{sluice,sluice_worker}/**/*.{py,json,txt,typed}", { cwd: directory })) names.push(name);
   const files = new Map<string, Uint8Array>();
   for (const name of names.sort()) files.set(name, await readFile(path.join(directory, name)));
-  const hash = sha256(JSON.stringify([...files].map(([name, content]) => [name, sha256(content)]))).slice(0, 32);
-  return { hash, files };
+  const content = JSON.stringify([...files].map(([name, bytes]) => [name, hash("sha256", bytes)]));
+  return { hash: hash("sha256", content).slice(0, 32), files };
 }
 
 export async function installWorkerCode(code: WorkerCode, rootfs: string): Promise<void> {

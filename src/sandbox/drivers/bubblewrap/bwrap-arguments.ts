@@ -56,7 +56,7 @@ export function toZygotePath(cgroupDirectories: readonly string[], hostPath: str
 const zygoteCapabilities = ["CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
 
 const devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-const deviceLinks = ["fd:/proc/self/fd", "stdin:/proc/self/fd/0", "stdout:/proc/self/fd/1", "stderr:/proc/self/fd/2"].flatMap((link) => {
-  const [name, target] = link.split(":") as [string, string];
-  return ["--symlink", target, `/dev/${name}`];
-});
+const deviceLinks = [
+  ...["--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/proc/self/fd/0", "/dev/stdin"],
+  ...["--symlink", "/proc/self/fd/1", "/dev/stdout", "--symlink", "/proc/self/fd/2", "/dev/stderr"],
+];
