@@ -83,6 +83,24 @@ describe("names", () => {
     );
   });
 
+  it("does not accuse an amount of tokens, but tokens", () => {
+    const counts = { input: 3, output: 4 };
+    expect(findCredentials({ user_tokens: 4096, sessionTokens: "1200", SESSION_TOKENS: [1200, 7], access_tokens: counts })).toEqual([]);
+    expect(findCredentials({ user_tokens: [opaque], session_tokens: { token: opaque } }).map(({ path }) => path)).toEqual([
+      "user_tokens[0]",
+      "session_tokens.token",
+    ]);
+  });
+
+  it("does not accuse the number of a key, but the one that belongs to a secret", () => {
+    expect(findCredentials({ api_key_id: 7, apiKeyId: "k7", private_key_id: opaque })).toEqual([]);
+    expect(findCredentials({ aws_access_key_id: opaque, accessKeyId: opaque, accesskeyid: opaque })).toHaveLength(3);
+  });
+
+  it("refuses the headers of a session as numbers too", () => {
+    expect(findCredentials({ "Amazon-Ads-AccountId": 7, "Amazon-Advertising-API-Scope": 12345 })).toHaveLength(2);
+  });
+
   it("does not accuse a name that holds nothing", () => {
     expect(findCredentials({ token: null, password: "", accept_cookies: true, authorization: false })).toEqual([]);
   });
@@ -97,6 +115,7 @@ describe("values", () => {
     ["a JWT", jwt],
     ["a JWT", `the token is ${jwt}, use it`],
     ["a user name with its password", "Basic dXNlcjpwYXNz"],
+    ["a user name with its password", "BASIC dXNlcjo="],
     ["an Amazon token", "Atza|IwEBIExampleExample"],
     ["an AWS access key", "AKIAIOSFODNN7EXAMPLE"],
     ["a private key", "-----BEGIN RSA PRIVATE KEY-----\nMIIE"],
@@ -118,6 +137,9 @@ describe("values", () => {
     "the bearer of bad news",
     "Basic Information",
     "Basic plan",
+    "Basic Plan2",
+    "Basic Pro6",
+    "Basic 2024",
     "eyJ.eyJ",
     "a.b.c",
     "sk-learn",

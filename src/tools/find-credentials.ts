@@ -13,7 +13,8 @@ export interface FoundCredential {
 const credentialNames = new RegExp(
   [
     "(?:authorization|cookies?|bearer|password|passwd|pwd|passphrase|secret|jwt|credentials?|auth_?header)$",
-    "(?:api|secret|access|private|account|auth)_?key(?:_?id)?$",
+    "(?:api|secret|access|private|account|auth)_?key$",
+    "access_?key_?id$",
     "^token$",
     "(?:^|_)(?:access|refresh|id|o?auth2?|bearer|session|api|security|secret|user|[cx]srf|jwt|personal|service|account|admin|bot|device|private|login|client|identity|web|github|gitlab|slack|aws|lwa|sas)_?tokens?$",
     "^x_?amzn?_?.",
@@ -27,7 +28,6 @@ const tokenForms = new RegExp(
     String.raw`\b(?:[Bb]earer|BEARER)\s{1,8}[\w.~+/=|-]{20,9999}`,
     String.raw`^\s{0,8}(?:Bearer|BEARER)\s{1,8}[\w.~+/=|-]{1,9999}\s{0,8}$`,
     String.raw`^\s{0,8}bearer\s{1,8}(?=\S{0,9999}[\d._~+/=|-])[\w.~+/=|-]{1,9999}\s{0,8}$`,
-    String.raw`^\s{0,8}[Bb]asic\s{1,8}(?=\S{1,9999}[A-Z\d+/=])[A-Za-z0-9+/]{4,9999}={0,2}\s{0,8}$`,
     String.raw`(?<![\w-])eyJ[\w-]{5,9999}\.eyJ[\w.-]{0,99999}`,
     String.raw`\bAtz[ar]\|[\w+/=-]{10,9999}`,
     String.raw`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`,
@@ -38,6 +38,16 @@ const tokenForms = new RegExp(
   ].join("|"),
 );
 const everyTokenForm = new RegExp(tokenForms, "g");
+
+function isCredentialText(text: string): boolean {
+  return tokenForms.test(text) || isBasicHeader(text);
+}
+
+/** `Basic` with a user name and a password. "Basic Plan2" is neither. */
+function isBasicHeader(text: string): boolean {
+  const encoded = /^\s{0,8}basic\s{1,8}([a-z0-9+/]{4,9999}={0,2})\s{0,8}$/i.exec(text)?.[1];
+  return encoded !== undefined && /^[ -~]*:[ -~]*$/.test(Buffer.from(encoded, "base64").toString("latin1"));
+}
 
 const MAX_NAME_CHARACTERS = 200;
 
@@ -57,7 +67,7 @@ export function isCredentialName(name: string): boolean {
 
 /** The text with every token replaced by `[removed]`: what a backend says about a failed call can repeat what it was sent. */
 export function withoutSecrets(text: string): string {
-  return text.replaceAll(everyTokenForm, "[removed]");
+  return isBasicHeader(text) ? "[removed]" : text.replaceAll(everyTokenForm, "[removed]");
 }
 
 /** More of them would only repeat what the first ones say. */
@@ -99,15 +109,17 @@ function judge({ value, name }: Node, nameIssues: Map<string, string | null>): s
   if (name !== null && !nameIssues.has(name)) nameIssues.set(name, judgeName(name));
   const nameIssue = name === null ? null : nameIssues.get(name)!;
   if (nameIssue === nameIsToken) return nameIssue;
-  if (typeof value === "string" && tokenForms.test(value)) return "{path} is a credential by its form.";
+  if (typeof value === "string" && isCredentialText(value)) return "{path} is a credential by its form.";
   const holdsNothing = value === null || value === undefined || value === "" || typeof value === "boolean";
-  return holdsNothing ? null : nameIssue;
+  // `session_tokens: 1200` is an amount of text; a list or an object is judged by what is in it.
+  const isAmount = /tokens$/i.test(name ?? "") && (typeof value !== "string" || /^\d+$/.test(value));
+  return holdsNothing || isAmount ? null : nameIssue;
 }
 
 const nameIsToken = "The name of {path} is a credential.";
 
 function judgeName(name: string): string | null {
-  if (tokenForms.test(name)) return nameIsToken;
+  if (isCredentialText(name)) return nameIsToken;
   return isCredentialName(name) ? "{path} is named like a credential." : null;
 }
 
