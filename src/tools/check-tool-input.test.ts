@@ -286,7 +286,7 @@ describe("schemas of strangers", () => {
     ["type", { properties: { x: { items: { type: "string" } } } }, "x[0] must be a string, not -1."],
     ["$ref", { properties: { x: { items: { $ref: "#/$defs/a" } } }, $defs: { a: { type: "string" } } }, "x[0] must be a string, not -1."],
   ])("that a value breaks in very many ways report the first problem: %s", (_, schema, issue) => {
-    const { details } = envelopeOf(schema, { x: Array.from({ length: 700_000 }, () => -1) });
+    const { details } = envelopeOf(schema, { x: Array.from({ length: 20_000 }, () => -1) });
     expect(details.map((one) => one.issue)).toEqual([issue]);
   });
 

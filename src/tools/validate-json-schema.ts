@@ -92,11 +92,12 @@ function firstErrors(errors: ErrorObject[]): AjvError[] {
 }
 
 const script = new Script("run()");
-/** One for all: a context takes a millisecond to make. */
-const context = createContext({}) as { run?: () => SchemaVerdict };
+/** One for all, made when it is needed: it takes a millisecond. */
+let context: { run?: () => SchemaVerdict } | null = null;
 
 /** The limit of `vm` is on the clock. Where the thread got little of the processor meanwhile, the machine was slow, not the schema. */
 function runLimited(run: () => SchemaVerdict): SchemaVerdict {
+  context ??= createContext({}) as { run?: () => SchemaVerdict };
   for (let timeout = TIME_LIMIT_MS; ; timeout *= 2) {
     const before = process.threadCpuUsage();
     context.run = run;
