@@ -1,6 +1,11 @@
+import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { BlobStore } from "../../blobs/contract.ts";
+import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
+import type { EvidenceItem } from "../contract.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
-import { createDatasetMemoryStore } from "./dataset-store.ts";
+import { createDatasetMemoryStore, createDatasetStore } from "./dataset-store.ts";
 
 describe("the document of a dataset", () => {
   test("holds text and bytes larger than a piece exactly, characters across the cuts included", async () => {
@@ -23,5 +28,55 @@ describe("the document of a dataset", () => {
     expect(document.outputs[0]!.value === text).toBe(true);
     expect(Buffer.from(document.outputs[1]!.value, "base64").equals(bytes)).toBe(true);
     expect(Buffer.from((await reader.readTable("raw"))!).equals(bytes)).toBe(true);
+  });
+});
+
+describe("keeping a dataset", () => {
+  function manyItems(): EvidenceItem[] {
+    const evidence = createEvidenceStore();
+    for (let index = 0; index < 40; index++) evidence.add({ tool: "get_row", output: { index } });
+    return evidence.aliases().map((alias) => evidence.get(alias)!);
+  }
+
+  /** Notes what happens, and how many writes go on at once. */
+  function watch(blobs: BlobStore, failing?: string) {
+    const seen = { writing: 0, mostAtOnce: 0, readBack: 0, writingAtManifest: [] as number[] };
+    const watched: BlobStore = {
+      ...blobs,
+      async put(blob) {
+        if (blob.ending === ".json") seen.writingAtManifest.push(seen.writing);
+        seen.writing += 1;
+        seen.mostAtOnce = Math.max(seen.mostAtOnce, seen.writing);
+        try {
+          if (blob.hash === failing) throw new Error("The disk is full.");
+          await nextTurn();
+          return await blobs.put(blob);
+        } finally {
+          seen.writing -= 1;
+        }
+      },
+      stream(name, range) {
+        seen.readBack += 1;
+        return blobs.stream(name, range);
+      },
+    };
+    return { seen, store: createDatasetStore({ manifests: watched, bodies: watched }) };
+  }
+
+  test("writes a few outputs at once, reads none of them back, and writes the manifest last", async () => {
+    const items = manyItems();
+    const { seen, store } = watch(createMemoryBlobs("datasets"));
+    const kept = await store.put({ facts: {}, items, artifacts: [] });
+    expect(seen).toEqual({ writing: 0, mostAtOnce: expect.any(Number), readBack: 0, writingAtManifest: [0] });
+    expect([seen.mostAtOnce > 1, seen.mostAtOnce < items.length]).toEqual([true, true]);
+    const document = Buffer.concat(await Array.fromAsync((await store.open(kept.hash))!.stream()));
+    expect([document.length, createHash("sha256").update(document).digest("hex")]).toEqual([kept.bytes, kept.hash]);
+  });
+
+  test("that fails writes no manifest, and nothing any more", async () => {
+    const items = manyItems();
+    const { seen, store } = watch(createMemoryBlobs("datasets"), items[3]!.sha256);
+    await expect(store.put({ facts: {}, items, artifacts: [] })).rejects.toThrow("The disk is full.");
+    expect([seen.writing, seen.writingAtManifest]).toEqual([0, []]);
   });
 });

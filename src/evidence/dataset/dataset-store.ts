@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
 import type { BlobStore } from "../../blobs/contract.ts";
 import { createFileBlobs, hashBytes } from "../../blobs/create-file-blobs.ts";
@@ -6,7 +7,15 @@ import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
 import { parseJson } from "../../text/json.ts";
 import type { EvidenceItem } from "../contract.ts";
 import { evidenceRecordSchema } from "../evidence-record.ts";
-import { hasRows, type BodyEncoding, type Dataset, type DatasetReader, type DatasetStore, type StoredDataset } from "./contract.ts";
+import {
+  hasRows,
+  type BodyEncoding,
+  type Dataset,
+  type DatasetArtifact,
+  type DatasetReader,
+  type DatasetStore,
+  type StoredDataset,
+} from "./contract.ts";
 
 export interface DatasetStoreOptions {
   /** Manifests, as `<sha256 of the document>.json`. */
@@ -49,16 +58,28 @@ export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
   const { manifests, bodies, toUrl = (hash) => manifests.url(toName(hash)), onBody = () => {} } = options;
 
   async function put(dataset: Dataset): Promise<StoredDataset> {
-    const keep = async (sha256: string, content: Uint8Array): Promise<void> => {
+    const document = createHash("sha256");
+    let bytes = 0;
+    const pieces: Manifest["pieces"] = [];
+    const tables: Manifest["tables"] = [];
+    const addToHash = async (made: readonly NewPiece[]): Promise<void> => {
+      for (const piece of made)
+        for await (const chunk of typeof piece === "string" ? [Buffer.from(piece)] : encodeBody(inTurns(piece.content), piece.encoding)) {
+          document.update(chunk);
+          bytes += chunk.length;
+        }
+    };
+    const keep = async ({ sha256, content }: NewBody): Promise<void> => {
       onBody(sha256);
       await bodies.put({ content, hash: sha256 });
     };
-    const { pieces, tables } = await describeDocument(dataset, keep);
-    const document = createHash("sha256");
-    let bytes = 0;
-    for await (const chunk of compose(pieces)) {
-      document.update(chunk);
-      bytes += chunk.length;
+    for (const batch of inBatches(toParts(dataset))) {
+      const parts = await Promise.all(batch.map(({ make }) => make()));
+      const made = parts.flatMap((part) => part.pieces);
+      const kept = await Promise.allSettled([addToHash(made), ...made.filter((piece) => typeof piece !== "string").map(keep)]);
+      for (const one of kept) if (one.status === "rejected") throw one.reason; // once nothing is being written any more
+      pieces.push(...made.map((piece) => (typeof piece === "string" ? piece : { sha256: piece.sha256, encoding: piece.encoding })));
+      tables.push(...parts.flatMap(({ table }) => table ?? []));
     }
     const hash = document.digest("hex");
     const manifest: Manifest = { schemaVersion: 2, bytes, pieces, tables };
@@ -104,40 +125,87 @@ export function bodiesOf(manifest: Uint8Array): string[] {
   return data?.pieces.flatMap((piece) => (typeof piece === "string" ? [] : [piece.sha256])) ?? [];
 }
 
-type Keep = (sha256: string, content: Uint8Array) => Promise<void>;
+interface NewBody extends Body {
+  readonly content: Uint8Array;
+}
 
-async function describeDocument({ facts, items, artifacts }: Dataset, keep: Keep): Promise<Pick<Manifest, "pieces" | "tables">> {
-  const pieces: (string | Body)[] = [];
-  const tables: Manifest["tables"][number][] = [];
-  const open = (value: object): string => JSON.stringify(value).slice(0, -1);
+type NewPiece = string | NewBody;
 
-  pieces.push(`${open({ schemaVersion: 1, ...facts })},"outputs":[`);
-  for (const [index, item] of items.entries()) {
-    const content = item.read();
-    const sha256 = item.file === undefined ? item.sha256 : await hashBytes(content); // a file may change meanwhile
-    const encoding = encodingOf(item, content);
-    await keep(sha256, content);
-    pieces.push(`${index === 0 ? "\n" : ",\n"}${open(describeItem(item))},"value":`, { sha256, encoding });
-    pieces.push(`,"encoding":${JSON.stringify(encoding)},"sha256":"${sha256}"}`);
-    const { alias: name, format, shape } = item;
-    if (hasRows(item)) tables.push({ name, format, path: shape.path, rows: shape.rows, sha256 });
-  }
-  pieces.push(`\n],"artifacts":[`);
-  let charts = 0;
-  for (const [index, { data, ...artifact }] of artifacts.entries()) {
-    pieces.push(`${index === 0 ? "\n" : ",\n"}${open(artifact)}`);
-    if (data !== undefined) {
-      charts += 1;
-      const content = Buffer.from(JSON.stringify(data));
-      const sha256 = await hashBytes(content);
-      await keep(sha256, content);
-      pieces.push(`,"data":`, { sha256, encoding: "json" });
-      tables.push({ name: `chart_${charts}`, format: "json", path: [], rows: data.length, sha256 });
+/** Some of the document. */
+interface Part {
+  readonly pieces: readonly NewPiece[];
+  readonly table?: Manifest["tables"][number] | undefined;
+}
+
+interface PartSource {
+  /** Of the output in it. */
+  readonly bytes: number;
+  /** Reads the output. */
+  make(): Promise<Part>;
+}
+
+function toParts({ facts, items, artifacts }: Dataset): PartSource[] {
+  const comma = (index: number): string => (index === 0 ? "\n" : ",\n");
+  const text = (piece: string): PartSource => ({ bytes: 0, make: async () => ({ pieces: [piece] }) });
+  const charts = artifacts.filter(({ data }) => data !== undefined);
+  return [
+    text(`${open({ schemaVersion: 1, ...facts })},"outputs":[`),
+    ...items.map((item, index) => ({ bytes: item.bytes, make: () => toOutput(item, comma(index)) })),
+    text(`\n],"artifacts":[`),
+    ...artifacts.map((artifact, index) => ({
+      bytes: 0,
+      make: () => toArtifact(artifact, comma(index), `chart_${charts.indexOf(artifact) + 1}`),
+    })),
+    text("\n]}\n"),
+  ];
+}
+
+const BATCH_PARTS = 16;
+const BATCH_BYTES = 16 << 20;
+
+/** What is read and written at once: up to 16 small outputs, or a large one. */
+function* inBatches(parts: readonly PartSource[]): Generator<PartSource[]> {
+  let batch: PartSource[] = [];
+  let total = 0;
+  for (const part of parts) {
+    if (batch.length === BATCH_PARTS || total + part.bytes > BATCH_BYTES) {
+      yield batch;
+      [batch, total] = [[], 0];
     }
-    pieces.push("}");
+    batch.push(part);
+    total += part.bytes;
   }
-  pieces.push("\n]}\n");
-  return { pieces, tables };
+  yield batch;
+}
+
+async function toOutput(item: EvidenceItem, before: string): Promise<Part> {
+  const content = item.read();
+  const sha256 = item.file === undefined ? item.sha256 : await hashBytes(content); // a file may change meanwhile
+  const encoding = encodingOf(item, content);
+  const { alias: name, format, shape } = item;
+  return {
+    pieces: [
+      `${before}${open(describeItem(item))},"value":`,
+      { sha256, encoding, content },
+      `,"encoding":${JSON.stringify(encoding)},"sha256":"${sha256}"}`,
+    ],
+    table: hasRows(item) ? { name, format, path: shape.path, rows: shape.rows, sha256 } : undefined,
+  };
+}
+
+async function toArtifact({ data, ...artifact }: DatasetArtifact, before: string, name: string): Promise<Part> {
+  if (data === undefined) return { pieces: [`${before}${JSON.stringify(artifact)}`] };
+  const content = Buffer.from(JSON.stringify(data));
+  const sha256 = await hashBytes(content);
+  return {
+    pieces: [`${before}${open(artifact)},"data":`, { sha256, encoding: "json", content }, "}"],
+    table: { name, format: "json", path: [], rows: data.length, sha256 },
+  };
+}
+
+/** An object as JSON, without its end. */
+function open(value: object): string {
+  return JSON.stringify(value).slice(0, -1);
 }
 
 /** `undefined` members are left out of the document. */
@@ -167,6 +235,16 @@ function isJson(bytes: Uint8Array): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+const CHUNK_BYTES = 1 << 20;
+
+/** A piece in each turn of the event loop: they may be many. */
+async function* inTurns(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+    if (at > 0) await nextTurn();
+    yield bytes.subarray(at, at + CHUNK_BYTES);
   }
 }
 
