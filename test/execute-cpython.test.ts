@@ -210,13 +210,15 @@ async def safe(name):
     });
   });
 
+  const noModule = (name: string): string =>
+    `No module named '${name}'. There is no network here: Python derives from data that tools fetched, it does not fetch.`;
   const failures: Record<string, [code: string, end: unknown]> = {
-    "a network module": ["import socket", { kind: "exception", type: "ModuleNotFoundError", message: "No module named 'socket'", line: 1 }],
+    "a network module": ["import socket", { kind: "exception", type: "ModuleNotFoundError", message: noModule("socket"), line: 1 }],
     "a part of one": [
       "x = 1\nimport urllib.request",
-      { kind: "exception", type: "ModuleNotFoundError", message: "No module named 'urllib.request'", line: 2 },
+      { kind: "exception", type: "ModuleNotFoundError", message: noModule("urllib.request"), line: 2 },
     ],
-    "what is not installed": ["import requests", { kind: "exception", type: "ModuleNotFoundError", message: "No module named 'requests'" }],
+    "what is not installed": ["import requests", { kind: "exception", type: "ModuleNotFoundError", message: noModule("requests") }],
     "asyncio.sleep": [
       "import asyncio\nawait asyncio.sleep(1)",
       { kind: "exception", type: "AttributeError", message: "module 'asyncio' has no attribute 'sleep'", line: 2 },

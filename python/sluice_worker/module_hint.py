@@ -1,15 +1,19 @@
-"""What to use instead of a module that is not in the snapshot."""
+"""What to use instead of a module that is not in the snapshot, and instead of a network."""
 
 from __future__ import annotations
 
 _NETWORK_NAMES = """
-    aioftp aiohttp alpaca_trade_api asyncpg azure binance boto3 botocore ccxt cloudscraper coinbase curl_cffi elasticsearch fastapi
-    feedparser flask fredapi gcsfs google googleapiclient grpc gspread httplib2 httpx kafka mechanize mysql openai openbb paho
-    pandas_datareader paramiko pika playwright polygon psycopg psycopg2 pycoingecko pycurl pymongo pymysql pyppeteer quandl redis
-    requests requests_cache requests_html s3fs scapy scrapy selenium snowflake socks starlette tornado trio tweepy twisted urllib3
-    uvicorn web3 websocket websockets yahoo_fin yahooquery yfinance zmq
+    _socket _ssl aioftp aiohttp alpaca_trade_api asyncpg azure binance boto3 botocore ccxt cloudscraper coinbase curl_cffi elasticsearch
+    fastapi feedparser flask fredapi ftplib gcsfs google googleapiclient grpc gspread http httplib2 httpx imaplib kafka mechanize mysql
+    nntplib openai openbb paho pandas_datareader paramiko pika playwright polygon poplib psycopg psycopg2 pycoingecko pycurl pymongo
+    pymysql pyppeteer quandl redis requests requests_cache requests_html s3fs scapy scrapy selenium smtplib snowflake socket
+    socketserver socks ssl starlette telnetlib tornado trio tweepy twisted urllib urllib3 uvicorn web3 webbrowser websocket websockets
+    xmlrpc yahoo_fin yahooquery yfinance zmq
 """
-_NETWORK = frozenset(_NETWORK_NAMES.split())
+#: What reaches for a network, of the standard library too. There is none here.
+NETWORK_MODULES = frozenset(_NETWORK_NAMES.split())
+#: Follows the message of an error of theirs.
+NO_NETWORK = ". There is no network here: Python derives from data that tools fetched, it does not fetch."
 
 _DRAW = "matplotlib (plt) and save_figure(alt), or render_chart(spec, data)"
 _FRAMES = "pandas (pd)"
@@ -48,8 +52,8 @@ def module_hint(module: str) -> str:
     >>> module_hint("polars")
     '. Not in the snapshot, and nothing can be installed: use pandas (pd) instead.'
     """
-    if module in _NETWORK:
-        return ". There is no network here: Python derives from data that tools fetched, it does not fetch."
+    if module in NETWORK_MODULES:
+        return NO_NETWORK
     instead = _INSTEAD.get(module)
     if instead is not None:
         return f". Not in the snapshot, and nothing can be installed: use {instead} instead."

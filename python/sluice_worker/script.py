@@ -45,7 +45,7 @@ def run(connection: Connection, header: Header, code: str) -> None:
     try:
         function = compile_script(code)
     except BaseException as error:
-        answer |= {"status": "syntax_error", "error": _describe(error)}
+        answer |= {"status": "syntax_error", "error": traceback_text.describe(error, FILENAME)}
     else:
         failed, value = _execute(function, calls)
         if failed is None:
@@ -120,18 +120,11 @@ def _serialise(value: object, limit: int) -> tuple[BaseException | None, bytes, 
 def _failure(error: BaseException) -> Header:
     from sluice.errors import OutputLimitError
 
-    described = _describe(error)
+    described = traceback_text.describe(error, FILENAME)
     if isinstance(error, OutputLimitError):
         limit = {"name": error.name, "allowed": error.allowed, "seen": error.seen}
         return {"status": "output_limit", "error": {**described, "limit": limit}}
     return {"status": "memory_error" if isinstance(error, MemoryError) else "python_error", "error": described}
-
-
-def _describe(error: BaseException) -> Header:
-    described = traceback_text.describe(error, FILENAME)
-    if isinstance(error, ModuleNotFoundError):  # what to use instead is said by who knows the tools
-        described["message"] = str(error)[: traceback_text.MAX_TEXT]
-    return described
 
 
 @dataclass(eq=False)

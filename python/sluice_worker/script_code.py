@@ -11,17 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import traceback_text
+from .module_hint import NETWORK_MODULES
 
 FILENAME = "<script>"
 STAR = "<import *>"
 
-#: What reaches for a network. There is none here; to import these fails as it does in the other engine. Libraries still import them for themselves.
-# fmt: off
-NETWORK_MODULES = frozenset({
-    "_socket", "_ssl", "aiohttp", "ftplib", "grpc", "http", "httpx", "imaplib", "nntplib", "paramiko", "poplib", "pycurl", "requests",
-    "smtplib", "socket", "socketserver", "ssl", "telnetlib", "urllib", "urllib3", "webbrowser", "websocket", "websockets", "xmlrpc", "yfinance",
-})
-# fmt: on
 PURE_PARTS = frozenset({"urllib.parse"})
 
 
@@ -95,7 +89,7 @@ class _OwnScope(ast.NodeTransformer):
 
 
 def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-    """The script's `__import__`."""
+    """The script's `__import__`: network modules fail as they do in the other engine. Libraries still import them for themselves."""
     if level == 0 and name.partition(".")[0] in NETWORK_MODULES and not _is_pure(name, fromlist):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     return builtins.__import__(name, namespace, local, fromlist, level)

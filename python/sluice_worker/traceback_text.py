@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import linecache
 import traceback
 from typing import Any
 
 from .inputs import InputError
-from .module_hint import module_hint
+from .module_hint import NETWORK_MODULES, NO_NETWORK, module_hint
 
 MAX_TEXT = 64 * 1024
 _WORKER_DIRECTORY = __file__.rsplit("/", 1)[0]
@@ -55,7 +56,15 @@ def _message(error: BaseException) -> str:
     text = error.msg if isinstance(error, SyntaxError) and error.msg else str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
         text += module_hint(error.name.partition(".")[0])
+    if isinstance(error, OSError) and _is_of_network(error):
+        text += NO_NETWORK
     return _cut(text)
+
+
+def _is_of_network(error: OSError) -> bool:
+    frames = [frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    modules = {str(name).partition(".")[0] for name in [*frames, type(error).__module__]}
+    return error.errno == errno.ENETUNREACH or not modules.isdisjoint(NETWORK_MODULES)
 
 
 def _drop_worker_frames(told: traceback.TracebackException, seen: set[int]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import sluice
 from sluice_worker.inputs import InputError, Inputs
 from sluice_worker.traceback_text import describe, remember_source
@@ -63,3 +65,22 @@ def test_a_helper_that_refuses_shows_the_call_and_not_its_own_frames() -> None:
 def test_frames_of_other_libraries_stay() -> None:
     found = failure("import json\njson.loads('{')")
     assert sum(line.startswith("  File") for line in found["traceback"].splitlines()) > 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9/')",
+        "import socket\nsocket.create_connection(('127.0.0.1', 9))",
+        "import socket\nraise socket.gaierror(-3, 'Temporary failure in name resolution')",
+        "raise OSError(101, 'Network is unreachable')",
+    ],
+)
+def test_what_reaches_for_a_network_is_told_that_there_is_none(code: str) -> None:
+    assert failure(code)["message"].endswith(
+        ". There is no network here: Python derives from data that tools fetched, it does not fetch."
+    )
+
+
+def test_an_error_of_a_file_says_nothing_of_a_network() -> None:
+    assert failure("open('/nowhere')")["message"] == "[Errno 2] No such file or directory: '/nowhere'"
