@@ -45,6 +45,12 @@ describe("a script that Monty cannot take", () => {
       4,
       "Line 3 has a decorator, which Monty does not apply.",
     ],
+    ["import time, threading, subprocess\ntime.time() > 0", true, "Line 1 imports time, which Monty does not have."],
+    ["import numpy as np\nint(np.arange(3).sum())", 3, "Line 1 imports numpy, which Monty does not have."],
+    ["(-7.5) % 2", 0.5, "Line 1 takes % of a float, which Monty gets wrong where one side is negative."],
+    ["[[1]] < [[2]]", true, "Line 1 compares lists or sets with < or >, which Monty does not do."],
+    ["set('a') < set('ab')", true, "Line 1 compares lists or sets with < or >, which Monty does not do."],
+    ['d = {\'a\': 2.675}\nf"{round(d["a"], 2):>{6}}"', "  2.67", "Line 2 rounds with round(x, n), which Monty does by the decimal text."],
     ["round(2.675, 2)", 2.67, "Line 1 rounds with round(x, n), which Monty does by the decimal text."],
     ["-7.5 % 2", 0.5, "Line 1 takes % of a float, which Monty gets wrong where one side is negative."],
     ["import datetime\ndatetime.date.today() > datetime.date(2024, 1, 1)", true, "Line 2 asks for the time, which Monty does not know."],
@@ -103,6 +109,19 @@ describe("CPython", () => {
     expect(answer.engine).toBe("cpython");
     return answer;
   };
+
+  it("says what the snapshot has instead of a module that it lacks", async () => {
+    const { error, engineReason } = await auto.execute("import polars");
+    expect(engineReason).toBe("Line 1 imports polars, which Monty does not have.");
+    expect(error).toMatchObject({
+      error_code: "SANDBOX_MODULE_BLOCKED",
+      summary: "The module polars is not available here.",
+      hints: [
+        "Not in the snapshot, and nothing can be installed: use pandas (pd) instead.",
+        "A script that can do without may catch ImportError.",
+      ],
+    });
+  });
 
   it("has no network, no sleep, and no evidence", async () => {
     for (const module of ["socket", "urllib.request", "requests", "httpx"]) {

@@ -73,7 +73,7 @@ function engineOf({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
   if (engine === "cpython") return [`Interpreter: CPython, with its standard library but no network. ${cpythonResults}`];
   if (engine === "auto" && hasCpython) {
     return [
-      `Interpreter: Monty, a small Python. A script that it plainly cannot take (the syntax below, an import without try of a module that it lacks, such as collections or statistics) or plainly gets wrong (a decorator, round(x, n), datetime.now(), a list or set literal beside < or >, % with a float literal) runs in CPython instead, with the same call_tool and limits; the answer then says engine: cpython and why. ${cpythonResults} Everything else below is about Monty.`,
+      `Interpreter: Monty, a small Python. A script that it plainly cannot take (the syntax below, an import without try of a module that it lacks, such as collections or statistics) or plainly gets wrong (a decorator, round(x, n), datetime.now(), <, > or % beside what is plainly a list, a set or a float: [a, b], set(a), 1.5) runs in CPython instead, with the same call_tool and limits; the answer then says engine: cpython and why. ${cpythonResults} Everything else below is about Monty.`,
     ];
   }
   return ["Interpreter: Monty, a small Python. What it does not support fails."];
@@ -160,7 +160,7 @@ function bytes(count: number): string {
 /** Where the whole description can be read by clients of MCP. */
 export const executeGuideUri = "sluice://docs/execute";
 
-/** What a model needs of `execute` where every word is paid for by people who may never use it. The rest is `describeExecute`; errors and warnings say it again where it matters. */
+/** What a model needs of `execute` where every word is paid for by people who may never use it. The rest is `describeExecute`; errors say it again where it matters. */
 export function summarizeExecute(engine: EngineSetting): string {
   return [
     "Run async Python with backend tools: await call_tool(name, params), asyncio.gather for several at once; find them with search. Return what you need to decide: every tool result is kept whole under an alias that the answer lists, for code_interpreter.",

@@ -35,14 +35,14 @@ function findEnvelope({ type, message, traceback = "" }: ExceptionEnd): Envelope
 
 function ofBlockedModule(end: ExceptionEnd): Envelope | null {
   if (end.type !== "ModuleNotFoundError" && end.type !== "ImportError") return null;
-  const module = /^No module named '([^']+)'/.exec(end.message)?.[1];
+  const [, module, said] = /^No module named '([^']+)'(?:\. (.+))?/s.exec(end.message) ?? [];
   if (module === undefined) return null;
   return createEnvelope({
     code: "SANDBOX_MODULE_BLOCKED",
     tool,
     summary: `The module ${module} is not available here.`,
     details: [toDetail(end, `import of ${module}`)],
-    hints: [adviseOn(module), "A script that can do without may catch ImportError."],
+    hints: [adviseOn(module, said), "A script that can do without may catch ImportError."],
   });
 }
 
