@@ -1,6 +1,5 @@
 import type { EngineName, ExecuteSettings } from "./contract.ts";
 import { montyModules } from "./modules.ts";
-import { toTokens, type Token } from "./python-tokens.ts";
 
 export type EngineSetting = ExecuteSettings["engine"];
 
@@ -11,13 +10,14 @@ export interface EngineChoice {
 }
 
 /**
- * Decides before anything has run, by one pass over the tokens and no parser: a script that is sent to CPython without need still runs. Syntax that Monty
- * does not support (`class`, `match`, `del`, `yield`) is reported by its own parser, also before anything has run; `unsupportedReason` is the sentence for it.
+ * Decides before anything has run, by a few expressions over the text. They find too much rather than too little: a script that is sent to CPython without
+ * need still runs, one that stays in Monty may be silently wrong. Syntax that Monty does not support (`class`, `match`, `del`, `yield`) is reported by its own
+ * parser, also before anything has run; `unsupportedReason` is the sentence for it.
  */
 export function chooseEngine(script: string, setting: EngineSetting): EngineChoice {
   if (setting !== "auto") return { engine: setting };
-  const tokens = toTokens(script);
-  const found = findMissingImport(script, tokens) ?? findWrongInMonty(tokens);
+  const code = withoutTexts(script);
+  const found = findMissingImport(code) ?? findInBrackets(code) ?? findWrongInMonty(code);
   if (found === null) return { engine: "monty" };
   return { engine: "cpython", reason: `Line ${script.slice(0, found.index).split("\n").length} ${found.what}.` };
 }
@@ -31,94 +31,91 @@ interface Found {
   readonly what: string;
 }
 
+/** Comments, continued lines and string literals. Unterminated ones end with their line, or with the script, so that every text is read once. */
+const texts = /#.*|\\\r?\n|(?:\b[bruft]{1,2})?(?:("""|''')(?:\\[^]|(?!\1)[^\\])*(?:\1|$)|"(?:\\[^]|[^"\\\n])*"?|'(?:\\[^]|[^'\\\n])*'?)/gi;
+
+/** The script, as long as before, with spaces for comments and for what is inside of strings. Of f-strings all but the formats of fields stays. */
+function withoutTexts(script: string): string {
+  return script.replaceAll(texts, (text) => {
+    if (/^[#\\]/.test(text)) return " ".repeat(text.length);
+    const hasFields = /^[br]?[ft]/i.test(text);
+    const inside = hasFields ? text.replaceAll(/:[^{}()[\]\n]*(?=[{}])|\{\{|\}\}|["'\\#]/g, blank) : blank(text);
+    return `"${inside.slice(1, -1)}"`.slice(0, text.length);
+  });
+}
+
+function blank(text: string): string {
+  return text.replaceAll(/[^\n]/g, " ");
+}
+
 /** An import that Monty lacks, unless it stands in the body of a `try`: then the script can do without. */
-function findMissingImport(script: string, tokens: readonly Token[]): Found | null {
+function findMissingImport(code: string): Found | null {
   const tries: number[] = [];
-  for (const [at, { text, index }] of tokens.entries()) {
-    const before = tokens[at - 1]?.text ?? "\n";
-    if (before === "\n" && text !== "\n") {
-      const indent = index - script.lastIndexOf("\n", index);
-      while (indent <= (tries.at(-1) ?? 0)) tries.pop();
-      if (text === "try") tries.push(indent);
+  let index = 0;
+  for (const line of code.split("\n")) {
+    const indent = line.search(/\S/);
+    if (indent >= 0) {
+      while (indent <= (tries.at(-1) ?? -1)) tries.pop();
+      if (/^\s*try\s*:/.test(line)) tries.push(indent);
+      const module = tries.length > 0 ? undefined : importsOf(line).find((name) => !montyModules.includes(name));
+      if (module !== undefined) return { index, what: `imports ${module}, which Monty does not have` };
     }
-    if (tries.length > 0 || !isEnd.test(before) || (text !== "import" && text !== "from")) continue;
-    const missing = importedAt(tokens, at).find((module) => !module.startsWith(".") && !montyModules.includes(module));
-    if (missing !== undefined) return { index, what: `imports ${missing}, which Monty does not have` };
+    index += line.length + 1;
   }
   return null;
 }
 
-function importedAt(tokens: readonly Token[], at: number): string[] {
-  let words = "";
-  for (let next = at + 1; next < tokens.length && !isEnd.test(tokens[next]!.text); next += 1) words += ` ${tokens[next]!.text}`;
-  const parts = tokens[at]!.text === "from" ? [words] : words.split(",");
-  return parts.map((part) => part.replaceAll(" . ", ".").trim().split(" ")[0]!);
+function importsOf(line: string): string[] {
+  return [...line.matchAll(/(?:^|[;:])\s*(?:import\s+(\w[^;]*)|from\s+(\w[\w.]*)\s+import\b)/g)].flatMap(
+    ([, modules, from = ""]) => modules?.split(",").map((part) => part.trim().split(/\s/)[0]!) ?? [from],
+  );
 }
 
-/** The end of a statement, or of the head of a block. */
-const isEnd = /^[\n;:]$/;
-const keywords = "and|as|assert|async|await|elif|else|except|for|from|if|import|in|is|lambda|not|or|raise|return|while|with|yield";
-const isKeyword = new RegExp(`^(?:${keywords})$`);
-/** What an operand of a comparison does not go beyond. */
-const isBoundary = new RegExp(String.raw`^(?:[,;:\n]|[^<>%]*=|${keywords})$`);
-
-type Kind = "group" | "list" | "float" | "round" | "other";
-
-interface Bracket {
-  readonly kind: Kind;
-  /** What is in the operand so far, and which operator stands before it. */
-  operand: { list?: boolean; float?: boolean; isCompared?: boolean; isDivisor?: boolean };
-  /** What is in any of its operands. */
-  readonly holds: { list?: boolean; float?: boolean };
-}
-
-/** What Monty gets wrong without an error, as far as the text shows it. */
-function findWrongInMonty(tokens: readonly Token[]): Found | null {
-  const open: Bracket[] = [{ kind: "other", operand: {}, holds: {} }];
-  for (const [at, { text, index }] of tokens.entries()) {
-    const { text: before = "\n" } = tokens[at - 1] ?? {};
-    const { text: after = "\n" } = tokens[at + 1] ?? {};
-    const closed = /^[)\]}]$/.test(text) && open.length > 1 ? open.pop()! : null;
-    const bracket = open.at(-1)!;
-    const { operand } = bracket;
-    const found: Bracket["holds"] = {};
-    if (/^[([{]$/.test(text)) open.push({ kind: kindOf(tokens, at), operand: {}, holds: {} });
-    else if (closed !== null) {
-      // What is taken from a list, or called on it, is another value.
-      if (!/^[.([]$/.test(after)) Object.assign(found, closed.kind === "group" ? closed.holds : { [closed.kind]: true });
-    } else if (/^\d[\d_]*[.e]|^\.\d/i.test(text)) found.float = true;
-    else if (/^[<>]=?$/.test(text)) {
-      if (operand.list) return { index, what: order };
-      bracket.operand = { isCompared: true };
-    } else if (/^%=?$/.test(text)) {
-      if (operand.float) return { index, what: remainder };
-      bracket.operand = { isDivisor: true };
-    } else if (text === "," && bracket.kind === "round" && after !== ")") return { index, what: rounding };
-    else if (isBoundary.test(text)) bracket.operand = {};
-    else if (/^[-+]$/.test(text) && isValue(before)) bracket.operand = { ...operand, float: false, isDivisor: false };
-    else if (text === "@" && before === "\n") return { index, what: "has a decorator, which Monty does not apply" };
-    else if (/^(?:now|utcnow|today)$/.test(text) && before === "." && after === "(") return { index, what: clock };
-    if (found.list && operand.isCompared) return { index, what: order };
-    if (found.float && operand.isDivisor) return { index, what: remainder };
-    Object.assign(bracket.operand, found);
-    Object.assign(bracket.holds, found);
+/** `round(x, n)`, and lists and sets beside `<` or `>`: what is inside of brackets has to be told from what is beside them. */
+function findInBrackets(code: string): Found | null {
+  const open: { readonly isRound: boolean; readonly isValue: boolean; hasList: boolean }[] = [];
+  for (const { 0: token, index } of code.matchAll(/[([{]|[)\]}]|,(?!\s*\))/g)) {
+    const around = open.at(-1);
+    if (token === ",") {
+      if (around?.isRound) return { index, what: "rounds with round(x, n), which Monty does by the decimal text" };
+    } else if (/[([{]/.test(token)) {
+      const before = code.slice(Math.max(0, index - 40), index);
+      const isList = token === "(" ? makesList.test(before) : true;
+      const isValue =
+        makesList.test(before) ||
+        !/[\w)\]}"][^\S\n]*$/.test(before) ||
+        /\b(?:and|assert|elif|if|in|is|not|or|return|while)\s*$/.test(before);
+      if (isList && isLessOrMore.test(before.replace(makesList, ""))) return { index, what: comparison };
+      open.push({ isRound: /(?<![\w.]|\bdef\s+)round\s*$/.test(before), isValue, hasList: isList });
+    } else {
+      const closed = open.pop();
+      if (closed === undefined || !closed.isValue || !closed.hasList) continue;
+      if (/^\s*[<>]=?(?![<>])/.test(code.slice(index + 1, index + 40))) return { index, what: comparison };
+      if (open.length > 0) open.at(-1)!.hasList = true;
+    }
   }
   return null;
 }
 
-const order = "compares lists or sets with < or >, which Monty does not do";
-const remainder = "takes % of a float, which Monty gets wrong where one side is negative";
-const rounding = "rounds with round(x, n), which Monty does by the decimal text";
-const clock = "asks for the time, which Monty does not know";
+const makesList = /(?<![\w.]|\bdef\s+)(?:list|set|frozenset|sorted)\s*$/;
+const isLessOrMore = /(?<![-<>=])[<>]=?\s*(?:\(\s*)*$/;
+const comparison = "compares lists or sets with < or >, which Monty does not do";
+const float = String.raw`(?:\d[\d_]*\.[\d_]*(?:e[+-]?\d+)?|\.\d[\d_]*(?:e[+-]?\d+)?|\d[\d_]*e[+-]?\d+)`;
+const wrongInMonty: readonly { readonly pattern: RegExp; readonly what: string }[] = [
+  { pattern: /^[ \t]*@/m, what: "has a decorator, which Monty does not apply" },
+  { pattern: /\.\s*(?:now|utcnow|today)\s*\(/, what: "asks for the time, which Monty does not know" },
+  {
+    pattern: new RegExp(String.raw`%=?[\s(+-]*${float}|(?<![\w.])${float}[\s)]*%`, "i"),
+    what: "takes % of a float, which Monty gets wrong where one side is negative",
+  },
+  // Of one with the same quotes inside a field the rest would be read as code.
+  { pattern: /"[^"\n]*\{[^}"\n]*"/, what: "has an f-string with quotes in a field, which is not looked into" },
+];
 
-function kindOf(tokens: readonly Token[], at: number): Kind {
-  const [owner = "\n", name = "\n", bracket] = [tokens[at - 2]?.text, tokens[at - 1]?.text, tokens[at]!.text];
-  if (!isValue(name)) return bracket === "(" ? "group" : "list";
-  if (bracket !== "(" || owner === "." || owner === "def") return "other";
-  if (/^(?:list|set|frozenset|sorted)$/.test(name)) return "list";
-  return name === "round" || name === "float" ? name : "other";
-}
-
-function isValue(text: string): boolean {
-  return /[\w\x80-\uffff"')\]}]$/.test(text) && !isKeyword.test(text);
+function findWrongInMonty(code: string): Found | null {
+  for (const { pattern, what } of wrongInMonty) {
+    const index = code.search(pattern);
+    if (index >= 0) return { index, what };
+  }
+  return null;
 }
