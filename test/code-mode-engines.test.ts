@@ -50,7 +50,11 @@ describe("a script that Monty cannot take", () => {
     ["(-7.5) % 2", 0.5, "Line 1 takes % of a float, which Monty gets wrong where one side is negative."],
     ["[[1]] < [[2]]", true, "Line 1 compares lists or sets with < or >, which Monty does not do."],
     ["set('a') < set('ab')", true, "Line 1 compares lists or sets with < or >, which Monty does not do."],
-    ['d = {\'a\': 2.675}\nf"{round(d["a"], 2):>{6}}"', "  2.67", "Line 2 rounds with round(x, n), which Monty does by the decimal text."],
+    [
+      'd = {\'a\': 2.675}\nf"{round(d["a"], 2):>{6}}"',
+      "  2.67",
+      "Line 2 has an f-string with quotes in a field, which is not looked into.",
+    ],
     ["round(2.675, 2)", 2.67, "Line 1 rounds with round(x, n), which Monty does by the decimal text."],
     ["-7.5 % 2", 0.5, "Line 1 takes % of a float, which Monty gets wrong where one side is negative."],
     ["import datetime\ndatetime.date.today() > datetime.date(2024, 1, 1)", true, "Line 2 asks for the time, which Monty does not know."],
