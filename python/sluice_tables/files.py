@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,43 +20,60 @@ MAX_COLUMNS = 16_384
 """As many as a spreadsheet has. Every row has a cell for each column: rows with keys of their own would never end."""
 
 _BLOCK_ROWS = 2000
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_FEW_ROWS = 50
+_BLOCK_BYTES = 1 << 16
+_DIGITS = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = re.compile(rf"[+-]?{_DIGITS}")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _QUOTED = re.compile(r'[",\n\r]|^\s|\s$')
 
 
-class _Digits(str):
-    """A number as it was written."""
+def _odd_at(end: str, ends: str) -> re.Pattern[str]:
+    """Finds what cannot be written as it is beside the end of a cell. It begins with a literal, which is searched for several times as fast."""
+    return re.compile(rf"{end}(?:(?<=[^\S\n]{end})|[=@]|[^\S\n]|[+-](?!{_DIGITS}{ends}))")
 
-    __slots__ = ()
+
+_ODD_AT_COMMA, _ODD_AT_LINE, _ODD_AT_CELL = _odd_at(",", r"[,\n]"), _odd_at(r"\n", r"[,\n]"), _odd_at(r"\0", r"\0")
 
 
 def csv_of_source(kind: str, raw: Any, path: list[str]) -> Iterator[str]:
-    """Lines of CSV from the bytes of CSV, TSV, JSON or JSON lines. Numbers keep the digits that were sent."""
+    """CSV, in blocks, from the bytes of CSV, TSV, JSON or JSON lines. Numbers keep the digits that were sent."""
     if kind in ("csv", "tsv"):
-        csv.field_size_limit(sys.maxsize)
-        text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", errors="replace", newline="")
-        for cells in csv.reader(text, delimiter="," if kind == "csv" else "\t"):
-            yield _line(_cell(cell, is_text=True) for cell in cells)
+        yield from _csv_of_lines(raw, "," if kind == "csv" else "\t")
         return
     rows = [_row(row) for row in _rows_of_json(kind, raw, path)]
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row))
+    names = dict.fromkeys(name for keys in dict.fromkeys(map(tuple, rows)) for name in keys)
     if len(names) > MAX_COLUMNS:
         raise Refusal("wide", columns=len(names), most=MAX_COLUMNS)
-    yield _line(_cell(name, is_text=True) for name in names)
-    for row in rows:
-        yield _line(_json_cell(row.get(name)) for name in names)
+    yield _write([list(names)])
+    for block in itertools.batched(rows, _BLOCK_ROWS, strict=False):
+        yield _write([[_to_text(cell) for cell in map(row.get, names)] for row in block])
+
+
+def _csv_of_lines(raw: Any, delimiter: str) -> Iterator[str]:
+    """Lines that need neither quotes nor other separators pass as they are."""
+    csv.field_size_limit(sys.maxsize)
+    text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", errors="replace", newline="")
+    while lines := text.readlines(_BLOCK_BYTES):
+        block = "".join(lines).replace("\r\n", "\n").removesuffix("\n") + "\n"
+        is_odd = '"' in block or "\r" in block or _ODD_AT_COMMA.search(block) or _ODD_AT_LINE.search("\n" + block)
+        if delimiter == "," and not is_odd:
+            yield block
+            continue
+        reader = csv.reader(itertools.chain(lines, text), delimiter=delimiter)
+        rows = []
+        while reader.line_num < len(lines):  # a quoted cell may go on past the block
+            rows.append(next(reader))
+        yield _write(rows)
 
 
 def csv_of_frame(frame: pd.DataFrame) -> Iterator[str]:
-    """Lines of CSV from a frame: times in ISO 8601, nulls as nothing, nested values as JSON."""
-    yield _line(_cell(name, is_text=True) for name in frame.columns)
+    """CSV, in blocks, from a frame: times in ISO 8601, nulls as nothing, nested values as JSON."""
+    yield _write([list(frame.columns)])
     for at in range(0, len(frame), _BLOCK_ROWS):
         block = frame.iloc[at : at + _BLOCK_ROWS]
         columns = [[_value_cell(cell) for cell in to_plain(block[name].tolist())] for name in frame.columns]
-        yield from (_line(row) for row in zip(*columns, strict=True))
+        yield _write(list(zip(*columns, strict=True)))
 
 
 def parquet_of_frame(frame: pd.DataFrame) -> bytes:
@@ -75,8 +93,10 @@ def _typed(column: Any) -> Any:
 
 
 def _rows_of_json(kind: str, raw: Any, path: list[str]) -> list[Any]:
+    """Numbers are the bytes of their digits."""
+
     def parse(text: str) -> Any:
-        return json.loads(text, parse_float=_Digits, parse_int=_Digits, parse_constant=lambda _: None)
+        return json.loads(text, parse_float=str.encode, parse_int=str.encode, parse_constant=lambda _: None)
 
     text = str(raw, "utf-8-sig")
     if kind == "jsonl":
@@ -97,26 +117,33 @@ def _row(value: Any) -> dict[str, Any]:
     return {"value": value}
 
 
-def _line(cells: Iterable[str]) -> str:
-    return ",".join(cells) + "\n"
+def _write(rows: Sequence[Sequence[str]]) -> str:
+    """Lines of CSV. Text that a spreadsheet would take for a formula is prefixed with `'`; a number never is."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    for few in itertools.batched(rows, _FEW_ROWS, strict=False):
+        is_odd = _ODD_AT_CELL.search("\0".join(("", *itertools.chain.from_iterable(few), "")))
+        if is_odd or 1 in map(len, few):  # the writer quotes a single cell that is empty
+            made.writelines(",".join(map(_cell, row)) + "\n" for row in few)
+        else:
+            writer.writerows(few)
+    return made.getvalue()
 
 
-def _cell(text: str, *, is_text: bool) -> str:
-    """Text that a spreadsheet would take for a formula is prefixed with `'`; a number never is."""
-    if is_text and _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+def _cell(text: str) -> str:
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
         text = "'" + text
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
-def _json_cell(value: Any) -> str:
-    is_text = isinstance(value, str | dict | list) and not isinstance(value, _Digits)
-    return _cell("" if value is None else value if isinstance(value, str) else _to_json(value), is_text=is_text)
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else _to_json(value)
 
 
 def _to_json(value: Any) -> str:
     """Compact JSON in which every number has the digits that were sent."""
-    if isinstance(value, _Digits):
-        return value
+    if isinstance(value, bytes):
+        return value.decode()
     if isinstance(value, list):
         return f"[{','.join(map(_to_json, value))}]"
     if isinstance(value, dict):
@@ -132,4 +159,4 @@ def _value_cell(cell: Any) -> str:
         return "true" if cell else "false"
     if isinstance(cell, int | float):
         return repr(cell)
-    return _cell(cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False), is_text=True)
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)

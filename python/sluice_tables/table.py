@@ -18,6 +18,7 @@ from sluice_tables.values import Refusal, kind_of, matches, to_plain, to_seconds
 
 _DESCRIBED_COLUMNS = 500
 _KEPT_ORDERS = 4
+_PIECE_BYTES = 1 << 20
 
 
 class Table:
@@ -100,16 +101,16 @@ class Table:
         return {"base64": base64.b64encode(b"".join(piece)).decode(), "more": more}
 
     def _write(self, ending: str) -> Iterator[bytes]:
-        if ending == "parquet":
-            made = parquet_of_frame(self._frame)
-            yield from (made[at : at + (1 << 20)] for at in range(0, len(made), 1 << 20))
-            return
+        for block in [parquet_of_frame(self._frame)] if ending == "parquet" else self._csv():
+            yield from (block[at : at + _PIECE_BYTES] for at in range(0, len(block), _PIECE_BYTES))
+
+    def _csv(self) -> Iterator[bytes]:
         kind, raw = self._inputs._raw[self._alias]
         if kind not in ("csv", "tsv", "json", "jsonl"):
-            yield from (line.encode() for line in csv_of_frame(self._frame))
+            yield from (block.encode() for block in csv_of_frame(self._frame))
             return
         try:
-            yield from (line.encode("utf-8", "replace") for line in csv_of_source(kind, raw, self._path))
+            yield from (block.encode("utf-8", "replace") for block in csv_of_source(kind, raw, self._path))
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise Refusal("unreadable", why=f"input {self._alias!r} is not readable as {kind}: {error}") from None
 

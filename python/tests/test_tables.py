@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice_tables import files
 from sluice_tables.files import csv_of_frame, csv_of_source
 from sluice_tables.table import Table
 from sluice_worker.inputs import PARSERS
@@ -92,6 +93,16 @@ def test_a_csv_can_be_read_back(rows: list[tuple[str, str]]) -> None:
     assert [[cell.removeprefix("'") for cell in row] for row in read[1:]] == [
         [cell.removeprefix("'") for cell in row] for row in rows
     ]
+
+
+@given(st.text(st.sampled_from("a1=+-@.,,\t\r\n\n \u00a0\"'"), max_size=80))
+def test_csv_in_blocks_is_what_it_is_cell_by_cell(source: str) -> None:
+    read = csv.reader(io.StringIO(source, newline=""))
+    expected = "".join(",".join(map(files._cell, row)) + "\n" for row in read)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_BLOCK_BYTES", 20)
+        patch.setattr(files, "_FEW_ROWS", 2)
+        assert "".join(csv_of_source("csv", source.encode(), [])) == expected
 
 
 def test_a_file_comes_in_pieces() -> None:
