@@ -1,7 +1,7 @@
 import type { CellOutcome } from "../protocol/outcome.ts";
-import { parseExactJson, parseNumbers } from "../text/json.ts";
+import { escapeControls, parseExactJson, parseNumbers } from "../text/json.ts";
 import { ellipsize } from "../text/clip-text.ts";
-import { jsonToTerminal, toTerminal } from "./terminal.ts";
+import { toTerminal } from "./terminal.ts";
 import type { WrittenArtifact } from "./write-artifacts.ts";
 
 /** What a person reads after the live output: the result, the artifacts, what was noticed, or why it failed. */
@@ -29,7 +29,7 @@ export function describeTiming({ timing, usage, sandbox }: CellOutcome): string 
 
 function describeResult(json: string): string {
   const value = parseNumbers(json, (number, source) => (Number.isSafeInteger(number) || !/^-?\d+$/.test(source) ? number : source));
-  return isRecords(value) ? toTable(value) : jsonToTerminal(JSON.stringify(parseExactJson(json), null, 2));
+  return isRecords(value) ? toTable(value) : escapeControls(JSON.stringify(parseExactJson(json), null, 2));
 }
 
 function isRecords(value: unknown): value is Record<string, unknown>[] {
@@ -47,7 +47,7 @@ function describeDiagnostics(diagnostics: Record<string, unknown>): string {
     .filter(
       ([name, value]) => name !== "implicitResult" && name !== "frames" && value !== 0 && !(Array.isArray(value) && value.length === 0),
     )
-    .map(([name, value]) => `note: ${name} ${jsonToTerminal(JSON.stringify(value))}`)
+    .map(([name, value]) => `note: ${name} ${escapeControls(JSON.stringify(value))}`)
     .join("\n");
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { jsonToTerminal, toTerminal } from "./terminal.ts";
+import { escapeControls } from "../text/json.ts";
+import { toTerminal } from "./terminal.ts";
 
 test("a sandbox's text cannot command the terminal, and reads as it is otherwise", () => {
   expect(toTerminal("\u001B[2Jgone\u001B]0;title\u0007 \u009B31m é 中\t1\r\n")).toBe("␛[2Jgone␛]0;title␇ \\x9b31m é 中\t1\r\n");
@@ -11,7 +12,7 @@ test("the direction of a text cannot be turned", () => {
 
 test("JSON stays JSON of the same value", () => {
   const value = { k: "\u001B \u009B31m é \u202Egnp" };
-  const text = jsonToTerminal(JSON.stringify(value));
+  const text = escapeControls(JSON.stringify(value));
   expect(text).toBe('{"k":"\\u001b \\u009b31m é \\u202egnp"}');
   expect(JSON.parse(text)).toEqual(value);
 });

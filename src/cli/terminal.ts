@@ -13,14 +13,6 @@ export function toTerminal(text: string): string {
   });
 }
 
-/** The same for text that is JSON, and stays it. */
-export function jsonToTerminal(json: string): string {
-  return json.replaceAll(
-    /[\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
 /** Waits until the text is really out: a pipe may take less than all of it at once. */
 export async function print(text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())));

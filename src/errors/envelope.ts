@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clipMiddle, ellipsize } from "../text/clip-text.ts";
-import { parseJson } from "../text/json.ts";
+import { parseJson, toAsciiJson } from "../text/json.ts";
 import { errorKinds, errorTable, lookUpError, type EnvelopeCode, type ErrorCode, type ErrorKind } from "./error-table.ts";
 import type { ForeignEnvelope } from "./foreign-envelope.ts";
 
@@ -101,9 +101,8 @@ export function parseEnvelope(value: unknown): Envelope | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Compact, and ASCII only, so that it survives every transport and every repr. */
 export function serializeEnvelope(envelope: Envelope | ForeignEnvelope): string {
-  return JSON.stringify(envelope).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return toAsciiJson(envelope);
 }
 
 function belongs(code: string, kind: ErrorKind): boolean {

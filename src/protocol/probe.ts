@@ -1,3 +1,5 @@
+import { escapeControls } from "../text/json.ts";
+
 /**
  * One structured log line: `[python-sandbox-latency-probe] event=… name=value …`. Numbers and booleans stand bare, everything else is a JSON string.
  * To parse a line back: every match of `/(\w+)=("(?:[^"\\]|\\.)*"|\S+)/g` is a name and a value; JSON.parse the value if it parses, else it is the text.
@@ -8,13 +10,8 @@ export type ProbeSink = (line: string) => void;
 export function formatProbe(source: string, event: string, fields: Readonly<Record<string, ProbeValue>>): string {
   const parts = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${toOneLine(JSON.stringify(value))}`);
+    .map(([name, value]) => `${name}=${escapeControls(JSON.stringify(value))}`);
   return [`[${source}]`, `event=${event}`, ...parts].join(" ");
-}
-
-/** Escapes what JSON leaves as it is and some readers take for the end of a line, or a terminal for a command. */
-function toOneLine(json: string): string {
-  return json.replaceAll(/[\u007F-\u009F\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function parseProbe(line: string): { source: string; fields: Record<string, ProbeValue> } | null {

@@ -2,11 +2,12 @@ import { hash } from "node:crypto";
 import fs, { chmod, lstat, lutimes, mkdir, opendir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { SluiceError } from "../errors/sluice-error.ts";
+import { parseJson } from "../text/json.ts";
 import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
 import { diskBytes, formatFileList, listFiles } from "./file-list.ts";
 import { installWheels } from "./install-wheels.ts";
 import { finishScript, lockFile, packagesPath } from "./worker-code.ts";
-import type { LayerManifest } from "./find-snapshot.ts";
+import { layerSchema, type LayerManifest } from "./find-snapshot.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { recipe, type SnapshotSource } from "./recipe.ts";
 import { runInside } from "./run-inside.ts";
@@ -167,7 +168,7 @@ async function finishInside(
     environment: { MPLCONFIGDIR: "/usr/share/sluice/matplotlib" },
     signal,
   });
-  const contents = JSON.parse(output.trim().split("\n").at(-1) ?? "") as Pick<LayerManifest, "python" | "packages">;
+  const contents = layerSchema.pick({ python: true, packages: true }).parse(parseJson(output.trim().split("\n").at(-1) ?? ""));
   if (!contents.python.startsWith(recipe.python))
     throw new SluiceError({
       code: "SNAPSHOT_WRONG_PYTHON",

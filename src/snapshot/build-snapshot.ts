@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { parseJson } from "../text/json.ts";
 import { buildLayer } from "./build-layer.ts";
 import { differences, formatFileList, listFiles } from "./file-list.ts";
 import {
@@ -134,7 +135,8 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
 async function isSound(directory: string, manifestName: string, signal: AbortSignal | undefined): Promise<boolean> {
   try {
     const recorded = await readFile(path.join(directory, "files.txt"), "utf8");
-    const { contentHash } = JSON.parse(await readFile(path.join(directory, manifestName), "utf8")) as { contentHash: string };
+    const manifest = parseJson(await readFile(path.join(directory, manifestName), "utf8"));
+    const { contentHash } = layerSchema.pick({ contentHash: true }).parse(manifest);
     return (
       hash("sha256", recorded) === contentHash &&
       differences(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0

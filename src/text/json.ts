@@ -14,6 +14,20 @@ export function parseJson(json: string | Uint8Array): unknown {
   }
 }
 
+/** JSON in ASCII only, so that it survives every transport and every repr. */
+export function toAsciiJson(value: unknown): string {
+  return escapeUnits(JSON.stringify(value), /[\u007f-\uffff]/g);
+}
+
+/** Escapes what a terminal takes for a command or some readers for the end of a line, but not the newline. JSON stays JSON of the same value. */
+export function escapeControls(text: string): string {
+  return escapeUnits(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g);
+}
+
+function escapeUnits(text: string, units: RegExp): string {
+  return text.replaceAll(units, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** Parses JSON and replaces each number by what `toValue` makes of it and its text. JSON that is nested too deeply for that is parsed as it is. */
 export function parseNumbers(json: string, toValue: (value: number, source: string) => unknown): unknown {
   const revive = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
@@ -99,13 +113,13 @@ export interface ScannedMessage {
  * other text means nothing, or is a SyntaxError. It takes a third of the time of JSON.parse.
  */
 export function scanMessage(text: string): ScannedMessage {
-  const names = new Set<string>();
+  const names = new Set<string | number>();
   let structuredJson: string | undefined;
-  forEachMember(text, skipSpace(text, 0), (name, start) => {
+  forEachPart(text, 0, (name, start) => {
     names.add(name);
     if (name !== "result" || text[start] !== "{") return endOfValue(text, start);
     structuredJson = undefined; // of a name that comes twice the last one counts, as for JSON.parse
-    return forEachMember(text, start, (inner, from) => {
+    return forEachPart(text, start, (inner, from) => {
       const end = endOfValue(text, from);
       if (inner === "structuredContent") structuredJson = text.slice(from, end);
       return end;
@@ -114,15 +128,18 @@ export function scanMessage(text: string): ScannedMessage {
   return { isResponse: names.has("id") && !names.has("method"), structuredJson };
 }
 
-/** Tells the name of each member and where its value begins, and is told where it ends. Gives the end of the object. */
-function forEachMember(text: string, open: number, visit: (name: string, start: number) => number): number {
-  if (text[open] !== "{") return open;
+/** Tells the name or index of each part of the value at `start` and where the part begins, and is told where it ends. Gives the end of the value. */
+export function forEachPart(text: string, start: number, visit: (key: string | number, start: number) => number): number {
+  const open = skipSpace(text, start);
+  const isList = text[open] === "[";
+  if (!isList && text[open] !== "{") return endOfValue(text, open);
   let at = skipSpace(text, open + 1);
-  while (text[at] === '"') {
-    const nameEnd = endOfString(text, at);
-    const name = JSON.parse(text.slice(at, nameEnd)) as string;
-    at = skipSpace(text, visit(name, skipSpace(text, skipSpace(text, nameEnd) + 1))); // past the colon
-    if (text[at] === ",") at = skipSpace(text, at + 1);
+  for (let index = 0; isList ? text[at] !== "]" : text[at] === '"'; index += 1) {
+    const nameEnd = isList ? at : endOfString(text, at);
+    const key = isList ? index : (JSON.parse(text.slice(at, nameEnd)) as string);
+    at = skipSpace(text, visit(key, isList ? at : skipSpace(text, skipSpace(text, nameEnd) + 1))); // past the colon
+    if (text[at] !== ",") break;
+    at = skipSpace(text, at + 1);
   }
   return at + 1;
 }

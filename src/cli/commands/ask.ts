@@ -4,9 +4,10 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { openConfigured } from "../../configured/open-configured.ts";
 import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
+import { escapeControls } from "../../text/json.ts";
 import { runTurn } from "../../turn/run-turn.ts";
 import { exitStatus } from "../exit-status.ts";
-import { jsonToTerminal, print, toTerminal, wrongUsage } from "../terminal.ts";
+import { print, toTerminal, wrongUsage } from "../terminal.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
 import { checkDirectory } from "../write-artifacts.ts";
@@ -63,7 +64,7 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
     out === undefined
       ? { result: await writeDocument({ ...parts, result }), files: listStored(result) }
       : await writeTurn({ ...parts, result, directory: out, openSession });
-  await print(json ? `${jsonToTerminal(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
+  await print(json ? `${escapeControls(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
   return endOf[result.outcome.stopReason] ?? exitStatus.partial;
 }
 

@@ -5,6 +5,7 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { listLeaves } from "../../config/trace-origins.ts";
 import { toPathText } from "../../errors/argument-path.ts";
+import { escapeControls } from "../../text/json.ts";
 import { wrongUsage } from "../terminal.ts";
 
 export const configUsage = `Usage: sluice config [--config FILE] [--json]
@@ -43,18 +44,10 @@ function describe(loaded: LoadedConfiguration): string {
   });
   const [first, second] = [0, 1].map((column) => Math.min(60, Math.max(...rows.map((row) => row[column]!.length)))) as [number, number];
   const lines = rows.map(([name, value, origin]) => `${name.padEnd(first)}  ${value.padEnd(second)}  ${origin}`);
-  const from = loaded.path ?? "no sluice.config.json was found; these are the defaults";
-  return `${[`# ${from}`, ...lines].map(printable).join("\n")}\n`;
+  const from = loaded.path?.replaceAll("\n", "\\n") ?? "no sluice.config.json was found; these are the defaults";
+  return `${escapeControls([`# ${from}`, ...lines].join("\n"))}\n`;
 }
 
 function toWords(origin: Origin | undefined): string {
   return origin?.from === "environment" ? `environment: ${origin.variables.join(", ")}` : (origin?.from ?? "default");
-}
-
-/** A terminal must not take a value for a command. */
-function printable(line: string): string {
-  return line.replaceAll(
-    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }

@@ -7,6 +7,7 @@ import type { Session } from "../../interpreter/open-session.ts";
 import type { SessionInput } from "../../interpreter/session-inputs.ts";
 import { toSessionInput } from "../../interpreter/session-inputs.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
+import { toAsciiJson } from "../../text/json.ts";
 
 const count = z.int().nonnegative();
 
@@ -126,13 +127,8 @@ const modules = {
 
 /** A cell that answers a question; it parses the table first when this sandbox has not done so yet. The answer is a text that is JSON itself. */
 function toCode({ alias, path }: { readonly alias: string; readonly path: readonly string[] }, question: TableQuestion): string {
-  return `_asked = ${toPythonText({ alias, path, question, modules })}\n${ask}`;
-}
-
-/** A value as a Python string of JSON in ASCII, which means the same in both languages. */
-function toPythonText(value: unknown): string {
-  const json = JSON.stringify(value).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return JSON.stringify(json);
+  // JSON in ASCII, as a string: it means the same in both languages.
+  return `_asked = ${JSON.stringify(toAsciiJson({ alias, path, question, modules }))}\n${ask}`;
 }
 
 function fromRefused({ alias, format }: AskedTable, refused: z.infer<typeof refusedSchema>["refused"]): TableRefusal {

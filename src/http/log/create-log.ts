@@ -1,6 +1,7 @@
 import { format } from "node:util";
 import { withoutSecrets } from "../../tools/find-credentials.ts";
 import { ellipsize } from "../../text/clip-text.ts";
+import { escapeControls } from "../../text/json.ts";
 
 export const logLevels = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -56,9 +57,7 @@ function toText({ time, level, event, fields }: { time: string; level: LogLevel;
 
 /** A value cannot begin a new line, nor command a terminal. */
 function toOneLine(value: unknown): string {
-  const json = JSON.stringify(value) ?? "null";
-  const escaped = json.replaceAll(/[\u007F-\u009F\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : escaped;
+  return typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : escapeControls(JSON.stringify(value) ?? "null");
 }
 
 /** What libraries print: that a client went away is told by one of them on standard output. */

@@ -5,8 +5,10 @@ import { access, constants, readFile, rm, stat, writeFile } from "node:fs/promis
 import { isAbsolute, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
+import { z } from "zod";
 import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
 import { killAll, listProcessTree, readStartTime } from "../../../processes/process-identity.ts";
+import { parseJson } from "../../../text/json.ts";
 import { readPrivateBytes } from "../../process-usage.ts";
 
 /** An attached `runsc run` or `runsc restore`: its standard input and output are the worker's. It and all it started end with this process. */
@@ -46,6 +48,9 @@ export interface RunscCommand {
   readonly cgroup: LeaseCgroup | null;
 }
 
+/** What is used of runsc's record of a container. */
+const stateSchema = z.object({ sandbox: z.object({ pid: z.int().optional() }).nullish(), goferPid: z.int().optional() });
+
 /** Joins the cgroups and becomes the program, so that not one instruction of it runs outside. */
 const JOIN_AND_EXEC = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
 const STDERR_BYTES = 8 * 1024;
@@ -70,13 +75,9 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
   const parts = new Map<number, string | null>();
   let memoryFile: string | null = null;
 
-  async function readState(): Promise<{ sandbox?: { pid?: number }; goferPid?: number }> {
-    try {
-      const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8");
-      return JSON.parse(text) as { sandbox?: { pid?: number }; goferPid?: number };
-    } catch {
-      return {}; // not there yet, or only half written
-    }
+  async function readState(): Promise<z.infer<typeof stateSchema>> {
+    const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8").catch(() => "");
+    return stateSchema.safeParse(parseJson(text)).data ?? {}; // it may be not there yet, or only half written
   }
 
   async function listProcesses(): Promise<number[]> {
