@@ -53,6 +53,13 @@ def self_test(*, tcp_port: int, udp_port: int, file: str, command_line: str, pro
     }
 
 
+def take_memory() -> None:
+    """Ask for 1 GB, and write to all of it."""
+    blocks = []
+    for _ in range(64):
+        blocks.append(b"x" * (16 * 1024 * 1024))
+
+
 def _refused(attempts: Mapping[str, Callable[[], object]]) -> Check:
     got_through = []
     for what, attempt in attempts.items():

@@ -70,9 +70,9 @@ export function toChecks(resultJson: string): Check[] {
 }
 
 async function tryMemory(session: Session, signal?: AbortSignal): Promise<Check> {
-  const code = "blocks = []\nfor _ in range(64):\n    blocks.append(np.ones(16 * 1024 * 1024 // 8))\n";
-  const { status } = await session.run({ code, ...(signal && { signal }) });
-  const after = await session.run({ code: "1 + 1", ...(signal && { signal }) });
+  const source = readSource();
+  const { status } = await session.run({ code: `${source}\ntake_memory()\n`, ...(signal && { signal }) });
+  const after = await session.run({ code: source, ...(signal && { signal }) });
   const held = status === "out_of_memory" && after.status === "ok";
   return {
     name: "memory",
@@ -93,8 +93,11 @@ export interface SelfTestFacts {
 
 /** The cell that the self-test runs: `python/self_test.py`, called with what the host put up for it to reach. */
 export function toSelfTestCode({ tcpPort, udpPort, file, commandLine, processes }: SelfTestFacts): string {
-  const source = readFileSync(path.join(import.meta.dirname, "..", "..", "python", "self_test.py"), "utf8");
   const given = { tcp_port: tcpPort, udp_port: udpPort, file, command_line: commandLine, processes };
   const words = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return `${source}\nset_result(self_test(${words.join(", ")}))\n`;
+  return `${readSource()}\nset_result(self_test(${words.join(", ")}))\n`;
+}
+
+function readSource(): string {
+  return readFileSync(path.join(import.meta.dirname, "..", "..", "python", "self_test.py"), "utf8");
 }
