@@ -2,6 +2,7 @@ import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
 import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, TurnRows, UploadRows } from "./create-rows.ts";
+import type { ReferenceRows } from "./reference-rows.ts";
 
 /**
  * What outlives a process: conversations, their turns with every event, what they hold by alias, and who is logged in. One SQLite file. Every row
@@ -132,24 +133,4 @@ export interface StoredArtifact {
   readonly contentHash: string;
   readonly type: string;
   readonly bytes: number;
-}
-
-export interface ReferenceRows {
-  /** Before the bytes are kept: what is referred to is never removed. */
-  addArtifact(artifact: StoredArtifact & { readonly turnId: string }): void;
-  /** An output that the dataset of a turn holds: evidence, or an upload. */
-  addBody(body: { readonly tenant: string; readonly turnId: string; readonly sha256: string }): void;
-  /** One that no turn made, of a client of `/mcp`. Published again it counts as new. */
-  addPublished(artifact: StoredArtifact & { readonly at: string }): void;
-  /** Everything that is referred to. */
-  inUse(tenant: string): Files;
-  /** Not used since then, oldest first, without conversations that run. */
-  unusedSince(tenant: string, at: string): Removable[];
-  remove(tenant: string, what: Removable, remove: (files: Files) => void): void;
-  /**
-   * Removes a turn with what only it uses. Evidence that later turns of the conversation name stays. `remove` deletes the files that nothing refers to any
-   * more, while nobody else can begin to refer to them; if it throws, nothing is removed.
-   */
-  deleteTurn(tenant: string, turnId: string, remove: (files: Files) => void): boolean;
-  deleteConversation(tenant: string, id: string, remove: (files: Files) => void): boolean;
 }

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { History } from "./contract.ts";
-import { createReferenceRows } from "./create-reference-rows.ts";
+import { ReferenceRows } from "./reference-rows.ts";
 import {
   createCellRunRows,
   createConversationRows,
@@ -40,7 +40,7 @@ export function openHistory({ file }: { file: string }): History {
     uploads: createUploadRows(database),
     cellRuns: createCellRunRows(database),
     sessions: createSessionRows(database),
-    references: createReferenceRows(database),
+    references: new ReferenceRows(database),
     tenants: {
       list: () =>
         database

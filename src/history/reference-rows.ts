@@ -1,33 +1,34 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Files, ReferenceRows, Removable } from "./contract.ts";
+import type { Files, Removable, StoredArtifact } from "./contract.ts";
 import { inTransaction } from "./create-rows.ts";
 
-export function createReferenceRows(database: DatabaseSync): ReferenceRows {
-  return new References(database);
-}
-
-class References implements ReferenceRows {
+/** Which files the rows refer to, and the removal of rows with the files that only they refer to. */
+export class ReferenceRows {
   readonly #database: DatabaseSync;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
   }
 
-  addArtifact({ tenant, turnId, contentHash, type, bytes }: Parameters<ReferenceRows["addArtifact"]>[0]): void {
+  /** Before the bytes are kept: what is referred to is never removed. */
+  addArtifact({ tenant, turnId, contentHash, type, bytes }: StoredArtifact & { readonly turnId: string }): void {
     const sql = "INSERT INTO artifacts (tenant, turn_id, content_hash, type, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
     this.#run(sql, tenant, turnId, contentHash, type, bytes);
   }
 
-  addBody({ tenant, turnId, sha256 }: Parameters<ReferenceRows["addBody"]>[0]): void {
+  /** An output that the dataset of a turn holds: evidence, or an upload. */
+  addBody({ tenant, turnId, sha256 }: { readonly tenant: string; readonly turnId: string; readonly sha256: string }): void {
     this.#run("INSERT INTO dataset_bodies (tenant, turn_id, sha256) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", tenant, turnId, sha256);
   }
 
-  addPublished({ tenant, contentHash, type, bytes, at }: Parameters<ReferenceRows["addPublished"]>[0]): void {
+  /** One that no turn made, of a client of `/mcp`. Published again it counts as new. */
+  addPublished({ tenant, contentHash, type, bytes, at }: StoredArtifact & { readonly at: string }): void {
     const sql = `INSERT INTO published (tenant, content_hash, type, bytes, published_at) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET published_at = excluded.published_at`;
     this.#run(sql, tenant, contentHash, type, bytes, at);
   }
 
+  /** Everything that is referred to. */
   inUse(tenant: string): Files {
     const both = (column: string, one: string, other: string): string[] =>
       this.#texts(`SELECT ${column} FROM ${one} WHERE tenant = ? UNION SELECT ${column} FROM ${other} WHERE tenant = ?`, tenant, tenant);
@@ -39,6 +40,7 @@ class References implements ReferenceRows {
     };
   }
 
+  /** Not used since then, oldest first, without conversations that run. */
   unusedSince(tenant: string, at: string): Removable[] {
     const unused = this.#database.prepare(
       `SELECT 'conversation' AS kind, id AS name, '' AS type, updated_at AS at FROM conversations c WHERE tenant = :tenant AND updated_at < :at
@@ -64,6 +66,10 @@ class References implements ReferenceRows {
     });
   }
 
+  /**
+   * Removes a turn with what only it uses. Evidence that later turns of the conversation name stays. `remove` deletes the files that nothing refers to any
+   * more, while nobody else can begin to refer to them; if it throws, nothing is removed.
+   */
   deleteTurn(tenant: string, turnId: string, remove: (files: Files) => void): boolean {
     return inTransaction(this.#database, () => {
       if (!this.#isThere("SELECT 1 FROM turns WHERE tenant = ? AND id = ?", tenant, turnId)) return false;
