@@ -5,7 +5,7 @@ import type { BlobStore } from "../../blobs/contract.ts";
 import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
 import type { EvidenceItem } from "../contract.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
-import { createDatasetMemoryStore, createDatasetStore } from "./dataset-store.ts";
+import { createDatasetMemoryStore, createDatasetStore, readUses } from "./dataset-store.ts";
 
 describe("the document of a dataset", () => {
   test("holds text and bytes larger than a piece exactly, characters across the cuts included", async () => {
@@ -78,5 +78,22 @@ describe("keeping a dataset", () => {
     const { seen, store } = watch(createMemoryBlobs("datasets"), items[3]!.sha256);
     await expect(store.put({ facts: {}, items, artifacts: [] })).rejects.toThrow("The disk is full.");
     expect([seen.writing, seen.writingAtManifest]).toEqual([0, []]);
+  });
+});
+
+describe("the uses of outputs", () => {
+  test("are of the manifests that can be read: one that is deleted meanwhile counts for nothing", async () => {
+    const blobs = createMemoryBlobs("datasets");
+    const store = createDatasetStore({ manifests: blobs, bodies: blobs });
+    const evidence = createEvidenceStore();
+    const items = ["one", "two"].map((word) => evidence.add({ tool: "get_words", output: word }));
+    const [gone] = [
+      await store.put({ facts: {}, items, artifacts: [] }),
+      await store.put({ facts: {}, items: [items[1]!], artifacts: [] }),
+    ];
+    const listed = blobs.list();
+    blobs.delete(`${gone.hash}.json`);
+    const usedAt = await readUses({ ...blobs, list: () => listed });
+    expect([...usedAt.keys()]).toEqual([items[1]!.sha256]);
   });
 });

@@ -100,7 +100,7 @@ export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
       stream: () => compose(pieces),
       async readTable(name) {
         const found = tables.find((table) => table.name === name);
-        return found === undefined ? null : Buffer.concat(await Array.fromAsync(bodies.stream(found.sha256)));
+        return found === undefined ? null : await readAll(bodies.stream(found.sha256));
       },
     };
   }
@@ -119,10 +119,30 @@ function toName(hash: string): string {
   return `${hash}.json`;
 }
 
-/** The hashes of the outputs that a manifest refers to; none for what is no manifest. */
-export function bodiesOf(manifest: Uint8Array): string[] {
-  const { data } = manifestSchema.pick({ schemaVersion: true, pieces: true }).safeParse(parseJson(manifest));
-  return data?.pieces.flatMap((piece) => (typeof piece === "string" ? [] : [piece.sha256])) ?? [];
+/** When each output was last used: the age of the youngest manifest that refers to it. What is deleted meanwhile is left out. */
+export async function readUses(blobs: BlobStore): Promise<Map<string, Date>> {
+  const usedAt = new Map<string, Date>();
+  for (const { name, modifiedAt } of blobs.list()) {
+    if (name !== toName(name.slice(0, 64))) continue;
+    const bodies = await readBodies(blobs, name).catch(() => []);
+    for (const sha256 of bodies) if ((usedAt.get(sha256) ?? modifiedAt) <= modifiedAt) usedAt.set(sha256, modifiedAt);
+  }
+  return usedAt;
+}
+
+/** How every manifest begins. Documents of version 0.1.0, which may be large, have the same names and begin otherwise. */
+const MANIFEST_START = '{"schemaVersion":2,';
+
+/** The outputs that a manifest refers to; none for what is no manifest. */
+async function readBodies(blobs: BlobStore, name: string): Promise<string[]> {
+  const start = await readAll(blobs.stream(name, { offset: 0, length: MANIFEST_START.length }));
+  if (start.toString() !== MANIFEST_START) return [];
+  const { pieces } = manifestSchema.parse(parseJson(await readAll(blobs.stream(name))));
+  return pieces.flatMap((piece) => (typeof piece === "string" ? [] : [piece.sha256]));
+}
+
+async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(chunks));
 }
 
 interface NewBody extends Body {
@@ -293,7 +313,7 @@ async function openWholeDocument(blobs: BlobStore, hash: string): Promise<Omit<D
     async readTable(name) {
       const entry = entries.find((one) => one.name === name);
       if (entry === undefined) return null;
-      const body = Buffer.concat(await Array.fromAsync(blobs.stream(`${hash}.json`, entry)));
+      const body = await readAll(blobs.stream(`${hash}.json`, entry));
       if (entry.encoding === "json") return body;
       return Buffer.from(JSON.parse(body.toString()) as string, entry.encoding === "base64" ? "base64" : "utf8");
     },

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { BlobFacts, BlobStore } from "../../blobs/contract.ts";
 import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
-import { bodiesOf } from "../../evidence/dataset/dataset-store.ts";
+import { readUses } from "../../evidence/dataset/dataset-store.ts";
 
 export interface LooseFilesOptions {
   /** Where `sluice ask` and `sluice mcp` keep artifacts, and datasets below it. */
@@ -26,11 +26,16 @@ interface Found extends BlobFacts {
 }
 
 /** Files that no history knows of, because those who made them keep none: their age is all that there is to go by. */
-export function pruneLooseFiles({ directory, tooOld, maxBytes, untouchedSince, isDryRun }: LooseFilesOptions): PrunedFiles {
+export async function pruneLooseFiles({ directory, tooOld, maxBytes, untouchedSince, isDryRun }: LooseFilesOptions): Promise<PrunedFiles> {
   const artifacts = createFileBlobs({ directory, subject: "Artifacts" });
   const datasets = createFileBlobs({ directory: path.join(directory, "datasets"), subject: "The dataset" });
-  const files = [...list(artifacts), ...asOldAsManifests(list(datasets))];
-  files.sort((a, b) => a.modifiedAt.getTime() - b.modifiedAt.getTime());
+  const usedAt = await readUses(datasets); // before the files are listed: what is kept again meanwhile is young by then
+  const files = [...list(artifacts), ...list(datasets)].map((file) => ({
+    ...file,
+    modifiedAt: later(file.modifiedAt, usedAt.get(file.name)),
+  }));
+  // An output goes after the last manifest that refers to it.
+  files.sort((a, b) => a.modifiedAt.getTime() - b.modifiedAt.getTime() || Number(usedAt.has(a.name)) - Number(usedAt.has(b.name)));
   const bytesBefore = files.reduce((sum, { bytes }) => sum + bytes, 0);
   const counts = { expired: 0, overQuota: 0, bytesBefore, bytesAfter: bytesBefore };
   for (const { store, name, bytes, modifiedAt } of files) {
@@ -45,21 +50,6 @@ export function pruneLooseFiles({ directory, tooOld, maxBytes, untouchedSince, i
 
 function list(store: BlobStore): Found[] {
   return store.list().map((blob) => ({ ...blob, store }));
-}
-
-/** An output is as young as the youngest manifest that refers to it, and stands behind it: it goes after the last of them. */
-function asOldAsManifests(files: readonly Found[]): Found[] {
-  const [manifests, bodies] = [files.filter(({ name }) => name.includes(".")), files.filter(({ name }) => !name.includes("."))];
-  const usedAt = new Map<string, Date>();
-  for (const { store, name, modifiedAt } of bodies.length === 0 ? [] : manifests.filter(isManifest))
-    for (const sha256 of bodiesOf(store.read(name))) if ((usedAt.get(sha256) ?? modifiedAt) <= modifiedAt) usedAt.set(sha256, modifiedAt);
-  const aged = bodies.map((body) => ({ ...body, modifiedAt: later(body.modifiedAt, usedAt.get(body.name)) }));
-  return [...manifests, ...aged];
-}
-
-/** Documents that `sluice ask` composed lie beside their manifests. */
-function isManifest({ name, isDraft }: Found): boolean {
-  return !isDraft && !name.endsWith(".document.json");
 }
 
 function later(one: Date, other: Date = one): Date {

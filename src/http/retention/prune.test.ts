@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UploadStore } from "../../data/contract.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
+import { createDatasetFileStore } from "../../evidence/dataset/dataset-store.ts";
 import type { History } from "../../history/contract.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { createTenantStores, directoryName, type TenantStores } from "../stores/create-tenant-stores.ts";
@@ -202,5 +203,28 @@ describe("prune", () => {
     expect(await prune({ ...options, isDryRun: true })).toEqual(expected);
     expect(await prune(options)).toEqual(expected);
     expect(files.map((name) => existsSync(path.join(directory, name)))).toEqual([false, false, false, true, false, true, true]);
+  });
+
+  test("keeps an output of `sluice ask` while a manifest refers to it, and reads nothing but manifests", async () => {
+    const place = path.join(directory, "datasets");
+    const store = createDatasetFileStore({ directory: place });
+    const evidence = createEvidenceStore();
+    const [shared, own] = ["shared", "own"].map((word) => evidence.add({ tool: "get_words", output: word }));
+    const old = await store.put({ facts: { id: 1 }, items: [shared!, own!], artifacts: [] });
+    const young = await store.put({ facts: { id: 2 }, items: [shared!], artifacts: [] });
+    const document = path.join(place, "00", `${"0".repeat(64)}.json`); // of version 0.1.0: larger than what can be read at once
+    mkdirSync(path.dirname(document), { recursive: true });
+    writeFileSync(document, '{"schemaVersion":1,');
+    truncateSync(document, 3 * 2 ** 30);
+    const fileOf = (name: string): string => path.join(place, name.slice(0, 2), name);
+    const ages = { [`${old.hash}.json`]: 40, [`${young.hash}.json`]: 3, [shared!.sha256]: 50, [own!.sha256]: 50 };
+    for (const [name, days] of [...Object.entries(ages), [path.basename(document), 3] as const]) {
+      const at = new Date(daysAgo(days));
+      utimesSync(fileOf(name), at, at);
+    }
+    const pruneTo = async (days: number) => await prune({ directory, history, storesOf, retention: { days, maxBytes: 2 ** 40 }, now });
+    expect((await pruneTo(30))[0]).toMatchObject({ tenant: null, expired: 2 });
+    expect(Object.keys(ages).map((name) => existsSync(fileOf(name)))).toEqual([false, true, true, false]);
+    expect((await pruneTo(2))[0]).toMatchObject({ expired: 3, bytesAfter: 0 });
   });
 });

@@ -45,14 +45,15 @@ export async function prune(options: PruneOptions): Promise<Pruned[]> {
     const steps = pruneTenant(tenant, options);
     pruned.push(isDryRun ? history.rehearse(() => atOnce(steps)) : await oneByOne(steps));
   }
-  pruned.push(pruneCommands(options));
+  pruned.push(await pruneCommands(options));
   return pruned.filter(({ bytesBefore, orphans }) => bytesBefore > 0 || orphans > 0);
 }
 
-function pruneCommands({ directory, retention, isDryRun = false, now = new Date() }: PruneOptions): Pruned {
+async function pruneCommands({ directory, retention, isDryRun = false, now = new Date() }: PruneOptions): Promise<Pruned> {
   const before = (ms: number): Date => new Date(now.getTime() - ms);
   const [tooOld, untouchedSince] = [before(retention.days * DAY_MS), before(UNFINISHED_MS)];
-  return { tenant: null, orphans: 0, ...pruneLooseFiles({ directory, tooOld, untouchedSince, maxBytes: retention.maxBytes, isDryRun }) };
+  const { maxBytes } = retention;
+  return { tenant: null, orphans: 0, ...(await pruneLooseFiles({ directory, tooOld, untouchedSince, maxBytes, isDryRun })) };
 }
 
 /** Each step is whole: between two of them others may have their turn. */
