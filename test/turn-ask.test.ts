@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
 import { turnResultSchema } from "../src/protocol/turn-result.ts";
 
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
@@ -60,7 +62,7 @@ describe("sluice ask", () => {
     expect(existsSync(new URL(result.dataset!.publicDataUrl))).toBe(true);
   });
 
-  test("prints the result document alone with --json, and exits with 4 for a bounded answer", () => {
+  test("prints the result document alone with --json, and exits with 4 for a bounded answer", async () => {
     const model = script("spot.json", {
       plan: { chartIntent: "explicit" },
       steps: [{ toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] }],
@@ -76,8 +78,24 @@ describe("sluice ask", () => {
     const result = turnResultSchema.parse(JSON.parse(stdout));
     expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
     expect(result.gaps.map(({ code }) => code)).toEqual(["bounded_repeat_guardrail", "chart_not_rendered"]);
-    const document = readFileSync(new URL(result.dataset!.publicDataUrl));
-    expect(createHash("sha256").update(document).digest("hex")).toBe(result.dataset!.hash);
+    const { hash, publicDataUrl } = result.dataset!;
+    const datasets = path.join(directory, "data", "artifacts", "datasets");
+    expect(publicDataUrl).toBe(pathToFileURL(path.join(datasets, hash.slice(0, 2), `${hash}.json`)).href);
+    const document = await Array.fromAsync((await createDatasetFileStore({ directory: datasets }).open(hash))!.stream());
+    expect(createHash("sha256").update(Buffer.concat(document)).digest("hex")).toBe(hash);
+    expect(readdirSync(datasets, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("document"))).toEqual([]);
+  });
+
+  test("says where the data is without --out, and prints the answer although --out cannot be written to", () => {
+    const model = script("short.json", { steps: [{ toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] }, { text: "Done." }] });
+    const plain = ask(["Which?", "--model", model]);
+    expect(plain.stdout).toMatch(/\ndata: ds_[0-9a-f]{24}, [\d.]+ \w+; --out DIR writes it as dataset\.json, and its tables as CSV\n$/);
+    mkdirSync(path.join(directory, "taken", "dataset.json"), { recursive: true });
+    const { status, stdout, stderr } = ask(["Which?", "--model", model, "--json", "--out", "taken"]);
+    expect([status, turnResultSchema.parse(JSON.parse(stdout)).answer]).toEqual([1, expect.stringContaining("Done.")]);
+    expect(stderr).toMatch(
+      /sluice: The question was answered, and its files cannot be written to taken: EISDIR: .*\n  Give another directory/,
+    );
   });
 
   test(

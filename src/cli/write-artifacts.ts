@@ -47,7 +47,7 @@ export async function writeArtifacts(artifacts: readonly CellArtifact[], directo
 }
 
 /** One at a time: Node.js's own recursive mkdir never ends where a file system says that nothing can be made in a directory that is there, as /proc does. */
-async function makeDirectory(directory: string): Promise<void> {
+export async function makeDirectory(directory: string): Promise<void> {
   if ((await stat(directory).catch(ignoreMissing)) !== null) return;
   await makeDirectory(path.dirname(directory));
   await mkdir(directory).catch((error: NodeJS.ErrnoException) => {

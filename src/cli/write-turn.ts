@@ -1,16 +1,23 @@
 import { createWriteStream } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ArtifactStore } from "../artifacts/contract.ts";
 import { openTableDownload, type TableDownloadOptions } from "../data/downloads/open-table-download.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
 import type { DatasetStore } from "../evidence/dataset/contract.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
+import { makeDirectory } from "./write-artifacts.ts";
 
 export interface WrittenFile {
   readonly what: string;
   readonly file: string;
+}
+
+export interface WrittenTurn {
+  readonly result: TurnResult;
+  readonly files: readonly WrittenFile[];
 }
 
 export interface WriteTurnOptions {
@@ -23,16 +30,25 @@ export interface WriteTurnOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Puts a turn into a directory: its pictures and charts, the data behind it as JSON and each table as CSV, and the result, whose urls are of these files. */
-export async function writeTurn({
-  result,
-  artifacts,
-  datasets,
-  directory,
-  openSession,
-  signal,
-}: WriteTurnOptions): Promise<{ result: TurnResult; files: WrittenFile[] }> {
-  await mkdir(directory, { recursive: true });
+/**
+ * Puts a turn into a directory: its pictures and charts, the data behind it as JSON and each table as CSV, and the result, whose urls are of these files.
+ * When it throws, some of the files may be there.
+ */
+export async function writeTurn(options: WriteTurnOptions): Promise<WrittenTurn> {
+  try {
+    return await writeFiles(options);
+  } catch (cause) {
+    if (cause instanceof SluiceError) throw cause; // of a store, or of a table that has no CSV
+    throw new SluiceError({
+      code: "ARTIFACTS_NOT_WRITTEN",
+      message: `The question was answered, and its files cannot be written to ${options.directory}: ${(cause as Error).message}.`,
+      cause,
+    });
+  }
+}
+
+async function writeFiles({ result, artifacts, datasets, directory, openSession, signal }: WriteTurnOptions): Promise<WrittenTurn> {
+  await makeDirectory(path.resolve(directory));
   const files: WrittenFile[] = [];
   const moved: TurnResult["artifacts"] = [];
   for (const [index, artifact] of result.artifacts.entries()) {
@@ -57,15 +73,6 @@ export async function writeTurn({
   const changed = { ...result, artifacts: moved, dataset: kept, answer: withUrls(result, moved) };
   await writeFile(path.join(directory, "result.json"), `${JSON.stringify(changed, null, 2)}\n`);
   return { result: changed, files };
-}
-
-/** Without a directory: the document of the dataset is composed beside its manifest, because the printed address is for a person to open. */
-export async function writeDocument({ result, datasets }: Pick<WriteTurnOptions, "result" | "datasets">): Promise<TurnResult> {
-  const reader = result.dataset === null ? null : await datasets.open(result.dataset.hash);
-  if (reader === null) return result;
-  const file = fileURLToPath(reader.url).replace(/json$/, "document.json");
-  await pipeline(reader.stream(), createWriteStream(file));
-  return { ...result, dataset: { ...result.dataset!, publicDataUrl: toUrl(file) } };
 }
 
 /** The pictures where the store has them. */

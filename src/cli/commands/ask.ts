@@ -3,24 +3,27 @@ import { bundledSample } from "../../config/bundled-sample.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { openConfigured } from "../../configured/open-configured.ts";
-import type { StopReason, TurnResult } from "../../protocol/turn-result.ts";
+import type { DatasetReference, StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { escapeControls } from "../../text/json.ts";
 import { runTurn } from "../../turn/run-turn.ts";
 import { exitStatus } from "../exit-status.ts";
+import { formatBytes } from "../progress-printer.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
 import { checkDirectory } from "../write-artifacts.ts";
-import { listStored, writeDocument, writeTurn, type WrittenFile } from "../write-turn.ts";
+import { listStored, writeTurn, type WrittenTurn } from "../write-turn.ts";
 
 export const askUsage = `Usage: sluice ask "QUESTION" [--config FILE] [--model MODEL] [--json] [--out DIR] [--probes]
 
 Answers a question: tools fetch, sandboxed Python derives, and the answer says what is missing.
 The tools are those of mcpServers in sluice.config.json, which is looked for from the working directory upward; without one, a bundled sample of made-up
 market data. --model demo needs no key, and no question.
---json prints the result as one JSON document and nothing else on standard output. --out writes pictures, tables and the result to a directory.
+--json prints the result as one JSON document and nothing else on standard output. --out writes pictures, the data behind the answer, its tables and the result
+to a directory.
 --probes writes the probe lines of tools and cells to standard error.
-Exit status: 0 a complete answer, 4 a bounded or partial one, 1 the model failed or the turn was ended, 2 wrong usage, 3 no sandbox can be had.
+Exit status: 0 a complete answer, 4 a bounded or partial one, 1 the model failed, the turn was ended or --out cannot be written to, 2 wrong usage, 3 no sandbox
+can be had.
 `;
 
 /** What the bundled script answers. */
@@ -60,11 +63,12 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
   const result = await runTurn(turns.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
   const { openSession } = turns.runtime;
-  const written =
-    out === undefined
-      ? { result: await writeDocument({ ...parts, result }), files: listStored(result) }
-      : await writeTurn({ ...parts, result, directory: out, openSession });
-  await print(json ? `${escapeControls(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written.result, written.files));
+  let written: WrittenTurn = { result, files: listStored(result) };
+  try {
+    if (out !== undefined) written = await writeTurn({ ...parts, result, directory: out, openSession });
+  } finally {
+    await print(json ? `${escapeControls(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written, written.result !== result));
+  }
   return endOf[result.outcome.stopReason] ?? exitStatus.partial;
 }
 
@@ -87,7 +91,7 @@ function parse(args: string[]) {
 }
 
 /** What stands behind the answer. */
-function describeEnd(result: TurnResult, files: readonly WrittenFile[]): string {
+function describeEnd({ result, files }: WrittenTurn, isWritten: boolean): string {
   const { gaps, outcome, confidence, dataset } = result;
   return toTerminal(
     [
@@ -96,10 +100,14 @@ function describeEnd(result: TurnResult, files: readonly WrittenFile[]): string 
       ...(gaps.length === 0 ? [] : ["gaps:", ...gaps.map(({ severity, detail }) => `  ${severity}: ${detail}`)]),
       `ended: ${outcome.stopReason}; confidence: ${confidence.level} (${confidence.reason})`,
       `used: ${describeUsage(result)}`,
-      ...(dataset === null ? [] : [`data: ${dataset.publicDataUrl}`]),
+      ...(dataset === null ? [] : [`data: ${isWritten ? dataset.publicDataUrl : describeKept(dataset)}`]),
       "",
     ].join("\n"),
   );
+}
+
+function describeKept({ datasetId, bytes }: DatasetReference): string {
+  return `${datasetId}, ${formatBytes(bytes)}; --out DIR writes it as dataset.json, and its tables as CSV`;
 }
 
 function describeUsage({ usage, grounding }: TurnResult): string {
