@@ -137,12 +137,11 @@ describe("a script", () => {
   });
 
   it("keeps floats and long integers of a tool's answer as they are", async () => {
-    const exact: InvokeTool = () =>
-      Promise.resolve({
-        ok: true,
-        tool: "s__t",
-        answer: { output: { structuredContent: {} }, as: "mcp", structuredJson: '{"id":9007199254740993,"f":1.0}' },
-      });
+    const exact: InvokeTool = async ({ evidence }) => {
+      const structuredJson = '{"id":9007199254740993,"f":1.0}';
+      const item = await evidence.keep({ tool: "s__t", arguments: {}, output: { structuredContent: {} }, as: "mcp", structuredJson });
+      return { ok: true, item, aliases: [item.alias], warnings: [] };
+    };
     expect(await execute("r = await call_tool('t')\n[r['id'], r['id'] % 10, str(r['f'])]", { invoke: exact })).toMatchObject({
       resultJson: '[9007199254740993,3,"1.0"]',
     });
@@ -189,7 +188,7 @@ describe("call_tool", () => {
       most = Math.max(most, running);
       await pause(10);
       running -= 1;
-      return { ok: true, value: args["i"] };
+      return { ok: true, json: JSON.stringify(args["i"]) };
     };
     const code = "import asyncio\nawait asyncio.gather(*[call_tool('t', {'i': i}) for i in range(40)])";
     expect(await valueOf(code, { invoke: counted })).toEqual(Array.from({ length: 40 }, (_, index) => index));
@@ -202,7 +201,7 @@ describe("call_tool", () => {
       order.push(`${name} begins`);
       await pause(Number(args["ms"]));
       order.push(`${name} ends`);
-      return { ok: true, value: name };
+      return { ok: true, json: JSON.stringify(name) };
     };
     const code = `import asyncio
 async def two(name):
@@ -604,9 +603,9 @@ describe("the engine", () => {
     expect(answer).not.toHaveProperty("engineReason");
   });
 
-  it("blocks the network's modules, and sleeping, without asking CPython", async () => {
+  it("blocks the network's modules, and sleeping, where it is Monty alone", async () => {
     for (const code of ["import socket", "import urllib.request", "from time import sleep"]) {
-      expect(await execute(code, { engines: { monty, cpython } })).toMatchObject({
+      expect(await execute(code, { engines: { monty, cpython }, engine: "monty" })).toMatchObject({
         engine: "monty",
         error: { error_code: "SANDBOX_MODULE_BLOCKED" },
       });

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parseEnvelope } from "../src/errors/envelope.ts";
 import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
@@ -52,6 +52,14 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
       expect(JSON.stringify(routed?.inputSchema)).not.toContain("x-mcp-header");
     },
   );
+
+  test("looks up the tool of a call once", async () => {
+    await using client = await openHttpClient("2025-11-25", opened.url);
+    const resolve = vi.spyOn(opened.configured.catalog, "resolve");
+    expect(textOf(await client.call("echo", { text: "A" }))).toMatchObject({ status: "ok" });
+    expect(resolve).toHaveBeenCalledTimes(1);
+    resolve.mockRestore();
+  });
 
   test.each(generations)(
     "keeps what a tool gave whole under an alias and gives a client of %s a preview and a link",

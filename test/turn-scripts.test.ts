@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
@@ -80,6 +80,36 @@ return len(prices)`;
       ["get_broken", "local"],
       ["execute", undefined],
     ]);
+  });
+
+  test("past the script's limit are refused, recorded and told of like the others", async () => {
+    const code = `async def ask(symbol):
+    try:
+        await call_tool("get_prices", {"symbol": symbol})
+    except RuntimeError as e:
+        return "SANDBOX_TOOL_CALL_LIMIT" in str(e)
+return [await ask("A"), await ask("B")]`;
+    const { result, of } = await run([script(code), final("Some prices.")], { codeMode: { limits: { toolCalls: 1 } } });
+    expect(result.trace[0]!.calls.map(({ tool, status }) => [tool, status])).toEqual([
+      ["execute", "ok"],
+      ["get_prices", "ok"],
+      ["get_prices", "refused"],
+    ]);
+    expect(of("tool-end").map(({ callId, status, reason }) => [callId, status, reason])).toEqual([
+      ["call-1/1", "ok", undefined],
+      ["call-1/2", "refused", "A script may make 1 tool calls; this one was not made."],
+      ["call-1", "ok", undefined],
+      ["call-2", "ok", undefined],
+    ]);
+  });
+
+  test("and those of the model look up their tool once", async () => {
+    const catalog = createToolCatalog({ sources: [createLocalSource([getPrices])] });
+    const resolve = vi.spyOn(catalog, "resolve");
+    await run([call("get_prices", { symbol: "A" }), final("Some prices.")], { catalog });
+    expect(resolve).toHaveBeenCalledTimes(1);
+    await run([script('return len(await call_tool("get_prices", {"symbol": "A"}))'), final("Some prices.")], { catalog });
+    expect(resolve).toHaveBeenCalledTimes(2);
   });
 
   test("are not told of after the turn, when it was ended meanwhile", async () => {

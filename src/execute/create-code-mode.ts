@@ -49,7 +49,7 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
   const asked = { ...defaultExecuteLimits, ...options.limits };
   // No more run at once than the catalog lets through, and the description should not say so.
   const limits = { ...asked, concurrentToolCalls: Math.min(asked.concurrentToolCalls, catalog.slots.places) };
-  const invoke = createInvokeTool({ catalog, policy, session, timeoutMs: options.toolTimeoutMs });
+  const invoke = createInvokeTool({ catalog, policy, timeoutMs: options.toolTimeoutMs });
   const found = createToolSearch(catalog);
   const hasCpython = engines.cpython !== undefined;
 
@@ -59,7 +59,7 @@ export function createCodeMode(options: CodeModeOptions): readonly CodeModeTool[
       said(await describeTools({ catalog, ...(args as { tools: string | string[]; detail?: ToolDetail }), policy, signal })),
     tags: async (_, { signal }) => said(await listTags({ catalog, signal })),
     execute: async ({ code }, { signal, watch }) => {
-      const answer = await runExecute({ code: code as string, engines, engine, limits, evidence, invoke, watch, signal });
+      const answer = await runExecute({ code: code as string, engines, engine, limits, evidence, invoke, session, watch, signal });
       const { status, error = null, resultAlias } = answer;
       const aliases = [...(resultAlias === undefined ? [] : [resultAlias]), ...answer.aliases.map(({ alias }) => alias)];
       const cutAliases = aliases.filter((alias) => (evidence.get(alias)?.bytes ?? 0) > SHOWN_BYTES);

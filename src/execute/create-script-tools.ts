@@ -1,15 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EnvelopeCode } from "../errors/error-table.ts";
 import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
-import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import { receivedType } from "../errors/received-type.ts";
-import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
-import type { ToolAnswer } from "../tools/contract.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
 import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
+import type { SessionContext } from "./session/contract.ts";
 
 export interface KeptAlias {
   readonly alias: string;
@@ -29,6 +27,7 @@ export interface ScriptToolsOptions {
   readonly invoke: InvokeTool;
   readonly evidence: EvidenceStore;
   readonly limits: ExecuteLimits;
+  readonly session?: SessionContext | undefined;
   readonly watch?: ScriptWatch | undefined;
 }
 
@@ -39,25 +38,26 @@ interface Taken {
 
 const MAX_WARNINGS = 10;
 
-/** What `call_tool` is for one script: counts its calls, keeps every answer whole, and gives Python the value in it. */
-export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToolsOptions): ScriptTools {
+/** What `call_tool` is for one script: counts its calls, and gives Python the value in each answer. */
+export function createScriptTools({ invoke, evidence, limits, session, watch }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
   let calls = 0;
 
   async function callTool({ name, paramsJson, signal }: Parameters<CallTool>[0]): Promise<ToolReply> {
     calls += 1;
-    if (calls > limits.toolCalls) return refuse(tooManyCalls(name, limits.toolCalls));
+    const overLimit = calls > limits.toolCalls ? tooManyCalls(name, limits.toolCalls) : null;
     const params = readParams(name, paramsJson);
-    if (!params.ok) return refuse(params.envelope);
-    const watched = reservedToolNames.has(name) ? undefined : watch?.begin({ name, args: params.args });
-    if (watched !== undefined && watched.refusal !== null) {
-      watched.end({ status: "refused", failure: { kind: "envelope", envelope: watched.refusal } });
-      return refuse(watched.refusal);
+    if (!params.ok) return refuse(overLimit ?? params.envelope);
+    const { args } = params;
+    const watched = reservedToolNames.has(name) ? undefined : watch?.begin({ name, args });
+    const refusal = watched === undefined ? overLimit : watched.admit(overLimit);
+    if (refusal !== null) {
+      watched?.end({ status: "refused", failure: { kind: "envelope", envelope: refusal } });
+      return refuse(refusal);
     }
     try {
-      const invocation = await invoke({ name, args: params.args, signal, policy: watch?.policy });
-      const { reply, end } = await take(name, params.args, invocation);
+      const { reply, end } = await take(name, await invoke({ name, args, signal, evidence, session, policy: watch?.policy }));
       watched?.end(end);
       return reply;
     } catch (error) {
@@ -66,35 +66,23 @@ export function createScriptTools({ invoke, evidence, limits, watch }: ScriptToo
     }
   }
 
-  async function take(name: string, args: unknown, invocation: ToolInvocation): Promise<Taken> {
-    if (invocation.ok && "value" in invocation)
-      return { reply: { ok: true, json: JSON.stringify(invocation.value ?? null) }, end: { status: "ok", aliases: [] } };
-    for (const warning of invocation.warnings ?? []) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
-    if (invocation.ok) return await keep(invocation.tool, args, invocation.answer);
-    const { failure, attempts } = invocation;
-    const end: ScriptCallEnd = { status: attempts === 0 ? "refused" : "error", failure };
-    if (failure.kind === "envelope") return { reply: refuse(failure.envelope), end };
-    return { reply: { ok: false, message: `${failure.type}: ${failure.message}` }, end };
-  }
-
-  async function keep(tool: string, args: unknown, answer: ToolAnswer): Promise<Taken> {
-    let item: EvidenceItem;
-    try {
-      item = await evidence.keep({ tool, arguments: args, ...answer });
-    } catch (error) {
-      if (!(error instanceof SluiceError)) throw error;
-      const envelope = notKept(tool, error);
-      return { reply: refuse(envelope), end: { status: "error", failure: { kind: "envelope", envelope } } };
+  async function take(name: string, invocation: ToolInvocation): Promise<Taken> {
+    if ("json" in invocation) return { reply: invocation, end: { status: "ok", aliases: [] } };
+    for (const warning of invocation.warnings) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
+    if (!invocation.ok) {
+      const { status, failure } = invocation;
+      const message = failure.kind === "envelope" ? serializeEnvelope(failure.envelope) : `${failure.type}: ${failure.message}`;
+      return { reply: { ok: false, message }, end: { status, failure } };
     }
-    const kept = [item.alias, ...item.attachments];
-    for (const alias of kept) aliases.push({ alias, tool, bytes: evidence.get(alias)?.bytes ?? 0 });
+    const { item, aliases: kept } = invocation;
+    for (const alias of kept) aliases.push({ alias, tool: item.tool, bytes: evidence.get(alias)?.bytes ?? 0 });
     return { reply: { ok: true, json: await toPythonJson(item) }, end: { status: "ok", aliases: kept } };
   }
 
   return { callTool, aliases, warnings };
 }
 
-function refuse(envelope: Envelope | ForeignEnvelope): ToolReply {
+function refuse(envelope: Envelope): ToolReply {
   return { ok: false, message: serializeEnvelope(envelope) };
 }
 
@@ -165,16 +153,6 @@ function tooManyCalls(tool: string, allowed: number): Envelope {
     summary: `A script may make ${allowed} tool calls; this one was not made.`,
     details: [{ path: "toolCalls", issue: `more than ${allowed} calls`, received_type: "number" }],
     hints: ["Return what is there, and go on in another execute call.", "Ask for more items a call: page size, filters, lists of ids."],
-  });
-}
-
-function notKept(tool: string, error: SluiceError): Envelope {
-  return createEnvelope({
-    code: "STORAGE_UNAVAILABLE",
-    tool,
-    summary: `The tool answered, but its result could not be kept: ${error.message}`,
-    hints: [...(error.hint === undefined ? [] : [error.hint]), "The tool did its work: do not call it again if it changes something."],
-    retryable: false,
   });
 }
 

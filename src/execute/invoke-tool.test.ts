@@ -1,4 +1,5 @@
 import { expect, it, vi } from "vitest";
+import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import { createToolCatalog } from "../tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../tools/tool-policy.ts";
 import { sampleSource, sampleTool } from "../tools/fixtures/sample-tools.ts";
@@ -9,8 +10,9 @@ it("resolves the tool of a call once, with session state too", async () => {
   const catalog = createToolCatalog({ sources: [sampleSource("market", [sampleTool({ annotations: { readOnlyHint: true } })])] });
   const resolve = vi.spyOn(catalog, "resolve");
   const session = createSessionState({ configuration: {}, sessionPresent: true }).open(null);
-  const invoke = createInvokeTool({ catalog, policy: createToolPolicy(), session });
+  const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
   const { signal } = new AbortController();
-  expect(await invoke({ name: "get_price", args: {}, signal })).toMatchObject({ ok: true, answer: { output: { fine: true } } });
+  const evidence = createEvidenceStore();
+  expect(await invoke({ name: "get_price", args: {}, signal, evidence, session })).toMatchObject({ ok: true, aliases: ["get_price_1"] });
   expect(resolve).toHaveBeenCalledTimes(1);
 });

@@ -1,77 +1,59 @@
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { getEnvelopeContract } from "../errors/error-table.ts";
-import { callBackendTool } from "../tools/call-backend-tool.ts";
-import type { ToolAnswer } from "../tools/contract.ts";
+import type { EvidenceStore } from "../evidence/contract.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
-import type { ToolFailure } from "../tools/tool-failure.ts";
 import { checkToolInput } from "../tools/check-tool-input.ts";
 import { findCredentials, toCredentialEnvelope } from "../tools/find-credentials.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import { codeModeSchemas } from "./code-mode-schemas.ts";
+import { refusedWith, runBackendTool, type BackendToolResult } from "./run-backend-tool.ts";
 import type { SessionContext } from "./session/contract.ts";
 import { sessionTools } from "./session/session-tools.ts";
 
 /** How `execute` reaches tools. Rejects with the signal's reason, and only then. */
-export type InvokeTool = (call: {
+export type InvokeTool = (call: Invocation) => Promise<ToolInvocation>;
+
+interface Invocation {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  readonly evidence: EvidenceStore;
+  /** Without it there are no tools for identity, region and profile. */
+  readonly session?: SessionContext | undefined;
   /** Instead of the one that all calls share. */
   readonly policy?: ToolPolicy | undefined;
-}) => Promise<ToolInvocation>;
+}
 
-export type ToolInvocation =
-  /** `tool`: the name under which the answer is kept. */
-  | { readonly ok: true; readonly tool: string; readonly answer: ToolAnswer; readonly warnings?: readonly string[] | undefined }
-  /** One of our own tools, about the session and not about data: nothing is kept of it. */
-  | { readonly ok: true; readonly value: unknown }
-  /** `attempts`: how often the backend was asked; 0 when the call was refused before. */
-  | { readonly ok: false; readonly failure: ToolFailure; readonly attempts: number; readonly warnings?: readonly string[] | undefined };
+/** `json`: the answer of one of our own tools, about the session and not about data. Nothing is kept of it. */
+export type ToolInvocation = BackendToolResult | { readonly ok: true; readonly json: string };
 
 export interface InvokeToolOptions {
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
-  readonly session?: SessionContext | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
-/** Tools of the session, of the envelope, and of the catalog: what a script may call, for one request. */
-export function createInvokeTool({ catalog, policy: shared, session, timeoutMs }: InvokeToolOptions): InvokeTool {
-  return async ({ name, args, signal, policy = shared }) => {
-    if (reservedToolNames.has(name)) return await invokeOwn({ name, args, session });
-    const resolved = await catalog.resolve(name, signal);
-    if (!resolved.ok) return refused(resolved.envelope);
-    const refusal = session?.refusalOf(resolved.tool.tool) ?? null;
-    if (refusal !== null) return refused(refusal);
-    const extras = session?.toCallExtras(resolved.tool.tool);
-    const reply = await callBackendTool({ catalog, policy, name, tool: resolved.tool, args, signal, timeoutMs, ...extras });
-    if (!reply.ok) return { ok: false, failure: reply.failure, attempts: reply.attempts, warnings: reply.warnings };
-    return { ok: true, tool: reply.tool.fullName, answer: reply.answer, warnings: reply.warnings };
+/** Tools of the session, of the envelope, and of the catalog: what a script may call. */
+export function createInvokeTool(options: InvokeToolOptions): InvokeTool {
+  return async (call) => {
+    if (reservedToolNames.has(call.name)) return await invokeOwn(call);
+    return await runBackendTool({ ...options, ...call, policy: call.policy ?? options.policy });
   };
 }
 
-interface OwnCall extends Pick<InvokeToolOptions, "session"> {
-  readonly name: string;
-  readonly args: Readonly<Record<string, unknown>>;
-}
-
 /** Those of ours that a script may call are checked as backend tools are: for credentials, and against their schema. */
-async function invokeOwn({ name, args, session }: OwnCall): Promise<ToolInvocation> {
+async function invokeOwn({ name, args, session }: Invocation): Promise<ToolInvocation> {
   const ofSession = session === undefined ? undefined : sessionTools.find((tool) => tool.name === name);
   const tool = name === "get_envelope_contract" ? codeModeSchemas.find((schema) => schema.name === name) : ofSession;
-  if (tool === undefined) return refused(notInScripts(name));
+  if (tool === undefined) return refusedWith(notInScripts(name));
   const credentials = findCredentials(args);
-  if (credentials.length > 0) return refused(toCredentialEnvelope(name, credentials));
+  if (credentials.length > 0) return refusedWith(toCredentialEnvelope(name, credentials));
   const checked = checkToolInput({ name, schema: tool.inputSchema, args });
-  if (!checked.ok) return refused(checked.envelope);
-  if (ofSession === undefined) return { ok: true, value: getEnvelopeContract() };
+  if (!checked.ok) return refusedWith(checked.envelope);
+  if (ofSession === undefined) return { ok: true, json: JSON.stringify(getEnvelopeContract()) };
   const answer = ofSession.run(session!, checked.args);
-  return answer.ok ? { ok: true, value: answer.value } : refused(answer.envelope);
-}
-
-function refused(envelope: Envelope): ToolInvocation {
-  return { ok: false, failure: { kind: "envelope", envelope }, attempts: 0 };
+  return answer.ok ? { ok: true, json: JSON.stringify(answer.value) } : refusedWith(answer.envelope);
 }
 
 function notInScripts(name: string): Envelope {

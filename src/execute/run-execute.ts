@@ -15,6 +15,7 @@ import {
 import { createScriptTools, type KeptAlias, type ScriptTools } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
 import type { ScriptWatch } from "./script-watch.ts";
+import type { SessionContext } from "./session/contract.ts";
 import { toExecuteEnvelope } from "./to-execute-envelope.ts";
 
 export interface ExecuteOptions {
@@ -24,6 +25,7 @@ export interface ExecuteOptions {
   readonly limits?: Partial<ExecuteLimits> | undefined;
   readonly evidence: EvidenceStore;
   readonly invoke: InvokeTool;
+  readonly session?: SessionContext | undefined;
   readonly watch?: ScriptWatch | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,9 +52,9 @@ const RESULT_PREVIEW_BYTES = 8 * 1024;
 /** One script, from its text to its answer. Rejects with `signal.reason` only; whatever else goes wrong is the answer's `error`. */
 export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
   const started = performance.now();
-  const { code, evidence, invoke, watch, signal } = options;
+  const { code, evidence, invoke, session, watch, signal } = options;
   const limits = { ...defaultExecuteLimits, ...options.limits };
-  const tools = createScriptTools({ invoke, evidence, limits, watch });
+  const tools = createScriptTools({ invoke, evidence, limits, session, watch });
   const run: Run = { started, tools, choice: { engine: "monty" } };
   const refusal = refuseCode(code, limits);
   if (refusal !== null) return toAnswer(run, { status: "error", error: refusal });

@@ -11,8 +11,8 @@ export interface ScriptWatch {
 }
 
 export interface ScriptCallWatch {
-  /** Why the call must not be made; null when it may. */
-  readonly refusal: Envelope | null;
+  /** Why the call must not be made; null when it may. `overLimit`: why the script's own limit refuses it. */
+  admit(overLimit: Envelope | null): Envelope | null;
   /** Once, when it is over. */
   end(end: ScriptCallEnd): void;
 }

@@ -23,8 +23,8 @@ export interface TurnCalls {
 export interface OpenCall {
   readonly callId: string;
   readonly policy: ToolPolicy;
-  /** Why the call must not be made; null when it may. */
-  admit(): Envelope | null;
+  /** Why the call must not be made; null when it may. `overLimit`: why a limit of the script that makes it refuses it. */
+  admit(overLimit?: Envelope | null): Envelope | null;
   /** Once; later ends are ignored. */
   end(end: CallEnd): void;
 }
@@ -59,7 +59,7 @@ export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit
 
     open.set(callId, end);
     // A question about a script's call names the call of execute, which is the one that a person sees.
-    return { callId, policy: policyFor(within ?? callId), admit: () => admit(call), end };
+    return { callId, policy: policyFor(within ?? callId), admit: (overLimit) => overLimit ?? admit(call), end };
   }
 
   function admit(call: Call): Envelope | null {

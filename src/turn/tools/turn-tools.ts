@@ -4,6 +4,7 @@ import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
 import { problemsOfZod, refuseArguments } from "../../errors/schema-problems.ts";
 import type { EvidenceItem } from "../../evidence/contract.ts";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
+import { runBackendTool, toEnvelope, type BackendToolCall } from "../../execute/run-backend-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "../../execute/script-watch.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
@@ -13,7 +14,6 @@ import { describeError } from "../describe-error.ts";
 import type { Call, CallEnd } from "../ledger.ts";
 import { toAborted, toCallResult, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../turn-calls.ts";
 import { createOwnTools, type OwnToolsOptions, type TurnTool } from "./own-tools.ts";
-import { runBackendTool, type BackendToolCall } from "./run-backend-tool.ts";
 
 /** From here on the model gets discovery and one dispatcher instead of every schema. */
 const MAX_TOOL_SCHEMAS = 40;
@@ -64,9 +64,8 @@ export class TurnTools {
   find({ tool: name, input }: Pick<Call, "tool" | "input">): CallTarget {
     const skill = name === "call_mcp_skill" && this.#tools.has(name) ? callMcpSkillSchema.safeParse(input).data : undefined;
     if (skill !== undefined) {
-      const known = this.#findTool(skill.tool);
-      const tool = known?.name ?? skill.tool;
-      const run = (call: OpenCall): Promise<CallResult> => this.#runBackend({ name: tool, known, args: skill.arguments }, call);
+      const tool = this.#findTool(skill.tool)?.name ?? skill.tool;
+      const run = (call: OpenCall): Promise<CallResult> => this.#runBackend({ name: tool, args: skill.arguments }, call);
       return { tool, server: this.#serverOf(skill.tool), input: skill.arguments, run };
     }
     const tool = this.#tools.get(name);
@@ -113,33 +112,30 @@ export class TurnTools {
       { ...tool, run: async (input, { callId }) => toCallResult(await run(input, { signal, watch: this.#watchScript(callId) })) },
     ]);
     if (usable.length > MAX_TOOL_SCHEMAS) return [["call_mcp_skill", createDispatcher(this.#list.tools.length)], ...codeMode];
-    const backend = usable.map((known): [string, TurnTool] => {
-      const { name, tool } = known;
+    const backend = usable.map(({ name, tool }): [string, TurnTool] => {
       const { description, inputSchema, title } = tool;
-      const run = (args: unknown, call: OpenCall): Promise<CallResult> => this.#runBackend({ name, known, args }, call);
+      const run = (args: unknown, call: OpenCall): Promise<CallResult> => this.#runBackend({ name, args }, call);
       return [name, { description: description || title || name, inputSchema, run }];
     });
     return [...backend, ...codeMode];
   }
 
-  async #runBackend(
-    { name, known, args }: Pick<BackendToolCall, "name" | "known" | "args">,
-    { callId, policy }: OpenCall,
-  ): Promise<CallResult> {
+  async #runBackend({ name, args }: Pick<BackendToolCall, "name" | "args">, { callId, policy }: OpenCall): Promise<CallResult> {
     const { request, conversation, budgets, emit, signal } = this.#options;
     const { catalog, session, toolTimeoutMs: timeoutMs } = request;
+    const { evidence } = conversation;
     const result = await runBackendTool({
-      ...{ catalog, session, evidence: conversation.evidence, policy, name, known, timeoutMs, signal },
+      ...{ catalog, session, evidence, policy, name, timeoutMs, signal },
       args: args ?? {},
-      previewBytes: budgets.previewBytes,
       onProgress: ({ progress, total, message }) => emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
     });
     if (!result.ok) {
-      const failed = toFailedCall(result.status, result.envelope);
-      return result.isPlain ? { ...failed, failure: { ...failed.failure!, kind: null } } : failed;
+      const failed = toFailedCall(result.status, toEnvelope(name, result.failure));
+      return result.failure.kind === "plain" ? { ...failed, failure: { ...failed.failure!, kind: null } } : failed;
     }
-    const { item, aliases, previews, warnings } = result;
-    const texts = [...previews.map(({ json }) => json), ...warnings.map((warning) => JSON.stringify({ warning }))];
+    const { item, aliases, warnings } = result;
+    const previews = aliases.map((alias) => evidence.preview(alias, { maxBytes: budgets.previewBytes }).json);
+    const texts = [...previews, ...warnings.map((warning) => JSON.stringify({ warning }))];
     return { status: "ok", text: texts.join("\n"), previews: aliases, aliases, isEmpty: isEmpty(item) };
   }
 
@@ -153,7 +149,7 @@ export class TurnTools {
         count += 1;
         const tool = this.#findTool(name)?.name ?? name;
         const call = calls.begin({ callId: `${within}/${count}`, tool, server: this.#serverOf(name), input: args, within });
-        return { refusal: call.admit(), end: (end) => call.end(this.#toScriptCallEnd(end)) };
+        return { admit: call.admit, end: (end) => call.end(this.#toScriptCallEnd(end)) };
       },
     };
   }

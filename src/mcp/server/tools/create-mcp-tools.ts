@@ -1,6 +1,7 @@
 import { dataTools } from "../../../data/data-tools.ts";
 import { codeModeSchemas } from "../../../execute/code-mode-schemas.ts";
 import { summarizeExecute } from "../../../execute/describe-execute.ts";
+import { runBackendTool, toEnvelope } from "../../../execute/run-backend-tool.ts";
 import { sessionTools } from "../../../execute/session/session-tools.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../../tools/tool.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../../turn/tools/interpreter-tools.ts";
@@ -10,7 +11,6 @@ import type { EnteredSession } from "../sessions/session-access.ts";
 import { isRecord } from "../../../errors/is-record.ts";
 import type { JsonSchema } from "../../../tools/contract.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
-import { runBackendTool } from "../../../turn/tools/run-backend-tool.ts";
 
 /** A call of an MCP client, in the session that it entered. */
 export interface McpCall extends CallContext {
@@ -124,12 +124,13 @@ async function runExposed(
 ): Promise<ToolCallResult> {
   const { evidence } = entered.session;
   const result = await runBackendTool({
-    ...{ catalog: parts.catalog, policy: parts.policy, session: entered.state, evidence, name, known, args, signal },
+    ...{ catalog: parts.catalog, policy: parts.policy, session: entered.state, evidence, name, tool: known, args, signal },
     timeoutMs: parts.configuration.limits.mcp.timeoutMs,
     onProgress: ({ progress: done, total, message }) => progress.say(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
   });
-  if (!result.ok) return toErrorResult(result.envelope);
-  const { aliases, previews, warnings } = result;
+  if (!result.ok) return toErrorResult(toEnvelope(name, result.failure));
+  const { aliases, warnings } = result;
+  const previews = aliases.map((alias) => evidence.preview(alias));
   const head = JSON.stringify({ status: "ok", aliases, ...(warnings.length === 0 ? {} : { warnings }) });
   const text = `${head.slice(0, -1)},"previews":[${previews.map(({ json }) => json).join(",")}]}`;
   const cut = previews.flatMap(({ alias, detail }) => (alias === null || detail === "whole" ? [] : [alias]));

@@ -1,0 +1,74 @@
+import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import { callBackendTool, type BackendCall } from "../tools/call-backend-tool.ts";
+import type { ToolFailure } from "../tools/tool-failure.ts";
+import type { SessionContext } from "./session/contract.ts";
+
+export interface BackendToolCall extends Pick<
+  BackendCall,
+  "catalog" | "policy" | "name" | "tool" | "args" | "signal" | "timeoutMs" | "onProgress"
+> {
+  readonly session?: SessionContext | undefined;
+  readonly evidence: EvidenceStore;
+}
+
+export type BackendToolResult =
+  | {
+      readonly ok: true;
+      readonly item: EvidenceItem;
+      /** The item's, then those of its attachments. */
+      readonly aliases: readonly string[];
+      readonly warnings: readonly string[];
+    }
+  | {
+      readonly ok: false;
+      /** `refused`: the backend was not asked. */
+      readonly status: "error" | "refused";
+      readonly failure: ToolFailure;
+      readonly warnings: readonly string[];
+    };
+
+/**
+ * Calls a tool of the catalog for the model, a script or an MCP client: in the state of the session, with its output kept whole under an alias. Rejects
+ * with `signal.reason`, and only then.
+ */
+export async function runBackendTool({ session, evidence, ...call }: BackendToolCall): Promise<BackendToolResult> {
+  const { catalog, name, args, signal } = call;
+  const resolved = call.tool === undefined ? await catalog.resolve(name, signal) : { ok: true as const, tool: call.tool };
+  if (!resolved.ok) return refusedWith(resolved.envelope);
+  const { tool } = resolved;
+  const refusal = session?.refusalOf(tool.tool) ?? null;
+  if (refusal !== null) return refusedWith(refusal);
+  const reply = await callBackendTool({ ...call, tool, ...session?.toCallExtras(tool.tool) });
+  const { warnings } = reply;
+  if (!reply.ok) return { ok: false, status: reply.attempts === 0 ? "refused" : "error", failure: reply.failure, warnings };
+  try {
+    const item = await evidence.keep({ tool: tool.fullName, arguments: args, ...reply.answer });
+    return { ok: true, item, aliases: [item.alias, ...item.attachments], warnings };
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    return { ok: false, status: "error", failure: { kind: "envelope", envelope: notKept(tool.fullName, error) }, warnings };
+  }
+}
+
+export function refusedWith(envelope: Envelope | ForeignEnvelope): BackendToolResult {
+  return { ok: false, status: "refused", failure: { kind: "envelope", envelope }, warnings: [] };
+}
+
+/** The failure as an envelope, made up from its words where the tool failed without saying how. */
+export function toEnvelope(tool: string, failure: ToolFailure): Envelope | ForeignEnvelope {
+  if (failure.kind === "envelope") return failure.envelope;
+  return createEnvelope({ code: "TOOL_EXECUTION_ERROR", tool, summary: `${failure.type}: ${failure.message}` });
+}
+
+function notKept(tool: string, { message, hint }: SluiceError): Envelope {
+  return createEnvelope({
+    code: "STORAGE_UNAVAILABLE",
+    tool,
+    summary: `The tool answered, but its result could not be kept: ${message}`,
+    hints: [...(hint === undefined ? [] : [hint]), "The tool did its work: do not call it again if it changes something."],
+    retryable: false,
+  });
+}
