@@ -500,7 +500,7 @@ return ids`;
           error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
         },
       ],
-      hints: [],
+      hints: ["colour: Known fields: region."],
       examples: [],
       error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
       retryable: false,

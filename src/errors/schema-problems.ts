@@ -152,7 +152,7 @@ function describe(fault: Fault, scene: Scene): SchemaProblem {
   const path = toPathText(fault.path);
   const problem = hint === undefined ? words : `${words} ${hint}`;
   const issue = `${path === "" ? "The call" : path} ${problem}`;
-  return { code, path, problem, issue, receivedType: receivedType(found) };
+  return { code, path, problem, issue, receivedType: receivedType(found), ...(hint !== undefined && { hints: [`${path}: ${hint}`] }) };
 }
 
 function toWords(

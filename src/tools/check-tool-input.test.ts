@@ -68,6 +68,7 @@ describe("checkToolInput", () => {
         error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
         summary: 'The tool was not called. dayz is not a known field. Did you mean "days"?',
         details: [detail("SCHEMA_ADDITIONAL_PROPERTIES", "dayz", 'dayz is not a known field. Did you mean "days"?', "number")],
+        hints: ['dayz: Did you mean "days"?'],
         examples: [{ symbol: "AAPL", days: 5 }],
       }),
     );
@@ -89,6 +90,7 @@ describe("checkToolInput", () => {
             "string",
           ),
         ],
+        hints: ['kind: Did you mean "close"?'],
         examples: [{ symbol: "AAPL", days: 5 }],
       }),
     );

@@ -359,12 +359,13 @@ describe("validateCodeInterpreterContract", () => {
     },
   ])("reports what breaks the schema: $told", async ({ call, told, example }) => {
     const [error_code, path, issue, received_type] = told as [string, string, string, string];
+    const hint = /(?:Did you mean|Known fields).*/.exec(issue)?.[0];
     expect(await envelopeOf(call)).toEqual(
       refusal({
         error_code,
         summary: `The call was not run. ${issue}`,
         details: [{ path, issue, received_type, error_code }],
-        hints: [],
+        hints: hint === undefined ? [] : [`${path}: ${hint}`],
         examples: [example],
       }),
     );
@@ -416,6 +417,8 @@ describe("validateCodeInterpreterContract", () => {
           one("PYTHON_SYNTAX_ERROR", "code", "Line 1, column 6: unexpected EOF while parsing.", { line: 1, column: 6 }),
         ],
         hints: [
+          'postProcessingContract.operation: Did you mean "chart"?',
+          "postProcessingContract.extra: Known fields: operation, reason, inputAliases, expectedArtifacts.",
           "Python derives from tool outputs, it does not acquire: name the aliases that the code reads.",
           known,
           "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
@@ -443,7 +446,11 @@ describe("validateCodeInterpreterContract", () => {
     expect([wrong.details.length, wrong.hints]).toEqual([40, ["Only the first 40 of 100 problems are listed."]]);
     const fields = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`x${n}`, n]));
     const unknown = await envelopeOf({ ...valid, ...fields });
-    expect([unknown.details.length, unknown.hints]).toEqual([40, ["Only the first 40 of 100 problems are listed."]]);
+    expect([unknown.details.length, unknown.hints.at(0), unknown.hints.at(-1)]).toEqual([
+      40,
+      "Only the first 40 of 100 problems are listed.",
+      "90 more hints were left out.",
+    ]);
   });
 
   it("lives through hostile input", async () => {
