@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { cpSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -12,6 +13,7 @@ import { prune } from "../src/http/retention/prune.ts";
 import { createTenantStores, type TenantStores } from "../src/http/stores/create-tenant-stores.ts";
 import type { History } from "../src/history/contract.ts";
 import { openHistory } from "../src/history/open-history.ts";
+import { openTestServer } from "./fixtures/open-test-server.ts";
 
 /** A directory that version 0.1.0 wrote: one conversation of a tenant, and what `sluice ask` left. */
 const written = path.join(import.meta.dirname, "fixtures", "store-0.1.0");
@@ -78,23 +80,59 @@ describe("a directory of version 0.1.0", () => {
     await expectDataset(createDatasetFileStore({ directory: path.join(directory, "datasets") }));
   });
 
-  test("has the same document, hash and address for the same dataset, and a manifest where it writes one", async () => {
+  const datasetAgain = () => {
     const evidence = createEvidenceStore({ conversationId: "c1", tenant, now: () => new Date("2026-01-02T03:04:05.000Z") });
     evidence.add({ tool: "market__get_rows", arguments: { a: 1 }, output: '[{"id": 12345678901234567890, "x": 1.50}]' });
     evidence.add({ tool: "market__get_nan", output: '[{"x": NaN}]' });
     evidence.add({ tool: "market__get_text", output: "only words" });
     evidence.addData({ name: "blob", format: "bytes", bytes: Uint8Array.from([0, 255, 1]) });
-    const again = {
+    return {
       facts: { turnId: "t1", question: "Why?" },
       items: evidence.aliases().map((alias) => evidence.get(alias)!),
       artifacts: [{ kind: "chart", contentHash: chart, title: "Price", data: [{ day: 1, price: 2 }] }] as const,
     };
+  };
+
+  test("has the same document, hash and address for the same dataset, and a manifest where it writes one", async () => {
     const expected = { datasetId, hash: dataset, bytes: 1706, url: `/data/${datasetId}.json` };
-    expect(await stores.datasets.put(again)).toEqual(expected);
+    expect(await stores.datasets.put(datasetAgain())).toEqual(expected);
     await expectDataset(stores.datasets);
     const fresh = createDatasetFileStore({ directory: path.join(directory, "fresh") });
-    expect(await fresh.put(again)).toMatchObject({ datasetId, hash: dataset, bytes: 1706 });
+    expect(await fresh.put(datasetAgain())).toMatchObject({ datasetId, hash: dataset, bytes: 1706 });
     await expectDataset(fresh);
+  });
+
+  test("has a manifest in place of a document that was damaged", async () => {
+    const isDocument = (file: string): boolean => file.startsWith("tenants") && file.endsWith(`${dataset}.json`);
+    const document = readdirSync(directory, { recursive: true, encoding: "utf8" }).find(isDocument)!;
+    writeFileSync(path.join(directory, document), "cut short");
+    await stores.datasets.put(datasetAgain());
+    await expectDataset(stores.datasets);
+  });
+
+  test("is served: the conversation, its artifacts and its dataset at their addresses", { timeout: 120_000 }, async () => {
+    const tokens = [{ tenant, sha256: createHash("sha256").update("token-of-acme").digest("hex") }];
+    const served = path.join(directory, "served");
+    cpSync(written, served, { recursive: true });
+    const configuration = { auth: { tokens }, artifacts: { directory: served }, server: { retention: { days: 36_500 } } };
+    await using open = await openTestServer({ token: "token-of-acme", configuration });
+    const get = async (address: string): Promise<string> => {
+      const response = await open.request(address);
+      expect(response.status, address).toBe(200);
+      return await response.text();
+    };
+    expect(await get(`/artifacts/${picture}.png`)).toBe("a picture");
+    expect(await get(`/artifacts/${chart}.json`)).toBe('{"spec":{},"data":[]}');
+    expect(
+      createHash("sha256")
+        .update(await get(`/data/${datasetId}.json`))
+        .digest("hex"),
+    ).toBe(dataset);
+    const conversation = JSON.parse(await get("/api/conversations/c1")) as { title: string; aliases: { alias: string }[] };
+    expect([conversation.title, conversation.aliases.map(({ alias }) => alias)]).toEqual([
+      "Prices",
+      ["get_rows_1", "get_nan_1", "get_text_1", "blob", "sales"],
+    ]);
   });
 
   test("loses all of a conversation that is removed, and of what is too old", async () => {

@@ -47,3 +47,8 @@ export interface BlobFacts {
 export function isBlobName(name: string): boolean {
   return /^[0-9a-f]{64}(?:\.\w+)*$/.test(name);
 }
+
+/** Maybe with a folder: no way out of a directory, either. */
+export function isDraftName(name: string): boolean {
+  return /^(?:\w+\/)?[\w.]+\.part(?:-index)?$/.test(name);
+}

@@ -5,7 +5,7 @@ import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { isBlobName, type BlobFacts, type BlobStore, type NewBlob, type StoredBlob } from "./contract.ts";
+import { isBlobName, isDraftName, type BlobFacts, type BlobStore, type NewBlob, type StoredBlob } from "./contract.ts";
 import { removeOldDrafts } from "./delete-blobs.ts";
 
 export interface FileBlobsOptions {
@@ -83,16 +83,16 @@ export function createFileBlobs({ directory, subject, isPrivate = false }: FileB
   function list(prefix = ""): BlobFacts[] {
     const folders = prefix === "" ? namesIn(directory) : [prefix === "drafts" ? prefix : prefix.slice(0, 2)];
     const files = folders.flatMap((folder) => {
-      if (isDraft(folder)) return [folder];
+      if (isDraftName(folder)) return [folder];
       const isFolder = folder === "drafts" || /^[0-9a-f]{2}$/.test(folder);
       return isFolder ? namesIn(path.join(directory, folder)).map((name) => path.join(folder, name)) : [];
     });
     return files.flatMap((file) => {
-      const name = isDraft(file) ? file : path.basename(file);
-      const isOurs = isDraft(file) || (isBlobName(name) && name.startsWith(path.dirname(file)));
+      const name = isDraftName(file) ? file : path.basename(file);
+      const isOurs = isDraftName(file) || (isBlobName(name) && name.startsWith(path.dirname(file)));
       if (!isOurs || !name.startsWith(prefix)) return [];
       const found = statSync(path.join(directory, file), { throwIfNoEntry: false });
-      return found?.isFile() ? [{ name, bytes: found.size, modifiedAt: found.mtime, isDraft: isDraft(file) }] : [];
+      return found?.isFile() ? [{ name, bytes: found.size, modifiedAt: found.mtime, isDraft: isDraftName(file) }] : [];
     });
   }
 
@@ -133,7 +133,7 @@ export function createFileBlobs({ directory, subject, isPrivate = false }: FileB
       }
     },
     has: (name) => isBlobName(name) && existsSync(fileOf(name)),
-    delete: (name) => rmSync(isDraft(name) ? path.join(directory, name) : fileOf(name), { force: true }),
+    delete: (name) => rmSync(isDraftName(name) ? path.join(directory, name) : fileOf(name), { force: true }),
     list,
     url: (name) => pathToFileURL(path.resolve(fileOf(name))).href,
   };
@@ -172,10 +172,6 @@ async function touch(file: string): Promise<void> {
   await utimes(file, now, now).catch(() => {});
 }
 
-function isDraft(name: string): boolean {
-  return /\.part(-index)?$/.test(name);
-}
-
 function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
@@ -184,7 +180,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-function damaged(hash: string): SluiceError {
+export function damaged(hash: string): SluiceError {
   return new SluiceError({ code: "ARTIFACT_DAMAGED", message: `The artifact ${hash} is not what its name says.` });
 }
 

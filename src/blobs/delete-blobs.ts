@@ -1,7 +1,8 @@
-import { isBlobName, type BlobFacts, type BlobStore } from "./contract.ts";
+import { isBlobName, isDraftName, type BlobFacts, type BlobStore } from "./contract.ts";
 
-/** Removes blobs, and what lies beside them under the same name: an older dataset has an index and Parquet tables there. */
+/** Removes blobs and drafts. With a blob goes what lies beside it under the same name: an older dataset has an index and Parquet tables there. */
 export function deleteBlobs(store: BlobStore, names: readonly string[]): void {
+  for (const name of names.filter(isDraftName)) store.delete(name);
   for (const name of names.filter(isBlobName)) for (const found of store.list(name)) store.delete(found.name);
 }
 
@@ -23,7 +24,10 @@ export function listUnused(store: BlobStore, { olderThanMs, inUse, toKey = (name
 /** Removes what writers that were killed left; says how many there were. */
 export function removeOldDrafts(store: BlobStore, olderThanMs: number, prefix = ""): number {
   const drafts = store.list(prefix).filter((blob) => blob.isDraft && isOld(blob, olderThanMs));
-  for (const { name } of drafts) store.delete(name);
+  deleteBlobs(
+    store,
+    drafts.map(({ name }) => name),
+  );
   return drafts.length;
 }
 

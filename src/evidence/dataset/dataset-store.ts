@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { BlobStore } from "../../blobs/contract.ts";
 import { createFileBlobs, hashBytes } from "../../blobs/create-file-blobs.ts";
 import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
+import { deleteBlobs } from "../../blobs/delete-blobs.ts";
 import { parseJson } from "../../text/json.ts";
 import type { EvidenceItem } from "../contract.ts";
 import { evidenceRecordSchema } from "../evidence-record.ts";
@@ -83,6 +84,7 @@ export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
     }
     const hash = document.digest("hex");
     const manifest: Manifest = { schemaVersion: 2, bytes, pieces, tables };
+    await removeDamagedDocument(manifests, hash);
     await manifests.put({ content: Buffer.from(JSON.stringify(manifest)), hash, ending: ".json" });
     return { datasetId: `ds_${hash.slice(0, 24)}`, hash, bytes, url: toUrl(hash) };
   }
@@ -117,6 +119,10 @@ export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
 
 function toName(hash: string): string {
   return `${hash}.json`;
+}
+
+function toIndexName(hash: string): string {
+  return `${hash}.index.json`;
 }
 
 /** When each output was last used: the age of the youngest manifest that refers to it. What is deleted meanwhile is left out. */
@@ -302,10 +308,17 @@ const indexSchema = z.object({
   ),
 });
 
+/** A damaged document of version 0.1.0 gives way to a manifest, which its index must not describe. */
+async function removeDamagedDocument(blobs: BlobStore, hash: string): Promise<void> {
+  if (!blobs.has(toIndexName(hash))) return;
+  const document = await blobs.get(toName(hash)).catch(() => null);
+  if (document === null) deleteBlobs(blobs, [hash]);
+}
+
 /** Opens a dataset that version 0.1.0 wrote: the document itself, and an index beside it. Null when there is no index. */
 async function openWholeDocument(blobs: BlobStore, hash: string): Promise<Omit<DatasetReader, "hash" | "url"> | null> {
-  if (!blobs.has(`${hash}.index.json`)) return null;
-  const { bytes, entries } = indexSchema.parse(parseJson(blobs.read(`${hash}.index.json`)));
+  if (!blobs.has(toIndexName(hash))) return null;
+  const { bytes, entries } = indexSchema.parse(parseJson(blobs.read(toIndexName(hash))));
   return {
     bytes,
     tables: entries.filter(hasRows).map(({ name, format, shape: { path, rows } }) => ({ name, format, path, rows })),

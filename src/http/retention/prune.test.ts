@@ -179,6 +179,18 @@ describe("prune", () => {
     ]);
   });
 
+  test("takes a dataset that `sluice ask` left with all that lies beside it, or leaves all of it", async () => {
+    const files = [".json", ".index.json"].map((ending) => path.join(directory, "datasets", "aa", `${"a".repeat(64)}${ending}`));
+    for (const [index, file] of files.entries()) {
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, "x".repeat(100));
+      utimesSync(file, new Date(daysAgo(2 + index)), new Date(daysAgo(2 + index)));
+    }
+    const options = { directory, history, storesOf, retention: { days: 30, maxBytes: 150 }, now };
+    expect(await prune(options)).toEqual([{ tenant: null, expired: 0, overQuota: 2, orphans: 0, bytesBefore: 200, bytesAfter: 0 }]);
+    expect(files.map((file) => existsSync(file))).toEqual([false, false]);
+  });
+
   test("reaches what `sluice ask` and `sluice mcp` left, by its age, and nothing else that lies there", async () => {
     const names = ["a", "b", "c", "d"].map((digit) => digit.repeat(64));
     const files = [
