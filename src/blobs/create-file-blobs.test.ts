@@ -1,20 +1,26 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeBlobStore } from "../../test/blob-store-contract.ts";
+import type { BlobStore } from "./contract.ts";
 import { createFileBlobs } from "./create-file-blobs.ts";
 import { deleteBlobs } from "./delete-blobs.ts";
 
-const content = Buffer.from("some bytes");
 let directory = "";
 beforeEach(() => (directory = mkdtempSync(path.join(tmpdir(), "sluice-blobs-"))));
 afterEach(() => rmSync(directory, { recursive: true }));
+const open = (): BlobStore => createFileBlobs({ directory: path.join(directory, "blobs"), subject: "The blob" });
+
+describeBlobStore("file", open);
 
 describe("blobs in files", () => {
+  const content = Buffer.from("some bytes");
+
   it("writes a blob anew when what has its name cannot be read as its bytes", async () => {
-    const blobs = createFileBlobs({ directory, subject: "The blob" });
+    const blobs = open();
     const { name } = await blobs.put({ content });
-    const file = path.join(directory, name.slice(0, 2), name);
+    const file = path.join(directory, "blobs", name.slice(0, 2), name);
     writeFileSync(file, "damaged");
     await blobs.put({ content });
     expect(blobs.read(name)).toEqual(content);
@@ -23,25 +29,19 @@ describe("blobs in files", () => {
     await expect(blobs.put({ content })).rejects.toMatchObject({ code: "STORAGE_UNAVAILABLE" });
   });
 
-  it("takes no name that leads out of its directory", async () => {
-    const outside = path.join(directory, "outside.txt");
-    writeFileSync(outside, "not a blob");
-    const blobs = createFileBlobs({ directory: path.join(directory, "blobs"), subject: "The blob" });
-    for (const name of ["", "../outside.txt", "outside.txt", "/etc/passwd"]) {
-      expect(() => blobs.read(name)).toThrow(expect.objectContaining({ code: "EVIDENCE_MISSING" }));
-      await expect(Array.fromAsync(blobs.stream(name))).rejects.toMatchObject({ code: "EVIDENCE_MISSING" });
-      expect(await blobs.get(name)).toBeNull();
-      expect(() => blobs.delete(name)).toThrow(expect.objectContaining({ code: "EVIDENCE_MISSING" }));
+  it("lists and deletes drafts, and nothing outside of its directory", () => {
+    const blobs = open();
+    const drafts = ["1.part", "drafts/2.part", `ab/ab${"0".repeat(62)}.3.part`];
+    for (const name of [...drafts, "../outside.part"]) {
+      const file = path.join(directory, "blobs", name);
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, "half");
     }
-    expect(readdirSync(directory)).toContain("outside.txt");
-  });
-
-  it("deletes nothing for an empty name", async () => {
-    const blobs = createFileBlobs({ directory, subject: "The blob" });
-    const { name } = await blobs.put({ content });
-    deleteBlobs(blobs, ["", name.slice(0, 2)]);
-    expect(blobs.has(name)).toBe(true);
-    deleteBlobs(blobs, [name]);
-    expect(blobs.has(name)).toBe(false);
+    expect(blobs.list().map(({ name, isDraft }) => [name, isDraft])).toEqual(expect.arrayContaining(drafts.map((name) => [name, true])));
+    deleteBlobs(blobs, [...drafts, "../outside.part"]);
+    expect(blobs.list()).toEqual([]);
+    for (const name of ["", "../outside.part", "/etc/passwd"])
+      expect(() => blobs.delete(name)).toThrow(expect.objectContaining({ code: "EVIDENCE_MISSING" }));
+    expect(existsSync(path.join(directory, "outside.part"))).toBe(true);
   });
 });

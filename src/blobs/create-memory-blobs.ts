@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { BlobStore } from "./contract.ts";
-import { missing } from "./create-file-blobs.ts";
+import { damaged, missing } from "./create-file-blobs.ts";
 
 /** For tests, and for callers that take blobs out at once. `kind` is the first part of a blob's address. */
 export function createMemoryBlobs(kind: string): BlobStore {
@@ -13,13 +13,15 @@ export function createMemoryBlobs(kind: string): BlobStore {
   return {
     async put({ content, hash, ending = "" }) {
       const bytes = content instanceof Uint8Array ? Uint8Array.from(content) : Buffer.concat(await Array.fromAsync(content));
-      const named = hash ?? createHash("sha256").update(bytes).digest("hex");
+      const named = hash ?? hashOf(bytes);
       kept.set(`${named}${ending}`, { bytes, modifiedAt: new Date() });
       return { name: `${named}${ending}`, hash: named, bytes: bytes.length };
     },
     async get(name) {
       const found = kept.get(name);
-      return found === undefined ? null : Uint8Array.from(found.bytes);
+      if (found === undefined) return null;
+      if (hashOf(found.bytes) !== name.slice(0, 64)) throw damaged(name.slice(0, 64));
+      return Uint8Array.from(found.bytes);
     },
     read: find,
     async *stream(name, range) {
@@ -33,4 +35,8 @@ export function createMemoryBlobs(kind: string): BlobStore {
       ),
     url: (name) => `sluice://${kind}/${name.slice(0, 64)}`,
   };
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
