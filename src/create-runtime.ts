@@ -1,7 +1,14 @@
 import { createImageChecker } from "./artifacts/create-image-checker.ts";
 import { NoSandboxError } from "./errors/sluice-error.ts";
 import { createCpythonEngine } from "./execute/cpython/create-cpython-engine.ts";
-import { createCodeMode, type CodeModeOptions, type CodeModeTool } from "./execute/create-code-mode.ts";
+import {
+  createCodeMode,
+  createCodeModeTools,
+  type CodeModeContext,
+  type CodeModeOptions,
+  type CodeModeTool,
+  type CodeModeToolsOptions,
+} from "./execute/create-code-mode.ts";
 import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
 import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
 import { createPythonParser, type PythonParser } from "./interpreter/contract/validate-code-interpreter-contract.ts";
@@ -17,6 +24,7 @@ import { defaultLimits, defaultSandboxSettings as usual, placesFor, type Sandbox
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
 import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
+import type { Tool } from "./tools/tool.ts";
 
 export interface RuntimeOptions extends Partial<SandboxSettings> {
   readonly cacheDirectory: string;
@@ -44,6 +52,8 @@ export interface Runtime extends AsyncDisposable {
   createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
   /** `execute` and its tools over a catalog, for one request of one conversation. Scripts run here; the catalog and its sources stay the caller's. */
   createCodeMode(options: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[];
+  /** The same for many conversations: evidence and session come with each call. */
+  createCodeModeTools(options: Omit<CodeModeToolsOptions, "engines">): readonly Tool<CodeModeContext>[];
   /** What a model is told: libraries of the snapshot, helpers, rules. */
   librarianPrompt(): Promise<string>;
   close(): Promise<void>;
@@ -103,12 +113,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return createInterpreterTurn({ ...turn, source });
   }
 
-  function codeMode(wanted: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[] {
+  function enginesForScripts(): CodeModeOptions["engines"] {
     engines ??= {
       monty: createMontyEngine(options.monty),
       cpython: createCpythonEngine({ take: async (lease) => (await orAbort(pool(), lease.signal)).take(lease) }),
     };
-    return createCodeMode({ ...wanted, engines });
+    return engines;
   }
 
   async function close(): Promise<void> {
@@ -129,7 +139,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     pool: (signal) => orAbort(pool(), signal),
     openSession: open,
     createTurn,
-    createCodeMode: codeMode,
+    createCodeMode: (wanted) => createCodeMode({ ...wanted, engines: enginesForScripts() }),
+    createCodeModeTools: (wanted) => createCodeModeTools({ ...wanted, engines: enginesForScripts() }),
     librarianPrompt: async () => librarianPrompt({ packages: (await snapshot()).packages, helpers: await docs() }),
     close,
     [Symbol.asyncDispose]: close,

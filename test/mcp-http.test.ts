@@ -2,13 +2,30 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
 import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
 const HANG_MS = 180_000;
+
+test("makes code mode once for all clients and calls", async () => {
+  const made = vi.fn<() => void>();
+  await using opened = await openMcpEndpoint({
+    parts: ({ runtime }) => {
+      const { createCodeModeTools } = runtime;
+      return { runtime: { ...runtime, createCodeModeTools: (options) => (made(), createCodeModeTools(options)) } };
+    },
+  });
+  const perRequest = vi.spyOn(opened.configured.runtime, "createCodeMode");
+  for (const generation of generations) {
+    await using client = await openHttpClient(generation, opened.url);
+    for (const query of ["price", ""]) expect(textOf(await client.call("search", { query }))).toMatchObject({ found: "0 of 0 tools" });
+  }
+  expect(made).toHaveBeenCalledTimes(1);
+  expect(perRequest).not.toHaveBeenCalled();
+});
 
 describe("the MCP endpoint over HTTP", () => {
   let opened: TestEndpoint;

@@ -1,12 +1,12 @@
+import { z } from "zod";
 import { createEnvelope, type Envelope } from "../errors/envelope.ts";
 import { getEnvelopeContract } from "../errors/error-table.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
-import { checkToolInput } from "../tools/check-tool-input.ts";
 import { findCredentials, toCredentialEnvelope } from "../tools/find-credentials.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
+import { defineTool, type Tool } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
-import { codeModeSchemas } from "./code-mode-schemas.ts";
 import { refusedWith, runBackendTool, type BackendToolResult } from "./run-backend-tool.ts";
 import type { SessionContext } from "./session/contract.ts";
 import { sessionTools } from "./session/session-tools.ts";
@@ -42,18 +42,23 @@ export function createInvokeTool(options: InvokeToolOptions): InvokeTool {
   };
 }
 
-/** Those of ours that a script may call are checked as backend tools are: for credentials, and against their schema. */
+export const envelopeContractTool: Tool<unknown> = defineTool({
+  name: "get_envelope_contract",
+  title: "Get the contract of errors",
+  description: "Every kind and code of the v1 error envelope, what each means and whether a retry helps.",
+  input: z.strictObject({}),
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  run: async () => ({ status: "ok", text: JSON.stringify(getEnvelopeContract()), error: null }),
+});
+
+/** Those of ours that a script may call are checked for credentials as backend tools are. */
 async function invokeOwn({ name, args, session }: Invocation): Promise<ToolInvocation> {
-  const ofSession = session === undefined ? undefined : sessionTools.find((tool) => tool.name === name);
-  const tool = name === "get_envelope_contract" ? codeModeSchemas.find((schema) => schema.name === name) : ofSession;
+  const tool = [envelopeContractTool, ...(session === undefined ? [] : sessionTools)].find((own) => own.name === name);
   if (tool === undefined) return refusedWith(notInScripts(name));
   const credentials = findCredentials(args);
   if (credentials.length > 0) return refusedWith(toCredentialEnvelope(name, credentials));
-  const checked = checkToolInput({ name, schema: tool.inputSchema, args });
-  if (!checked.ok) return refusedWith(checked.envelope);
-  if (ofSession === undefined) return { ok: true, json: JSON.stringify(getEnvelopeContract()) };
-  const answer = ofSession.run(session!, checked.args);
-  return answer.ok ? { ok: true, json: JSON.stringify(answer.value) } : refusedWith(answer.envelope);
+  const { text, error } = await tool.run(args, { session: session! });
+  return error === null ? { ok: true, json: text } : refusedWith(error);
 }
 
 function notInScripts(name: string): Envelope {

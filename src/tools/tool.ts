@@ -1,10 +1,12 @@
+import { z } from "zod";
 import { serializeEnvelope, type Envelope } from "../errors/envelope.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { JsonSchema, ToolAnnotations } from "./contract.ts";
 
 /** A tool of our own, defined once for every way in: the model of a turn, an AI SDK program, an MCP client. `Context` is what it works on. */
-export interface Tool<Context, Result extends ToolCallResult = ToolCallResult> {
+export interface Tool<Context, Result = ToolCallResult> {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description: string;
@@ -25,6 +27,28 @@ export interface ToolCallResult {
   /** Those of the aliases that `text` does not show whole. */
   readonly cutAliases?: readonly string[];
   readonly artifacts?: readonly ArtifactEnvelope[];
+}
+
+export interface ToolDefinition<Schema extends z.ZodType, Context> extends Omit<Tool<Context>, "inputSchema" | "run"> {
+  readonly input: Schema;
+  /** What a call that breaks the schema is told, beside what is wrong with it. */
+  readonly refusal?: Partial<Pick<Parameters<typeof refuseArguments>[0], "lead" | "code" | "examples">> | undefined;
+  run(input: z.infer<Schema>, context: Context): Promise<ToolCallResult>;
+}
+
+/** A tool from one schema, which is published and held against every call. */
+export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDefinition<Schema, Context>): Tool<Context> {
+  const { input: schema, refusal, run, ...tool } = definition;
+  return {
+    ...tool,
+    inputSchema: z.toJSONSchema(schema, { io: "input" }),
+    async run(input, context) {
+      const { data, error } = schema.safeParse(input);
+      if (error === undefined) return await run(data, context);
+      const problems = problemsOfZod({ schema, value: input, issues: error.issues });
+      return toErrorResult(refuseArguments({ tool: tool.name, lead: "The tool was not called", problems, ...refusal }));
+    },
+  };
 }
 
 /** The result of a call that did not do what it was asked for. */

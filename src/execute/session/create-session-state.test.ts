@@ -264,14 +264,14 @@ describe("session tools", () => {
     ]);
   });
 
-  it("run over the state of the request that calls them", () => {
+  it("run over the state of the request that calls them", async () => {
     const context = openSession();
-    const run = (name: string, args: Record<string, unknown> = {}): unknown =>
-      valueOf(sessionTools.find((one) => one.name === name)!.run(context, args));
-    expect(run("get_session_state")).toEqual(session);
-    expect(run("set_active_identity", { identity: "acme-eu" })).toMatchObject({ identity: "acme-eu" });
-    expect(run("set_region", { region: "EU" })).toMatchObject({ region: "EU" });
-    expect(run("set_active_profile", { profile: "berlin-shop" })).toMatchObject({ profile: "berlin-shop" });
-    expect(run("get_active_context")).toMatchObject({ identity: "acme-eu", region: "EU", profile: "berlin-shop" });
+    const run = async (name: string, args: Record<string, unknown> = {}): Promise<unknown> =>
+      JSON.parse((await sessionTools.find((one) => one.name === name)!.run(args, { session: context })).text);
+    expect(await run("get_session_state")).toEqual(session);
+    expect(await run("set_active_identity", { identity: "acme-eu" })).toMatchObject({ identity: "acme-eu" });
+    expect(await run("set_region", { region: "EU" })).toMatchObject({ region: "EU" });
+    expect(await run("set_active_profile", { profile: "berlin-shop" })).toMatchObject({ profile: "berlin-shop" });
+    expect(await run("get_active_context")).toMatchObject({ identity: "acme-eu", region: "EU", profile: "berlin-shop" });
   });
 });

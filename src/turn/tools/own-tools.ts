@@ -1,16 +1,16 @@
 import { z } from "zod";
-import { problemsOfZod, refuseArguments } from "../../errors/schema-problems.ts";
 import type { InterpreterTurn } from "../../interpreter/turn.ts";
-import type { JsonSchema } from "../../tools/contract.ts";
+import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../contract.ts";
-import { toCallResult, toFailedCall, type CallResult, type OpenCall } from "../turn-calls.ts";
+import type { Ledger } from "../ledger.ts";
+import { toCallResult, type CallResult, type OpenCall } from "../turn-calls.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./interpreter-tools.ts";
 
 /** A tool as the loop of a turn runs it. */
-export interface TurnTool {
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-  run(input: unknown, call: OpenCall): Promise<CallResult>;
+export type TurnTool = Tool<OpenCall, CallResult>;
+
+export function toTurnTool<Context>(tool: Tool<Context>, contextOf: (call: OpenCall) => Context): TurnTool {
+  return { ...tool, run: async (input, call) => toCallResult(await tool.run(input, contextOf(call))) };
 }
 
 export interface OwnToolsOptions extends Pick<TurnParts, "conversation" | "ledger" | "emit"> {
@@ -21,15 +21,15 @@ export interface OwnToolsOptions extends Pick<TurnParts, "conversation" | "ledge
 }
 
 /** The tools of a turn that are no backend's: Python, charts, and the end of the turn. */
-export function createOwnTools(options: OwnToolsOptions): ReadonlyMap<string, TurnTool> {
-  const { interpreter, conversation, signal } = options;
+export function createOwnTools(options: OwnToolsOptions): readonly TurnTool[] {
+  const { interpreter, conversation, ledger, signal } = options;
   const chart = { turn: interpreter, readRows: conversation.readChartRows, signal };
   const cells = options.hasSandbox ? [codeInterpreterTool, pythonCodeEditTool] : [];
-  return new Map([
-    ...cells.map((tool): [string, TurnTool] => [tool.name, cellTool(tool, options)]),
-    [renderChartTool.name, { ...renderChartTool, run: async (input) => toCallResult(await renderChartTool.run(input, chart)) }],
-    ["final_response", finalResponse(options)],
-  ]);
+  return [
+    ...cells.map((tool) => cellTool(tool, options)),
+    toTurnTool(renderChartTool, () => chart),
+    toTurnTool(finalResponseTool, () => ledger),
+  ];
 }
 
 function cellTool(tool: typeof codeInterpreterTool, { interpreter, ledger, emit, signal }: OwnToolsOptions): TurnTool {
@@ -67,29 +67,23 @@ function toCell(
   return { cell, brief };
 }
 
-const finalResponseSchema = z.strictObject({
-  answer: z
-    .string()
-    .trim()
-    .min(1)
-    .describe("The answer to the user, in Markdown, with its numbers and everything that is missing from it."),
-});
-
 /** How a model says that it is done. Only a call without an answer is sent back; fields beside it are ignored. */
-function finalResponse({ ledger }: OwnToolsOptions): TurnTool {
-  return {
-    description: "The last call of every turn: the answer.",
-    inputSchema: z.toJSONSchema(finalResponseSchema, { io: "input" }),
-    async run(input) {
-      const { data, error } = finalResponseSchema.loose().safeParse(input);
-      if (data === undefined) {
-        const problems = problemsOfZod({ schema: finalResponseSchema, value: input, issues: error.issues });
-        const examples = [{ answer: "The mean price is 102.99." }];
-        const facts = { tool: "final_response", lead: "The answer was not taken", code: "SCHEMA_VALIDATION_FAILED", examples } as const;
-        return toFailedCall("refused", refuseArguments({ ...facts, problems }));
-      }
-      ledger.final = data.answer;
-      return { status: "ok", text: '{"status":"ok"}' };
-    },
-  };
-}
+const finalResponseTool: Tool<Ledger> = defineTool({
+  name: "final_response",
+  description: "The last call of every turn: the answer.",
+  input: z
+    .object({
+      answer: z
+        .string()
+        .trim()
+        .min(1)
+        .describe("The answer to the user, in Markdown, with its numbers and everything that is missing from it."),
+    })
+    .meta({ additionalProperties: false }),
+  annotations: {},
+  refusal: { lead: "The answer was not taken", code: "SCHEMA_VALIDATION_FAILED", examples: [{ answer: "The mean price is 102.99." }] },
+  async run({ answer }, ledger: Ledger) {
+    ledger.final = answer;
+    return { status: "ok", text: '{"status":"ok"}', error: null };
+  },
+});

@@ -1,19 +1,19 @@
 import { dynamicTool, jsonSchema, type ToolSet } from "ai";
 import { z } from "zod";
 import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
-import { problemsOfZod, refuseArguments } from "../../errors/schema-problems.ts";
 import type { EvidenceItem } from "../../evidence/contract.ts";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import { runBackendTool, toEnvelope, type BackendToolCall } from "../../execute/run-backend-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "../../execute/script-watch.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
+import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { ToolPolicy } from "../../tools/tool-policy.ts";
 import type { TurnParts } from "../contract.ts";
 import { describeError } from "../describe-error.ts";
 import type { Call, CallEnd } from "../ledger.ts";
-import { toAborted, toCallResult, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../turn-calls.ts";
-import { createOwnTools, type OwnToolsOptions, type TurnTool } from "./own-tools.ts";
+import { toAborted, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../turn-calls.ts";
+import { createOwnTools, toTurnTool, type OwnToolsOptions, type TurnTool } from "./own-tools.ts";
 
 /** From here on the model gets discovery and one dispatcher instead of every schema. */
 const MAX_TOOL_SCHEMAS = 40;
@@ -31,7 +31,7 @@ export interface TurnToolsOptions extends OwnToolsOptions, Pick<TurnParts, "requ
 /** Everything that the model can call, as it is in the current step: a server that comes back has its tools again in the next one. */
 export class TurnTools {
   readonly #options: TurnToolsOptions;
-  readonly #own: ReadonlyMap<string, TurnTool>;
+  readonly #own: readonly TurnTool[];
   readonly #policy: ToolPolicy;
   readonly #codeMode: readonly CodeModeTool[];
   /** The server of every tool that was there in some step, by each of its names. */
@@ -57,7 +57,7 @@ export class TurnTools {
     for (const { name, fullName, bareName, tool } of list.tools)
       for (const known of [name, fullName, bareName ?? name]) this.#owners.set(known, tool.server);
     // The catalog never gives away a name of ours.
-    this.#tools = new Map([...this.#backendTools(), ...this.#own]);
+    this.#tools = new Map([...this.#backendTools(), ...this.#own].map((tool) => [tool.name, tool]));
     this.schemas = Object.fromEntries([...this.#tools].map(([name, tool]) => [name, toSchema(tool)]));
   }
 
@@ -103,19 +103,16 @@ export class TurnTools {
     }
   }
 
-  #backendTools(): [string, TurnTool][] {
+  #backendTools(): TurnTool[] {
     const { signal } = this.#options;
     const usable = this.#list.tools.filter((tool) => this.#policy.judge(tool).verdict !== "refused");
     if (usable.length === 0) return [];
-    const codeMode = this.#codeMode.map(({ name, run, ...tool }): [string, TurnTool] => [
-      name,
-      { ...tool, run: async (input, { callId }) => toCallResult(await run(input, { signal, watch: this.#watchScript(callId) })) },
-    ]);
-    if (usable.length > MAX_TOOL_SCHEMAS) return [["call_mcp_skill", createDispatcher(this.#list.tools.length)], ...codeMode];
-    const backend = usable.map(({ name, tool }): [string, TurnTool] => {
-      const { description, inputSchema, title } = tool;
+    const codeMode = this.#codeMode.map((tool) => toTurnTool(tool, ({ callId }) => ({ signal, watch: this.#watchScript(callId) })));
+    if (usable.length > MAX_TOOL_SCHEMAS) return [toTurnTool(createDispatcher(this.#list.tools.length), () => {}), ...codeMode];
+    const backend = usable.map(({ name, tool }): TurnTool => {
+      const { title, inputSchema, annotations } = tool;
       const run = (args: unknown, call: OpenCall): Promise<CallResult> => this.#runBackend({ name, args }, call);
-      return [name, { description: description || title || name, inputSchema, run }];
+      return { name, title, description: tool.description || title || name, inputSchema, annotations, run };
     });
     return [...backend, ...codeMode];
   }
@@ -184,18 +181,19 @@ const callMcpSkillSchema = z.strictObject({
 });
 
 /** What runs is the tool that the call names, see `find`. Only a call that breaks the schema gets here. */
-function createDispatcher(count: number): TurnTool {
-  return {
+function createDispatcher(count: number): Tool<void> {
+  return defineTool({
+    name: "call_mcp_skill",
     description: `Call one of ${count} backend tools by name. search finds them by what they do, get_schema says how each is called.`,
-    inputSchema: z.toJSONSchema(callMcpSkillSchema, { io: "input" }),
-    async run(input) {
-      const issues = callMcpSkillSchema.safeParse(input).error?.issues ?? [];
-      const problems = problemsOfZod({ schema: callMcpSkillSchema, value: input, issues });
-      const examples = [{ tool: "get_price", arguments: { symbol: "A" } }];
-      const facts = { tool: "call_mcp_skill", lead: "Nothing was called", code: "SCHEMA_VALIDATION_FAILED", examples } as const;
-      return toFailedCall("refused", refuseArguments({ ...facts, problems }));
+    input: callMcpSkillSchema,
+    annotations: {},
+    refusal: {
+      lead: "Nothing was called",
+      code: "SCHEMA_VALIDATION_FAILED",
+      examples: [{ tool: "get_price", arguments: { symbol: "A" } }],
     },
-  };
+    run: ({ tool }) => Promise.reject(new Error(`${tool} was not called.`)),
+  });
 }
 
 /** Calls are checked by the tools, so that one that breaks the schema gets an envelope. */

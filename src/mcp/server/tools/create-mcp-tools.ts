@@ -1,8 +1,6 @@
 import { dataTools } from "../../../data/data-tools.ts";
-import { codeModeSchemas } from "../../../execute/code-mode-schemas.ts";
 import { summarizeExecute } from "../../../execute/describe-execute.ts";
 import { runBackendTool, toEnvelope } from "../../../execute/run-backend-tool.ts";
-import { sessionTools } from "../../../execute/session/session-tools.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../../tools/tool.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../../turn/tools/interpreter-tools.ts";
 import type { CallContext, McpParts } from "../mcp-parts.ts";
@@ -24,6 +22,10 @@ export interface McpTool extends Tool<McpCall> {
 
 /** Our own tools: the same objects for every client of a process. */
 export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
+  const { runtime, catalog, policy, configuration } = parts;
+  const { engine } = configuration.execute;
+  const { execute: limits, mcp } = configuration.limits;
+  const codeMode = runtime.createCodeModeTools({ catalog, policy, engine, limits, toolTimeoutMs: mcp.timeoutMs, hasSession: true });
   const meta = hasChartApp(parts.chartAppFile ?? builtChartApp) ? chartAppMeta : undefined;
   const tools: McpTool[] = [
     ...[codeInterpreterTool, pythonCodeEditTool].map((tool) => ({
@@ -36,10 +38,10 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
       ...tool,
       run: (input, { entered, signal }) => tool.run(input, { data: entered.session.data, signal }),
     })),
-    ...[...codeModeSchemas, ...sessionTools].map(({ name, title, description, inputSchema, annotations }): McpTool => ({
-      ...{ name, title, inputSchema, annotations },
-      description: name === "execute" ? summarizeExecute(parts.configuration.execute.engine) : description,
-      run: (input, call) => runCodeMode(parts, name, input, call),
+    ...codeMode.map((tool): McpTool => ({
+      ...tool,
+      description: tool.name === "execute" ? summarizeExecute(engine) : tool.description,
+      run: (input, { entered: { session, state }, signal }) => tool.run(input, { evidence: session.evidence, session: state, signal }),
     })),
   ];
   return new Map(tools.map((tool) => [tool.name, tool]));
@@ -57,20 +59,6 @@ async function runCell(tool: typeof codeInterpreterTool, input: unknown, { enter
 
 async function drawChart(input: unknown, { entered: { session }, signal }: McpCall): Promise<ToolCallResult> {
   return await renderChartTool.run(input, { turn: session.turn(), readRows: session.data.chartRows, signal });
-}
-
-async function runCodeMode(parts: McpParts, name: string, input: unknown, { entered, signal }: McpCall): Promise<ToolCallResult> {
-  const { runtime, catalog, policy, configuration } = parts;
-  const tools = runtime.createCodeMode({
-    catalog,
-    policy,
-    evidence: entered.session.evidence,
-    session: entered.state,
-    engine: configuration.execute.engine,
-    limits: configuration.limits.execute,
-    toolTimeoutMs: configuration.limits.mcp.timeoutMs,
-  });
-  return await tools.find((tool) => tool.name === name)!.run(input, { signal });
 }
 
 /** Tools of the servers that the configuration exposes: called like any other backend tool, their outputs kept whole, a preview given. */
