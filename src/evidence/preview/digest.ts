@@ -1,5 +1,6 @@
 import type { EvidenceFormat, EvidenceShape } from "../contract.ts";
 import type { OutputPart } from "../output-part.ts";
+import { endOf, startOf } from "../../text/clip-text.ts";
 import { parseJson } from "../../text/json.ts";
 import { readCsv } from "../../text/read-csv.ts";
 import { createReadKeys, findRows, type FoundRows } from "./find-rows.ts";
@@ -108,7 +109,7 @@ function digestSample(rows: FoundRows): Digest {
 
 function digestText(text: string): Digest {
   const lines = text === "" ? 0 : countBreaks(text) + (text.endsWith("\n") ? 0 : 1);
-  const ends = { start: text.slice(0, END_CHARACTERS), end: text.slice(-END_CHARACTERS) };
+  const ends = { start: startOf(text, END_CHARACTERS), end: endOf(text, END_CHARACTERS) };
   return { ...nothing, shape: { ...noShape, kind: "text", lines, characters: text.length }, ends };
 }
 

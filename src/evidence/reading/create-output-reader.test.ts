@@ -123,6 +123,14 @@ describe("a large message", () => {
     });
   });
 
+  it("is never cut inside of a character", async () => {
+    const faces = `x${"\u{1F600}".repeat(300_000)}`;
+    const message = await read(answer(5, `{"isError":true,"content":[{"type":"text","text":"${faces}"}]}`), "any");
+    const { result } = message as { result: Record<string, unknown> };
+    expect(result["content"]).toEqual([text(faces.slice(0, 262_143))]);
+    expect(await read(faces, [5])).toEqual({ kind: "garbage", text: faces.slice(0, 199) });
+  });
+
   it.each([
     ["another request's answer", answer(6, `{"tools":${json}}`)],
     ["a request", `{"jsonrpc":"2.0","id":5,"method":"m","params":${json}}`],

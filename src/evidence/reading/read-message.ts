@@ -1,3 +1,4 @@
+import { startOf } from "../../text/clip-text.ts";
 import { parseJson, scanMessage } from "../../text/json.ts";
 import { isRecord } from "../../errors/is-record.ts";
 import { toReadPart, type ReadPart } from "../output-part.ts";
@@ -24,7 +25,7 @@ export type CallIds = readonly MessageId[] | "any";
 export function readMessage(bytes: Uint8Array<ArrayBuffer>, callIds: CallIds): ReadMessage {
   const text = new TextDecoder().decode(bytes);
   const message = parseJson(text);
-  if (message === undefined) return { kind: "garbage", text: text.slice(0, GARBAGE_CHARACTERS) };
+  if (message === undefined) return { kind: "garbage", text: startOf(text, GARBAGE_CHARACTERS) };
   if (isAnswer(message, callIds)) {
     const { structuredJson } = scanMessage(text);
     const parts = readMcpResult(message.result, structuredJson).map(toReadPart);
@@ -57,5 +58,5 @@ function toSmallResult(result: Readonly<Record<string, unknown>>, structuredJson
 
 function toWords(content: readonly unknown[]): unknown[] {
   const texts = content.slice(0, 100).flatMap((part) => (isRecord(part) && typeof part["text"] === "string" ? [part["text"]] : []));
-  return texts.map((text) => ({ type: "text", text: text.slice(0, ERROR_CHARACTERS) }));
+  return texts.map((text) => ({ type: "text", text: startOf(text, ERROR_CHARACTERS) }));
 }
