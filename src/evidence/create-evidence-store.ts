@@ -130,7 +130,7 @@ export function createEvidenceStore({
     get: (alias) => items.get(alias) ?? null,
     aliases: () => [...items.keys()],
     rowsAt: async (alias, question) => await reader.readRows(sourceOf(alias).item.read(), question),
-    preview: (alias, { maxBytes = budget.previewBytes }: PreviewOptions = {}) => buildPreview(sourceOf(alias), { maxBytes }),
+    preview: (alias, { maxBytes = budget.previewBytes }: PreviewOptions = {}) => buildPreview(sourceOf(alias), maxBytes),
     previewStep: (aliases, { maxBytes = budget.stepBytes, maxBytesPerOutput = budget.previewBytes }: StepPreviewOptions = {}) =>
       previewStep(inOrder(aliases).map(sourceOf), { maxBytes, maxBytesPerOutput: Math.min(maxBytesPerOutput, maxBytes) }),
   };

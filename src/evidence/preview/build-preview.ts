@@ -16,20 +16,14 @@ export interface PreviewSource {
 /** Names and JSON texts, in the order in which they are read. */
 type Pieces = readonly (readonly [name: string, json: string])[];
 
-export interface PreviewLimits {
-  readonly maxBytes: number;
-  /** The most that may be said; less is said when there is no room. */
-  readonly most?: Detail;
-}
-
 /** From most to least. */
 export const previewDetails = ["whole", "rows", "schema", "counts", "alias"] as const satisfies PreviewDetail[];
 export type Detail = (typeof previewDetails)[number];
 
 /** The most that fits: the whole, else schema and rows, else the schema, else the counts. The alias and where the whole is are always there. */
-export function buildPreview(source: PreviewSource, { maxBytes, most = "whole" }: PreviewLimits): Preview {
+export function buildPreview(source: PreviewSource, maxBytes: number): Preview {
   if (maxBytes < MIN_PREVIEW_BYTES) throw tooSmall(maxBytes);
-  for (const detail of previewDetails.slice(previewDetails.indexOf(most))) {
+  for (const detail of previewDetails) {
     const pieces = builders[detail](source, maxBytes);
     if (pieces !== null && sizeOf(pieces) <= maxBytes) return toPreview(source.item.alias, pieces, detail);
   }

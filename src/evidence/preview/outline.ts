@@ -66,7 +66,8 @@ function chooseText(texts: readonly string[], room: number): Choice | null {
 }
 
 function chooseMembers({ kind, shown, total }: Members, room: number): Choice | null {
-  let bytes = Buffer.byteLength(writers[kind]([], total));
+  const noteBytes = Buffer.byteLength(writers[kind]([], total)) - 2;
+  let bytes = noteBytes + 2;
   let count = 0;
   for (const [key, { texts }] of shown) {
     const more = bytes + Buffer.byteLength(key) + Buffer.byteLength(texts[0]) + 1;
@@ -74,7 +75,8 @@ function chooseMembers({ kind, shown, total }: Members, room: number): Choice | 
     bytes = more;
     count += 1;
   }
-  return count === 0 || (kind === "node" && count < total) ? null : { count, bytes };
+  if (count === 0 || (kind === "node" && count < total)) return null;
+  return { count, bytes: count < total ? bytes : bytes - noteBytes };
 }
 
 const MAX_VALUES = 1000;

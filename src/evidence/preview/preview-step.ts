@@ -14,7 +14,7 @@ const floors: readonly Detail[] = ["schema", "counts", "alias"];
  * When their aliases alone are too much, the oldest share one preview that lists them, and counts those that it cannot list.
  */
 export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBytesPerOutput }: StepLimits): Preview[] {
-  const previews = sources.map((source) => buildPreview(source, { maxBytes: maxBytesPerOutput }));
+  const previews = sources.map((source) => buildPreview(source, maxBytesPerOutput));
   let excess = previews.reduce((sum, { bytes }) => sum + bytes, 0) - maxBytes;
   for (const floor of floors) {
     for (let index = 0; index < sources.length && excess > 0; index++) {
@@ -45,7 +45,7 @@ function shareOne(sources: readonly PreviewSource[], previews: readonly Preview[
 /** As large as there is room for; when that would say less than the floor, the smallest that does not. */
 function shrink(source: PreviewSource, { before, floor, excess }: { before: Preview; floor: Detail; excess: number }): Preview {
   const wanted = before.bytes - excess;
-  const roomy = wanted < MIN_PREVIEW_BYTES ? null : buildPreview(source, { maxBytes: wanted });
+  const roomy = wanted < MIN_PREVIEW_BYTES ? null : buildPreview(source, wanted);
   if (roomy !== null && rank(roomy) <= previewDetails.indexOf(floor)) return roomy;
   const smallest = buildSmallest(source, floor);
   return smallest !== null && smallest.bytes < before.bytes ? smallest : before;
