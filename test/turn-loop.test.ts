@@ -618,7 +618,7 @@ describe("tools", () => {
     expect(told).toContain("The call was not made: its arguments are not valid JSON.");
     expect(told).toContain("CHART_INVALID");
     expect(result.confidence).toEqual({ level: "medium", reason: "2 tool calls failed on the way." });
-    expect(result.trace.map(({ calls }) => calls.map(({ status }) => status))).toEqual([["refused"], ["error"], ["ok"]]);
+    expect(result.trace.map(({ calls }) => calls.map(({ status }) => status))).toEqual([["refused"], ["refused"], ["ok"]]);
   });
 
   test("report progress", async () => {

@@ -92,12 +92,11 @@ function firstErrors(errors: ErrorObject[]): AjvError[] {
 }
 
 const script = new Script("run()");
-/** One for all, made when it is needed: it takes a millisecond. */
-let context: { run?: () => SchemaVerdict } | null = null;
+/** One for all; making it takes a millisecond. */
+const context: { run?: () => SchemaVerdict } = createContext({});
 
 /** The limit of `vm` is on the clock. Where the thread got little of the processor meanwhile, the machine was slow, not the schema. */
 function runLimited(run: () => SchemaVerdict): SchemaVerdict {
-  context ??= createContext({}) as { run?: () => SchemaVerdict };
   for (let timeout = TIME_LIMIT_MS; ; timeout *= 2) {
     const before = process.threadCpuUsage();
     context.run = run;

@@ -51,7 +51,7 @@ export const renderChartTool: Tool<InterpreterContext> = {
       span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
       if (!answer.ok) {
         span.fail(answer.envelope.error_code);
-        return toErrorResult(answer.envelope, "error");
+        return toErrorResult(answer.envelope, answer.envelope.error_kind === "mcp_input_validation" ? "refused" : "error");
       }
       const { kind, url, contentHash, spec, data, title } = answer.artifact;
       const drawn = { kind, url, contentHash, title, type: spec.type, rows: data.length }; // the rows are known by their alias
