@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { serializeEnvelope, type Envelope } from "../errors/envelope.ts";
 import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
-import { problemsOfZod, refuseArguments } from "../errors/schema-problems.ts";
+import { parseArguments, type RefusalFacts } from "../errors/schema-problems.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { JsonSchema, ToolAnnotations } from "./contract.ts";
 
@@ -32,7 +32,7 @@ export interface ToolCallResult {
 export interface ToolDefinition<Schema extends z.ZodType, Context> extends Omit<Tool<Context>, "inputSchema" | "run"> {
   readonly input: Schema;
   /** What a call that breaks the schema is told, beside what is wrong with it. */
-  readonly refusal?: Partial<Pick<Parameters<typeof refuseArguments>[0], "lead" | "code" | "examples">> | undefined;
+  readonly refusal?: Partial<Omit<RefusalFacts, "tool">> | undefined;
   run(input: z.infer<Schema>, context: Context): Promise<ToolCallResult>;
 }
 
@@ -43,10 +43,8 @@ export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDe
     ...tool,
     inputSchema: z.toJSONSchema(schema, { io: "input" }),
     async run(input, context) {
-      const { data, error } = schema.safeParse(input);
-      if (error === undefined) return await run(data, context);
-      const problems = problemsOfZod({ schema, value: input, issues: error.issues });
-      return toErrorResult(refuseArguments({ tool: tool.name, lead: "The tool was not called", problems, ...refusal }));
+      const parsed = parseArguments(schema, input, { tool: tool.name, lead: "The tool was not called", ...refusal });
+      return parsed.ok ? await run(parsed.data, context) : toErrorResult(parsed.envelope);
     },
   };
 }
