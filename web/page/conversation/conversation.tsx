@@ -89,9 +89,10 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
     <div className={isOver ? "conversation is-over" : "conversation"}>
       <div className="conversation-list" ref={list} role="log" aria-label={texts.conversation.title} aria-busy={isRunning} tabIndex={0}>
         {messages.length === 0 && !isRunning && <Welcome info={info} onAsk={ask} onAttach={attach} />}
-        {messages.map((message) =>
+        {messages.map((message, index) =>
+          // A question is renamed when its turn ends: its place is what stays, and its name is read when it is needed.
           message.role === "user" ? (
-            <Question key={message.id} text={textOf(message)} canEdit={!isRunning} onEdit={(text) => ask(text, message.id)} />
+            <Question key={index} text={textOf(message)} canEdit={!isRunning} onEdit={(text) => ask(text, chat.messages[index]?.id)} />
           ) : (
             <TurnBlock
               key={message.id}
