@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { expect } from "vitest";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 
 const root = path.join(import.meta.dirname, "..", "..");
@@ -29,8 +30,14 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return Object.assign(page, { faults });
 }
 
-/** Opens the timeline of a turn that has ended. Its calls are drawn only then, so lists of them are empty before. */
+/**
+ * Opens the timeline of a turn that has ended. Its calls are drawn only then, so lists of them are empty before. A click that the list scrolled away under is made
+ * again.
+ */
 export async function openTimeline(page: Page): Promise<void> {
-  await page.locator(".timeline > summary").click();
-  await page.locator(".timeline .calls").waitFor();
+  const open = async (): Promise<number> => {
+    if ((await page.locator(".timeline[open]").count()) === 0) await page.locator(".timeline > summary").click();
+    return await page.locator(".timeline .calls").count();
+  };
+  await expect.poll(open, soon).toBe(1);
 }
