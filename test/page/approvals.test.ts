@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openBrowser, openTimeline, soon } from "./browser.ts";
+import { openBrowser, openDetails, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { approvalScript, scriptApprovalScript } from "./scripts.ts";
@@ -43,7 +43,7 @@ describe("approval on the page", () => {
       await question.getByRole("button", { name: "Allow once" }).click();
       await ended();
       expect(server.calls()).toEqual([["delete_note", { symbol: "N-17" }]]);
-      await openTimeline(page);
+      await openDetails(page.locator(".timeline"));
       expect(await page.locator(".approval-answer").innerText()).toBe("Allowed");
       expect(await page.locator(".call").locator(".mark").first().getAttribute("aria-label")).toBe("done");
 
@@ -51,7 +51,7 @@ describe("approval on the page", () => {
       await question.getByRole("button", { name: "Refuse" }).click();
       await expect.poll(() => page.locator("[data-status=ended]").count(), soon).toBe(1);
       await ended();
-      await openTimeline(page);
+      await openDetails(page.locator(".timeline"));
       expect(await page.locator(".approval-answer").innerText()).toBe("Refused");
       expect(await page.locator(".call").locator(".mark").first().getAttribute("aria-label")).toBe("refused");
       expect(server.calls()).toHaveLength(1);
@@ -73,7 +73,7 @@ describe("approval on the page", () => {
       expect(server.calls()).toHaveLength(before);
       await question.getByRole("button", { name: "Allow once" }).click();
       await ended();
-      await openTimeline(page);
+      await openDetails(page.locator(".timeline"));
       expect(await page.locator(".approval-answer").innerText()).toBe("Allowed");
       expect(server.calls().slice(before)).toEqual([["delete_note", { symbol: "N-18" }]]);
     },

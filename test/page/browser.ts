@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { expect } from "vitest";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from "playwright-core";
 
 const root = path.join(import.meta.dirname, "..", "..");
 const program = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((file) => existsSync(file));
@@ -30,14 +30,12 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return Object.assign(page, { faults });
 }
 
-/**
- * Opens the timeline of a turn that has ended. Its calls are drawn only then, so lists of them are empty before. A click that the list scrolled away under is made
- * again.
- */
-export async function openTimeline(page: Page): Promise<void> {
-  const open = async (): Promise<number> => {
-    if ((await page.locator(".timeline[open]").count()) === 0) await page.locator(".timeline > summary").click();
-    return await page.locator(".timeline .calls").count();
+/** Opens a turn's timeline once it has ended, or one call in it. What is inside is drawn only then. A click that the list scrolled away under is made again. */
+export async function openDetails(details: Locator): Promise<void> {
+  const open = async (): Promise<boolean> => {
+    const isOpen = (): Promise<boolean> => details.evaluate((element: HTMLDetailsElement) => element.open);
+    if (!(await isOpen())) await details.locator(":scope > summary").click();
+    return (await isOpen()) && (await details.locator(":scope > :not(summary)").count()) > 0;
   };
-  await expect.poll(open, soon).toBe(1);
+  await expect.poll(open, soon).toBe(true);
 }

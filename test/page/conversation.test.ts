@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConversationDocument } from "../../src/protocol/http-conversations.ts";
 import { formatBytes, formatDuration } from "../../web/page/format.ts";
-import { openBrowser, openPage, openTimeline, soon } from "./browser.ts";
+import { openBrowser, openPage, openDetails, soon } from "./browser.ts";
 import { countScriptBytes } from "./count-script-bytes.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
@@ -92,7 +92,7 @@ describe("a conversation on the page", () => {
   );
 
   it("has of each call its server, rows, bytes and time, as the server has recorded them", async () => {
-    await openTimeline(page);
+    await openDetails(page.locator(".timeline"));
     const conversation = await server.call<ConversationDocument>("GET", `/api/conversations/${page.url().split("/").at(-1)}`);
     const parts = conversation.messages[1]?.parts ?? [];
     const order = parts.flatMap(({ type, data }) => (type === "data-tool-start" ? [(data as ToolEnd).callId] : []));
@@ -119,7 +119,7 @@ describe("a conversation on the page", () => {
       ),
     );
     expect(await lines.locator(".badge").allInnerTexts()).toEqual(["market", "market"]);
-    await lines.nth(2).locator("summary").click();
+    await openDetails(lines.nth(2).locator("details"));
     expect(await lines.nth(2).locator(".output").innerText()).toContain("731 days; 4 coverage events; -14,106 BTC");
     expect(await findBarriers(page, ".timeline")).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConversationDocument } from "../../src/protocol/http-conversations.ts";
-import { openBrowser, openTimeline, soon } from "./browser.ts";
+import { openBrowser, openDetails, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { saveDownload } from "./save-download.ts";
@@ -36,8 +36,8 @@ describe("what the page does not believe", () => {
       await page.getByRole("textbox", { name: "Your question" }).fill(question);
       await page.keyboard.press("Enter");
       await page.locator("[data-status=ended]").waitFor({ timeout: 2 * minutes });
-      await openTimeline(page);
-      for (const summary of await page.locator(".call > details > summary").all()) await summary.click();
+      await openDetails(page.locator(".timeline"));
+      for (const call of await page.locator(".call > details").all()) await openDetails(call);
       expect(await page.locator(".question p").innerText()).toBe(question);
       expect(await page.locator(".plan").innerText()).toContain(`${evil}\n`);
       expect(await page.locator(".plan").innerText()).toContain("<script>window.owned=2</script>");

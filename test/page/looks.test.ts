@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TurnDocument } from "../../src/protocol/http-turns.ts";
-import { openBrowser, openTimeline, soon } from "./browser.ts";
+import { openBrowser, openDetails, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 
@@ -52,8 +52,8 @@ describe("looks of the page", () => {
       await page.getByRole("button", { name: "Keep" }).click();
       await page.locator(".conversations a").click();
       await page.locator(".artifact .chart-marks path").first().waitFor();
-      await openTimeline(page);
-      for (const summary of await page.locator(".call > details > summary").all()) await summary.click();
+      await openDetails(page.locator(".timeline"));
+      for (const call of await page.locator(".call > details").all()) await openDetails(call);
       await look("conversation");
       await page.getByRole("button", { name: "Open Chart 1" }).click();
       const panel = page.locator(".panel");

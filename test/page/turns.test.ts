@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ModelScript } from "../../src/models/contract.ts";
-import { openBrowser, openTimeline, soon } from "./browser.ts";
+import { openBrowser, openDetails, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { sampleCharts } from "./sample-charts.ts";
@@ -188,7 +188,7 @@ describe("turns on the page", () => {
       const notices = await page.locator(".notice-major").allInnerTexts();
       expect(notices).toEqual(["Low confidence.", expect.stringContaining("no such column: prize")]);
       expect(await page.locator(".notice-major").first().isVisible()).toBe(true);
-      await openTimeline(page);
+      await openDetails(page.locator(".timeline"));
       expect(await page.locator(".call-reason").last().innerText()).toContain("no such column: prize");
       expect(await findBarriers(page)).toEqual([]);
     },
