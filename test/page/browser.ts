@@ -30,7 +30,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return Object.assign(page, { faults });
 }
 
-/** Opens a turn's timeline once it has ended, or one call in it. What is inside is drawn only then. A click that the list scrolled away under is made again. */
+/** Opens a turn's timeline once it has ended, or one call in it. What is inside is drawn only then. A click that had no effect is repeated. */
 export async function openDetails(details: Locator): Promise<void> {
   const open = async (): Promise<boolean> => {
     const isOpen = (): Promise<boolean> => details.evaluate((element: HTMLDetailsElement) => element.open);
