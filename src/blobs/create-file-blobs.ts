@@ -127,7 +127,7 @@ export function createFileBlobs({ directory, subject, isPrivate = false }: FileB
       const part = range && { start: range.offset, end: range.offset + range.length - 1 };
       if (range?.length === 0) return;
       try {
-        yield* createReadStream(fileOf(name), { ...part, highWaterMark: CHUNK_BYTES });
+        yield* readPieces(fileOf(name), part);
       } catch (error) {
         throw missing(name, error);
       }
@@ -159,11 +159,16 @@ function* inChunks(bytes: Uint8Array): Generator<Uint8Array> {
 async function isWhole(file: string, hash: string): Promise<boolean> {
   const found = createHash("sha256");
   try {
-    for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) found.update(chunk as Uint8Array);
+    for await (const chunk of readPieces(file)) found.update(chunk);
   } catch {
     return false;
   }
   return found.digest("hex") === hash;
+}
+
+/** Reads a file in pieces of at most 1 MiB. The stream allocates a whole piece for each read, so a small file gets a small piece. */
+function readPieces(file: string, part: { start?: number; end?: number } = {}): AsyncIterable<Uint8Array> {
+  return createReadStream(file, { ...part, highWaterMark: Math.min(CHUNK_BYTES, statSync(file).size + 1) });
 }
 
 /** Retention goes by age, and what was kept again is new. */
