@@ -94,7 +94,7 @@ function inspectScalar(value: unknown, found: Found): void {
   }
 }
 
-const PIECE_CHARACTERS = 262_144;
+const PIECE_CHARACTERS = 32_768;
 
 /**
  * The size of a text as UTF-8; null when it has unpaired surrogates, which UTF-8 cannot hold. Text beyond Latin-1 is transcoded in pieces:
