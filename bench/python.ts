@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { cacheDirectory } from "../src/config/directories.ts";
-import { buildLayerOnly } from "../src/snapshot/build-snapshot.ts";
-import { insideArguments } from "../src/snapshot/run-inside.ts";
-import { pythonDirectory } from "../src/snapshot/worker-code.ts";
+import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
+import { insideArguments } from "../src/sandbox/snapshot/run-inside.ts";
+import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import type { BenchRow } from "./bench-row.ts";
 import { toBenchRow } from "./bench-row.ts";

@@ -3,8 +3,8 @@ import { prepareSandbox, prepareSnapshot } from "../src/cli/commands/prepare.ts"
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { cacheDirectory, searchPath } from "../src/config/directories.ts";
 import { SluiceError } from "../src/errors/sluice-error.ts";
-import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
-import { toCacheFailure } from "../src/snapshot/to-cache-failure.ts";
+import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
+import { toCacheFailure } from "../src/sandbox/snapshot/to-cache-failure.ts";
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { recipe, wheelPlatforms } from "../src/snapshot/recipe.ts";
+import { recipe, wheelPlatforms } from "../src/sandbox/snapshot/recipe.ts";
 
 interface Locked {
   readonly version: string;

@@ -5,10 +5,10 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { cacheDirectory } from "../src/config/directories.ts";
-import { buildLayerOnly } from "../src/snapshot/build-snapshot.ts";
-import { openExtraWheels } from "../src/snapshot/extra-wheels.ts";
-import { insideArguments } from "../src/snapshot/run-inside.ts";
-import { pythonDirectory } from "../src/snapshot/worker-code.ts";
+import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
+import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
+import { insideArguments } from "../src/sandbox/snapshot/run-inside.ts";
+import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 
 const checks: Record<string, readonly string[]> = {

@@ -10,12 +10,12 @@ import {
   type CodeModeToolsOptions,
 } from "./execute/create-code-mode.ts";
 import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
-import { chooseDriver, examine, type DriverReport } from "./interpreter/choose-driver.ts";
+import { chooseDriver, examine, type DriverReport } from "./cells/choose-driver.ts";
 import { createPythonParser, type PythonParser } from "./interpreter/contract/validate-code-interpreter-contract.ts";
-import { readHelperDocs } from "./interpreter/helper-docs.ts";
-import { librarianPrompt } from "./interpreter/librarian-prompt.ts";
+import { readHelperDocs } from "./prompts/helper-docs.ts";
+import { librarianPrompt } from "./prompts/librarian-prompt.ts";
 import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
-import { openSession, type Session, type SessionOptions } from "./interpreter/open-session.ts";
+import { openSession, type Session, type SessionOptions } from "./cells/open-session.ts";
 import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
@@ -23,7 +23,7 @@ import { createGate, createSandboxPool, type Gate, type SandboxPool } from "./sa
 import { defaultLimits, defaultSandboxSettings as usual, placesFor, type SandboxSettings } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
-import { findSnapshot, type SnapshotInfo } from "./snapshot/find-snapshot.ts";
+import { findSnapshot, type SnapshotInfo } from "./sandbox/snapshot/find-snapshot.ts";
 import type { Tool } from "./tools/tool.ts";
 
 export interface RuntimeOptions extends Partial<SandboxSettings> {

@@ -5,8 +5,8 @@ export { cacheDirectory } from "./config/directories.ts";
 export { defaultLimits, withLimits } from "./sandbox/limits.ts";
 export type { SandboxLimits } from "./sandbox/contract.ts";
 
-export type { CellRequest, Session } from "./interpreter/open-session.ts";
-export type { InputFormat, SessionInput } from "./interpreter/session-inputs.ts";
+export type { CellRequest, Session } from "./cells/open-session.ts";
+export type { InputFormat, SessionInput } from "./cells/session-inputs.ts";
 export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
 export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
 
@@ -42,8 +42,8 @@ export { createToolPolicy, type ToolPolicy } from "./tools/tool-policy.ts";
 export { callBackendTool, type BackendReply } from "./tools/call-backend-tool.ts";
 export { createLocalSource, type LocalTool } from "./tools/create-local-source.ts";
 export type { BackendTool, ToolSource } from "./tools/contract.ts";
-export { createMcpSource } from "./mcp/client/create-mcp-source.ts";
-export type { McpServerEntry, McpSourceOptions } from "./mcp/client/contract.ts";
+export { createMcpSource } from "./tools/mcp/create-mcp-source.ts";
+export type { McpServerEntry, McpSourceOptions } from "./tools/mcp/contract.ts";
 export type { CodeModeTool } from "./execute/create-code-mode.ts";
 export { createSessionStore, type SessionStore } from "./execute/session/create-session-store.ts";
 export type { SessionConfiguration, SessionContext } from "./execute/session/contract.ts";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
+import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { openHttpProcess, type HttpProcess } from "./fixtures/open-http-process.ts";
 import type { ToolCallOptions, ToolSource } from "../src/tools/contract.ts";
 

@@ -13,23 +13,22 @@ const levels: Readonly<Record<string, number>> = {
   blobs: 2,
   "require-node.ts": 3,
   sandbox: 3,
-  snapshot: 3,
   artifacts: 3,
   evidence: 3,
   tools: 3,
   history: 3,
-  "mcp/client": 4,
-  interpreter: 4,
-  execute: 4,
-  charts: 4,
-  models: 5,
-  turn: 5,
-  data: 5,
-  "create-runtime.ts": 6,
-  config: 7,
-  configured: 8,
-  "mcp/server": 9,
-  http: 10,
+  prompts: 4,
+  "tools/mcp": 4,
+  cells: 4,
+  interpreter: 5,
+  execute: 5,
+  models: 6,
+  turn: 6,
+  data: 6,
+  "create-runtime.ts": 7,
+  config: 8,
+  "server/mcp": 9,
+  "server/http": 10,
   cli: 11,
   "index.ts": 11,
   entries: 11,
@@ -85,9 +84,10 @@ function imports(): { from: string; to: string }[] {
   return sources.flatMap((from) => specifiersOf(from).map((to) => ({ from, to })));
 }
 
-/** Relative imports, static and dynamic, as paths from the root. */
+/** Relative imports, static and dynamic, as paths from the root. A prompt may import the type of what it describes from any room. */
 function specifiersOf(file: string): string[] {
-  const found = codeOf(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
+  const code = moduleOf(file) === "prompts" ? codeOf(file).replaceAll(/^import type .*$/gm, "") : codeOf(file);
+  const found = code.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
   return [...found].map(([, specifier = ""]) => path.posix.join(path.posix.dirname(file), specifier));
 }
 

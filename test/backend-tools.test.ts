@@ -1,6 +1,6 @@
 import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
+import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { callBackendTool, type BackendReply } from "../src/tools/call-backend-tool.ts";
 import type { ToolSource } from "../src/tools/contract.ts";
 import { createToolCatalog, type ToolCatalog } from "../src/tools/create-tool-catalog.ts";

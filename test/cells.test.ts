@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import type { CellRequest, Session } from "../src/interpreter/open-session.ts";
+import type { CellRequest, Session } from "../src/cells/open-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";

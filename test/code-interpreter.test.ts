@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { ArtifactStore } from "../src/artifacts/contract.ts";
-import { renderChart } from "../src/charts/render-chart.ts";
+import { renderChart } from "../src/interpreter/render-chart.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
 import { NoSandboxError, SluiceError } from "../src/errors/sluice-error.ts";
@@ -13,7 +13,7 @@ import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore, FileContent } from "../src/evidence/contract.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
-import { openSession, type Session } from "../src/interpreter/open-session.ts";
+import { openSession, type Session } from "../src/cells/open-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";

@@ -7,7 +7,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/directories.ts";
 import type { Runtime } from "../src/create-runtime.ts";
-import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
+import { findSnapshot } from "../src/sandbox/snapshot/find-snapshot.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 const main = path.resolve(import.meta.dirname, "../src/cli/main.ts");

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFile
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import { renderChart } from "../src/charts/render-chart.ts";
+import { renderChart } from "../src/interpreter/render-chart.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import { renderChart, type ChartAnswer } from "../src/charts/render-chart.ts";
+import { renderChart, type ChartAnswer } from "../src/interpreter/render-chart.ts";
 import { bundledSample } from "../src/config/bundled-sample.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
-import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
+import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { demoScript } from "../src/models/demo-script.ts";
 import { modelScriptSchema } from "../src/models/contract.ts";
 import { callBackendTool } from "../src/tools/call-backend-tool.ts";

@@ -8,8 +8,8 @@ import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
 import { listProcessTree } from "../src/processes/process-identity.ts";
 import { openRunDirectory, type RunDirectory } from "../src/sandbox/run-directory.ts";
 import { workerEnvironment } from "../src/sandbox/worker-environment.ts";
-import { findSnapshot } from "../src/snapshot/find-snapshot.ts";
-import { runCell } from "../src/interpreter/run-cell.ts";
+import { findSnapshot } from "../src/sandbox/snapshot/find-snapshot.ts";
+import { runCell } from "../src/cells/run-cell.ts";
 
 /** The cgroups in which something runs that this process started: each lease has its own, whatever forks in it. */
 async function cgroupsBelow(): Promise<readonly string[]> {

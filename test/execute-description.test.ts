@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defaultExecuteLimits, type EngineEnd } from "../src/execute/contract.ts";
-import { describeExecute, montyFacts } from "../src/execute/describe-execute.ts";
-import { montyModules } from "../src/execute/modules.ts";
+import { describeExecute, montyFacts } from "../src/prompts/describe-execute.ts";
+import { montyModules } from "../src/prompts/monty-modules.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
 /** Every sentence on Monty, with scripts that show it. One that is no longer true of the installed version fails here. */

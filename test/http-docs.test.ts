@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { serveUsage } from "../src/cli/commands/serve.ts";
-import { allRoutes } from "../src/http/routes/all-routes.ts";
-import type { ServerParts } from "../src/http/open-parts.ts";
+import { allRoutes } from "../src/server/http/routes/all-routes.ts";
+import type { ServerParts } from "../src/server/http/open-parts.ts";
 
 const page = readFileSync(path.join(import.meta.dirname, "../docs/server.md"), "utf8");
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { openServer } from "../src/http/open-server.ts";
+import { openServer } from "../src/server/http/open-server.ts";
 import type { TurnDocument } from "../src/protocol/http-turns.ts";
 import { endlessScript, openTestServer, plainScript, readEvents, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
 

@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { allRoutes } from "../src/http/routes/all-routes.ts";
-import { createApp } from "../src/http/create-app.ts";
+import { allRoutes } from "../src/server/http/routes/all-routes.ts";
+import { createApp } from "../src/server/http/create-app.ts";
 import type { SelfTest } from "../src/protocol/http-operations.ts";
 import { openTestServer, type TestServer } from "./fixtures/open-test-server.ts";
 

@@ -4,7 +4,7 @@ import { defaultExecuteLimits } from "../src/execute/contract.ts";
 import { createInvokeTool } from "../src/execute/invoke-tool.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 import { runExecute, type ExecuteAnswer } from "../src/execute/run-execute.ts";
-import { fixtureEntry, openHttpFixture, openSource, type TestSource } from "../src/mcp/client/fixtures/open-fixture.ts";
+import { fixtureEntry, openHttpFixture, openSource, type TestSource } from "../src/tools/mcp/fixtures/open-fixture.ts";
 import type { EvidenceItem, EvidenceStore } from "../src/evidence/contract.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";

@@ -4,7 +4,7 @@ import type { Earnings, Price, Reserve, Venue } from "../examples/backends/marke
 import { bundledSample } from "../src/config/bundled-sample.ts";
 import type { EvidenceItem } from "../src/evidence/contract.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
+import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import type { ToolAnswer, ToolSource } from "../src/tools/contract.ts";
 import { openHttpProcess } from "./fixtures/open-http-process.ts";
 

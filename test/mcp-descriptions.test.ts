@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { toolDescriptions } from "../src/interpreter/tool-descriptions.ts";
-import { describeExecute } from "../src/execute/describe-execute.ts";
+import { toolDescriptions } from "../src/prompts/tool-descriptions.ts";
+import { describeExecute } from "../src/prompts/describe-execute.ts";
 import { defaultExecuteLimits } from "../src/execute/contract.ts";
 import { generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint } from "./fixtures/open-mcp-endpoint.ts";

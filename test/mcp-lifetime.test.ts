@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";
 import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
-import { defaultLifetimes, type Schedule, type SessionLifetimes } from "../src/mcp/server/mcp-parts.ts";
+import { defaultLifetimes, type Schedule, type SessionLifetimes } from "../src/server/mcp/mcp-parts.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
 const HANG_MS = 240_000;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import type { Runtime } from "../src/create-runtime.ts";
-import { openSession } from "../src/interpreter/open-session.ts";
+import { openSession } from "../src/cells/open-session.ts";
 import type { Lease, SandboxDriver } from "../src/sandbox/contract.ts";
 import { createSandboxPool, type TakenLease } from "../src/sandbox/pool.ts";
 import { withLimits } from "../src/sandbox/limits.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { ArtifactStore } from "../src/artifacts/contract.ts";
-import { renderChart, type ChartAnswer } from "../src/charts/render-chart.ts";
+import { renderChart, type ChartAnswer } from "../src/interpreter/render-chart.ts";
 import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/contract.ts";

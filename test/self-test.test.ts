@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import { chooseDriver, examine } from "../src/interpreter/choose-driver.ts";
+import { chooseDriver, examine } from "../src/cells/choose-driver.ts";
 import type { SandboxDriver } from "../src/sandbox/contract.ts";
 import { createLeakyDriver } from "./fixtures/leaky-driver.ts";
 import { openTestRuntime } from "./test-runtime.ts";

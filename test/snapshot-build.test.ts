@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/directories.ts";
-import { inputsHash } from "../src/snapshot/worker-code.ts";
+import { inputsHash } from "../src/sandbox/snapshot/worker-code.ts";
 
 const sluice = path.join(import.meta.dirname, "../bin/sluice");
 

@@ -2,7 +2,7 @@ import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
-import { createMcpSource } from "../src/mcp/client/create-mcp-source.ts";
+import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { turnResultSchema, type StopReason, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { ToolSource } from "../src/tools/contract.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import readline from "node:readline";
-import { insideArguments } from "../../src/snapshot/run-inside.ts";
+import { insideArguments } from "../../src/sandbox/snapshot/run-inside.ts";
 
 /** A script of this directory in the snapshot's own Python, without anything of ours: it answers each line it gets with one line of JSON. */
 export interface BarePython extends AsyncDisposable {

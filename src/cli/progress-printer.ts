@@ -1,5 +1,5 @@
 import type { WriteStream } from "node:tty";
-import type { OnProgress, Progress } from "../snapshot/progress.ts";
+import type { OnProgress, Progress } from "../sandbox/snapshot/progress.ts";
 
 /** Shows a build to a person: one line that lives while a step works on a terminal, plain lines elsewhere. */
 export function createProgressPrinter(stream: Pick<WriteStream, "write" | "isTTY" | "columns">): OnProgress {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { executeLimitsSchema, executeSettingsSchema } from "../execute/contract.ts";
 import { sessionConfigurationSchema } from "../execute/session/session-configuration.ts";
-import { httpServerSchema, mcpLimitsSchema, stdioServerSchema, type McpServerEntry } from "../mcp/client/contract.ts";
+import { httpServerSchema, mcpLimitsSchema, stdioServerSchema, type McpServerEntry } from "../tools/mcp/contract.ts";
 import { modelProvidersSchema } from "../models/contract.ts";
 import { parseModelName } from "../models/parse-model-name.ts";
 import { count, countOrNone, httpUrl, maxTimeMs, milliseconds } from "../protocol/setting.ts";

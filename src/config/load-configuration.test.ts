@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UsageError } from "../errors/sluice-error.ts";
 import { defaultExecuteLimits } from "../execute/contract.ts";
-import { defaultMcpLimits } from "../mcp/client/contract.ts";
+import { defaultMcpLimits } from "../tools/mcp/contract.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import type { Environment, LoadedConfiguration } from "./contract.ts";
 import { loadConfiguration } from "./load-configuration.ts";

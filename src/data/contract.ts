@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { BlobStore } from "../blobs/contract.ts";
-import type { ReadChartRows } from "../charts/render-chart.ts";
+import type { ReadChartRows } from "../interpreter/render-chart.ts";
 import type { Envelope } from "../errors/envelope.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/contract.ts";
 import { evidenceRecordSchema } from "../evidence/evidence-record.ts";

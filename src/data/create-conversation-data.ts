@@ -1,4 +1,4 @@
-import type { ReadChartRows } from "../charts/render-chart.ts";
+import type { ReadChartRows } from "../interpreter/render-chart.ts";
 import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/contract.ts";
 import type { ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./contract.ts";
 import { stemOf, toPlainName } from "./data-formats.ts";

@@ -1,5 +1,5 @@
 import type { EngineName, ExecuteSettings } from "./contract.ts";
-import { montyModules } from "./modules.ts";
+import { montyModules } from "../prompts/monty-modules.ts";
 
 export type EngineSetting = ExecuteSettings["engine"];
 

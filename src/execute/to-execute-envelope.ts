@@ -1,7 +1,7 @@
 import { createEnvelope, parseEnvelope, type Envelope, type EnvelopeFacts } from "../errors/envelope.ts";
 import { findEnvelopeInText, parseForeignEnvelope, type ForeignEnvelope } from "../errors/foreign-envelope.ts";
 import type { EndingLimit, EngineEnd, EngineName } from "./contract.ts";
-import { adviseOn } from "./modules.ts";
+import { adviseOn } from "../prompts/monty-modules.ts";
 
 const tool = "execute";
 type Failure = Exclude<EngineEnd, { kind: "value" }>;

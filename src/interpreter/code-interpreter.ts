@@ -8,9 +8,9 @@ import { orAbort } from "../concurrency/or-abort.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
 import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
-import type { HeldPlace, Session } from "./open-session.ts";
+import type { HeldPlace, Session } from "../cells/open-session.ts";
 import { inSpan } from "./in-span.ts";
-import { toSessionInput } from "./session-inputs.ts";
+import { toSessionInput } from "../cells/session-inputs.ts";
 import { toToolResult, type CallFacts, type ToolResult } from "./tool-result.ts";
 import { getOrCreateTurnSandbox, type InterpreterTurn } from "./turn.ts";
 

@@ -6,7 +6,7 @@ import { applyEdits } from "./apply-edits.ts";
 import { answerInTurn, checkCall, runCheckedCall, toFailureEnvelope, type CallOptions } from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
 import { toToolResult, type ToolResult } from "./tool-result.ts";
-import type { HeldPlace } from "./open-session.ts";
+import type { HeldPlace } from "../cells/open-session.ts";
 import type { InterpreterTurn } from "./turn.ts";
 
 const TOOL = "python_code_edit";

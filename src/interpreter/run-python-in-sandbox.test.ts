@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseProbe } from "../protocol/probe.ts";
-import type { Session } from "./open-session.ts";
+import type { Session } from "../cells/open-session.ts";
 import { runPythonInSandbox } from "./run-python-in-sandbox.ts";
 
 test("a failure that nobody foresaw leaves a probe with a code of the table", async () => {

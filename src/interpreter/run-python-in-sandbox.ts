@@ -1,6 +1,6 @@
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
-import type { CellRequest, Session } from "./open-session.ts";
+import type { CellRequest, Session } from "../cells/open-session.ts";
 import { formatProbe, type ProbeSink, type ProbeValue } from "../protocol/probe.ts";
 
 export interface PythonCall extends CellRequest {

@@ -3,7 +3,7 @@ import type { EvidenceStore } from "../evidence/contract.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
 import type { PythonParser } from "./contract/validate-code-interpreter-contract.ts";
-import type { Session } from "./open-session.ts";
+import type { Session } from "../cells/open-session.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import { UsageError } from "../errors/sluice-error.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ReadChartRows } from "../charts/render-chart.ts";
+import type { ReadChartRows } from "../interpreter/render-chart.ts";
 import type { EvidenceStore } from "../evidence/contract.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 

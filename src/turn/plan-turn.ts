@@ -5,7 +5,7 @@ import { isRecord } from "../errors/is-record.ts";
 import { chartIntents, type ChartIntent, type TurnPlan } from "../protocol/turn-plan.ts";
 import type { Conversation } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
-import { toFirstMessages } from "./instructions.ts";
+import { toFirstMessages } from "../prompts/instructions.ts";
 import type { Tokens } from "./ledger.ts";
 
 const instructions = `You read a question about data before anything is fetched. Do not answer it. Say whether a picture is asked for, which measures are asked for, and over which population, as one JSON object:

@@ -7,7 +7,7 @@ import { createCallGuard } from "./call-guard.ts";
 import type { TurnParts, TurnRequest, TurnRuntime } from "./contract.ts";
 import { createConversation, type Exchange } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
-import { toFirstMessages, toInstructions } from "./instructions.ts";
+import { toFirstMessages, toInstructions } from "../prompts/instructions.ts";
 import { Ledger } from "./ledger.ts";
 import { createObservations } from "./observations.ts";
 import { buildBestEffortTerminalOutcome } from "./outcome/build-best-effort-terminal-outcome.ts";

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { bundledSample } from "../../config/bundled-sample.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
-import { openConfigured } from "../../configured/open-configured.ts";
+import { openConfigured } from "../../config/open-configured.ts";
 import type { DatasetReference, StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { escapeControls } from "../../text/json.ts";
 import { runTurn } from "../../turn/run-turn.ts";

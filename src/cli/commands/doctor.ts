@@ -2,8 +2,8 @@ import { parseArgs } from "node:util";
 import { cacheDirectory, searchPath } from "../../config/directories.ts";
 import { createRuntime, type Runtime } from "../../create-runtime.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
-import type { DriverReport } from "../../interpreter/choose-driver.ts";
-import type { SnapshotInfo } from "../../snapshot/find-snapshot.ts";
+import type { DriverReport } from "../../cells/choose-driver.ts";
+import type { SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";
 import { exitStatus } from "../exit-status.ts";
 
 export const doctorUsage = `Usage: sluice doctor [--json]

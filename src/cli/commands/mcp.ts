@@ -1,12 +1,12 @@
 import { parseArgs } from "node:util";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
-import { openConfigured } from "../../configured/open-configured.ts";
+import { openConfigured } from "../../config/open-configured.ts";
 import type { DataFiles } from "../../data/contract.ts";
 import { openDataFiles } from "../../data/files/open-data-files.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
 import { dataFileEndings } from "../../protocol/data-files.ts";
-import { serveMcpStdio } from "../../mcp/server/serve-mcp-stdio.ts";
+import { serveMcpStdio } from "../../server/mcp/serve-mcp-stdio.ts";
 import { toTerminal, wrongUsage } from "../terminal.ts";
 
 export const mcpUsage: string = `Usage: sluice mcp [--config FILE] [--data PATH]… [--probes]

@@ -2,13 +2,13 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { cacheDirectory, searchPath } from "../../config/directories.ts";
 import { createProgressPrinter } from "../progress-printer.ts";
-import { buildSnapshot } from "../../snapshot/build-snapshot.ts";
-import { fetchRunsc } from "../../snapshot/fetch-runsc.ts";
-import { findSnapshot } from "../../snapshot/find-snapshot.ts";
-import { type OnProgress, runStep } from "../../snapshot/progress.ts";
-import { clearAbandonedWorkplaces } from "../../snapshot/workplace.ts";
+import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
+import { fetchRunsc } from "../../sandbox/snapshot/fetch-runsc.ts";
+import { findSnapshot } from "../../sandbox/snapshot/find-snapshot.ts";
+import { type OnProgress, runStep } from "../../sandbox/snapshot/progress.ts";
+import { clearAbandonedWorkplaces } from "../../sandbox/snapshot/workplace.ts";
 import { createRuntime } from "../../create-runtime.ts";
-import { diskBytes } from "../../snapshot/file-list.ts";
+import { diskBytes } from "../../sandbox/snapshot/file-list.ts";
 
 export const prepareUsage = `Usage: sluice prepare
 

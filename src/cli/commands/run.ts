@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { cacheDirectory, searchPath } from "../../config/directories.ts";
 import { createRuntime } from "../../create-runtime.ts";
-import type { SessionInput } from "../../interpreter/session-inputs.ts";
+import type { SessionInput } from "../../cells/session-inputs.ts";
 import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";

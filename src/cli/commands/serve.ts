@@ -3,8 +3,8 @@ import { parseArgs } from "node:util";
 import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
-import { createLog, logLevels, takeConsole } from "../../http/log/create-log.ts";
-import { openServer, type RunningServer } from "../../http/open-server.ts";
+import { createLog, logLevels, takeConsole } from "../../server/http/log/create-log.ts";
+import { openServer, type RunningServer } from "../../server/http/open-server.ts";
 import { wrongUsage } from "../terminal.ts";
 
 export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import { cacheDirectory } from "../../config/directories.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
-import { buildSnapshot } from "../../snapshot/build-snapshot.ts";
-import { findSnapshot, type SnapshotInfo } from "../../snapshot/find-snapshot.ts";
-import { snapshotMissing, verifySnapshot, type Verification } from "../../snapshot/verify-snapshot.ts";
+import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
+import { findSnapshot, type SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";
+import { snapshotMissing, verifySnapshot, type Verification } from "../../sandbox/snapshot/verify-snapshot.ts";
 import { exitStatus } from "../exit-status.ts";
 import { createProgressPrinter, formatBytes } from "../progress-printer.ts";
 

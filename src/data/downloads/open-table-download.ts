@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { EvidenceFormat, EvidenceItem } from "../../evidence/contract.ts";
 import type { DatasetStore } from "../../evidence/dataset/contract.ts";
-import type { Session } from "../../interpreter/open-session.ts";
+import type { Session } from "../../cells/open-session.ts";
 import type { GivenTable } from "../../protocol/http-tables.ts";
 import type { TableDownload } from "../contract.ts";
 import { askTable, type TableRefusal } from "../tables/ask-table.ts";

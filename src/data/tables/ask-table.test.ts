@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Session } from "../../interpreter/open-session.ts";
+import type { Session } from "../../cells/open-session.ts";
 import { askTable } from "./ask-table.ts";
 
 test("a table that is not read in time says what helps with a table, not with a cell", async () => {

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import { nearestName } from "../../errors/nearest-name.ts";
 import type { EvidenceFormat, EvidenceItem } from "../../evidence/contract.ts";
-import type { Session } from "../../interpreter/open-session.ts";
-import type { SessionInput } from "../../interpreter/session-inputs.ts";
-import { toSessionInput } from "../../interpreter/session-inputs.ts";
+import type { Session } from "../../cells/open-session.ts";
+import type { SessionInput } from "../../cells/session-inputs.ts";
+import { toSessionInput } from "../../cells/session-inputs.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { toAsciiJson } from "../../text/json.ts";
 

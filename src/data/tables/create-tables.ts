@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors/sluice-error.ts";
 import type { EvidenceItem } from "../../evidence/contract.ts";
-import type { Session } from "../../interpreter/open-session.ts";
+import type { Session } from "../../cells/open-session.ts";
 import type { Gate } from "../../sandbox/pool.ts";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { renderChart, renderChartCallSchema, type ReadChartRows } from "../../charts/render-chart.ts";
+import { renderChart, renderChartCallSchema, type ReadChartRows } from "../../interpreter/render-chart.ts";
 import { runCodeInterpreter, type CallOptions } from "../../interpreter/code-interpreter.ts";
 import { codeInterpreterCallSchema } from "../../interpreter/contract/code-interpreter-call.ts";
 import { inSpan } from "../../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
-import { toolDescriptions } from "../../interpreter/tool-descriptions.ts";
+import { toolDescriptions } from "../../prompts/tool-descriptions.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
 import type { InterpreterTurn } from "../../interpreter/turn.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";

@@ -22,7 +22,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { cacheDirectory } from "../../../config/directories.ts";
-import { findSnapshot } from "../../../snapshot/find-snapshot.ts";
+import { findSnapshot } from "../../snapshot/find-snapshot.ts";
 import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import { withLimits } from "../../limits.ts";
 import { findProcessesByArgument } from "../../../processes/process-identity.ts";

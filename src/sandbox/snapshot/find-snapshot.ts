@@ -1,0 +1,94 @@
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { SluiceError } from "../../errors/sluice-error.ts";
+import { parseJson } from "../../text/json.ts";
+import { inputsHash as hashInputs, readWorkerCode } from "./worker-code.ts";
+
+/** The part of a snapshot that changes rarely: Debian, Python, libraries, fonts. */
+export const layerSchema = z.object({
+  schemaVersion: z.literal(1),
+  architecture: z.string(),
+  python: z.string(),
+  source: z.enum(["wheels", "debian"]),
+  /** Python packages, name to version. */
+  packages: z.record(z.string(), z.string()),
+  debianPackages: z.record(z.string(), z.string()),
+  /** Hash of what the layer was made from: recipe, lock, architecture. */
+  inputsHash: z.string(),
+  /** Hash of the list of its files. */
+  contentHash: z.string(),
+  bytes: z.number(),
+  builtAt: z.iso.datetime(),
+});
+export const manifestSchema = layerSchema.extend({ id: z.string(), workerHash: z.string() });
+
+export type LayerManifest = z.infer<typeof layerSchema>;
+export type SnapshotManifest = z.infer<typeof manifestSchema>;
+
+/** A built snapshot on this machine. Fits the drivers' `Snapshot`. */
+export interface SnapshotInfo extends Readonly<Pick<SnapshotManifest, "id" | "python" | "packages" | "source" | "bytes">> {
+  /** Absolute path of the root file system. */
+  readonly rootfs: string;
+}
+
+/** The snapshot for the present worker code and lock, or null. Reads only manifests: cheap enough for every start. */
+export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string }): Promise<SnapshotInfo | null> {
+  const parent = path.join(cacheDirectory, "snapshots");
+  const [key, code, names] = await Promise.all([hashInputs(), readWorkerCode(), readdir(parent).catch(() => [])]);
+  const found: SnapshotManifest[] = [];
+  for (const name of names) {
+    const manifest = await readManifest(manifestSchema, path.join(parent, name, "manifest.json")).catch(() => null);
+    if (manifest?.id !== name || manifest.inputsHash !== key || manifest.workerHash !== code.hash) continue;
+    if (existsSync(path.join(parent, name, "rootfs", "usr", "bin", "python3"))) found.push(manifest);
+  }
+  const best = found.sort(compareByRank)[0];
+  return best ? toSnapshotInfo(best, path.join(parent, best.id, "rootfs")) : null;
+}
+
+/** The newest first; those made of wheels before those of Debian's packages. */
+export function compareByRank(a: LayerManifest, b: LayerManifest): number {
+  return `${a.source} ${a.builtAt}` < `${b.source} ${b.builtAt}` ? 1 : -1;
+}
+
+export function toSnapshotInfo({ id, python, packages, source, bytes }: SnapshotManifest, rootfs: string): SnapshotInfo {
+  return { id, rootfs, python, packages, source, bytes };
+}
+
+/** What a built snapshot is called: a hash of everything in its manifest that is about content. When and how large it is are not. */
+export function snapshotId(manifest: Omit<SnapshotManifest, "id">): string {
+  const { schemaVersion, architecture, python, source, packages, debianPackages, inputsHash, contentHash, workerHash } = manifest;
+  const sorted = (versions: Record<string, string>): [string, string][] => Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1));
+  const content = [
+    schemaVersion,
+    architecture,
+    python,
+    source,
+    sorted(packages),
+    sorted(debianPackages),
+    inputsHash,
+    contentHash,
+    workerHash,
+  ];
+  return hash("sha256", JSON.stringify(content)).slice(0, 32);
+}
+
+/** Null when there is none. A newer version than this program knows is refused by name. */
+export async function readManifest<Manifest>(schema: z.ZodType<Manifest>, file: string): Promise<Manifest | null> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" || (error as NodeJS.ErrnoException).code === "ENOTDIR") return null;
+    throw error;
+  }
+  const parsed = schema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  throw new SluiceError({
+    code: "SNAPSHOT_MANIFEST_UNKNOWN",
+    message: `${file} is not a manifest of version 1: ${z.prettifyError(parsed.error)}`,
+    hint: `Remove ${path.dirname(file)} and run \`sluice snapshot build\`.`,
+  });
+}

@@ -1,0 +1,86 @@
+import { mkdir, rm } from "node:fs/promises";
+import { SluiceError } from "../../errors/sluice-error.ts";
+import { recipe, wheelPlatforms } from "./recipe.ts";
+import { tryProgram } from "./run-program.ts";
+
+interface InstallOptions {
+  readonly lockFile: string;
+  readonly target: string;
+  readonly onLine?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** `unreachable` says why in one sentence; nothing usable is in the target then. */
+export type WheelsOutcome = { readonly installed: true } | { readonly installed: false; readonly unreachable: string };
+
+/**
+ * Installs exactly what the lock names, with the host's pip as the user has configured it. A wheel whose hash is not in the lock is an error; an index that
+ * cannot be reached, or does not have them, is an answer: the caller can do without.
+ */
+export async function installWheels({ lockFile, target, onLine, signal }: InstallOptions): Promise<WheelsOutcome> {
+  // Beside the target: what a killed pip leaves goes with it, and its last step is a rename and not a copy.
+  const temporary = `${target}-temporary`;
+  await mkdir(target, { recursive: true });
+  await mkdir(temporary, { recursive: true });
+  const python = await findPip(signal);
+  const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
+  const { exitCode, stdout, stderr } = await tryProgram({
+    program: python,
+    args: [
+      ...[
+        "-m",
+        "pip",
+        "--no-input",
+        "--disable-pip-version-check",
+        "install",
+        "--retries",
+        "2",
+        "--root-user-action",
+        "ignore",
+        "--progress-bar",
+        "off",
+      ],
+      ...["--no-deps", "--no-compile", "--ignore-installed", "--only-binary=:all:", "--require-hashes"],
+      ...[
+        "--python-version",
+        recipe.python,
+        "--implementation",
+        "cp",
+        ...wheelPlatforms(machine).flatMap((platform) => ["--platform", platform]),
+      ],
+      ...["--target", target, "-r", lockFile],
+    ],
+    extraEnvironment: { TMPDIR: temporary },
+    onLine,
+    signal,
+  });
+  await rm(temporary, { recursive: true, force: true });
+  if (exitCode === 0) return { installed: true };
+  const reason = unreachableReason(`${stdout}\n${stderr}`);
+  if (reason) return { installed: false, unreachable: reason };
+  throw new SluiceError({
+    code: "SNAPSHOT_WHEELS_FAILED",
+    message: `pip could not install what ${lockFile} names:\n${stderr.trim().split("\n").slice(-12).join("\n")}`,
+    hint: "Nothing was built. If a hash does not match, the package index serves other files than those that were locked.",
+    details: { exitCode },
+  });
+}
+
+/** Why the index could not serve, or null when pip failed for another reason, a wrong hash above all. */
+export function unreachableReason(output: string): string | null {
+  if (/DO NOT MATCH THE HASHES|--require-hashes mode/i.test(output)) return null;
+  const connection =
+    /NewConnectionError|ConnectTimeout|ReadTimeout|Connection (?:refused|reset|aborted)|Name or service not known|Temporary failure in name resolution|ProxyError|Network is unreachable|SSLError|Max retries exceeded/i;
+  const line = output.split("\n").find((text) => connection.test(text));
+  if (line) return `the package index could not be reached (${connection.exec(line)?.[0]})`;
+  const missing = /No matching distribution found for (\S+)/.exec(output);
+  return missing ? `the package index does not have ${missing[1]}` : null;
+}
+
+async function findPip(signal: AbortSignal | undefined): Promise<string> {
+  for (const python of ["python3", "/usr/bin/python3"]) {
+    const { exitCode } = await tryProgram({ program: python, args: ["-m", "pip", "--version"], signal });
+    if (exitCode === 0) return python;
+  }
+  throw new SluiceError({ code: "PIP_MISSING", message: "No python3 with pip was found." });
+}

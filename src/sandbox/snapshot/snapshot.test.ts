@@ -1,0 +1,138 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { cacheDirectory } from "../../config/directories.ts";
+import { findSnapshot, type SnapshotInfo } from "./find-snapshot.ts";
+import { readManifestFile } from "./fixtures/read-manifest-file.ts";
+import { recipe } from "./recipe.ts";
+import { runInside } from "./run-inside.ts";
+import { runProgram } from "./run-program.ts";
+import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
+import { packagesPath, readWorkerCode } from "./worker-code.ts";
+
+const cache = cacheDirectory();
+
+async function present(): Promise<SnapshotInfo> {
+  const snapshot = await findSnapshot({ cacheDirectory: cache });
+  if (!snapshot) throw snapshotMissing(cache);
+  return snapshot;
+}
+
+/** Set-up built it; its absence is a failure and not a reason to skip. */
+describe("the snapshot that set-up built", () => {
+  it("is found, and again the same", async () => {
+    expect(await findSnapshot({ cacheDirectory: cache })).toEqual(await present());
+  });
+
+  it("passes every check of verify, from the list of forbidden programs to the glyphs of each script", async () => {
+    const { checks } = await verifySnapshot({ cacheDirectory: cache });
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(checks.map(({ name }) => name)).toEqual([
+      ...["manifest", "files", "modes", "size", "forbidden", "bytecode", "libraries", "time zones", "fonts", "font cache", "BLAS"],
+    ]);
+  });
+
+  it("has the locked version of every package", async () => {
+    const snapshot = await present();
+    const lock = await readFile(new URL("../../../python/requirements.lock", import.meta.url), "utf8");
+    if (snapshot.source === "debian") return expect(snapshot.packages["pyarrow"]).toBeUndefined();
+    expect(snapshot.packages).toMatchObject(
+      Object.fromEntries([...lock.matchAll(/^([\w-]+)==(\S+)/gm)].map(([, name, version]) => [name, version])),
+    );
+  });
+
+  it("says in its manifest what it is made of", async () => {
+    const snapshot = await present();
+    const manifest = await readManifestFile(snapshot.rootfs);
+    expect(manifest).toMatchObject({
+      schemaVersion: 1,
+      id: snapshot.id,
+      workerHash: (await readWorkerCode()).hash,
+      source: snapshot.source,
+    });
+    expect(Object.keys(manifest.debianPackages)).toContain("python3.13-minimal");
+  });
+
+  it("imports nothing from the host and sees no network", async () => {
+    const snapshot = await present();
+    const script = "import os, socket; print(sorted(os.environ), [name for _, name in socket.if_nameindex()])";
+    const output = await runInside({ rootfs: snapshot.rootfs, args: ["/usr/bin/python3", "-c", script] });
+    expect(output).toBe("['HOME', 'LANG', 'MPLBACKEND', 'PATH', 'PWD', 'PYTHONDONTWRITEBYTECODE'] ['lo']");
+  });
+});
+
+describe("a damaged snapshot", () => {
+  it("is told apart by verify, whatever was done to it, and what must not be there is found from inside", async () => {
+    const copy = await mkdtemp(path.join(cache, "test-damaged-"));
+    try {
+      const snapshot = await present();
+      const directory = path.join(copy, "snapshots", snapshot.id);
+      await mkdir(path.dirname(directory));
+      // Hard links: a file may be replaced or removed here, never written to.
+      await runProgram({ program: "cp", args: ["-al", path.dirname(snapshot.rootfs), directory] });
+      await damage(path.join(directory, "rootfs"));
+      const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
+      expect(ok).toBe(false);
+      const found = new Map(checks.filter((check) => !check.ok).map(({ name, detail }) => [name, detail]));
+      const changed = [
+        ...["etc/group", "etc/hostname", "etc/hosts", "etc/localtime", "usr/bin/x86_64-linux-gnu-gcc-14"],
+        ...["usr/local/bin/curl", `${packagesPath}/requests`, `${packagesPath}/requests/__init__.py`],
+      ];
+      expect(Object.fromEntries(found)).toEqual({
+        files: changed.map((name) => `${name} is not as it was built`).join("; "),
+        modes: "1 with wrong modes, etc/group for one",
+        forbidden: "CheckFailedError: found module requests, /usr/bin/x86_64-linux-gnu-gcc-14, /usr/local/bin/curl",
+        bytecode: expect.stringContaining("requests/__init__.py"),
+      });
+    } finally {
+      await rm(copy, { recursive: true });
+    }
+  });
+
+  it("without its list of files, or with another's manifest, is not taken for whole", async () => {
+    const copy = await mkdtemp(path.join(cache, "test-damaged-"));
+    try {
+      const snapshot = await present();
+      const directory = path.join(copy, "snapshots", snapshot.id);
+      await mkdir(path.join(directory, "rootfs", "usr", "bin"), { recursive: true });
+      await writeFile(path.join(directory, "rootfs", "usr", "bin", "python3"), "");
+      const manifest = await readManifestFile(snapshot.rootfs);
+      await writeFile(path.join(directory, "manifest.json"), JSON.stringify({ ...manifest, packages: {} }));
+      const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
+      expect(ok).toBe(false);
+      expect(checks.slice(0, 2)).toEqual([
+        { name: "manifest", ok: false, detail: "the id is not the hash of the manifest" },
+        { name: "files", ok: false, detail: "the list of files itself was changed" },
+      ]);
+      await writeFile(path.join(directory, "manifest.json"), "{");
+      expect(await findSnapshot({ cacheDirectory: copy })).toBeNull();
+    } finally {
+      await rm(copy, { recursive: true });
+    }
+  });
+});
+
+/** One of each kind: a file replaced, removed, with another mode, added; a link turned; a program and a module that are forbidden. */
+async function damage(rootfs: string): Promise<void> {
+  const file = (name: string): string => path.join(rootfs, name);
+  await rm(file("etc/hosts"));
+  await writeFile(file("etc/hosts"), "127.0.0.1 somewhere\n", { mode: 0o644 });
+  await rm(file("etc/hostname"));
+  const group = await readFile(file("etc/group"));
+  await rm(file("etc/group"));
+  await writeFile(file("etc/group"), group);
+  await chmod(file("etc/group"), 0o4666);
+  await rm(file("etc/localtime"));
+  await symlink("/usr/share/zoneinfo/Etc/GMT+1", file("etc/localtime"));
+  await writeFile(file("usr/bin/x86_64-linux-gnu-gcc-14"), "", { mode: 0o755 });
+  await writeFile(file("usr/local/bin/curl"), "", { mode: 0o755 });
+  await mkdir(file(`${packagesPath}/requests`));
+  await writeFile(file(`${packagesPath}/requests/__init__.py`), "", { mode: 0o644 });
+}
+
+describe("the recipe", () => {
+  it("forbids what the issue lists", () => {
+    expect(recipe.forbiddenModules).toEqual(expect.arrayContaining(["requests", "urllib3", "httpx", "aiohttp", "yfinance", "pip"]));
+    expect(recipe.forbiddenPrograms).toEqual(expect.arrayContaining(["curl", "wget", "gcc", "cc", "apt", "dpkg", "pip"]));
+  });
+});

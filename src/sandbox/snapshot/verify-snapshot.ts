@@ -1,0 +1,137 @@
+import { hash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { SluiceError } from "../../errors/sluice-error.ts";
+import { differences, listFiles, type ListedFile } from "./file-list.ts";
+import { findSnapshot, manifestSchema, readManifest, snapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
+import { recipe } from "./recipe.ts";
+import { runInside } from "./run-inside.ts";
+import { pythonDirectory } from "./worker-code.ts";
+
+const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
+
+export type SnapshotCheck = Readonly<z.infer<typeof checksSchema>[number]>;
+
+export interface Verification {
+  readonly snapshot: SnapshotInfo;
+  readonly ok: boolean;
+  readonly checks: readonly SnapshotCheck[];
+}
+
+/** Where the snapshot keeps matplotlib's list of fonts; whoever starts Python copies it to MPLCONFIGDIR first. */
+const fontCachePath = "/usr/share/sluice/matplotlib";
+
+const libraries = [
+  ...[
+    "pandas",
+    "numpy",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.interpolate",
+    "scipy.cluster.hierarchy",
+    "scipy.spatial",
+    "scipy.sparse.linalg",
+  ],
+  ...["matplotlib.pyplot", "mpl_toolkits.mplot3d", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf"],
+  ...[
+    "statsmodels.api",
+    "statsmodels.formula.api",
+    "statsmodels.tsa.api",
+    "statsmodels.datasets",
+    "openpyxl",
+    "sqlite3",
+    "ssl",
+    "lzma",
+    "bz2",
+    "zlib",
+    "decimal",
+    "ctypes",
+    "curses",
+  ],
+];
+const arrowLibraries = [
+  "pyarrow",
+  "pyarrow.parquet",
+  "pyarrow.dataset",
+  "pyarrow.compute",
+  "pyarrow.csv",
+  "pyarrow.json",
+  "pyarrow.feather",
+  "pyarrow.orc",
+];
+
+/** Compares every file with what was built, then lets the snapshot's own Python look for what must and must not be there. Runs in a few seconds, changes nothing. */
+export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirectory: string; signal?: AbortSignal }): Promise<Verification> {
+  const snapshot = await findSnapshot({ cacheDirectory });
+  if (!snapshot) throw snapshotMissing(cacheDirectory);
+  const directory = path.dirname(snapshot.rootfs);
+  const manifest = await readManifest(manifestSchema, path.join(directory, "manifest.json"));
+  const files = await listFiles(snapshot.rootfs, signal);
+  const checks = [
+    checkManifest(snapshot, manifest),
+    await checkFiles(directory, files, manifest),
+    checkModes(files),
+    checkSize(snapshot),
+    ...(await checkInside(snapshot, signal)),
+  ];
+  return { snapshot, ok: checks.every(({ ok }) => ok), checks };
+}
+
+export function snapshotMissing(cacheDirectory: string): SluiceError {
+  return new SluiceError({
+    code: "SNAPSHOT_MISSING",
+    message: `There is no snapshot for this worker code in ${cacheDirectory}.`,
+    hint: "Build it: sluice snapshot build",
+  });
+}
+
+function checkManifest(snapshot: SnapshotInfo, manifest: SnapshotManifest | null): SnapshotCheck {
+  const ok = manifest !== null && snapshotId(manifest) === snapshot.id;
+  return { name: "manifest", ok, detail: ok ? `id ${snapshot.id} is the hash of its content` : "the id is not the hash of the manifest" };
+}
+
+async function checkFiles(directory: string, files: readonly ListedFile[], manifest: SnapshotManifest | null): Promise<SnapshotCheck> {
+  const recorded = await readFile(path.join(directory, "files.txt"), "utf8").catch(() => "");
+  if (hash("sha256", recorded) !== manifest?.contentHash)
+    return { name: "files", ok: false, detail: "the list of files itself was changed" };
+  const changed = differences(recorded, files);
+  const ok = changed.length === 0;
+  return { name: "files", ok, detail: ok ? `${files.length} entries are as they were built` : changed.join("; ") };
+}
+
+function checkModes(files: readonly ListedFile[]): SnapshotCheck {
+  const wrong = files.filter(({ kind, mode }) => kind !== "link" && (mode & 0o7022 || (mode & 0o004) === 0));
+  const detail =
+    wrong.length === 0
+      ? "all can be read, none can be written or is set-uid"
+      : `${wrong.length} with wrong modes, ${wrong[0]?.path} for one`;
+  return { name: "modes", ok: wrong.length === 0, detail };
+}
+
+function checkSize({ bytes }: SnapshotInfo): SnapshotCheck {
+  return { name: "size", ok: bytes < recipe.maxBytes, detail: `${Math.round(bytes / 1e6)} MB of at most ${recipe.maxBytes / 1e6} MB` };
+}
+
+async function checkInside(snapshot: SnapshotInfo, signal: AbortSignal | undefined): Promise<readonly SnapshotCheck[]> {
+  const options = {
+    modules: recipe.forbiddenModules,
+    programs: recipe.forbiddenPrograms,
+    libraries: snapshot.source === "wheels" ? [...libraries, ...arrowLibraries] : libraries,
+    fontCache: fontCachePath,
+  };
+  const script = await readFile(path.join(pythonDirectory, "snapshot", "verify_inside.py"), "utf8");
+  try {
+    const output = await runInside({
+      rootfs: snapshot.rootfs,
+      args: ["/usr/bin/python3", "-c", script, JSON.stringify(options)],
+      environment: { MPLCONFIGDIR: "/sandbox/.matplotlib" },
+      signal,
+    });
+    return checksSchema.parse(JSON.parse(output.trim().split("\n").at(-1) ?? ""));
+  } catch (error) {
+    signal?.throwIfAborted();
+    return [{ name: "python", ok: false, detail: error instanceof Error ? error.message : String(error) }];
+  }
+}

@@ -1,0 +1,95 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { currentProcess, toProcessKey } from "../../processes/process-identity.ts";
+import { openLock, openWorkplace } from "./workplace.ts";
+
+const workplaceUrl = new URL("./workplace.ts", import.meta.url).href;
+
+describe("workplace", () => {
+  let cache: string;
+
+  beforeEach(async () => {
+    cache = await mkdtemp(path.join(tmpdir(), "sluice-workplace-"));
+  });
+
+  afterEach(async () => await rm(cache, { recursive: true }));
+
+  it("is removed at the end, with everything in it", async () => {
+    {
+      await using workplace = await openWorkplace(cache);
+      await writeFile(path.join(workplace.directory, "file"), "");
+    }
+    expect(await readdir(path.join(cache, "building"))).toEqual([]);
+  });
+
+  it("leaves the workplace of a living builder alone and removes that of a killed one", async () => {
+    const builder = await startProcess(`const w = await openWorkplace(${JSON.stringify(cache)}); console.log(w.directory)`);
+    const directory = builder.line;
+    {
+      await using _other = await openWorkplace(cache);
+      await access(directory);
+    }
+    await builder.kill();
+    await access(directory);
+    {
+      await using _next = await openWorkplace(cache);
+      await expect(access(directory)).rejects.toMatchObject({ code: "ENOENT" });
+    }
+    expect(await readdir(path.join(cache, "building"))).toEqual([]);
+  });
+
+  it("lets one hold a lock at a time, and the next one when the holder was killed", async () => {
+    const file = path.join(cache, "locks", "one");
+    const holder = await startProcess(`await openLock({ file: ${JSON.stringify(file)} }); console.log("held")`);
+    const waiting = Promise.withResolvers<number>();
+    const next = openLock({ file, onWait: waiting.resolve });
+    expect(await waiting.promise).toBe(holder.pid);
+    await holder.kill();
+    await (await next)[Symbol.asyncDispose]();
+    expect(await readdir(path.join(cache, "locks"))).toEqual([]);
+  });
+
+  it("takes a holder on another machine for alive while its heartbeat is recent, whatever its pid", async () => {
+    const file = path.join(cache, "one");
+    const waits = async (boot: string): Promise<boolean> => {
+      await writeFile(file, `${toProcessKey({ ...currentProcess(), startTime: "1" })} ${boot}`);
+      const abort = new AbortController();
+      const lock = openLock({ file, signal: abort.signal, onWait: () => abort.abort() });
+      return await lock.then(
+        async (held) => (await held[Symbol.asyncDispose](), false),
+        () => true,
+      );
+    };
+    const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+    expect([await waits("another"), await waits(boot)]).toEqual([true, false]);
+  });
+
+  it("stops waiting for a lock when told to", async () => {
+    const file = path.join(cache, "locks", "one");
+    await using _held = await openLock({ file });
+    const abort = new AbortController();
+    const next = openLock({ file, signal: abort.signal, onWait: () => abort.abort(new Error("enough")) });
+    await expect(next).rejects.toThrow(/enough|aborted/);
+    expect(await readdir(path.join(cache, "locks"))).toEqual(["one"]);
+  });
+});
+
+/** Another process that runs a few lines and stays until it is killed. */
+async function startProcess(code: string): Promise<{ line: string; pid: number; kill: () => Promise<void> }> {
+  const script = `import { openLock, openWorkplace } from ${JSON.stringify(workplaceUrl)}; ${code}; setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  const [chunk] = (await once(child.stdout, "data")) as [Buffer];
+  return {
+    line: chunk.toString().trim(),
+    pid: child.pid ?? 0,
+    async kill() {
+      const closed = once(child, "exit");
+      child.kill("SIGKILL");
+      await closed;
+    },
+  };
+}

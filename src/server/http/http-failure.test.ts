@@ -1,0 +1,51 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createEnvelope } from "../../errors/envelope.ts";
+import type { EnvelopeCode } from "../../errors/error-table.ts";
+import { toFailureResponse, toHttpFailure } from "./http-failure.ts";
+
+function failureOf(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+test("a database that cannot be written is the server's trouble for a while, and is called by its name", async () => {
+  using database = new DatabaseSync(":memory:");
+  database.exec("CREATE TABLE t (x TEXT); PRAGMA query_only = 1");
+  const response = toFailureResponse(failureOf(() => database.exec("INSERT INTO t VALUES ('x')")));
+  expect([response.status, response.headers.get("retry-after"), await response.json()]).toEqual([
+    503,
+    "10",
+    {
+      error: {
+        code: "HISTORY_UNAVAILABLE",
+        message: "The history cannot be used: attempt to write a readonly database.",
+        hint: "Free space on the server, or look what holds its file; then try again.",
+      },
+    },
+  ]);
+});
+
+test("what nobody foresaw is told by its kind alone", async () => {
+  const response = toFailureResponse(new Error("/home/somebody/secret"));
+  expect([response.status, await response.text()]).toEqual([500, expect.not.stringContaining("secret")]);
+});
+
+test.each<[EnvelopeCode, number, string | null]>([
+  ["SCHEMA_VALIDATION_FAILED", 400, null],
+  ["COLUMN_UNKNOWN", 400, null],
+  ["FILTER_VALUE_INVALID", 400, null],
+  ["ALIAS_UNKNOWN", 404, null],
+  ["PYTHON_SYNTAX_ERROR", 422, null],
+  ["DATA_UNREADABLE", 422, null],
+  ["PYTHON_TIMEOUT", 422, null],
+  ["QUEUE_FULL", 429, "5"],
+  ["INTERNAL_ERROR", 500, null],
+  ["SANDBOX_UNAVAILABLE", 503, null],
+])("an error object with %s is answered with %i", (code, status, retryAfter) => {
+  const response = toFailureResponse(toHttpFailure(createEnvelope({ code, tool: "t", summary: "s" })));
+  expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
+});

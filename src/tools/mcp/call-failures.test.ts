@@ -1,0 +1,80 @@
+import { expect, it } from "vitest";
+import { failureOfError } from "../tool-failure.ts";
+import { fixtureEntry, openHttpFixture, openSource } from "./fixtures/open-fixture.ts";
+
+/** What a model reads of a call that got no answer. */
+async function envelopeOf(call: Promise<unknown>): Promise<unknown> {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  const failure = failureOfError(error, { tool: "fixture__it" });
+  return failure.kind === "envelope" ? failure.envelope : failure;
+}
+
+it("a server that does not start again is unreachable, and a retry may help", async () => {
+  const clock = { at: 0, now: () => clock.at };
+  await using server = await openHttpFixture("sdk-server", "--http", "0");
+  await using fixture = openSource({ server: { url: server.url }, clock });
+  const echo = await fixture.tool("echo");
+  await server.kill();
+  const unreachable = {
+    error_kind: "upstream_http",
+    error_code: "UPSTREAM_UNREACHABLE",
+    retryable: true,
+    summary: "fixture__it failed: there is no connection to the backend.",
+  };
+  for (const _ of ["the connection is lost", "nothing listens", "backed off from"]) {
+    expect(await envelopeOf(echo.call({}, {}))).toMatchObject(unreachable);
+  }
+});
+
+it("a server that dies in the middle of a call is unreachable", async () => {
+  await using fixture = openSource({ server: fixtureEntry("sdk-server") });
+  expect(await envelopeOf(fixture.call("die", { code: 7 }))).toMatchObject({
+    error_code: "UPSTREAM_UNREACHABLE",
+    details: [
+      {
+        path: "",
+        issue: "MCP_CONNECTION_LOST.",
+        received_type: "missing",
+        upstream_code: "MCP_CONNECTION_LOST",
+        upstream_message: "The server's process exited with code 7 in the middle of the call. Its last lines on stderr: about to die",
+      },
+    ],
+  });
+});
+
+it("a timeout is one", async () => {
+  await using fixture = openSource({ server: fixtureEntry("sdk-server"), timeoutMs: 1_000 });
+  expect(await envelopeOf(fixture.call("slow", { steps: 1, stepMs: 60_000 }))).toMatchObject({
+    error_kind: "upstream_http",
+    error_code: "UPSTREAM_HTTP_TIMEOUT",
+    retryable: true,
+  });
+});
+
+it("an HTTP status keeps its number and Retry-After", async () => {
+  await using server = await openHttpFixture("old-http-server");
+  await using fixture = openSource({ server: { url: server.url } });
+  expect(await envelopeOf(fixture.call("busy"))).toMatchObject({
+    error_kind: "rate_limited",
+    error_code: "UPSTREAM_HTTP_429",
+    retryable: true,
+    _meta: { retry_after_seconds: 7 },
+  });
+  expect(await envelopeOf(fixture.call("refuse"))).toMatchObject({
+    error_kind: "upstream_http",
+    error_code: "UPSTREAM_HTTP_503",
+    retryable: true,
+  });
+});
+
+it("a JSON-RPC error is told in its own words", async () => {
+  await using fixture = openSource({ server: fixtureEntry("old-server") });
+  expect(await envelopeOf(fixture.call("tool_2"))).toEqual({
+    kind: "plain",
+    type: "McpCallError",
+    message: 'The server "fixture" answered with error -32602: Unknown tool: tool_2',
+  });
+});
