@@ -1,13 +1,13 @@
 import { cacheDirectory } from "../src/config/directories.ts";
-import type { EvidenceStore } from "../src/evidence/contract.ts";
+import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createOutputReader } from "../src/evidence/reading/create-output-reader.ts";
 import { createRuntime } from "../src/create-runtime.ts";
-import { defaultExecuteLimits, type CallTool, type ToolReply } from "../src/execute/contract.ts";
+import { defaultExecuteLimits, type CallTool, type ToolReply } from "../src/execute/engine.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 import { createInvokeTool, type InvokeTool } from "../src/execute/invoke-tool.ts";
 import { runExecute, toExecuteJson } from "../src/execute/run-execute.ts";
-import type { ToolAnswer, ToolSource } from "../src/tools/contract.ts";
+import type { ToolAnswer, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";

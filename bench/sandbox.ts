@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
-import type { Session } from "../src/cells/open-session.ts";
+import type { CellSession } from "../src/cells/open-cell-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
 import { openBareChart, openJupyterKernel, timeBareImport, timeBareJsonLoad } from "./baselines/bare-python.ts";
@@ -65,7 +65,7 @@ function openRuntime(
 async function prepare(driver: Driver, cache: string): Promise<void> {
   say(`preparing ${driver}`);
   await using runtime = openRuntime(driver, cache);
-  await using session = await runtime.openSession();
+  await using session = await runtime.openCellSession();
   await runOk(session, "1");
 }
 
@@ -113,7 +113,7 @@ async function timeFirstLine(runtime: Runtime): Promise<number> {
   await sleep(SETTLE_MS);
   const started = performance.now();
   let heard = 0;
-  await using session = await runtime.openSession();
+  await using session = await runtime.openCellSession();
   await runOk(session, "print('here')", () => (heard ||= performance.now()));
   return heard - started;
 }
@@ -131,7 +131,7 @@ async function measurePoolHit(cache: string): Promise<BenchRow[]> {
       await pool.filled();
       await sleep(SETTLE_MS);
       const started = performance.now();
-      await using session = await runtime.openSession();
+      await using session = await runtime.openCellSession();
       const { sandbox } = await runOk(
         session,
         "print('here')",
@@ -176,8 +176,8 @@ async function sampleWarmCells({ runtimes, kernel, first, rounds, pauseMs }: War
   const samples: WarmSamples = { jupyter: [], gvisor: [], bubblewrap: [] };
   for (let turn = 0; turn < 4; turn++) {
     for (const driver of drivers) await (await runtimes[driver].pool()).filled();
-    await using ours = await runtimes.gvisor.openSession();
-    await using theirs = await runtimes.bubblewrap.openSession();
+    await using ours = await runtimes.gvisor.openCellSession();
+    await using theirs = await runtimes.bubblewrap.openCellSession();
     for (const driver of drivers) await (await runtimes[driver].pool()).filled(); // so that the refill does not run beside the cells
     const runners: Record<keyof WarmSamples, () => Promise<number>> = {
       jupyter: kernel,
@@ -222,7 +222,7 @@ async function measureAfterError(cache: string, bareImport: Baseline): Promise<B
       await using runtime = openRuntime(driver, cache, { poolSize });
       const samples: number[] = [];
       for (let round = 0; round < 5; round++) {
-        await using session = await runtime.openSession();
+        await using session = await runtime.openCellSession();
         await runOk(session, "kept = 41");
         await (await runtime.pool()).filled();
         await sleep(SETTLE_MS);
@@ -250,7 +250,7 @@ async function measureManyAtOnce(cache: string, bareImport: Baseline): Promise<B
   for (let round = 0; round < 3; round++) {
     await using fresh = openRuntime("bubblewrap", cache, { maxSandboxes: count });
     await (await fresh.driver()).prepare({ snapshot: await fresh.snapshot() });
-    const sessions = await Promise.all(Array.from({ length: count }, () => fresh.openSession()));
+    const sessions = await Promise.all(Array.from({ length: count }, () => fresh.openCellSession()));
     await sleep(SETTLE_MS);
     samples.push(
       await time(async () => {
@@ -312,7 +312,7 @@ async function measureJson(cache: string, rootfs: string): Promise<BenchRow[]> {
       ] as const) {
         await (await runtime.pool()).filled();
         await sleep(SETTLE_MS);
-        await using session = await runtime.openSession();
+        await using session = await runtime.openCellSession();
         first[driver].push(
           await time(async () => {
             session.bind("rows", { format: "json", bytes });
@@ -366,7 +366,7 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
     ] as const) {
       for (const one of [gvisor, bubblewrap]) await (await one.pool()).filled(); // so that no refill runs beside the cell
       await sleep(SETTLE_MS);
-      await using session = await runtime.openSession();
+      await using session = await runtime.openCellSession();
       first[driver].push(
         await time(async () => {
           const { artifacts } = await runOk(session, chartCode);
@@ -387,7 +387,7 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
   );
 }
 
-async function runOk(session: Session, code: string, onOutput?: () => void, onStart?: () => void): Promise<CellOutcome> {
+async function runOk(session: CellSession, code: string, onOutput?: () => void, onStart?: () => void): Promise<CellOutcome> {
   const outcome = await session.run({ code, ...(onOutput && { onOutput }), ...(onStart && { onStart }) });
   if (outcome.status !== "ok") throw new Error(`A cell of the bench ended as ${outcome.status}: ${outcome.error?.message ?? ""}`);
   return outcome;

@@ -2,7 +2,7 @@ import { generateText, isStepCount, jsonSchema, tool } from "ai";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
-import type { DatasetStore } from "../src/evidence/dataset/contract.ts";
+import type { DatasetStore } from "../src/evidence/dataset/dataset.ts";
 import { createScriptedModel } from "../src/models/create-scripted-model.ts";
 import { createLocalSource } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";

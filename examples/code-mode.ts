@@ -15,7 +15,7 @@ const evidence = sluice.createEvidenceStore();
 const catalog = sluice.createToolCatalog({ sources: [ads] });
 /** Who may be chosen, and how the choice rides to the backend. The script never sees more than the names. */
 const rides = (name: string) => [{ as: "meta" as const, name: `sluice/${name}`, servers: ["ads"] }];
-const sessions = sluice.createSessionStore({
+const sessions = sluice.createIdentityStore({
   configuration: {
     identities: { choices: { acme: {}, globex: {} }, rides: rides("identity") },
     regions: { choices: { na: {}, eu: {}, fe: {} }, rides: rides("region") },

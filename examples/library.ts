@@ -4,7 +4,7 @@
 import { cacheDirectory, createRuntime } from "../src/index.ts";
 
 await using runtime = createRuntime({ cacheDirectory: cacheDirectory() });
-await using session = await runtime.openSession();
+await using session = await runtime.openCellSession();
 
 // Bytes become a Python name. They are parsed inside, and only by a cell that uses it.
 session.bind("prices", { format: "csv", bytes: Buffer.from("day,symbol,price\n1,A,100\n2,A,103\n1,B,50\n2,B,49\n") });

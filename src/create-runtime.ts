@@ -11,11 +11,11 @@ import {
 } from "./execute/create-code-mode.ts";
 import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
 import { chooseDriver, examine, type DriverReport } from "./cells/choose-driver.ts";
-import { createPythonParser, type PythonParser } from "./interpreter/contract/validate-code-interpreter-contract.ts";
+import { createPythonParser, type PythonParser } from "./interpreter/call-contract/validate-code-interpreter-contract.ts";
 import { readHelperDocs } from "./prompts/helper-docs.ts";
 import { librarianPrompt } from "./prompts/librarian-prompt.ts";
 import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
-import { openSession, type Session, type SessionOptions } from "./cells/open-session.ts";
+import { openCellSession, type CellSession, type CellSessionOptions } from "./cells/open-cell-session.ts";
 import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
@@ -47,7 +47,7 @@ export interface Runtime extends AsyncDisposable {
   /** Every driver, tried anew. */
   examineDrivers(signal?: AbortSignal): Promise<DriverReport[]>;
   pool(signal?: AbortSignal): Promise<SandboxPool>;
-  openSession(options?: OpenSessionOptions): Promise<Session>;
+  openCellSession(options?: OpenCellSessionOptions): Promise<CellSession>;
   /** A turn whose cells run here. Its sandbox is opened by the first valid call; end it with `disposeTurnSandbox`. */
   createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
   /** `execute` and its tools over a catalog, for one request of one conversation. Scripts run here; the catalog and its sources stay the caller's. */
@@ -59,9 +59,9 @@ export interface Runtime extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export interface OpenSessionOptions {
+export interface OpenCellSessionOptions {
   readonly limits?: SandboxLimits;
-  readonly queue?: SessionOptions["queue"];
+  readonly queue?: CellSessionOptions["queue"];
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -69,7 +69,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { cacheDirectory, limits = defaultLimits, maxSandboxes = placesFor(limits) } = options;
   const { driver: wanted = usual.driver, poolSize = usual.poolSize, queueDeadlineMs = usual.queueDeadlineMs } = options;
   const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
-  const sessions = new Set<Session>();
+  const sessions = new Set<CellSession>();
   let parser: PythonParser | null = null;
   let engines: CodeModeOptions["engines"] | null = null;
   const images = createImageChecker();
@@ -86,10 +86,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return reports;
   }
 
-  async function open({ limits: own = limits, queue, signal }: OpenSessionOptions = {}): Promise<Session> {
+  async function open({ limits: own = limits, queue, signal }: OpenCellSessionOptions = {}): Promise<CellSession> {
     const source = await orAbort(pool(), signal); // what all share is not ended because one gives up
     images.warm();
-    const session = openSession({
+    const session = openCellSession({
       images,
       rollback: source.driver.rollback,
       limits: own,
@@ -100,7 +100,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       sessions.delete(tracked);
       await session.close();
     };
-    const tracked: Session = { ...session, close, [Symbol.asyncDispose]: close };
+    const tracked: CellSession = { ...session, close, [Symbol.asyncDispose]: close };
     sessions.add(tracked);
     return tracked;
   }
@@ -109,7 +109,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   function createTurn(turn: Omit<TurnOptions, "source">): InterpreterTurn {
     parser ??= createPythonParser();
-    const source = { openSession: open, limits, helpers: async () => (await docs()).map(({ name }) => name), parser };
+    const source = { openCellSession: open, limits, helpers: async () => (await docs()).map(({ name }) => name), parser };
     return createInterpreterTurn({ ...turn, source });
   }
 
@@ -137,7 +137,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     drivers,
     examineDrivers,
     pool: (signal) => orAbort(pool(), signal),
-    openSession: open,
+    openCellSession: open,
     createTurn,
     createCodeMode: (wanted) => createCodeMode({ ...wanted, engines: enginesForScripts() }),
     createCodeModeTools: (wanted) => createCodeModeTools({ ...wanted, engines: enginesForScripts() }),

@@ -5,8 +5,8 @@ export { cacheDirectory } from "./config/directories.ts";
 export { defaultLimits, withLimits } from "./sandbox/limits.ts";
 export type { SandboxLimits } from "./sandbox/contract.ts";
 
-export type { CellRequest, Session } from "./cells/open-session.ts";
-export type { InputFormat, SessionInput } from "./cells/session-inputs.ts";
+export type { CellRequest, CellSession } from "./cells/open-cell-session.ts";
+export type { InputFormat, CellInput } from "./cells/cell-inputs.ts";
 export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
 export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
 
@@ -14,20 +14,20 @@ export type { InterpreterTurn } from "./interpreter/turn.ts";
 export { runCodeInterpreter } from "./interpreter/code-interpreter.ts";
 export type { ToolResult } from "./interpreter/tool-result.ts";
 export { runPythonCodeEdit } from "./interpreter/python-code-edit.ts";
-export { validateCodeInterpreterContract } from "./interpreter/contract/validate-code-interpreter-contract.ts";
+export { validateCodeInterpreterContract } from "./interpreter/call-contract/validate-code-interpreter-contract.ts";
 export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn.ts";
 
 export { createEvidenceStore } from "./evidence/create-evidence-store.ts";
 export { evidenceRecordSchema, toEvidenceRecord, type EvidenceRecord } from "./evidence/evidence-record.ts";
 export type { RestoredItem } from "./evidence/kept-item.ts";
-export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/contract.ts";
+export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/evidence-store.ts";
 export { createFileStore } from "./artifacts/artifact-store.ts";
 export { createMemoryStore } from "./artifacts/artifact-store.ts";
-export type { ArtifactStore } from "./artifacts/contract.ts";
+export type { ArtifactStore } from "./artifacts/stored-artifact.ts";
 export type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "./protocol/artifact.ts";
 export { createDatasetFileStore } from "./evidence/dataset/dataset-store.ts";
 export { createDatasetMemoryStore } from "./evidence/dataset/dataset-store.ts";
-export type { DatasetReader, DatasetStore } from "./evidence/dataset/contract.ts";
+export type { DatasetReader, DatasetStore } from "./evidence/dataset/dataset.ts";
 
 export { openDataFiles, type DataFilesOptions } from "./data/files/open-data-files.ts";
 export { createTables, type Tables, type TablesOptions } from "./data/tables/create-tables.ts";
@@ -35,18 +35,18 @@ export { createConversationData } from "./data/create-conversation-data.ts";
 export { dataTools, type DataTool } from "./data/data-tools.ts";
 export { createUploadStore, type UploadStoreOptions } from "./data/uploads/create-upload-store.ts";
 export { openAliasDownload, openTableDownload, type TableDownloadOptions } from "./data/downloads/open-table-download.ts";
-export type { ConversationData, DataAnswer, DataFiles, StoredUpload, TableDownload, UploadStore } from "./data/contract.ts";
+export type { ConversationData, DataAnswer, DataFiles, StoredUpload, TableDownload, UploadStore } from "./data/conversation-data.ts";
 
 export { createToolCatalog, type ToolCatalog } from "./tools/create-tool-catalog.ts";
 export { createToolPolicy, type ToolPolicy } from "./tools/tool-policy.ts";
 export { callBackendTool, type BackendReply } from "./tools/call-backend-tool.ts";
 export { createLocalSource, type LocalTool } from "./tools/create-local-source.ts";
-export type { BackendTool, ToolSource } from "./tools/contract.ts";
+export type { BackendTool, ToolSource } from "./tools/backend-tool.ts";
 export { createMcpSource } from "./tools/mcp/create-mcp-source.ts";
-export type { McpServerEntry, McpSourceOptions } from "./tools/mcp/contract.ts";
+export type { McpServerEntry, McpSourceOptions } from "./tools/mcp/mcp-source-options.ts";
 export type { CodeModeTool } from "./execute/create-code-mode.ts";
-export { createSessionStore, type SessionStore } from "./execute/session/create-session-store.ts";
-export type { SessionConfiguration, SessionContext } from "./execute/session/contract.ts";
+export { createIdentityStore, type IdentityStore } from "./execute/identity/create-identity-store.ts";
+export type { IdentityConfiguration, IdentityContext } from "./execute/identity/identity-context.ts";
 
 export { NoSandboxError, SandboxLostError, SluiceError, UsageError } from "./errors/sluice-error.ts";
-export type { Envelope } from "./errors/envelope.ts";
+export type { ToolError } from "./errors/tool-error.ts";

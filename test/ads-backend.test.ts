@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { openHttpProcess, type HttpProcess } from "./fixtures/open-http-process.ts";
-import type { ToolCallOptions, ToolSource } from "../src/tools/contract.ts";
+import type { ToolCallOptions, ToolSource } from "../src/tools/backend-tool.ts";
 
 const program = path.join(import.meta.dirname, "../examples/backends/ads/ads-server.ts");
 const acme = { "sluice/identity": "acme", "sluice/region": "eu", "sluice/profile": "eu-acme" };

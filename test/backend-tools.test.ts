@@ -2,7 +2,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { callBackendTool, type BackendReply } from "../src/tools/call-backend-tool.ts";
-import type { ToolSource } from "../src/tools/contract.ts";
+import type { ToolSource } from "../src/tools/backend-tool.ts";
 import { createToolCatalog, type ToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { describeTools } from "../src/tools/describe-tool.ts";
 import { createToolSearch } from "../src/tools/search-tools.ts";
@@ -62,7 +62,7 @@ it("refuses what is wrong before the server hears of it", async () => {
     ok: false,
     attempts: 0,
     failure: {
-      envelope: {
+      toolError: {
         error_code: "INPUT_VALIDATION_FAILED",
         details: [
           { path: "end_date", error_code: "SCHEMA_REQUIRED" },
@@ -73,24 +73,26 @@ it("refuses what is wrong before the server hears of it", async () => {
     },
   });
   expect(await call("get_campaign", { campaign_id: "c1", access_token: "x" })).toMatchObject({
-    failure: { envelope: { error_code: "CREDENTIAL_ARGUMENT" } },
+    failure: { toolError: { error_code: "CREDENTIAL_ARGUMENT" } },
   });
-  expect(await call("delete_campaign", { campaign_id: "c1" })).toMatchObject({ failure: { envelope: { error_code: "TOOL_NOT_ALLOWED" } } });
+  expect(await call("delete_campaign", { campaign_id: "c1" })).toMatchObject({
+    failure: { toolError: { error_code: "TOOL_NOT_ALLOWED" } },
+  });
   expect(await call("list_campaign")).toMatchObject({
-    failure: { envelope: { hints: ["Did you mean 'list_campaigns' or 'get_campaign'?", expect.any(String)] } },
+    failure: { toolError: { hints: ["Did you mean 'list_campaigns' or 'get_campaign'?", expect.any(String)] } },
   });
 });
 
 it("passes the server's own envelopes on, and tries once more what may succeed", async () => {
   expect(await call("get_campaign", { campaign_id: "nope" })).toMatchObject({
     ok: false,
-    failure: { kind: "envelope", envelope: { error_kind: "ads_api_http", error_code: "ADS_API_HTTP_404", retryable: false } },
+    failure: { kind: "toolError", toolError: { error_kind: "ads_api_http", error_code: "ADS_API_HTTP_404", retryable: false } },
     attempts: 1,
   });
   const campaign_id = await firstCampaign((id) => !id.endsWith("7"));
   expect(await call("get_bid_recommendations", { campaign_id })).toMatchObject({
     ok: false,
-    failure: { envelope: { error_kind: "rate_limited", error_code: "ADS_API_HTTP_429", _meta: { retry_after_seconds: 1 } } },
+    failure: { toolError: { error_kind: "rate_limited", error_code: "ADS_API_HTTP_429", _meta: { retry_after_seconds: 1 } } },
     attempts: 2,
   });
   expect(waits).toEqual([1_000]);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { BlobStore } from "../src/blobs/contract.ts";
+import type { BlobStore } from "../src/blobs/blob-store.ts";
 import { deleteBlobs } from "../src/blobs/delete-blobs.ts";
 
 /** What every store of blobs promises. A store's test file calls this with a way to open an empty one. */

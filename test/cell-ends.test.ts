@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import type { CellRequest, Session } from "../src/cells/open-session.ts";
+import type { CellRequest, CellSession } from "../src/cells/open-cell-session.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -139,15 +139,15 @@ const ends: Record<string, End> = {
 /** Every way in which a cell can end, told apart and measured by the host, with the limit that was hit. */
 describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
   let runtime: Runtime;
-  let session: Session;
+  let session: CellSession;
   beforeAll(async () => {
     runtime = openTestRuntime(driver, { limits });
-    session = await runtime.openSession({ limits: { ...limits, cellTimeoutMs: 30_000 } });
+    session = await runtime.openCellSession({ limits: { ...limits, cellTimeoutMs: 30_000 } });
     await session.run({ code: "kept = 5" });
   }, 180_000);
   afterAll(async () => await runtime.close(), 60_000);
 
-  async function expectEnd(name: string, on: Session): Promise<void> {
+  async function expectEnd(name: string, on: CellSession): Promise<void> {
     const { code, expect: declared, status, error, exitCode } = ends[name]!;
     const outcome = await on.run({ code: `${work}${code}`, ...(declared && { expect: declared }) });
     expect(outcome).toMatchObject({ status, error, resultJson: null, artifacts: [] });
@@ -169,7 +169,7 @@ describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
   test.each(withItsOwn)(
     "by %s is told as such and measured, and the variables from before are there",
     async (name) => {
-      await using own = await runtime.openSession();
+      await using own = await runtime.openCellSession();
       await own.run({ code: "kept = 5" });
       await expectEnd(name, own);
     },

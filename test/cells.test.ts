@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import type { CellRequest, Session } from "../src/cells/open-session.ts";
+import type { CellRequest, CellSession } from "../src/cells/open-cell-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
@@ -8,17 +8,17 @@ import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 /** What a cell promises, on every driver. */
 describe.each(testedDrivers)("cells on %s", (driver) => {
   let runtime: Runtime;
-  let session: Session;
+  let session: CellSession;
 
   beforeAll(async () => {
     runtime = openTestRuntime(driver, { poolSize: 1 });
-    session = await runtime.openSession();
+    session = await runtime.openCellSession();
   }, 180_000);
   afterAll(async () => await runtime.close(), 60_000);
 
-  const run = async (code: string, more: Partial<CellRequest> = {}, on: Session = session): Promise<CellOutcome> =>
+  const run = async (code: string, more: Partial<CellRequest> = {}, on: CellSession = session): Promise<CellOutcome> =>
     await on.run({ code, ...more });
-  const value = async (code: string, on: Session = session): Promise<unknown> => {
+  const value = async (code: string, on: CellSession = session): Promise<unknown> => {
     const outcome = await run(code, {}, on);
     expect(outcome.error?.traceback ?? outcome.error?.message, code).toBeUndefined();
     return outcome.resultJson === null ? null : JSON.parse(outcome.resultJson);
@@ -53,7 +53,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("a cell that catches everything is ended at its time limit, and its earlier variables are intact", async () => {
-    await using own = await runtime.openSession({ limits: withLimits({ cellTimeoutMs: 1_000 }) });
+    await using own = await runtime.openCellSession({ limits: withLimits({ cellTimeoutMs: 1_000 }) });
     await value("kept = 5", own);
     const outcome = await run(
       "print('begun', flush=True)\nkept = 6\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass",
@@ -70,7 +70,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("an abort ends the cell within 250 ms and the session goes on", async () => {
-    await using own = await runtime.openSession(); // cells that can be run again: a machine that is too slow to end a cell alone loses nothing
+    await using own = await runtime.openCellSession(); // cells that can be run again: a machine that is too slow to end a cell alone loses nothing
     const took: number[] = [];
     for (let attempt = 0; attempt < 3; attempt += 1) {
       await value("kept = 5", own);
@@ -89,7 +89,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("a memory error names the limit and the peak, and the next cell works", async () => {
-    await using own = await runtime.openSession({ limits: withLimits({ memoryBytes: 512 * 1024 * 1024 }) });
+    await using own = await runtime.openCellSession({ limits: withLimits({ memoryBytes: 512 * 1024 * 1024 }) });
     await value("kept = 5", own);
     for (const code of ["held = np.ones(1_000_000_000)", "held = []\nwhile True: held.append(bytearray(4_000_000))"]) {
       const outcome = await run(code, {}, own);
@@ -140,7 +140,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("results over their limit are an output_limit with its number", async () => {
-    await using own = await runtime.openSession({ limits: withLimits({ resultBytes: 1000 }) });
+    await using own = await runtime.openCellSession({ limits: withLimits({ resultBytes: 1000 }) });
     expect(await run("set_result('x' * 2000)", {}, own)).toMatchObject({
       status: "output_limit",
       error: { limit: { allowed: 1000, seen: 2002 } },
@@ -149,7 +149,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("inputs are bound as globals and in inputs[...], parsed only if used, and shipped once", async () => {
-    await using own = await runtime.openSession();
+    await using own = await runtime.openCellSession();
     own.bind("rows", { format: "json", bytes: Buffer.from('[{"a": 9007199254740993}, {"a": 2}]') });
     own.bind("table", { format: "csv", bytes: Buffer.from("a,b\n1,x\n2,y\n") });
     own.bind("broken", { format: "json", bytes: Buffer.from("{nonsense") });
@@ -174,7 +174,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
   });
 
   test("inputs that cannot fit are refused with their numbers before anything is shipped", async () => {
-    await using own = await runtime.openSession({ limits: withLimits({ inputBytes: 1000, memoryBytes: 256 * 1024 * 1024 }) });
+    await using own = await runtime.openCellSession({ limits: withLimits({ inputBytes: 1000, memoryBytes: 256 * 1024 * 1024 }) });
     expect(() => own.bind("big", { format: "text", bytes: Buffer.alloc(1001) })).toThrow(
       "Inputs have 1001 bytes with big, 1000 are allowed.",
     );
@@ -206,7 +206,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
   test("a thread or process that a cell leaves behind is named, and does not reach the next cell's output", async () => {
     const code =
       "import threading, subprocess, time\ndef noise():\n    while True: print('noise'); time.sleep(0.001)\nthreading.Thread(target=noise, daemon=True).start()\nsubprocess.Popen(['/bin/sh', '-c', 'while :; do echo noise; done'])\n'left'";
-    await using own = await runtime.openSession();
+    await using own = await runtime.openCellSession();
     const outcome = await run(code, {}, own);
     expect(outcome).toMatchObject({ status: "ok", diagnostics: { leftBehind: { threads: 1, processes: expect.any(Number) } } });
     expect((outcome.diagnostics["leftBehind"] as { processes: number }).processes).toBeGreaterThan(0);
@@ -234,7 +234,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
   });
 
   test("a cell that took long is not run again: a failure after it rolls back all the same", async () => {
-    await using own = await runtime.openSession();
+    await using own = await runtime.openCellSession();
     await value("import time\ntime.sleep(0.6)\nruns = globals().get('runs', 0) + 1\nstamp = time.time()", own);
     const stamp = await value("stamp", own);
     expect((await run("runs = 50\n1 / 0", {}, own)).status).toBe("python_error");
@@ -242,7 +242,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
   });
 
   test("the last cell that counted can be undone, and only that", async () => {
-    await using own = await runtime.openSession();
+    await using own = await runtime.openCellSession();
     await value("kept = [1]", own);
     await value("kept.append(2)", own);
     await own.undo();
@@ -256,8 +256,8 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
 
   test("seeds are fixed: two sandboxes draw the same numbers", async () => {
     const code = "import random\n[random.random(), np.random.rand(), hash('sluice')]";
-    await using one = await runtime.openSession();
-    await using two = await runtime.openSession();
+    await using one = await runtime.openCellSession();
+    await using two = await runtime.openCellSession();
     expect(await value(code, one)).toEqual(await value(code, two));
   });
 

@@ -1,10 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import type { Envelope } from "../src/errors/envelope.ts";
+import type { ToolError } from "../src/errors/tool-error.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { createPythonParser } from "../src/interpreter/contract/validate-code-interpreter-contract.ts";
+import { createPythonParser } from "../src/interpreter/call-contract/validate-code-interpreter-contract.ts";
 import { readHelperDocs } from "../src/prompts/helper-docs.ts";
 import { librarianPrompt } from "../src/prompts/librarian-prompt.ts";
 import { createInterpreterTurn, disposeTurnSandbox } from "../src/interpreter/turn.ts";
@@ -23,7 +23,7 @@ const turn = createInterpreterTurn({
   evidence: createEvidenceStore(),
   artifacts: createMemoryStore(),
   source: {
-    openSession: () => Promise.reject(new Error("a session was opened")),
+    openCellSession: () => Promise.reject(new Error("a session was opened")),
     limits: defaultLimits,
     helpers: async () => readHelperDocs().map(({ name }) => name),
     parser,
@@ -65,7 +65,7 @@ describe("the tools for the AI SDK", () => {
       const output = await (one.execute as (input: unknown, options: unknown) => Promise<never>)({ wrong: true }, options);
       const told = await (one.toModelOutput as (given: unknown) => Promise<ModelOutput>)({ toolCallId: "call-1", input: {}, output });
       expect(told.type).toBe("error-text");
-      const { envelope, error = envelope } = output as { envelope: Envelope; error?: Envelope };
+      const { toolError, error = toolError } = output as { toolError: ToolError; error?: ToolError };
       expect(JSON.parse(told.value)).toEqual({ status: "refused", error });
       expect([error.error_kind, error.tool]).toEqual(["mcp_input_validation", name]);
     }

@@ -4,16 +4,16 @@ import { trace, type Attributes, type Span, type Tracer, type TracerProvider } f
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import type { ArtifactStore } from "../src/artifacts/contract.ts";
+import type { ArtifactStore } from "../src/artifacts/stored-artifact.ts";
 import { renderChart } from "../src/interpreter/render-chart.ts";
 import type { Runtime } from "../src/create-runtime.ts";
-import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
+import { toolErrorSchema, type ToolError } from "../src/errors/tool-error.ts";
 import { NoSandboxError, SluiceError } from "../src/errors/sluice-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { EvidenceStore, FileContent } from "../src/evidence/contract.ts";
+import type { EvidenceStore, FileContent } from "../src/evidence/evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
-import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/contract/code-interpreter-call.ts";
-import { openSession, type Session } from "../src/cells/open-session.ts";
+import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/call-contract/code-interpreter-call.ts";
+import { openCellSession, type CellSession } from "../src/cells/open-cell-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
@@ -71,7 +71,7 @@ const anyNumber = expect.any(Number) as number;
 const refusal = { outcome: null, artifacts: [], resultAlias: null, repair: null, text: expect.any(String) as string };
 
 /** An envelope as a whole; what is not told is empty. */
-function failure(told: Partial<Envelope> & Pick<Envelope, "error_code" | "summary">): Envelope {
+function failure(told: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError {
   return {
     error_kind: "sandbox_runtime",
     tool: "code_interpreter",
@@ -91,7 +91,7 @@ const overLimit =
   "the result is at least 2,002 bytes of JSON, at most 1,000 are allowed; aggregate, round or select rows before set_result";
 
 /** Refusals of the contract, as a whole. */
-const refusedCall = (told: Partial<Envelope> & Pick<Envelope, "error_code" | "summary">): Envelope =>
+const refusedCall = (told: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError =>
   failure({ error_kind: "mcp_input_validation", examples: [exampleCall], ...told });
 const exampleCall = call("df = to_frame(get_price_1)\nset_result(df.describe())");
 const generalExample = call("df = to_frame(get_price_1)\nset_result(df.describe())", {
@@ -178,12 +178,12 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     leases = [];
     shipped = [];
     const made = runtime.createTurn({ id: "turn-1", evidence, artifacts, onProbe: (line) => probes.push(line) });
-    turn = { ...made, source: { ...made.source, openSession: openWatchedSession } };
+    turn = { ...made, source: { ...made.source, openCellSession: openWatchedSession } };
     return async () => await disposeTurnSandbox(turn);
   });
 
   /** The runtime's own session, over leases that the test can see and end. */
-  async function openWatchedSession(): Promise<Session> {
+  async function openWatchedSession(): Promise<CellSession> {
     const pool = await runtime.pool();
     const take = async (signal?: AbortSignal): Promise<TakenLease> => {
       const taken = await takeLease(pool, signal);
@@ -196,7 +196,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       leases.push(lease);
       return { ...taken, lease };
     };
-    return openSession({ rollback: pool.driver.rollback, limits: { ...runtime.limits, ...ownLimits }, images, take });
+    return openCellSession({ rollback: pool.driver.rollback, limits: { ...runtime.limits, ...ownLimits }, images, take });
   }
 
   const run = async (code: string, written: Written = {}, signal?: AbortSignal): Promise<ToolResult> =>
@@ -243,9 +243,9 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     evidence.addFile({ name, format: "csv", content });
     return file;
   };
-  const envelopeOf = ({ error: envelope }: ToolResult): unknown => {
-    expect(envelopeSchema.safeParse(envelope).error).toBeUndefined();
-    return envelope;
+  const toolErrorOf = ({ error: toolError }: ToolResult): unknown => {
+    expect(toolErrorSchema.safeParse(toolError).error).toBeUndefined();
+    return toolError;
   };
   describe("evidence in Python", () => {
     test("439 rows of 517 KB arrive as 439 rows, of which the model has read a preview of at most 4 KB", async () => {
@@ -296,17 +296,17 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   describe("the turn's sandbox", () => {
     test("a malformed call, and a turn that never calls, start no sandbox", async () => {
       await using idle = openTestRuntime(driver, { poolSize: 1 });
-      const source = { ...turn.source, openSession: () => Promise.reject(new Error("a session was opened")) };
+      const source = { ...turn.source, openCellSession: () => Promise.reject(new Error("a session was opened")) };
       const own = { ...turn, source };
-      for (const [input, envelope] of [
+      for (const [input, toolError] of [
         [null, notAnObject],
         [{}, twoMissing],
         [call("for"), notPython],
         [call("1", { aliases: ["get_prize_1"] }), { ...unknownAlias, examples: [call("1")] }],
       ]) {
         const answer = await runCodeInterpreter(own, input);
-        expect(envelopeOf(answer)).toEqual(envelope);
-        expect(answer).toEqual({ ...refusal, error: envelope });
+        expect(toolErrorOf(answer)).toEqual(toolError);
+        expect(answer).toEqual({ ...refusal, error: toolError });
       }
       const never = idle.createTurn({ id: "never", evidence, artifacts });
       expect(await runCodeInterpreter(never, call("for"))).toEqual({ ...refusal, error: notPython });
@@ -389,7 +389,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const own = { ...turn, onOutput: () => void leases.at(-1)!.close() };
       const lost = await runCodeInterpreter(own, call("print('begun', flush=True)\nwhile True: pass"));
       const message = expect.stringMatching(/^The sandbox is gone: .+\.$/) as string;
-      const envelope = failure({
+      const toolError = failure({
         error_code: "SANDBOX_LOST",
         summary: message,
         details: [
@@ -401,11 +401,11 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(lost).toEqual({
         ...refusal,
         outcome: outcome({ status: "sandbox_lost", stdout: "begun\n", error: { type: "SandboxLost", message } }),
-        error: envelope,
+        error: toolError,
       });
       expect(read(lost)).toEqual({
         status: "sandbox_lost",
-        error: envelope,
+        error: toolError,
         stdout: "begun\n",
         survives: "The sandbox is gone. The next call says whether the earlier variables could be restored.",
       });
@@ -602,7 +602,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           details: [{ path: "code", issue: because, received_type: "string" }],
           hints: ["Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.", mend],
         });
-        expect(envelopeOf(answer)).toEqual(violation);
+        expect(toolErrorOf(answer)).toEqual(violation);
         expect(answer).toEqual({
           ...refusal,
           outcome: outcome({
@@ -742,7 +742,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await value("len(result_1)", { aliases: ["result_1"] })).toBe(3000);
       const spec = { type: "scatter", xKey: "n", series: [{ key: "n" }] };
       const chart = await renderChart({ input: { alias: "result_1", spec }, evidence, artifacts });
-      if (!chart.ok) throw new Error(chart.envelope.summary);
+      if (!chart.ok) throw new Error(chart.toolError.summary);
       expect(chart.artifact.data).toEqual(Array.from({ length: 3000 }, (_, n) => ({ n })));
     });
 
@@ -769,7 +769,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
 
     test("a failure has its true cause, the line, what survives and what to do", async () => {
       const answer = await run("rows = get_price_1\nrows[0]['prize']");
-      expect(envelopeOf(answer)).toEqual({
+      expect(toolErrorOf(answer)).toEqual({
         error_kind: "sandbox_runtime",
         tool: "code_interpreter",
         summary: "KeyError: 'prize' (line 2)",
@@ -851,7 +851,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         expect(said).toEqual(typeof summary === "string" ? summary : expect.stringMatching(summary));
         expect(details[0]?.issue).toMatch(measured);
         expect(details[0]?.issue.replace(/ \[\w+: \d+ seen, \d+ allowed\]$/, "")).toBe(because);
-        expect(envelopeOf(answer)).toEqual(
+        expect(toolErrorOf(answer)).toEqual(
           failure({
             error_code: `PYTHON_${status.toUpperCase()}`,
             summary: said,
@@ -979,7 +979,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
 
     test("text that is not there, or more than once, is an envelope with the nearest lines; nothing is run", async () => {
       await run("a = 1\nb = to_frame(get_price_1)\nc = b['price'].sum()\nset_result(c)");
-      expect(envelopeOf(await edit("c = b['prize'].sum()", ""))).toEqual({
+      expect(toolErrorOf(await edit("c = b['prize'].sum()", ""))).toEqual({
         error_kind: "mcp_input_validation",
         tool: "python_code_edit",
         summary: "Nothing was run: edits[0].oldText is not in the last cell's code.",
@@ -1159,7 +1159,7 @@ save_figure(alt="A line with most of its points missing")`;
 
   test("a call that comes to run nothing leaves one probe, with how far it came and why", async () => {
     const noSandbox = new NoSandboxError({ code: "SANDBOX_QUEUE_TIMEOUT", message: "All sandboxes are busy.", hint: "Wait." });
-    const refusing = { ...turn, source: { ...turn.source, openSession: () => Promise.reject(noSandbox) } };
+    const refusing = { ...turn, source: { ...turn.source, openCellSession: () => Promise.reject(noSandbox) } };
     await runCodeInterpreter(turn, {});
     await run("for");
     await edit("a", "b");
@@ -1197,7 +1197,7 @@ save_figure(alt="A line with most of its points missing")`;
       sandbox: null,
       source: {
         ...turn.source,
-        openSession: () => Promise.reject(new SluiceError({ code: "QUEUE_FULL", message: "All sandboxes are busy." })),
+        openCellSession: () => Promise.reject(new SluiceError({ code: "QUEUE_FULL", message: "All sandboxes are busy." })),
       },
     };
     expect((await runCodeInterpreter(full, call("1"))).error?.error_code).toBe("QUEUE_FULL");

@@ -1,4 +1,4 @@
-import type { Envelope } from "../src/errors/envelope.ts";
+import type { ToolError } from "../src/errors/tool-error.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as sluice from "../src/index.ts";
 import { adsProgram, adsSessions, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
@@ -11,7 +11,7 @@ let server: HttpProcess;
 let proxy: FlakyProxy;
 let ads: sluice.ToolSource;
 let catalog: sluice.ToolCatalog;
-let sessions: sluice.SessionStore;
+let sessions: sluice.IdentityStore;
 let face: CodeModeFace;
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ describe("a backend's HTTP failure", () => {
     proxy.answer = () => answer;
   };
 
-  it.each<[title: string, answer: ProxyAnswer, told: Partial<Envelope>, hint: string, attempts: number]>([
+  it.each<[title: string, answer: ProxyAnswer, told: Partial<ToolError>, hint: string, attempts: number]>([
     [
       "429 Too Many Requests",
       { status: 429, headers: { "retry-after": "30" }, body: "slow down" },

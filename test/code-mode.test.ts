@@ -173,7 +173,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     expect(terms.bytes).toBeGreaterThan(5_000_000);
     const turn = runtime.createTurn({ id: "t", evidence: face.evidence, artifacts: sluice.createMemoryStore() });
     try {
-      const { outcome, error: envelope } = await sluice.runCodeInterpreter(turn, {
+      const { outcome, error: toolError } = await sluice.runCodeInterpreter(turn, {
         code: `set_result([len(${terms.alias}["search_terms"]), round(to_frame(${terms.alias}["search_terms"])["cost"].sum(), 2), len(${page.alias}["campaigns"])])`,
         postProcessingContract: {
           operation: "aggregate",
@@ -182,7 +182,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
           expectedArtifacts: [],
         },
       });
-      expect(envelope ?? null).toBeNull();
+      expect(toolError ?? null).toBeNull();
       const sent = JSON.parse(new TextDecoder().decode(face.evidence.get(terms.alias)!.read())) as { search_terms: { cost: number }[] };
       const cost = sent.search_terms.reduce((sum, term) => sum + term.cost, 0);
       expect(JSON.parse(outcome!.resultJson!)).toEqual([37_500, Math.round(cost * 100) / 100, 50]);
@@ -250,7 +250,7 @@ describe("the limits", () => {
     );
   });
 
-  const envelope = (code: string, summary: string, detail: object, hints: string[]): object => ({
+  const toolError = (code: string, summary: string, detail: object, hints: string[]): object => ({
     error_kind: "sandbox_runtime",
     tool: "execute",
     summary,
@@ -272,7 +272,7 @@ describe("the limits", () => {
 
     it("of computing ends a loop", async () => {
       expect((await execute("while True:\n    pass", { executionMs: 400 })).error).toEqual(
-        envelope(
+        toolError(
           "SANDBOX_TIMEOUT",
           "The script computed for 400 ms, which is its limit; waiting for tools does not count.",
           { path: "executionMs", issue },
@@ -283,7 +283,7 @@ describe("the limits", () => {
 
     it("of memory ends what takes too much", async () => {
       expect((await execute("x = 'a' * 300_000_000\nlen(x)")).error).toEqual(
-        envelope(
+        toolError(
           "SANDBOX_OUT_OF_MEMORY",
           "The script needed more than 100000000 bytes of memory.",
           { path: "memoryBytes", issue: expect.stringMatching(/^\d+ of 100000000$|^more than 100000000$/) as string },
@@ -305,7 +305,7 @@ describe("the limits", () => {
       expect(result).toEqual([
         3,
         {
-          ...envelope(
+          ...toolError(
             "SANDBOX_TOOL_CALL_LIMIT",
             "A script may make 3 tool calls; this one was not made.",
             { path: "toolCalls", issue: "more than 3 calls" },
@@ -320,7 +320,7 @@ describe("the limits", () => {
 
     it("of results and prints", async () => {
       expect((await execute("'a' * 3000", { resultBytes: 2000 })).error).toEqual(
-        envelope("PYTHON_OUTPUT_LIMIT", "The result is over 2000 bytes.", { path: "resultBytes", issue: expect.any(String) as string }, [
+        toolError("PYTHON_OUTPUT_LIMIT", "The result is over 2000 bytes.", { path: "resultBytes", issue: expect.any(String) as string }, [
           "Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there.",
         ]),
       );

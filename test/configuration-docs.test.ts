@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configurationSchema } from "../src/config/configuration-schema.ts";
-import type { LoadedConfiguration } from "../src/config/contract.ts";
+import type { LoadedConfiguration } from "../src/config/loaded-configuration.ts";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
 import { listLeaves } from "../src/config/trace-origins.ts";
 import { toPathText } from "../src/errors/argument-path.ts";

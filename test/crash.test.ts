@@ -161,7 +161,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   });
 
   test("kill -9 of every process of the sandbox is told as a lost sandbox, and the next cell works", async () => {
-    await using session = await runtime.openSession();
+    await using session = await runtime.openCellSession();
     expect((await session.run({ code: "kept = 5" })).status).toBe("ok");
     const outcome = await session.run({ code: endless, onOutput: () => void killSandboxes(process.pid) });
     expect(outcome).toMatchObject({
@@ -176,7 +176,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   });
 
   test("kill -9 of the sandbox while an input goes to it is told, and the next call has a new one", async () => {
-    await using session = await runtime.openSession();
+    await using session = await runtime.openCellSession();
     expect((await session.run({ code: "kept = 5" })).status).toBe("ok");
     session.bind("big", { format: "bytes", bytes: Buffer.alloc(200 * 1024 * 1024, 1) });
     const running = session.run({ code: "len(big)" });
@@ -195,7 +195,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   });
 
   test("kill -9 of an idle sandbox is noticed, and what became of the variables is told", async () => {
-    await using session = await runtime.openSession();
+    await using session = await runtime.openCellSession();
     await session.run({ code: "kept = 5" });
     await killSandboxes(process.pid);
     const next = await session.run({ code: "globals().get('kept')" });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { TableDownload } from "../src/data/contract.ts";
+import type { TableDownload } from "../src/data/conversation-data.ts";
 import { openAliasDownload, openTableDownload } from "../src/data/downloads/open-table-download.ts";
 import { createUploadStore } from "../src/data/uploads/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
@@ -38,7 +38,7 @@ describe("downloads of tables", () => {
   const textOf = async (download: TableDownload | null): Promise<string> =>
     Buffer.concat(await Array.fromAsync(download!.stream())).toString();
   const csvOf = async (item: Parameters<typeof openAliasDownload>[0]["item"]): Promise<string> =>
-    await textOf(await openAliasDownload({ item, as: "csv", openSession: bench.runtime.openSession }));
+    await textOf(await openAliasDownload({ item, as: "csv", openCellSession: bench.runtime.openCellSession }));
 
   test("make formulas harmless in every format, and never touch a number", async () => {
     const evidence = createEvidenceStore();
@@ -73,7 +73,7 @@ describe("downloads of tables", () => {
     const excel = `pd.DataFrame({"a": [1, 2], "@b": ["+x", "y"]}).to_excel("m.xlsx", index=False)\nimport os\nos.rename("m.xlsx", "made")`;
     const xlsx = evidence.addData({ name: "book", format: "xlsx", bytes: await makeFile(bench.runtime, excel) });
     expect(await csvOf(xlsx)).toBe("a,'@b\n1,'+x\n2,y\n");
-    const asParquet = await openAliasDownload({ item: xlsx, as: "parquet", openSession: bench.runtime.openSession });
+    const asParquet = await openAliasDownload({ item: xlsx, as: "parquet", openCellSession: bench.runtime.openCellSession });
     expect([asParquet.fileName, asParquet.contentType]).toEqual(["book.parquet", "application/vnd.apache.parquet"]);
     const bytes = Buffer.concat(await Array.fromAsync(asParquet.stream()));
     expect([bytes.subarray(0, 4).toString(), bytes.length]).toEqual(["PAR1", asParquet.bytes]);
@@ -85,14 +85,14 @@ describe("downloads of tables", () => {
     const lines = Array.from({ length: rows }, (_, id) => `${id},text number ${id} of a length\n`).join("");
     const csv = evidence.addData({ name: "many", format: "csv", bytes: Buffer.from(`id,text\n${lines}`) });
     const pieces = await Array.fromAsync(
-      (await openAliasDownload({ item: csv, as: "csv", openSession: bench.runtime.openSession })).stream(),
+      (await openAliasDownload({ item: csv, as: "csv", openCellSession: bench.runtime.openCellSession })).stream(),
     );
     expect(pieces.length).toBeGreaterThan(1);
     expect(Buffer.concat(pieces).toString()).toBe(`id,text\n${lines}`);
     const code = `pd.DataFrame({"id": range(${rows}), "text": [f"text number {n} of a length" for n in range(${rows})]}).to_parquet("made")`;
     const parquet = evidence.addData({ name: "many_parquet", format: "parquet", bytes: await makeFile(bench.runtime, code) });
     const slices = await Array.fromAsync(
-      (await openAliasDownload({ item: parquet, as: "csv", openSession: bench.runtime.openSession })).stream(),
+      (await openAliasDownload({ item: parquet, as: "csv", openCellSession: bench.runtime.openCellSession })).stream(),
     );
     expect(slices.length).toBeGreaterThan(1);
     expect(Buffer.concat(slices).toString()).toBe(`id,text\n${lines}`);
@@ -114,9 +114,9 @@ describe("downloads of tables", () => {
     const items = evidence.aliases().map((alias) => evidence.get(alias)!);
     const { hash } = await datasets.put({ facts: {}, items, artifacts: [] });
     expect((await datasets.open(hash))!.tables.map(({ name }) => name)).toEqual(["get_rows_1", "book"]);
-    const { openSession } = bench.runtime;
+    const { openCellSession } = bench.runtime;
     const open = (table: string, as: "csv" | "parquet"): Promise<TableDownload | null> =>
-      openTableDownload({ datasets, hash, table, as, openSession });
+      openTableDownload({ datasets, hash, table, as, openCellSession });
     expect(await textOf(await open("get_rows_1", "csv"))).toBe("id,x\n1,'=a\n");
     expect(await textOf(await open("book", "csv"))).toBe("a\n1\n");
     const first = await textOf(await open("get_rows_1", "parquet"));
@@ -124,7 +124,7 @@ describe("downloads of tables", () => {
     expect([
       await open("nothing", "csv"),
       await open("get_words_1", "csv"),
-      await openTableDownload({ datasets, hash: "0".repeat(64), table: "x", as: "csv", openSession }),
+      await openTableDownload({ datasets, hash: "0".repeat(64), table: "x", as: "csv", openCellSession }),
     ]).toEqual([null, null, null]);
   });
 

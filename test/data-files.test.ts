@@ -6,8 +6,8 @@ import { renderChart } from "../src/interpreter/render-chart.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
-import type { EvidenceStore } from "../src/evidence/contract.ts";
-import { envelopeOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
+import { toolErrorOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
 
 const frame = `df = pd.DataFrame({"day": ["mon", "tue", None], "sold": [5, 7, 9], "price": [1.5, None, 2.25]})`;
 
@@ -209,8 +209,8 @@ os.rename("m.xlsx", "made")`;
       open_data:
         "open_data cannot be read: input 'open_data' is not readable as csv: Error tokenizing data. C error: EOF inside string starting at row 1.",
     });
-    const envelope = envelopeOf(await data.readData({ alias: "damaged" }));
-    expect(envelope).toEqual({
+    const toolError = toolErrorOf(await data.readData({ alias: "damaged" }));
+    expect(toolError).toEqual({
       error_kind: "precondition_failed",
       tool: "read_data",
       summary: problems["damaged"],
@@ -232,8 +232,8 @@ os.rename("m.xlsx", "made")`;
     symlinkSync("/etc/passwd", file);
     const why = `The file ${file} is not read: a symbolic link has taken its place.`;
     expect(said(await data.readData({ alias: "sales" }))).toEqual(["DATA_FILE_REFUSED", why]);
-    const { error: envelope } = await run(openTurn(data.evidence), "set_result(len(sales))", ["sales"]);
-    expect([envelope?.error_code, envelope?.summary]).toEqual(["DATA_FILE_REFUSED", why]);
+    const { error: toolError } = await run(openTurn(data.evidence), "set_result(len(sales))", ["sales"]);
+    expect([toolError?.error_code, toolError?.summary]).toEqual(["DATA_FILE_REFUSED", why]);
     expect(said(await data.listData())).toMatchObject({ data: [{ alias: "sales", rows: null, columns: null, problem: why }] });
   });
 
@@ -255,7 +255,7 @@ os.rename("m.xlsx", "made")`;
     });
     const spec2 = { type: "scatter", xKey: "x", series: [{ key: "y" }] };
     const many = await renderChart({ input: { alias: "many", spec: spec2 }, evidence: data.evidence, artifacts, readRows: data.chartRows });
-    expect(many.ok ? null : many.envelope.summary).toBe(
+    expect(many.ok ? null : many.toolError.summary).toBe(
       "many cannot be drawn as it is: it has 6000 rows, a chart has at most 5000: aggregate first. The columns that are there: x, y.",
     );
   });
@@ -286,7 +286,7 @@ os.rename("m.xlsx", "made")`;
       hints: ["Bind less, or raise the limit inputBytes."],
     };
     expect((await run(openTurn(data.evidence), "set_result(len(past))", ["past"])).error).toMatchObject(refused);
-    expect(envelopeOf(await data.readData({ alias: "past" }))).toMatchObject(refused);
+    expect(toolErrorOf(await data.readData({ alias: "past" }))).toMatchObject(refused);
   });
 
   test("of 20 MB and more go into a cell whole", async () => {

@@ -3,13 +3,13 @@ import os from "node:os";
 import path from "node:path";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import { cacheDirectory } from "../src/config/directories.ts";
-import type { ConversationData, DataAnswer, Tables } from "../src/data/contract.ts";
+import type { ConversationData, DataAnswer, Tables } from "../src/data/conversation-data.ts";
 import { createConversationData } from "../src/data/create-conversation-data.ts";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
-import type { Envelope } from "../src/errors/envelope.ts";
+import type { ToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { EvidenceStore } from "../src/evidence/contract.ts";
+import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 
 /** A folder for data, a runtime on the default driver, and tables over it. */
 export interface DataBench extends AsyncDisposable {
@@ -23,7 +23,7 @@ export interface DataBench extends AsyncDisposable {
 export function openDataBench(): DataBench {
   const folder = mkdtempSync(path.join(os.tmpdir(), "sluice-data-"));
   const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
-  const tables = createTables({ openSession: runtime.openSession, gate: runtime.gate });
+  const tables = createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate });
   return {
     folder,
     runtime,
@@ -42,17 +42,17 @@ export function openDataBench(): DataBench {
 
 /** What an answer says; of a refusal its code and summary. */
 export function said(answer: DataAnswer): unknown {
-  return answer.ok ? JSON.parse(answer.json) : [answer.envelope.error_code, answer.envelope.summary];
+  return answer.ok ? JSON.parse(answer.json) : [answer.toolError.error_code, answer.toolError.summary];
 }
 
-export function envelopeOf(answer: DataAnswer): Envelope {
+export function toolErrorOf(answer: DataAnswer): ToolError {
   if (answer.ok) throw new Error(`it was not refused: ${answer.json}`);
-  return answer.envelope;
+  return answer.toolError;
 }
 
 /** A file that Python makes, in a sandbox: the code leaves it as `made`. */
 export async function makeFile(runtime: Runtime, code: string): Promise<Buffer> {
-  await using session = await runtime.openSession();
+  await using session = await runtime.openCellSession();
   const { status, resultJson, error } = await session.run({
     code: `${code}\nimport base64\nset_result(base64.b64encode(open("made", "rb").read()).decode())`,
   });

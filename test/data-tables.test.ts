@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { ConversationData } from "../src/data/contract.ts";
+import type { ConversationData } from "../src/data/conversation-data.ts";
 import { dataTools } from "../src/data/data-tools.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
-import { envelopeOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+import { toolErrorOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
 
 interface Page {
   columns: string[];
@@ -304,7 +304,7 @@ df.to_parquet("made")`;
       "FILTER_VALUE_INVALID",
       'The column amount of sales holds values of type integer; "much" cannot be compared with them.',
     ]);
-    expect(envelopeOf(await data.readData({ alias: "sales", limit: 501, filter: [{ column: "amount", op: "near" }] }))).toEqual({
+    expect(toolErrorOf(await data.readData({ alias: "sales", limit: 501, filter: [{ column: "amount", op: "near" }] }))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "read_data",
       summary: "Nothing was done. limit must be at most 500, not 501. And 1 more problem.",
@@ -356,8 +356,8 @@ df.to_parquet("made")`;
     let open = 0;
     const gate = { places: 8, waiting: 0, onWaiting: () => () => {} };
     await using tables = createTables({
-      openSession: async (options) => {
-        const session = await bench.runtime.openSession(options);
+      openCellSession: async (options) => {
+        const session = await bench.runtime.openCellSession(options);
         open += 1;
         return { ...session, close: async () => ((open -= 1), await session.close()) };
       },
@@ -381,8 +381,8 @@ df.to_parquet("made")`;
   });
 
   test("end what they are asked when nobody waits for it any more, and go on when somebody does", async () => {
-    const { gate, openSession } = bench.runtime;
-    await using tables = createTables({ openSession, gate, idleMs: 3_600_000, graceMs: 0 });
+    const { gate, openCellSession } = bench.runtime;
+    await using tables = createTables({ openCellSession, gate, idleMs: 3_600_000, graceMs: 0 });
     write("many.csv", Buffer.concat([Buffer.from("a,b\n"), Buffer.alloc(60_000_000, "123,4567890\n")]));
     const { evidence } = await bench.open();
     const many = evidence.get("many")!;
@@ -410,7 +410,7 @@ df.to_parquet("made")`;
       columns: ["a", "b"],
       notes: ["Python has it as sales: name it in inputAliases."],
     });
-    expect(envelopeOf(await data.storeData({ name: "sales", data: [] }))).toEqual({
+    expect(toolErrorOf(await data.storeData({ name: "sales", data: [] }))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "store_data",
       summary: "There is data named sales already, and it stays as it is. Nothing was stored.",

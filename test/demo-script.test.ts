@@ -9,7 +9,7 @@ import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { demoScript } from "../src/models/demo-script.ts";
-import { modelScriptSchema } from "../src/models/contract.ts";
+import { modelScriptSchema } from "../src/models/model-settings.ts";
 import { callBackendTool } from "../src/tools/call-backend-tool.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";

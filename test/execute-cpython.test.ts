@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import { defaultExecuteLimits, type CallTool, type EngineOutcome, type ExecuteLimits } from "../src/execute/contract.ts";
+import { defaultExecuteLimits, type CallTool, type EngineOutcome, type ExecuteLimits } from "../src/execute/engine.ts";
 import { createCpythonEngine } from "../src/execute/cpython/create-cpython-engine.ts";
 import type { Lease } from "../src/sandbox/contract.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
@@ -25,7 +25,7 @@ def send(data):
     os.write(own_socket(), data)
 `;
 
-const envelope = JSON.stringify({ error_kind: "rate_limited", error_code: "UPSTREAM_HTTP_429", retryable: true });
+const toolError = JSON.stringify({ error_kind: "rate_limited", error_code: "UPSTREAM_HTTP_429", retryable: true });
 
 describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
   let runtime: Runtime;
@@ -169,7 +169,7 @@ answers = await asyncio.gather(*calls)
   });
 
   it("raises what a tool says as RuntimeError, which a script can catch", async () => {
-    const callTool: CallTool = async (call) => (call.name === "bad" ? { ok: false, message: envelope } : await echo(call));
+    const callTool: CallTool = async (call) => (call.name === "bad" ? { ok: false, message: toolError } : await echo(call));
     const code = `
 import asyncio, json
 try:
@@ -200,11 +200,11 @@ async def safe(name):
   });
 
   it("tells a tool's failure that nobody caught whole, at the line of the call", async () => {
-    const { end } = await run("x = 1\nawait call_tool('bad')", { callTool: async () => ({ ok: false, message: envelope }) });
+    const { end } = await run("x = 1\nawait call_tool('bad')", { callTool: async () => ({ ok: false, message: toolError }) });
     expect(end).toMatchObject({
       kind: "exception",
       type: "RuntimeError",
-      message: envelope,
+      message: toolError,
       line: 2,
       sourceLine: "await call_tool('bad')",
     });
@@ -463,7 +463,7 @@ ended, status = os.wait()
       "forges a reply": `send(frame({"type": "reply", "id": 0, "ok": True}, b"1"))`,
     };
     it.each(Object.keys(attempts))("is ended when a cell %s", async (name) => {
-      await using session = await runtime.openSession();
+      await using session = await runtime.openCellSession();
       const outcome = await session.run({ code: `${forge}\n${attempts[name]}\nimport time\ntime.sleep(20)` });
       const kind = /"type": "(\w+)"/.exec(attempts[name]!)![1];
       expect(outcome).toMatchObject({
@@ -476,7 +476,7 @@ ended, status = os.wait()
     });
 
     it("has no call_tool, and cannot import one that works", async () => {
-      await using session = await runtime.openSession();
+      await using session = await runtime.openCellSession();
       expect(await session.run({ code: "call_tool('t', {})" })).toMatchObject({ status: "python_error", error: { type: "NameError" } });
       const own = `${forge}
 from sluice_worker.connection import Connection

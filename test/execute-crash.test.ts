@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { defaultExecuteLimits, type EngineEnd, type EngineOutcome, type ExecuteLimits, type Script } from "../src/execute/contract.ts";
+import { defaultExecuteLimits, type EngineEnd, type EngineOutcome, type ExecuteLimits, type Script } from "../src/execute/engine.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
 /** Every way in which a script was seen to kill or to hold its interpreter. The host lives, the truth is told, the next script works. */

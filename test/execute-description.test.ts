@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { defaultExecuteLimits, type EngineEnd } from "../src/execute/contract.ts";
+import { defaultExecuteLimits, type EngineEnd } from "../src/execute/engine.ts";
 import { describeExecute, montyFacts } from "../src/prompts/describe-execute.ts";
 import { montyModules } from "../src/prompts/monty-modules.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseEnvelope } from "../src/errors/envelope.ts";
+import { parseToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createInvokeTool } from "../src/execute/invoke-tool.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
@@ -59,7 +59,7 @@ async function expectTruth(code: string): Promise<void> {
   JSON.parse(toExecuteJson(answer));
   for (const { alias } of answer.aliases) expect(evidence.get(alias)).not.toBeNull();
   if (answer.status === "ok") expect(answer.error).toBeUndefined();
-  else expect(parseEnvelope(answer.error)).toEqual(answer.error);
+  else expect(parseToolError(answer.error)).toEqual(answer.error);
 }
 
 const name = fc.constantFrom(

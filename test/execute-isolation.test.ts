@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { defaultExecuteLimits, type Script } from "../src/execute/contract.ts";
+import { defaultExecuteLimits, type Script } from "../src/execute/engine.ts";
 import { createChildCommand, type ChildCommand } from "../src/execute/monty/child-command.ts";
 import { openMontyChild } from "../src/execute/monty/open-monty-child.ts";
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { defaultExecuteLimits, type EngineOutcome, type ExecuteLimits } from "../src/execute/contract.ts";
+import { defaultExecuteLimits, type EngineOutcome, type ExecuteLimits } from "../src/execute/engine.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
 function run(engine: MontyEngine, code: string, limits: Partial<ExecuteLimits> = {}, signal?: AbortSignal): Promise<EngineOutcome> {

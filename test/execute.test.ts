@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errorKinds } from "../src/errors/error-table.ts";
-import { parseEnvelope, type Envelope } from "../src/errors/envelope.ts";
+import { parseToolError, type ToolError } from "../src/errors/tool-error.ts";
 import { getEnvelopeContract } from "../src/errors/error-table.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../src/execute/contract.ts";
+import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../src/execute/engine.ts";
 import { createInvokeTool, type InvokeTool } from "../src/execute/invoke-tool.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 import { runExecute, toExecuteJson, type ExecuteAnswer, type ExecuteOptions } from "../src/execute/run-execute.ts";
@@ -57,7 +57,7 @@ const catalog = createToolCatalog({
 const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
 
 /** An envelope as a whole; what is not told is the usual. */
-function failed(told: Partial<Envelope> & Pick<Envelope, "summary">): Envelope {
+function failed(told: Partial<ToolError> & Pick<ToolError, "summary">): ToolError {
   return {
     error_kind: "sandbox_runtime",
     tool: "execute",
@@ -72,7 +72,7 @@ function failed(told: Partial<Envelope> & Pick<Envelope, "summary">): Envelope {
 }
 
 /** Of an exception that one line of a script raised. */
-function at(line: number, issue: string, source: string, exception: string): Envelope["details"][number] {
+function at(line: number, issue: string, source: string, exception: string): ToolError["details"][number] {
   const traceback = `Traceback (most recent call last):\n  line ${line}, in <module>\n    ${source}\n${exception}`;
   return { path: "code", issue, received_type: "python", line, column: 1, traceback };
 }
@@ -376,7 +376,7 @@ except RuntimeError as e:
 });
 
 describe("a failure", () => {
-  it.each<[title: string, code: string, expected: Envelope, limits?: Partial<ExecuteLimits>]>([
+  it.each<[title: string, code: string, expected: ToolError, limits?: Partial<ExecuteLimits>]>([
     [
       "blocked import",
       "import math\nimport requests",
@@ -509,7 +509,7 @@ describe("a failure", () => {
     expect(answer.status).toBe("error");
     expect(answer.resultJson).toBe("null");
     expect(answer.error).toEqual(expected);
-    expect(parseEnvelope(answer.error)).toEqual(answer.error);
+    expect(parseToolError(answer.error)).toEqual(answer.error);
     expect(await valueOf("1")).toBe(1);
   });
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { defaultExecuteLimits } from "../src/execute/contract.ts";
+import { defaultExecuteLimits } from "../src/execute/engine.ts";
 import { createInvokeTool } from "../src/execute/invoke-tool.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 import { runExecute, type ExecuteAnswer } from "../src/execute/run-execute.ts";
 import { fixtureEntry, openHttpFixture, openSource, type TestSource } from "../src/tools/mcp/fixtures/open-fixture.ts";
-import type { EvidenceItem, EvidenceStore } from "../src/evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../src/evidence/evidence-store.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { watchTurns } from "./fixtures/watch-turns.ts";

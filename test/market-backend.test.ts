@@ -2,10 +2,10 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Earnings, Price, Reserve, Venue } from "../examples/backends/market/market-data.ts";
 import { bundledSample } from "../src/config/bundled-sample.ts";
-import type { EvidenceItem } from "../src/evidence/contract.ts";
+import type { EvidenceItem } from "../src/evidence/evidence-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
-import type { ToolAnswer, ToolSource } from "../src/tools/contract.ts";
+import type { ToolAnswer, ToolSource } from "../src/tools/backend-tool.ts";
 import { openHttpProcess } from "./fixtures/open-http-process.ts";
 
 const program = path.join(import.meta.dirname, "../examples/backends/market/market-server.ts");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toolDescriptions } from "../src/prompts/tool-descriptions.ts";
 import { describeExecute } from "../src/prompts/describe-execute.ts";
-import { defaultExecuteLimits } from "../src/execute/contract.ts";
+import { defaultExecuteLimits } from "../src/execute/engine.ts";
 import { generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { parseEnvelope } from "../src/errors/envelope.ts";
+import { parseToolError } from "../src/errors/tool-error.ts";
 import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
@@ -92,7 +92,7 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
       [await client.call("hidden__get_prices", { asset: "BTC" }), "TOOL_NOT_FOUND"],
     ] as const;
     expect(failures.map(([result]) => result.isError)).toEqual([true, true, true, true]);
-    expect(failures.map(([result]) => parseEnvelope(textOf(result)["error"])?.error_code)).toEqual(failures.map(([, code]) => code));
+    expect(failures.map(([result]) => parseToolError(textOf(result)["error"])?.error_code)).toEqual(failures.map(([, code]) => code));
   });
 
   test.each(generations)("passes the progress of a tool on to a client of %s", async (generation) => {
@@ -137,7 +137,7 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     expect(textOf(ran)).toMatchObject({ status: "ok", result: true, aliases: [{ alias: "list_venues_1" }], toolCalls: 1 });
     expect(ran.structuredContent).toEqual(textOf(ran));
     const failed = await client.call("execute", { code: "return 1 / 0", ...handle });
-    expect([failed.isError, parseEnvelope(textOf(failed)["error"])?.error_code]).toEqual([true, "SANDBOX_RUNTIME_ERROR"]);
+    expect([failed.isError, parseToolError(textOf(failed)["error"])?.error_code]).toEqual([true, "SANDBOX_RUNTIME_ERROR"]);
     expect(textOf(await client.call("get_envelope_contract", handle))).toMatchObject({ contract_version: 1 });
   });
 
@@ -147,7 +147,7 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     const fields = { session_present: true, state_scope: "session", state_reason: null };
     expect(textOf(await client.call("get_session_state", handle))).toMatchObject(fields);
     const refused = await client.call("about", handle);
-    expect(parseEnvelope(textOf(refused)["error"])?.error_code).toBe("ACTIVE_IDENTITY_REQUIRED");
+    expect(parseToolError(textOf(refused)["error"])?.error_code).toBe("ACTIVE_IDENTITY_REQUIRED");
     expect(textOf(await client.call("set_active_identity", { identity: "acme", ...handle }))).toMatchObject({
       identity: "acme",
       ...fields,

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";
 import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
-import { defaultLifetimes, type Schedule, type SessionLifetimes } from "../src/server/mcp/mcp-parts.ts";
+import { defaultLifetimes, type Schedule, type ConnectionLifetimes } from "../src/server/mcp/mcp-parts.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
 const HANG_MS = 240_000;
@@ -141,7 +141,7 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
 describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS }, () => {
   /** The clock stands still until a test says that time has gone by. */
   async function open(
-    lifetimes: Partial<SessionLifetimes> = {},
+    lifetimes: Partial<ConnectionLifetimes> = {},
     configuration: object = {},
   ): Promise<TestEndpoint & { pass(ms: number): void }> {
     const waiting = new Set<{ ms: number; work: () => void }>();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseEnvelope } from "../src/errors/envelope.ts";
+import { parseToolError } from "../src/errors/tool-error.ts";
 import { cell, generations, openStdioClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
 
 const HANG_MS = 240_000;
@@ -134,7 +134,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     const failed = await client.call("code_interpreter", cell("value = 1 / 0\nset_result(value)", ["prices"]));
     expect(failed.isError).toBe(true);
     expect(textOf(failed)).toMatchObject({ status: "python_error", error: { error_kind: "sandbox_runtime", error_code: "PYTHON_ERROR" } });
-    expect(parseEnvelope(textOf(failed)["error"])).not.toBeNull();
+    expect(parseToolError(textOf(failed)["error"])).not.toBeNull();
     const mended = await client.call("python_code_edit", { edits: [{ oldText: "1 / 0", newText: "1 / 4" }] });
     expect(textOf(mended)).toMatchObject({ status: "ok", result: 0.25 });
   });
@@ -151,10 +151,10 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
   ])("answers a call of %s that breaks the published schema with an envelope", async (name, args, code) => {
     const result = await client.call(name, args);
     expect(result.isError).toBe(true);
-    const envelope = parseEnvelope(textOf(result)["error"]);
-    expect(envelope).toMatchObject({ tool: name, _envelope_version: 1 });
-    if (code !== null) expect(envelope?.error_code).toBe(code);
-    else expect(envelope?.error_kind).toBe("mcp_input_validation");
+    const toolError = parseToolError(textOf(result)["error"]);
+    expect(toolError).toMatchObject({ tool: name, _envelope_version: 1 });
+    if (code !== null) expect(toolError?.error_code).toBe(code);
+    else expect(toolError?.error_kind).toBe("mcp_input_validation");
   });
 
   test("lists the files it was given, a hostile name among them, and computes over 20 MB of one", async () => {
@@ -200,10 +200,10 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
   test("says what is wrong with a damaged file, and does not fall over it", async () => {
     const result = await client.call("code_interpreter", cell("set_result(len(broken))", ["broken"]));
     expect(result.isError).toBe(true);
-    expect(parseEnvelope(textOf(result)["error"])).toMatchObject({ error_kind: "sandbox_runtime" });
+    expect(parseToolError(textOf(result)["error"])).toMatchObject({ error_kind: "sandbox_runtime" });
     const page = await client.call("read_data", { alias: "broken" });
     expect(page.isError).toBe(true);
-    expect(parseEnvelope(textOf(page)["error"])).not.toBeNull();
+    expect(parseToolError(textOf(page)["error"])).not.toBeNull();
     const after = await client.call("code_interpreter", cell("set_result('here')", ["prices"]));
     expect(textOf(after)).toMatchObject({ status: "ok", result: "here" });
   });

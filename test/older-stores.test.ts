@@ -4,14 +4,14 @@ import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createFileStore } from "../src/artifacts/artifact-store.ts";
-import type { StoredUpload, UploadStore } from "../src/data/contract.ts";
+import type { StoredUpload, UploadStore } from "../src/data/conversation-data.ts";
 import { createUploadStore } from "../src/data/uploads/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { DatasetStore } from "../src/evidence/dataset/contract.ts";
+import type { DatasetStore } from "../src/evidence/dataset/dataset.ts";
 import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
 import { prune } from "../src/server/http/retention/prune.ts";
 import { createTenantStores, type TenantStores } from "../src/server/http/stores/create-tenant-stores.ts";
-import type { History } from "../src/history/contract.ts";
+import type { History } from "../src/history/history.ts";
 import { openHistory } from "../src/history/open-history.ts";
 import { openTestServer } from "./fixtures/open-test-server.ts";
 

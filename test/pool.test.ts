@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import type { Runtime } from "../src/create-runtime.ts";
-import { openSession } from "../src/cells/open-session.ts";
+import { openCellSession } from "../src/cells/open-cell-session.ts";
 import type { Lease, SandboxDriver } from "../src/sandbox/contract.ts";
 import { createSandboxPool, type TakenLease } from "../src/sandbox/pool.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
@@ -18,7 +18,7 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
   test("gives a warm sandbox to a first call, and refills behind it", async () => {
     const pool = await runtime.pool();
     expect(pool.warm).toBe(1);
-    await using session = await runtime.openSession();
+    await using session = await runtime.openCellSession();
     expect((await session.run({ code: "1" })).sandbox.start).toBe("pool");
     await pool.filled();
     expect(pool.warm).toBe(1);
@@ -39,13 +39,13 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
 
   test("other limits are never served from the pool", async () => {
     await (await runtime.pool()).filled();
-    await using session = await runtime.openSession({ limits: withLimits({ memoryBytes: 700 * 1024 * 1024 }) });
+    await using session = await runtime.openCellSession({ limits: withLimits({ memoryBytes: 700 * 1024 * 1024 }) });
     const outcome = await session.run({ code: "2" });
     expect([outcome.status, outcome.sandbox.start]).toEqual(["ok", driver === "gvisor" ? "restored" : "forked"]);
   });
 
   test("a lease that is over its time is given up, and the next cell says what became of the variables", async () => {
-    await using session = await runtime.openSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
+    await using session = await runtime.openCellSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
     const first = await session.run({ code: "kept = 4" });
     await new Promise((resolve) => setTimeout(resolve, 3_050));
     const next = await session.run({ code: "globals().get('kept')" });
@@ -54,7 +54,7 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
   });
 
   test("a lease ends on time while a cell runs, which is told, and the next cell has the variables", async () => {
-    await using session = await runtime.openSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
+    await using session = await runtime.openCellSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
     await session.run({ code: "kept = 4" });
     const lost = await session.run({ code: "kept = 5\nwhile True: pass" });
     expect(lost).toMatchObject({
@@ -75,7 +75,7 @@ test.each(testedDrivers)(
   async (driver) => {
     await using none = openTestRuntime(driver, { poolSize: 0 });
     const empty = await none.pool();
-    await using session = await none.openSession();
+    await using session = await none.openCellSession();
     expect((await session.run({ code: "1" })).sandbox.start).toBe(driver === "gvisor" ? "restored" : "forked");
     await empty.filled();
     expect([empty.warm, none.gate.taken]).toEqual([0, 1]);
@@ -137,7 +137,7 @@ test("a sandbox that runs nothing for a while is given up, and the next cell say
     taken.push(await pool.take({ signal }));
     return taken.at(-1)!;
   };
-  await using session = openSession({ rollback: "fork", limits: runtime.limits, take, images, idleMs: 100 });
+  await using session = openCellSession({ rollback: "fork", limits: runtime.limits, take, images, idleMs: 100 });
   await session.run({ code: "kept = 7" });
   expect(await taken[0]!.lease.died).toMatchObject({ cause: "closed" });
   const next = await session.run({ code: "kept" });

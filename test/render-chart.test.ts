@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import type { ArtifactStore } from "../src/artifacts/contract.ts";
+import type { ArtifactStore } from "../src/artifacts/stored-artifact.ts";
 import { renderChart, type ChartAnswer } from "../src/interpreter/render-chart.ts";
-import { envelopeSchema, type Envelope } from "../src/errors/envelope.ts";
+import { toolErrorSchema, type ToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { EvidenceStore } from "../src/evidence/contract.ts";
+import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 import { countTurns } from "./fixtures/count-turns.ts";
 
 /** A chart straight from an alias: no sandbox is there to be started. */
@@ -27,11 +27,11 @@ describe("render_chart", () => {
   const refusal = async (input: unknown): Promise<unknown> => {
     const answer = await draw(input);
     if (answer.ok) throw new Error("it was drawn");
-    expect(envelopeSchema.safeParse(answer.envelope).error).toBeUndefined();
-    return answer.envelope;
+    expect(toolErrorSchema.safeParse(answer.toolError).error).toBeUndefined();
+    return answer.toolError;
   };
   /** An envelope as a whole. */
-  const invalid = (told: Partial<Envelope> & Pick<Envelope, "summary">): Envelope => ({
+  const invalid = (told: Partial<ToolError> & Pick<ToolError, "summary">): ToolError => ({
     error_kind: "mcp_input_validation",
     tool: "render_chart",
     details: [],
@@ -242,7 +242,7 @@ describe("render_chart", () => {
     const broken = { ...artifacts, put: () => Promise.reject(new Error("no space")) };
     const answer = await renderChart({ input: { alias: "get_rows_1", spec }, evidence, artifacts: broken });
     const kind = { error_kind: "internal_error", error_code: "INTERNAL_ERROR" } as const;
-    expect(answer).toEqual({ ok: false, envelope: invalid({ ...kind, summary: "no space", hints: [] }) });
+    expect(answer).toEqual({ ok: false, toolError: invalid({ ...kind, summary: "no space", hints: [] }) });
   });
 });
 

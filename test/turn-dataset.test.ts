@@ -7,7 +7,7 @@ import { cacheDirectory } from "../src/config/directories.ts";
 import { openTableDownload } from "../src/data/downloads/open-table-download.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import type { Dataset, DatasetStore } from "../src/evidence/dataset/contract.ts";
+import type { Dataset, DatasetStore } from "../src/evidence/dataset/dataset.ts";
 import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
 import { createDatasetMemoryStore } from "../src/evidence/dataset/dataset-store.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
@@ -87,7 +87,7 @@ describe.each([
     ]);
     expect(Buffer.from((await reader.readTable("get_rows_1"))!).toString()).toBe('[{"id": 12345678901234567890, "x": 1.50}]');
     const csvOf = async (table: string): Promise<string> => {
-      const file = await openTableDownload({ datasets: store, hash, table, as: "csv", openSession: runtime.openSession });
+      const file = await openTableDownload({ datasets: store, hash, table, as: "csv", openCellSession: runtime.openCellSession });
       return Buffer.concat(await Array.fromAsync(file!.stream())).toString();
     };
     expect(await csvOf("get_rows_1")).toBe("id,x\n12345678901234567890,1.50\n");
@@ -152,12 +152,13 @@ describe("Parquet", () => {
   test("is made in a sandbox when it is asked for", async () => {
     const store = createDatasetFileStore({ directory });
     const { hash } = await store.put(items());
-    const open = (table: string) => openTableDownload({ datasets: store, hash, table, as: "parquet", openSession: runtime.openSession });
+    const open = (table: string) =>
+      openTableDownload({ datasets: store, hash, table, as: "parquet", openCellSession: runtime.openCellSession });
     const made = Buffer.concat(await Array.fromAsync((await open("get_rows_1"))!.stream()));
     expect(made.subarray(0, 4).toString()).toBe("PAR1");
     expect(Buffer.concat(await Array.fromAsync((await open("get_rows_1"))!.stream())).equals(made)).toBe(true);
     expect(await open("nothing")).toBeNull();
-    await using session = await runtime.openSession();
+    await using session = await runtime.openCellSession();
     session.bind("t", { format: "parquet", bytes: made });
     const { resultJson } = await session.run({ code: "set_result(t.to_dict('records'))" });
     expect(JSON.parse(resultJson!)).toEqual([

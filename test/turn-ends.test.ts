@@ -9,7 +9,7 @@ import { parseProbe } from "../src/protocol/probe.ts";
 import type { TurnEvent } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
 import type { LocalTool } from "../src/tools/create-local-source.ts";
-import type { TurnRuntime } from "../src/turn/contract.ts";
+import type { TurnRuntime } from "../src/turn/turn-request.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { killSandbox, listSandboxLeavings } from "./fixtures/host-processes.ts";
@@ -400,15 +400,15 @@ describe("whoever throws", () => {
       ...runtime,
       createTurn(options) {
         const interpreter = runtime.createTurn(options);
-        const openSession: typeof interpreter.source.openSession = async (how) => {
-          const session = await interpreter.source.openSession(how);
+        const openCellSession: typeof interpreter.source.openCellSession = async (how) => {
+          const session = await interpreter.source.openCellSession(how);
           const close = async (): Promise<never> => {
             await session.close();
             throw new Error("the cgroup is busy");
           };
           return { ...session, close };
         };
-        return { ...interpreter, source: { ...interpreter.source, openSession } };
+        return { ...interpreter, source: { ...interpreter.source, openCellSession } };
       },
     };
     const result = await runTurn(stuck, turn.request);

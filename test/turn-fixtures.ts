@@ -6,7 +6,7 @@ import type { TurnResult } from "../src/protocol/turn-result.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
-import type { TurnRequest } from "../src/turn/contract.ts";
+import type { TurnRequest } from "../src/turn/turn-request.ts";
 
 type StreamResult = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>;
 type StreamPart = StreamResult["stream"] extends ReadableStream<infer Part> ? Part : never;

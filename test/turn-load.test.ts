@@ -5,7 +5,7 @@ import { createRuntime } from "../src/create-runtime.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { turnResultSchema, type StopReason, type TurnResult } from "../src/protocol/turn-result.ts";
-import type { ToolSource } from "../src/tools/contract.ts";
+import type { ToolSource } from "../src/tools/backend-tool.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { runTurn } from "../src/turn/run-turn.ts";

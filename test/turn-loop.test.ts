@@ -6,10 +6,10 @@ import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
-import type { ToolListing, ToolSource } from "../src/tools/contract.ts";
+import type { ToolListing, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
-import type { TurnRuntime } from "../src/turn/contract.ts";
+import type { TurnRuntime } from "../src/turn/turn-request.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import {

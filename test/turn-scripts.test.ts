@@ -3,7 +3,7 @@ import { cacheDirectory } from "../src/config/directories.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
-import type { ToolListing, ToolSource } from "../src/tools/contract.ts";
+import type { ToolListing, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { runTurn } from "../src/turn/run-turn.ts";

@@ -1,7 +1,7 @@
-import type { BlobStore } from "../blobs/contract.ts";
+import type { BlobStore } from "../blobs/blob-store.ts";
 import { createFileBlobs } from "../blobs/create-file-blobs.ts";
 import { createMemoryBlobs } from "../blobs/create-memory-blobs.ts";
-import type { ArtifactStore } from "./contract.ts";
+import type { ArtifactStore } from "./stored-artifact.ts";
 
 /** Artifacts in a blob store, as `<sha256>.png` and `<sha256>.json`. */
 export function createArtifactStore(blobs: BlobStore, toUrl: (name: string) => string = blobs.url): ArtifactStore {

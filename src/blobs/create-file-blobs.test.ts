@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeBlobStore } from "../../test/blob-store-contract.ts";
-import type { BlobStore } from "./contract.ts";
+import type { BlobStore } from "./blob-store.ts";
 import { createFileBlobs } from "./create-file-blobs.ts";
 import { deleteBlobs } from "./delete-blobs.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { BlobStore } from "./contract.ts";
+import type { BlobStore } from "./blob-store.ts";
 import { damaged, missing } from "./create-file-blobs.ts";
 
 /** For tests, and for callers that take blobs out at once. `kind` is the first part of a blob's address. */

@@ -1,4 +1,4 @@
-import { isBlobName, isDraftName, type BlobFacts, type BlobStore } from "./contract.ts";
+import { isBlobName, isDraftName, type BlobFacts, type BlobStore } from "./blob-store.ts";
 
 /** Removes blobs and drafts. With a blob goes what lies beside it under the same name: an older dataset has an index and Parquet tables there. */
 export function deleteBlobs(store: BlobStore, names: readonly string[]): void {

@@ -7,7 +7,7 @@ import type { Gate } from "../sandbox/pool.ts";
 import { withLimits } from "../sandbox/limits.ts";
 import { parseJson } from "../text/json.ts";
 import { openHostBait } from "./host-bait.ts";
-import { openSession, type Session } from "./open-session.ts";
+import { openCellSession, type CellSession } from "./open-cell-session.ts";
 
 const foundSchema = z.object({ ok: z.boolean(), detail: z.string() });
 /** Things that were tried from inside a real sandbox, and whether they were held. */
@@ -32,7 +32,7 @@ export async function selfTest({ driver, snapshot, gate, signal }: SelfTest): Pr
   const limits = withLimits({ memoryBytes: MEMORY_BYTES, cellTimeoutMs: 20_000 });
   await using bait = await openHostBait();
   await using images = createImageChecker();
-  await using session = openSession({
+  await using session = openCellSession({
     images,
     rollback: driver.rollback,
     limits,
@@ -54,7 +54,7 @@ export async function selfTest({ driver, snapshot, gate, signal }: SelfTest): Pr
   return checks;
 }
 
-async function tryFromInside(session: Session, code: string, signal?: AbortSignal): Promise<Check[]> {
+async function tryFromInside(session: CellSession, code: string, signal?: AbortSignal): Promise<Check[]> {
   const outcome = await session.run({ code, ...(signal && { signal }) });
   if (outcome.status !== "ok" || outcome.resultJson === null) {
     return [{ name: "python", ok: false, detail: `the self-test ended as ${outcome.status}: ${outcome.error?.message ?? "no result"}` }];
@@ -69,7 +69,7 @@ export function toChecks(resultJson: string): Check[] {
   return Object.entries(found).map(([name, check]) => ({ name, ...check }));
 }
 
-async function tryMemory(session: Session, signal?: AbortSignal): Promise<Check> {
+async function tryMemory(session: CellSession, signal?: AbortSignal): Promise<Check> {
   const source = readSource();
   const { status } = await session.run({ code: `${source}\ntake_memory()\n`, ...(signal && { signal }) });
   const after = await session.run({ code: source, ...(signal && { signal }) });

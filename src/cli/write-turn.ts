@@ -3,10 +3,10 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
 import { openTableDownload, type TableDownloadOptions } from "../data/downloads/open-table-download.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
-import type { DatasetStore } from "../evidence/dataset/contract.ts";
+import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
 import { makeDirectory } from "./write-artifacts.ts";
 
@@ -26,7 +26,7 @@ export interface WriteTurnOptions {
   readonly datasets: DatasetStore;
   readonly directory: string;
   /** For tables that take Python to read. */
-  readonly openSession: TableDownloadOptions["openSession"];
+  readonly openCellSession: TableDownloadOptions["openCellSession"];
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -47,7 +47,7 @@ export async function writeTurn(options: WriteTurnOptions): Promise<WrittenTurn>
   }
 }
 
-async function writeFiles({ result, artifacts, datasets, directory, openSession, signal }: WriteTurnOptions): Promise<WrittenTurn> {
+async function writeFiles({ result, artifacts, datasets, directory, openCellSession, signal }: WriteTurnOptions): Promise<WrittenTurn> {
   await makeDirectory(path.resolve(directory));
   const files: WrittenFile[] = [];
   const moved: TurnResult["artifacts"] = [];
@@ -65,7 +65,7 @@ async function writeFiles({ result, artifacts, datasets, directory, openSession,
   if (reader !== null) {
     await pipeline(reader.stream(), createWriteStream(dataset));
     for (const { name: table } of reader.tables) {
-      const csv = await openTableDownload({ datasets, hash: reader.hash, table, as: "csv", openSession, signal });
+      const csv = await openTableDownload({ datasets, hash: reader.hash, table, as: "csv", openCellSession, signal });
       if (csv !== null) await pipeline(csv.stream(), createWriteStream(path.join(directory, `${table}.csv`)));
     }
   }

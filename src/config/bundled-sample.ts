@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { ServerConfiguration } from "./contract.ts";
+import type { ServerConfiguration } from "./loaded-configuration.ts";
 
 const isBuilt = path.extname(import.meta.filename) === ".js";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
-import { executeLimitsSchema, executeSettingsSchema } from "../execute/contract.ts";
-import { sessionConfigurationSchema } from "../execute/session/session-configuration.ts";
-import { httpServerSchema, mcpLimitsSchema, stdioServerSchema, type McpServerEntry } from "../tools/mcp/contract.ts";
-import { modelProvidersSchema } from "../models/contract.ts";
+import { executeLimitsSchema, executeSettingsSchema } from "../execute/engine.ts";
+import { identityConfigurationSchema } from "../execute/identity/identity-configuration.ts";
+import { httpServerSchema, mcpLimitsSchema, stdioServerSchema, type McpServerEntry } from "../tools/mcp/mcp-source-options.ts";
+import { modelProvidersSchema } from "../models/model-settings.ts";
 import { parseModelName } from "../models/parse-model-name.ts";
 import { count, countOrNone, httpUrl, maxTimeMs, milliseconds } from "../protocol/setting.ts";
 import { sandboxLimitsSchema, sandboxSettingsSchema } from "../sandbox/limits.ts";
@@ -108,7 +108,7 @@ export const configurationSchema = z.strictObject({
       directory: z.string().min(1).optional().describe("where figures, charts and datasets are kept; default: in the data directory"),
     })
     .prefault({}),
-  session: sessionConfigurationSchema
+  session: identityConfigurationSchema
     .optional()
     .transform((session) => session ?? null)
     .describe("`identities`, `regions`, `profiles`, `identityRequired`, see [session-state.md](session-state.md)"),

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import path from "node:path";
-import type { Environment } from "./contract.ts";
+import type { Environment } from "./loaded-configuration.ts";
 
 /** Where what must last goes (artifacts, datasets): SLUICE_DATA, else the user's data directory. Never the cache, which may be emptied. */
 export function dataDirectory(environment: Environment): { readonly directory: string; readonly variable: string | null } {

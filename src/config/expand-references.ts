@@ -1,6 +1,6 @@
 import { toPathText } from "../errors/argument-path.ts";
 import type { SchemaProblem } from "../errors/schema-problems.ts";
-import type { Environment } from "./contract.ts";
+import type { Environment } from "./loaded-configuration.ts";
 
 /** Where, and the rest of a sentence about it. */
 export type ConfigurationProblem = Pick<SchemaProblem, "path" | "problem">;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LoadedConfiguration } from "./contract.ts";
+import type { LoadedConfiguration } from "./loaded-configuration.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 
 function shown(configuration: object, origins: LoadedConfiguration["origins"] = {}): unknown {

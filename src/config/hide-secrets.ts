@@ -1,6 +1,6 @@
 import { toPathText } from "../errors/argument-path.ts";
 import { isCredentialName, withoutSecrets } from "../tools/find-credentials.ts";
-import type { LoadedConfiguration } from "./contract.ts";
+import type { LoadedConfiguration } from "./loaded-configuration.ts";
 import { isSecretPath } from "./is-secret-path.ts";
 
 const HIDDEN = "(hidden)";

@@ -3,10 +3,10 @@ import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UsageError } from "../errors/sluice-error.ts";
-import { defaultExecuteLimits } from "../execute/contract.ts";
-import { defaultMcpLimits } from "../tools/mcp/contract.ts";
+import { defaultExecuteLimits } from "../execute/engine.ts";
+import { defaultMcpLimits } from "../tools/mcp/mcp-source-options.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
-import type { Environment, LoadedConfiguration } from "./contract.ts";
+import type { Environment, LoadedConfiguration } from "./loaded-configuration.ts";
 import { loadConfiguration } from "./load-configuration.ts";
 
 let directory = "";

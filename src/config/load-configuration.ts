@@ -5,7 +5,7 @@ import { toPathText } from "../errors/argument-path.ts";
 import { problemsOfZod } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { configurationSchema, type Configuration, type ServerConfiguration } from "./configuration-schema.ts";
-import type { Environment, LoadedConfiguration } from "./contract.ts";
+import type { Environment, LoadedConfiguration } from "./loaded-configuration.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { expandReferences, type ConfigurationProblem, type Expanded } from "./expand-references.ts";
 import { findConfiguration } from "./find-configuration.ts";

@@ -1,24 +1,24 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import type { LanguageModel } from "ai";
-import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
 import { createFileStore } from "../artifacts/artifact-store.ts";
 import { cacheDirectory, searchPath } from "./directories.ts";
-import type { Configuration, Environment, LoadedConfiguration, ServerConfiguration } from "./contract.ts";
+import type { Configuration, Environment, LoadedConfiguration, ServerConfiguration } from "./loaded-configuration.ts";
 import { toolPolicyOf } from "./tool-policy-of.ts";
 import { createRuntime, type Runtime } from "../create-runtime.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
-import type { DatasetStore } from "../evidence/dataset/contract.ts";
+import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import { createDatasetFileStore } from "../evidence/dataset/dataset-store.ts";
-import { createSessionStore, type SessionStore } from "../execute/session/create-session-store.ts";
-import type { McpLimits } from "../tools/mcp/contract.ts";
+import { createIdentityStore, type IdentityStore } from "../execute/identity/create-identity-store.ts";
+import type { McpLimits } from "../tools/mcp/mcp-source-options.ts";
 import { createMcpSource } from "../tools/mcp/create-mcp-source.ts";
 import { openModel } from "../models/open-model.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
-import type { ToolSource } from "../tools/contract.ts";
+import type { ToolSource } from "../tools/backend-tool.ts";
 import { createToolCatalog, type ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { createToolPolicy, type ToolPolicy } from "../tools/tool-policy.ts";
-import type { TurnRequest } from "../turn/contract.ts";
+import type { TurnRequest } from "../turn/turn-request.ts";
 import { createConversation, type Conversation } from "../turn/create-conversation.ts";
 
 /** The parts that every way in shares, made from a configuration. Nothing is started before it is asked for; closing it ends what was. */
@@ -30,7 +30,7 @@ export interface Configured extends AsyncDisposable {
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
   /** Null when the configuration has no identities, regions or profiles. */
-  readonly sessions: SessionStore | null;
+  readonly sessions: IdentityStore | null;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   /** That of the configuration unless one is named. Rejects with what to set when there is none. */
@@ -69,7 +69,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server, { limits: mcp, environment, onProbe })]));
   const catalog = createToolCatalog({ sources: [...sources.values()], maxConcurrentCalls });
   const policy = createToolPolicy(toolPolicyOf(configuration));
-  const sessions = session === null ? null : createSessionStore({ configuration: session });
+  const sessions = session === null ? null : createIdentityStore({ configuration: session });
   const artifacts = createFileStore({ directory: configuration.artifacts.directory });
   const datasets = createDatasetFileStore({ directory: path.join(configuration.artifacts.directory, "datasets") });
 

@@ -1,5 +1,5 @@
 import type { ToolPolicyOptions } from "../tools/tool-policy.ts";
-import type { Configuration } from "./contract.ts";
+import type { Configuration } from "./loaded-configuration.ts";
 
 /** The policy that the configuration asks for: its own list, and what each server's entry allows of that server's tools. */
 export function toolPolicyOf({

@@ -1,5 +1,5 @@
 import { toPathText } from "../errors/argument-path.ts";
-import type { Configuration, Origin } from "./contract.ts";
+import type { Configuration, Origin } from "./loaded-configuration.ts";
 import type { Reference } from "./expand-references.ts";
 
 export interface TraceOptions {

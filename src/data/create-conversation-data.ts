@@ -1,8 +1,8 @@
 import type { ReadChartRows } from "../interpreter/render-chart.ts";
-import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/contract.ts";
-import type { ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./contract.ts";
+import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/evidence-store.ts";
+import type { ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./conversation-data.ts";
 import { stemOf, toPlainName } from "./data-formats.ts";
-import { failed, refusedTable, unknownAlias } from "./data-envelopes.ts";
+import { failed, refusedTable, unknownAlias } from "./data-errors.ts";
 import { listData } from "./list-data.ts";
 import { readData } from "./read-data.ts";
 import { storeData } from "./store-data.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { EvidenceFormat } from "../evidence/contract.ts";
+import type { EvidenceFormat } from "../evidence/evidence-store.ts";
 import { dataFileEndings } from "../protocol/data-files.ts";
 import { clipMiddle } from "../text/clip-text.ts";
 

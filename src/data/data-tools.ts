@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { toErrorResult, type Tool, type ToolCallResult } from "../tools/tool.ts";
-import type { ConversationData, DataAnswer, DataCallOptions } from "./contract.ts";
+import type { ConversationData, DataAnswer, DataCallOptions } from "./conversation-data.ts";
 import { listDataCallSchema, readDataCallSchema, storeDataCallSchema } from "./data-call-schemas.ts";
 
 /** A tool over the data of a conversation. */
@@ -43,5 +43,5 @@ export const dataTools: readonly DataTool[] = [
 ];
 
 function toResult(answer: DataAnswer): ToolCallResult {
-  return answer.ok ? { status: "ok", text: answer.json, error: null } : toErrorResult(answer.envelope);
+  return answer.ok ? { status: "ok", text: answer.json, error: null } : toErrorResult(answer.toolError);
 }

@@ -1,8 +1,8 @@
 import { parseArguments } from "../errors/schema-problems.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
-import type { DataAnswer, DataCallOptions, LeftOut } from "./contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
+import type { DataAnswer, DataCallOptions, LeftOut } from "./conversation-data.ts";
 import { listDataCallSchema } from "./data-call-schemas.ts";
-import { failed, refusal, unknownAlias } from "./data-envelopes.ts";
+import { failed, refusal, unknownAlias } from "./data-errors.ts";
 import type { ColumnFacts, SchemaReply, TableSchemas } from "./tables/create-table-schemas.ts";
 
 export interface ListDataOptions extends DataCallOptions {

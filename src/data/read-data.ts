@@ -1,8 +1,8 @@
 import { parseArguments } from "../errors/schema-problems.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
-import type { DataAnswer, DataCallOptions } from "./contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
+import type { DataAnswer, DataCallOptions } from "./conversation-data.ts";
 import { modelPage, pageCallSchema, programPage, readDataCallSchema, type PageBounds, type ReadDataCall } from "./data-call-schemas.ts";
-import { failed, refusal, refusedTable, unknownAlias } from "./data-envelopes.ts";
+import { failed, refusal, refusedTable, unknownAlias } from "./data-errors.ts";
 import type { Tables } from "./tables/create-tables.ts";
 import { pageFactsSchema, type PageFacts } from "./tables/ask-table.ts";
 

@@ -1,12 +1,12 @@
-import { createEnvelope } from "../errors/envelope.ts";
+import { createToolError } from "../errors/tool-error.ts";
 import { parseArguments } from "../errors/schema-problems.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { nameGivenAlias } from "../evidence/create-evidence-store.ts";
 import { toJsonText } from "../evidence/to-json-text.ts";
 import { readCsv } from "../text/read-csv.ts";
-import type { DataAnswer } from "./contract.ts";
+import type { DataAnswer } from "./conversation-data.ts";
 import { storeDataCallSchema } from "./data-call-schemas.ts";
-import { failed, refusal, refuse } from "./data-envelopes.ts";
+import { failed, refusal, refuse } from "./data-errors.ts";
 
 const TOOL = "store_data";
 const example = { name: "sales", csv: "day,amount\n2024-01-01,12.5\n2024-01-02,14\n" };
@@ -35,7 +35,7 @@ function refuseName(name: string, evidence: EvidenceStore): DataAnswer | null {
     : `${JSON.stringify(name)} cannot be the name of data: it takes a Python name that is no keyword, builtin, helper or preloaded name. Nothing was stored.`;
   const issue = isUsable ? "is taken" : "is no Python name that is free to use";
   const details = [{ path: "name", issue, received_type: "string" }];
-  return refuse(createEnvelope({ code, tool: TOOL, summary, details, hints: [`The name ${nameGivenAlias(name, isTaken)} is free.`] }));
+  return refuse(createToolError({ code, tool: TOOL, summary, details, hints: [`The name ${nameGivenAlias(name, isTaken)} is free.`] }));
 }
 
 async function keepCsv(name: string, csv: string, evidence: EvidenceStore): Promise<DataAnswer> {
@@ -43,7 +43,7 @@ async function keepCsv(name: string, csv: string, evidence: EvidenceStore): Prom
   if (problem !== null) {
     const details = [{ path: "csv", issue: problem, received_type: "string" }];
     const summary = `Nothing was stored: ${problem}.`;
-    return refuse(createEnvelope({ code: "DATA_INVALID", tool: TOOL, summary, details, examples: [example] }));
+    return refuse(createToolError({ code: "DATA_INVALID", tool: TOOL, summary, details, examples: [example] }));
   }
   return describeStored(await evidence.keepData({ name, format: "csv", bytes: Buffer.from(csv) }), []);
 }

@@ -2,11 +2,11 @@
 import "../require-node.ts";
 export { createCodeInterpreterTools, createExecuteTools, type CodeInterpreterTools } from "../turn/create-code-interpreter-tools.ts";
 export { runTurn } from "../turn/run-turn.ts";
-export type { TurnRequest, TurnRuntime } from "../turn/contract.ts";
+export type { TurnRequest, TurnRuntime } from "../turn/turn-request.ts";
 export { CHART_REQUIRED_STEP_BUDGET_BOOST, STEP_BUDGET, type TurnBudgets } from "../turn/budgets.ts";
 export { createConversation, type Conversation } from "../turn/create-conversation.ts";
 export { createApprovals, type Approvals } from "../turn/create-approvals.ts";
 export { buildBestEffortTerminalOutcome } from "../turn/outcome/build-best-effort-terminal-outcome.ts";
 export { openModel, type OpenModelOptions } from "../models/open-model.ts";
 export { createScriptedModel } from "../models/create-scripted-model.ts";
-export type { ModelScript } from "../models/contract.ts";
+export type { ModelScript } from "../models/model-settings.ts";

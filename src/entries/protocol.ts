@@ -12,4 +12,4 @@ export * from "../protocol/http-error.ts";
 export * from "../protocol/http-operations.ts";
 export * from "../protocol/http-tables.ts";
 export * from "../protocol/http-turns.ts";
-export { envelopeSchema, type Envelope, type EnvelopeDetail, type EnvelopeMeta } from "../errors/envelope.ts";
+export { toolErrorSchema, type ToolError, type ToolErrorDetail, type ToolErrorMeta } from "../errors/tool-error.ts";

@@ -324,7 +324,7 @@ export const errorTable = {
 type Table = typeof errorTable;
 type UpstreamCode = `UPSTREAM_HTTP_${number}`;
 /** A code that a model can read. */
-export type EnvelopeCode = { [Code in keyof Table]: Table[Code] extends { kind: ErrorKind } ? Code : never }[keyof Table] | UpstreamCode;
+export type ToolErrorCode = { [Code in keyof Table]: Table[Code] extends { kind: ErrorKind } ? Code : never }[keyof Table] | UpstreamCode;
 export type ErrorCode = keyof Table | UpstreamCode;
 
 interface WholeEntry extends Omit<ErrorEntry, "exit"> {

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { quote, toPathText } from "./argument-path.ts";
-import { createEnvelope, type Envelope, type EnvelopeFacts } from "./envelope.ts";
-import type { EnvelopeCode } from "./error-table.ts";
+import { createToolError, type ToolError, type ToolErrorFacts } from "./tool-error.ts";
+import type { ToolErrorCode } from "./error-table.ts";
 import { nearestName } from "./nearest-name.ts";
 import { receivedType } from "./received-type.ts";
 
 /** One thing that is wrong with a call. All of them are collected, so that one repair can mend them all. */
 export interface Problem {
-  readonly code: EnvelopeCode;
+  readonly code: ToolErrorCode;
   /** Into the arguments: `filters[0].field`; empty for the call as a whole. */
   readonly path: string;
   /** A whole sentence: `limit must be at most 500, not 501.` */
@@ -98,11 +98,11 @@ export function problemsOfAjv(errors: readonly AjvError[], scene: Scene): Schema
 }
 
 /** What the refusal of a call says beside its problems. */
-export interface RefusalFacts extends Pick<EnvelopeFacts, "tool" | "examples"> {
+export interface RefusalFacts extends Pick<ToolErrorFacts, "tool" | "examples"> {
   /** What was not done: `The tool was not called`. */
   readonly lead: string;
   /** The code of the envelope where it is not that of its problems. */
-  readonly code?: EnvelopeCode;
+  readonly code?: ToolErrorCode;
 }
 
 /** A call's arguments as one of our own schemas reads them, or the refusal of the call. */
@@ -110,17 +110,17 @@ export function parseArguments<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
   facts: RefusalFacts,
-): { readonly ok: true; readonly data: z.output<Schema> } | { readonly ok: false; readonly envelope: Envelope } {
+): { readonly ok: true; readonly data: z.output<Schema> } | { readonly ok: false; readonly toolError: ToolError } {
   const { success, data, error } = schema.safeParse(input);
   if (success) return { ok: true, data };
-  return { ok: false, envelope: refuseArguments({ ...facts, problems: problemsOfZod({ schema, value: input, issues: error.issues }) }) };
+  return { ok: false, toolError: refuseArguments({ ...facts, problems: problemsOfZod({ schema, value: input, issues: error.issues }) }) };
 }
 
 /** The refusal of a call whose arguments do not fit. */
-export function refuseArguments({ lead, problems, code, ...facts }: RefusalFacts & { readonly problems: readonly Problem[] }): Envelope {
+export function refuseArguments({ lead, problems, code, ...facts }: RefusalFacts & { readonly problems: readonly Problem[] }): ToolError {
   const codes = new Set(problems.map((problem) => problem.code));
   const rest = problems.length - 1;
-  return createEnvelope({
+  return createToolError({
     ...facts,
     code: code ?? (codes.size === 1 ? problems[0]!.code : "INPUT_VALIDATION_FAILED"),
     summary: `${lead}. ${problems[0]!.issue}${rest === 0 ? "" : ` And ${rest} more problem${rest === 1 ? "" : "s"}.`}`,
@@ -137,7 +137,7 @@ export function refuseArguments({ lead, problems, code, ...facts }: RefusalFacts
 }
 
 /** The refusal of arguments with getters or traps that throw: they are not JSON, and nothing more can be said about them. */
-export function refuseUnreadable(facts: Pick<RefusalFacts, "tool" | "lead">): Envelope {
+export function refuseUnreadable(facts: Pick<RefusalFacts, "tool" | "lead">): ToolError {
   const issue = "The arguments cannot be read; they must be JSON.";
   return refuseArguments({ ...facts, problems: [{ code: "INPUT_VALIDATION_FAILED", path: "", issue, receivedType: "object" }] });
 }
@@ -159,7 +159,7 @@ function toWords(
   { path, keyword, params, message = "" }: Fault,
   found: unknown,
   scene: Scene,
-): [code: EnvelopeCode, problem: string, hint?: string] {
+): [code: ToolErrorCode, problem: string, hint?: string] {
   const limit = String(params["limit"]);
   const got = typeof found === "string" && scene.mayShow?.(path) === false ? "a string" : describeValue(found);
   switch (keyword) {

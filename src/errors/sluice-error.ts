@@ -1,4 +1,4 @@
-import { lookUpError, type EnvelopeCode, type ErrorCode } from "./error-table.ts";
+import { lookUpError, type ToolErrorCode, type ErrorCode } from "./error-table.ts";
 
 /** What failed, with the value; then the next action. `code` is stable and is what callers branch on. */
 export interface ErrorFacts {
@@ -35,9 +35,9 @@ export class NoSandboxError extends SluiceError {}
 export class SandboxLostError extends SluiceError {}
 
 /** The code that a model reads of an error that was thrown. */
-export function toModelCode(error: unknown): EnvelopeCode {
+export function toModelCode(error: unknown): ToolErrorCode {
   if (!(error instanceof SluiceError)) return "INTERNAL_ERROR";
   const { kind, modelCode, exit } = lookUpError(error.code);
-  if (kind !== undefined) return error.code as EnvelopeCode;
+  if (kind !== undefined) return error.code as ToolErrorCode;
   return modelCode ?? (exit === 3 ? "SANDBOX_UNAVAILABLE" : "INTERNAL_ERROR");
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { EvidenceItem } from "./contract.ts";
+import type { EvidenceItem } from "./evidence-store.ts";
 import { toEvidenceRecord } from "./evidence-record.ts";
 import { createEvidenceStore } from "./create-evidence-store.ts";
 

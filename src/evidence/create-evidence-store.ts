@@ -11,7 +11,7 @@ import {
   type PreviewOptions,
   type StepPreviewOptions,
   type ToolOutput,
-} from "./contract.ts";
+} from "./evidence-store.ts";
 import { type ItemFacts, KeptItem, type RestoredItem, toFileSource, toRestoredSource } from "./kept-item.ts";
 import { measureText, toJsonText } from "./to-json-text.ts";
 import { type OutputPart, ReadOutput, type ReadPart } from "./output-part.ts";

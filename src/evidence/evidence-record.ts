@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EvidenceItem } from "./contract.ts";
+import type { EvidenceItem } from "./evidence-store.ts";
 
 const count = z.int().nonnegative();
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createEvidenceStore } from "./create-evidence-store.ts";
 import { evidenceRecordSchema, toEvidenceRecord } from "./evidence-record.ts";
-import type { EvidenceStore } from "./contract.ts";
+import type { EvidenceStore } from "./evidence-store.ts";
 import type { RestoredItem } from "./kept-item.ts";
 
 const at = (): Date => new Date("2026-01-02T03:04:05Z");

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { EvidenceFormat, EvidenceItem, EvidenceShape, FileContent, PrecisionLoss } from "./contract.ts";
+import type { EvidenceFormat, EvidenceItem, EvidenceShape, FileContent, PrecisionLoss } from "./evidence-store.ts";
 import type { EvidenceRecord } from "./evidence-record.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
 import { parseJsonText } from "../text/json.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { EvidenceFormat, PrecisionLoss } from "./contract.ts";
+import type { EvidenceFormat, PrecisionLoss } from "./evidence-store.ts";
 import { digest, type Digest } from "./preview/digest.ts";
 import { toJsonText } from "./to-json-text.ts";
 

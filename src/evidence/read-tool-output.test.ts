@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { readToolOutput } from "./read-tool-output.ts";
 import type { OutputPart } from "./output-part.ts";
-import type { ToolOutput } from "./contract.ts";
+import type { ToolOutput } from "./evidence-store.ts";
 
 const text = (sent: string): { type: string; text: string } => ({ type: "text", text: sent });
 const parts = (output: unknown, more: Partial<ToolOutput> = {}): [string, string, string][] =>

@@ -2,7 +2,7 @@ import v8 from "node:v8";
 import { transcode } from "node:buffer";
 import { UsageError } from "../errors/sluice-error.ts";
 import { rawJson } from "../text/json.ts";
-import type { PrecisionLoss } from "./contract.ts";
+import type { PrecisionLoss } from "./evidence-store.ts";
 
 export interface JsonText {
   readonly text: string;

@@ -1,4 +1,4 @@
-import type { EngineName, ExecuteSettings } from "./contract.ts";
+import type { EngineName, ExecuteSettings } from "./engine.ts";
 import { montyModules } from "../prompts/monty-modules.ts";
 
 export type EngineSetting = ExecuteSettings["engine"];

@@ -1,18 +1,18 @@
 import { z } from "zod";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { describeTools, listTags } from "../tools/describe-tool.ts";
 import { createToolSearch } from "../tools/search-tools.ts";
 import { defineTool, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { EngineSetting } from "./choose-engine.ts";
-import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type ExecuteLimits } from "./contract.ts";
+import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type ExecuteLimits } from "./engine.ts";
 import { describeExecute } from "../prompts/describe-execute.ts";
 import { createInvokeTool, envelopeContractTool } from "./invoke-tool.ts";
 import { runExecute, toExecuteJson } from "./run-execute.ts";
 import type { ScriptWatch } from "./script-watch.ts";
-import type { SessionContext } from "./session/contract.ts";
-import { sessionTools } from "./session/session-tools.ts";
+import type { IdentityContext } from "./identity/identity-context.ts";
+import { identityTools } from "./identity/identity-tools.ts";
 
 export interface CodeModeTool extends Tool<CodeModeRunOptions> {
   run(input: unknown, options?: CodeModeRunOptions): Promise<ToolCallResult>;
@@ -28,7 +28,7 @@ export interface CodeModeRunOptions {
 export interface CodeModeContext extends CodeModeRunOptions {
   readonly evidence: EvidenceStore;
   /** Without it there are no tools for identity, region and profile. */
-  readonly session?: SessionContext | undefined;
+  readonly session?: IdentityContext | undefined;
 }
 
 export interface CodeModeToolsOptions {
@@ -115,7 +115,7 @@ export function createCodeModeTools(options: CodeModeToolsOptions): readonly Too
       },
     }),
     envelopeContractTool,
-    ...(hasSession ? sessionTools : []).map((tool) => ({
+    ...(hasSession ? identityTools : []).map((tool) => ({
       ...tool,
       run: (input: unknown, { session }: CodeModeContext) => tool.run(input, { session: session! }),
     })),

@@ -1,4 +1,4 @@
-import type { ExecuteLimits } from "./contract.ts";
+import type { ExecuteLimits } from "./engine.ts";
 
 /**
  * Two budgets. The total one is wall time. The script's own time is what passes while no tool is being waited for, or the processor time of

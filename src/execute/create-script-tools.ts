@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { EnvelopeCode } from "../errors/error-table.ts";
-import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
+import type { ToolErrorCode } from "../errors/error-table.ts";
+import { createToolError, serializeToolError, type ToolError } from "../errors/tool-error.ts";
 import { receivedType } from "../errors/received-type.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
-import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
+import type { CallTool, ExecuteLimits, ToolReply } from "./engine.ts";
 import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
-import type { SessionContext } from "./session/contract.ts";
+import type { IdentityContext } from "./identity/identity-context.ts";
 
 export interface KeptAlias {
   readonly alias: string;
@@ -27,7 +27,7 @@ export interface ScriptToolsOptions {
   readonly invoke: InvokeTool;
   readonly evidence: EvidenceStore;
   readonly limits: ExecuteLimits;
-  readonly session?: SessionContext | undefined;
+  readonly session?: IdentityContext | undefined;
   readonly watch?: ScriptWatch | undefined;
 }
 
@@ -48,12 +48,12 @@ export function createScriptTools({ invoke, evidence, limits, session, watch }: 
     calls += 1;
     const overLimit = calls > limits.toolCalls ? tooManyCalls(name, limits.toolCalls) : null;
     const params = readParams(name, paramsJson);
-    if (!params.ok) return refuse(overLimit ?? params.envelope);
+    if (!params.ok) return refuse(overLimit ?? params.toolError);
     const { args } = params;
     const watched = reservedToolNames.has(name) ? undefined : watch?.begin({ name, args });
     const refusal = watched === undefined ? overLimit : watched.admit(overLimit);
     if (refusal !== null) {
-      watched?.end({ status: "refused", failure: { kind: "envelope", envelope: refusal } });
+      watched?.end({ status: "refused", failure: { kind: "toolError", toolError: refusal } });
       return refuse(refusal);
     }
     try {
@@ -71,7 +71,7 @@ export function createScriptTools({ invoke, evidence, limits, session, watch }: 
     for (const warning of invocation.warnings) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
     if (!invocation.ok) {
       const { status, failure } = invocation;
-      const message = failure.kind === "envelope" ? serializeEnvelope(failure.envelope) : `${failure.type}: ${failure.message}`;
+      const message = failure.kind === "toolError" ? serializeToolError(failure.toolError) : `${failure.type}: ${failure.message}`;
       return { reply: { ok: false, message }, end: { status, failure } };
     }
     const { item, aliases: kept } = invocation;
@@ -82,13 +82,13 @@ export function createScriptTools({ invoke, evidence, limits, session, watch }: 
   return { callTool, aliases, warnings };
 }
 
-function refuse(envelope: Envelope): ToolReply {
-  return { ok: false, message: serializeEnvelope(envelope) };
+function refuse(toolError: ToolError): ToolReply {
+  return { ok: false, message: serializeToolError(toolError) };
 }
 
 type ReadParams =
   | { readonly ok: true; readonly args: Readonly<Record<string, unknown>> }
-  | { readonly ok: false; readonly envelope: Envelope };
+  | { readonly ok: false; readonly toolError: ToolError };
 
 function readParams(tool: string, json: string): ReadParams {
   let values = 0;
@@ -127,10 +127,10 @@ function readParams(tool: string, json: string): ReadParams {
     return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nested too deeply", "object", "Send flatter parameters.");
   }
 
-  function wrong(code: EnvelopeCode, summary: string, issue: string, received_type: string, hint: string): ReadParams {
+  function wrong(code: ToolErrorCode, summary: string, issue: string, received_type: string, hint: string): ReadParams {
     return {
       ok: false,
-      envelope: createEnvelope({ code, tool, summary, details: [{ path: "params", issue, received_type }], hints: [hint] }),
+      toolError: createToolError({ code, tool, summary, details: [{ path: "params", issue, received_type }], hints: [hint] }),
     };
   }
 }
@@ -146,8 +146,8 @@ const MAX_PARAMS_DEPTH = 100;
 /** Each is looked at several times before the call is made, on the thread that serves everybody. */
 const MAX_PARAMS_VALUES = 50_000;
 
-function tooManyCalls(tool: string, allowed: number): Envelope {
-  return createEnvelope({
+function tooManyCalls(tool: string, allowed: number): ToolError {
+  return createToolError({
     code: "SANDBOX_TOOL_CALL_LIMIT",
     tool,
     summary: `A script may make ${allowed} tool calls; this one was not made.`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CallTool, ToolReply } from "./contract.ts";
+import type { CallTool, ToolReply } from "./engine.ts";
 import { createToolCalls } from "./create-tool-calls.ts";
 
 function create({ concurrent = 2, toolCalls = 5 }: { concurrent?: number; toolCalls?: number } = {}) {

@@ -1,5 +1,5 @@
 import { createLimiter } from "../concurrency/create-limiter.ts";
-import type { CallTool, ExecuteLimits, ToolReply } from "./contract.ts";
+import type { CallTool, ExecuteLimits, ToolReply } from "./engine.ts";
 
 interface StartedCall {
   readonly id: number;

@@ -4,12 +4,12 @@ import { createToolCatalog } from "../tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../tools/tool-policy.ts";
 import { sampleSource, sampleTool } from "../tools/fixtures/sample-tools.ts";
 import { createInvokeTool } from "./invoke-tool.ts";
-import { createSessionState } from "./session/create-session-state.ts";
+import { createIdentityState } from "./identity/create-identity-state.ts";
 
 it("resolves the tool of a call once, with session state too", async () => {
   const catalog = createToolCatalog({ sources: [sampleSource("market", [sampleTool({ annotations: { readOnlyHint: true } })])] });
   const resolve = vi.spyOn(catalog, "resolve");
-  const session = createSessionState({ configuration: {}, sessionPresent: true }).open(null);
+  const session = createIdentityState({ configuration: {}, sessionPresent: true }).open(null);
   const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
   const { signal } = new AbortController();
   const evidence = createEvidenceStore();

@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { getEnvelopeContract } from "../errors/error-table.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
-import { findCredentials, toCredentialEnvelope } from "../tools/find-credentials.ts";
+import { findCredentials, toCredentialError } from "../tools/find-credentials.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import { refusedWith, runBackendTool, type BackendToolResult } from "./run-backend-tool.ts";
-import type { SessionContext } from "./session/contract.ts";
-import { sessionTools } from "./session/session-tools.ts";
+import type { IdentityContext } from "./identity/identity-context.ts";
+import { identityTools } from "./identity/identity-tools.ts";
 
 /** How `execute` reaches tools. Rejects with the signal's reason, and only then. */
 export type InvokeTool = (call: Invocation) => Promise<ToolInvocation>;
@@ -20,7 +20,7 @@ interface Invocation {
   readonly signal: AbortSignal;
   readonly evidence: EvidenceStore;
   /** Without it there are no tools for identity, region and profile. */
-  readonly session?: SessionContext | undefined;
+  readonly session?: IdentityContext | undefined;
   /** Instead of the one that all calls share. */
   readonly policy?: ToolPolicy | undefined;
 }
@@ -53,17 +53,17 @@ export const envelopeContractTool: Tool<unknown> = defineTool({
 
 /** Those of ours that a script may call are checked for credentials as backend tools are. */
 async function invokeOwn({ name, args, session }: Invocation): Promise<ToolInvocation> {
-  const tool = [envelopeContractTool, ...(session === undefined ? [] : sessionTools)].find((own) => own.name === name);
+  const tool = [envelopeContractTool, ...(session === undefined ? [] : identityTools)].find((own) => own.name === name);
   if (tool === undefined) return refusedWith(notInScripts(name));
   const credentials = findCredentials(args);
-  if (credentials.length > 0) return refusedWith(toCredentialEnvelope(name, credentials));
+  if (credentials.length > 0) return refusedWith(toCredentialError(name, credentials));
   const { text, error } = await tool.run(args, { session: session! });
   return error === null ? { ok: true, json: text } : refusedWith(error);
 }
 
-function notInScripts(name: string): Envelope {
-  const isOfSession = sessionTools.some((tool) => tool.name === name);
-  return createEnvelope({
+function notInScripts(name: string): ToolError {
+  const isOfSession = identityTools.some((tool) => tool.name === name);
+  return createToolError({
     code: "TOOL_NOT_FOUND",
     tool: name,
     summary: `There is no tool "${name}" inside a script.`,

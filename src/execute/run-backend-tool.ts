@@ -1,16 +1,16 @@
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
+import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { callBackendTool, type BackendCall } from "../tools/call-backend-tool.ts";
 import type { ToolFailure } from "../tools/tool-failure.ts";
-import type { SessionContext } from "./session/contract.ts";
+import type { IdentityContext } from "./identity/identity-context.ts";
 
 export interface BackendToolCall extends Pick<
   BackendCall,
   "catalog" | "policy" | "name" | "tool" | "args" | "signal" | "timeoutMs" | "onProgress"
 > {
-  readonly session?: SessionContext | undefined;
+  readonly session?: IdentityContext | undefined;
   readonly evidence: EvidenceStore;
 }
 
@@ -37,7 +37,7 @@ export type BackendToolResult =
 export async function runBackendTool({ session, evidence, ...call }: BackendToolCall): Promise<BackendToolResult> {
   const { catalog, name, args, signal } = call;
   const resolved = call.tool === undefined ? await catalog.resolve(name, signal) : { ok: true as const, tool: call.tool };
-  if (!resolved.ok) return refusedWith(resolved.envelope);
+  if (!resolved.ok) return refusedWith(resolved.toolError);
   const { tool } = resolved;
   const refusal = session?.refusalOf(tool.tool) ?? null;
   if (refusal !== null) return refusedWith(refusal);
@@ -49,22 +49,22 @@ export async function runBackendTool({ session, evidence, ...call }: BackendTool
     return { ok: true, item, aliases: [item.alias, ...item.attachments], warnings };
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
-    return { ok: false, status: "error", failure: { kind: "envelope", envelope: notKept(tool.fullName, error) }, warnings };
+    return { ok: false, status: "error", failure: { kind: "toolError", toolError: notKept(tool.fullName, error) }, warnings };
   }
 }
 
-export function refusedWith(envelope: Envelope | ForeignEnvelope): BackendToolResult {
-  return { ok: false, status: "refused", failure: { kind: "envelope", envelope }, warnings: [] };
+export function refusedWith(toolError: ToolError | ForeignToolError): BackendToolResult {
+  return { ok: false, status: "refused", failure: { kind: "toolError", toolError }, warnings: [] };
 }
 
 /** The failure as an envelope, made up from its words where the tool failed without saying how. */
-export function toEnvelope(tool: string, failure: ToolFailure): Envelope | ForeignEnvelope {
-  if (failure.kind === "envelope") return failure.envelope;
-  return createEnvelope({ code: "TOOL_EXECUTION_ERROR", tool, summary: `${failure.type}: ${failure.message}` });
+export function toToolError(tool: string, failure: ToolFailure): ToolError | ForeignToolError {
+  if (failure.kind === "toolError") return failure.toolError;
+  return createToolError({ code: "TOOL_EXECUTION_ERROR", tool, summary: `${failure.type}: ${failure.message}` });
 }
 
-function notKept(tool: string, { message, hint }: SluiceError): Envelope {
-  return createEnvelope({
+function notKept(tool: string, { message, hint }: SluiceError): ToolError {
+  return createToolError({
     code: "STORAGE_UNAVAILABLE",
     tool,
     summary: `The tool answered, but its result could not be kept: ${message}`,

@@ -1,7 +1,7 @@
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
+import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
 import {
   defaultExecuteLimits,
@@ -11,12 +11,12 @@ import {
   type EngineOutcome,
   type ExecuteLimits,
   type Script,
-} from "./contract.ts";
+} from "./engine.ts";
 import { createScriptTools, type KeptAlias, type ScriptTools } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
 import type { ScriptWatch } from "./script-watch.ts";
-import type { SessionContext } from "./session/contract.ts";
-import { toExecuteEnvelope } from "./to-execute-envelope.ts";
+import type { IdentityContext } from "./identity/identity-context.ts";
+import { toExecuteError } from "./to-execute-error.ts";
 
 export interface ExecuteOptions {
   readonly code: string;
@@ -25,7 +25,7 @@ export interface ExecuteOptions {
   readonly limits?: Partial<ExecuteLimits> | undefined;
   readonly evidence: EvidenceStore;
   readonly invoke: InvokeTool;
-  readonly session?: SessionContext | undefined;
+  readonly session?: IdentityContext | undefined;
   readonly watch?: ScriptWatch | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -35,7 +35,7 @@ export interface ExecuteAnswer {
   /** JSON text, so that integers stay exact; `null` of a script that failed. Over 64 KB it is a preview, and `resultAlias` has the whole. */
   readonly resultJson: string;
   readonly resultAlias?: string | undefined;
-  readonly error?: Envelope | ForeignEnvelope | undefined;
+  readonly error?: ToolError | ForeignToolError | undefined;
   readonly prints: string;
   /** Tool results that were kept, also those of a script that failed later. */
   readonly aliases: readonly KeptAlias[];
@@ -64,7 +64,7 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
     const { end, prints, toolCalls, executionMs } = outcome;
     const kept = await keepResult(outcome, options);
     const warnings = [...kept.warnings, ...tools.warnings, ...warningsOf(outcome)];
-    const error = end.kind === "value" ? {} : { error: toExecuteEnvelope(end, run.choice.engine) };
+    const error = end.kind === "value" ? {} : { error: toExecuteError(end, run.choice.engine) };
     return toAnswer(run, { ...kept, ...error, prints, warnings, toolCalls, executionMs });
   } catch (error) {
     if (signal?.aborted || !(error instanceof SluiceError)) throw error;
@@ -124,16 +124,16 @@ function requireCpython(engines: ExecuteOptions["engines"]): Engine {
   throw new SluiceError({ code: "ENGINE_UNAVAILABLE", message: "The engine is set to cpython, and there is none here." });
 }
 
-function refuseCode(code: string, limits: ExecuteLimits): Envelope | null {
+function refuseCode(code: string, limits: ExecuteLimits): ToolError | null {
   const bytes = Buffer.byteLength(code);
   if (bytes > limits.codeBytes)
-    return toExecuteEnvelope({ kind: "limit", limit: "codeBytes", allowed: limits.codeBytes, seen: bytes }, "monty") as Envelope;
+    return toExecuteError({ kind: "limit", limit: "codeBytes", allowed: limits.codeBytes, seen: bytes }, "monty") as ToolError;
   if (code.trim() !== "") return null;
-  return createEnvelope({ code: "CODE_EMPTY", tool: "execute", summary: "There is no script to run.", hints: ["Send Python in `code`."] });
+  return createToolError({ code: "CODE_EMPTY", tool: "execute", summary: "There is no script to run.", hints: ["Send Python in `code`."] });
 }
 
-function unavailable({ message, hint }: SluiceError): Envelope {
-  return createEnvelope({ code: "SANDBOX_UNAVAILABLE", tool: "execute", summary: message, hints: hint === undefined ? [] : [hint] });
+function unavailable({ message, hint }: SluiceError): ToolError {
+  return createToolError({ code: "SANDBOX_UNAVAILABLE", tool: "execute", summary: message, hints: hint === undefined ? [] : [hint] });
 }
 
 async function keepResult(

@@ -1,4 +1,4 @@
-import type { Envelope } from "../errors/envelope.ts";
+import type { ToolError } from "../errors/tool-error.ts";
 import type { ToolFailure } from "../tools/tool-failure.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 
@@ -12,7 +12,7 @@ export interface ScriptWatch {
 
 export interface ScriptCallWatch {
   /** Why the call must not be made; null when it may. `overLimit`: why the script's own limit refuses it. */
-  admit(overLimit: Envelope | null): Envelope | null;
+  admit(overLimit: ToolError | null): ToolError | null;
   /** Once, when it is over. */
   end(end: ScriptCallEnd): void;
 }

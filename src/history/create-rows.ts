@@ -9,14 +9,14 @@ import type {
   ListOptions,
   NewTurn,
   Page,
-  SessionRows,
+  LoginRows,
   StoredConversation,
   StoredEvent,
   StoredEvidence,
-  StoredSession,
+  StoredLogin,
   StoredTurn,
   StoredUploadRow,
-} from "./contract.ts";
+} from "./history.ts";
 
 const SNIPPET_BEFORE = 40;
 const SNIPPET_CHARACTERS = 160;
@@ -225,7 +225,7 @@ export function createCellRunRows(database: DatabaseSync) {
   };
 }
 
-export function createSessionRows(database: DatabaseSync): SessionRows {
+export function createLoginRows(database: DatabaseSync): LoginRows {
   const insert = database.prepare("INSERT INTO sessions (sha256, tenant, is_operator, expires_at) VALUES (?, ?, ?, ?)");
   const select = database.prepare(
     "SELECT tenant, is_operator AS isOperator, expires_at AS expiresAt FROM sessions WHERE sha256 = ? AND expires_at > ?",
@@ -235,7 +235,7 @@ export function createSessionRows(database: DatabaseSync): SessionRows {
   return {
     add: (sha256, { tenant, isOperator, expiresAt }) => void insert.run(sha256, tenant, isOperator ? 1 : 0, expiresAt),
     find(sha256, at) {
-      const row = select.get(sha256, at) as (Omit<StoredSession, "isOperator"> & { readonly isOperator: number }) | undefined;
+      const row = select.get(sha256, at) as (Omit<StoredLogin, "isOperator"> & { readonly isOperator: number }) | undefined;
       return row === undefined ? null : { ...row, isOperator: row.isOperator === 1 };
     },
     remove: (sha256) => void remove.run(sha256),

@@ -4,7 +4,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TurnResult } from "../protocol/turn-result.ts";
-import type { Files, History } from "./contract.ts";
+import type { Files, History } from "./history.ts";
 import { migrations } from "./migrations.ts";
 import { openHistory } from "./open-history.ts";
 

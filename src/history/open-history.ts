@@ -2,14 +2,14 @@ import { chmodSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
-import type { History } from "./contract.ts";
+import type { History } from "./history.ts";
 import { ReferenceRows } from "./reference-rows.ts";
 import {
   createCellRunRows,
   createConversationRows,
   createEventRows,
   createEvidenceRows,
-  createSessionRows,
+  createLoginRows,
   createTurnRows,
   createUploadRows,
   inTransaction,
@@ -39,7 +39,7 @@ export function openHistory({ file }: { file: string }): History {
     evidence: createEvidenceRows(database),
     uploads: createUploadRows(database),
     cellRuns: createCellRunRows(database),
-    sessions: createSessionRows(database),
+    sessions: createLoginRows(database),
     references: new ReferenceRows(database),
     tenants: {
       list: () =>

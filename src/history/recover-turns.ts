@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { ToolEndEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { Gap, TraceStep, TurnResult } from "../protocol/turn-result.ts";
-import type { StoredEvent } from "./contract.ts";
+import type { StoredEvent } from "./history.ts";
 import type { EventRows, TurnRows } from "./create-rows.ts";
 
 interface RecoverOptions {

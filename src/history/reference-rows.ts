@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Files, Removable, StoredArtifact } from "./contract.ts";
+import type { Files, Removable, StoredArtifact } from "./history.ts";
 import { inTransaction } from "./create-rows.ts";
 
 /** Which files the rows refer to, and the removal of rows with the files that only they refer to. */

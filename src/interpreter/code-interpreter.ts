@@ -1,16 +1,16 @@
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
-import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellArtifact, CellOutcome } from "../protocol/outcome.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
-import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
-import { validateCodeInterpreterContract, type ContractVerdict } from "./contract/validate-code-interpreter-contract.ts";
+import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
+import { validateCodeInterpreterContract, type ContractVerdict } from "./call-contract/validate-code-interpreter-contract.ts";
 import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
-import type { HeldPlace, Session } from "../cells/open-session.ts";
+import type { HeldPlace, CellSession } from "../cells/open-cell-session.ts";
 import { inSpan } from "./in-span.ts";
-import { toSessionInput } from "../cells/session-inputs.ts";
+import { toCellInput } from "../cells/cell-inputs.ts";
 import { toToolResult, type CallFacts, type ToolResult } from "./tool-result.ts";
 import { getOrCreateTurnSandbox, type InterpreterTurn } from "./turn.ts";
 
@@ -30,7 +30,7 @@ const TOOL = "code_interpreter";
 export async function runCodeInterpreter(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<ToolResult> {
   return await answerInTurn(turn, { tool: TOOL, signal: options.signal }, async (held) => {
     const contract = await orAbort(checkCall(turn, input), options.signal);
-    if (!contract.ok) return toToolResult({ tool: TOOL, error: contract.envelope }, turn);
+    if (!contract.ok) return toToolResult({ tool: TOOL, error: contract.toolError }, turn);
     return await runCheckedCall(turn, contract.call, { ...options, ...held, tool: TOOL });
   });
 }
@@ -62,7 +62,7 @@ export async function answerInTurn(
       return await work({ place, onProbe });
     } catch (error) {
       signal?.throwIfAborted();
-      return toToolResult({ tool, error: toFailureEnvelope(error, tool) }, turn);
+      return toToolResult({ tool, error: toFailureToolError(error, tool) }, turn);
     }
   };
   return await inSpan(`sluice.${tool}`, { "sluice.turn": turn.id }, async (span) => {
@@ -115,7 +115,7 @@ export async function runCheckedCall(
     session: await sessionOf(turn, onProbe, signal),
     turnId: turn.id,
     code: call.code,
-    inputs: new Map(evidence.aliases().map((alias) => [alias, toSessionInput(evidence.get(alias)!)])),
+    inputs: new Map(evidence.aliases().map((alias) => [alias, toCellInput(evidence.get(alias)!)])),
     // What the contract names is there even where the code's text does not show it.
     names: { ...Object.fromEntries(inputAliases.map((alias) => [alias, alias])), ...call.inputs },
     expect: expectedArtifacts,
@@ -131,7 +131,7 @@ export async function runCheckedCall(
   return toToolResult({ tool, outcome, ...published }, { evidence, keepsSandbox });
 }
 
-async function sessionOf(turn: InterpreterTurn, onProbe: ProbeSink, signal?: AbortSignal): Promise<Session> {
+async function sessionOf(turn: InterpreterTurn, onProbe: ProbeSink, signal?: AbortSignal): Promise<CellSession> {
   try {
     return await orAbort(getOrCreateTurnSandbox(turn, signal).session, signal);
   } catch (error) {
@@ -152,7 +152,7 @@ async function publish(
   const [result, published] = await Promise.allSettled([kept(), publishArtifacts(artifacts, turn.artifacts)]);
   const failed = [result, published].find((one) => one.status === "rejected");
   return {
-    error: failed && toFailureEnvelope(failed.reason, tool),
+    error: failed && toFailureToolError(failed.reason, tool),
     artifacts: published.status === "fulfilled" ? published.value : [],
     resultAlias: result.status === "fulfilled" ? result.value : null,
   };
@@ -175,8 +175,8 @@ async function publishArtifacts(artifacts: readonly CellArtifact[], store: Artif
 }
 
 /** What went wrong outside of the cell. */
-export function toFailureEnvelope(error: unknown, tool: string, more: readonly string[] = []): Envelope {
+export function toFailureToolError(error: unknown, tool: string, more: readonly string[] = []): ToolError {
   const summary = error instanceof Error ? error.message : String(error);
   const hints = [...(error instanceof SluiceError && error.hint ? [error.hint] : []), ...more];
-  return createEnvelope({ code: toModelCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
+  return createToolError({ code: toModelCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
 }

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { parseArguments } from "../errors/schema-problems.ts";
 import { applyEdits } from "./apply-edits.ts";
-import { answerInTurn, checkCall, runCheckedCall, toFailureEnvelope, type CallOptions } from "./code-interpreter.ts";
-import { postProcessingContractSchema, type PostProcessingContract } from "./contract/code-interpreter-call.ts";
+import { answerInTurn, checkCall, runCheckedCall, toFailureToolError, type CallOptions } from "./code-interpreter.ts";
+import { postProcessingContractSchema, type PostProcessingContract } from "./call-contract/code-interpreter-call.ts";
 import { toToolResult, type ToolResult } from "./tool-result.ts";
-import type { HeldPlace } from "../cells/open-session.ts";
+import type { HeldPlace } from "../cells/open-cell-session.ts";
 import type { InterpreterTurn } from "./turn.ts";
 
 const TOOL = "python_code_edit";
@@ -30,18 +30,18 @@ export type PythonCodeEditCall = z.infer<typeof pythonCodeEditCallSchema>;
 /** Changes the last cell's code and runs it again from the state before that cell. */
 export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<ToolResult> {
   const { signal } = options;
-  const refused = (error: Envelope): ToolResult => toToolResult({ tool: TOOL, error }, turn);
+  const refused = (error: ToolError): ToolResult => toToolResult({ tool: TOOL, error }, turn);
   return await answerInTurn(turn, { tool: TOOL, signal }, async (held) => {
     const facts = { tool: TOOL, lead: "The call was not run", code: "INPUT_VALIDATION_FAILED", examples: [example] } as const;
     const parsed = parseArguments(pythonCodeEditCallSchema, input, facts);
-    if (!parsed.ok) return refused(parsed.envelope);
+    if (!parsed.ok) return refused(parsed.toolError);
     if (turn.last === null) return refused(nothingToEdit());
     const { call } = turn.last;
     const edited = applyEdits(call.code, parsed.data.edits);
     if (!edited.ok) return refused(unmatched(edited));
     const { postProcessingContract = call.postProcessingContract } = parsed.data;
     const verdict = await orAbort(checkCall(turn, { ...call, code: edited.code, postProcessingContract }), signal);
-    if (!verdict.ok) return refused(ofEdit(verdict.envelope, parsed.data));
+    if (!verdict.ok) return refused(ofEdit(verdict.toolError, parsed.data));
     const isUndone = await undoLast(turn, held.place, signal);
     try {
       return await runCheckedCall(turn, verdict.call, { ...options, ...held, tool: TOOL });
@@ -49,7 +49,7 @@ export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, o
       const hasRun = turn.last?.call === verdict.call;
       if (isUndone && !hasRun && signal?.aborted) turn.last = { call, counted: false, isUndone };
       if (!isUndone || hasRun || signal?.aborted) throw error;
-      return refused(toFailureEnvelope(error, TOOL, [nothingInItsPlace]));
+      return refused(toFailureToolError(error, TOOL, [nothingInItsPlace]));
     }
   });
 }
@@ -57,16 +57,16 @@ export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, o
 const example: PythonCodeEditCall = { edits: [{ oldText: "df.sum()", newText: "df.mean()" }] };
 
 /** What the contract says of the code as edited, with an example of an edit: the same edits under a contract that holds, where only that was wrong. */
-function ofEdit(envelope: Envelope, { edits }: PythonCodeEditCall): Envelope {
-  const isCodeFine = envelope.details.every(({ path }) => path !== "code");
-  const [corrected] = envelope.examples as { postProcessingContract: PostProcessingContract }[];
+function ofEdit(toolError: ToolError, { edits }: PythonCodeEditCall): ToolError {
+  const isCodeFine = toolError.details.every(({ path }) => path !== "code");
+  const [corrected] = toolError.examples as { postProcessingContract: PostProcessingContract }[];
   const fits = isCodeFine && corrected !== undefined;
   return {
-    ...envelope,
+    ...toolError,
     tool: TOOL,
     hints: isCodeFine
-      ? envelope.hints
-      : [...envelope.hints, "Lines and columns are of the code as edited; the last cell's code is as it was."],
+      ? toolError.hints
+      : [...toolError.hints, "Lines and columns are of the code as edited; the last cell's code is as it was."],
     examples: [fits ? { edits, postProcessingContract: corrected.postProcessingContract } : example],
   };
 }
@@ -82,8 +82,8 @@ async function undoLast(turn: InterpreterTurn, place: HeldPlace, signal?: AbortS
   return true;
 }
 
-function nothingToEdit(): Envelope {
-  return createEnvelope({
+function nothingToEdit(): ToolError {
+  return createToolError({
     code: "NO_CELL_TO_EDIT",
     tool: TOOL,
     summary: "No cell has been run in this turn, so there is nothing to edit.",
@@ -101,11 +101,11 @@ function unmatched({
   problem: "not_found" | "ambiguous";
   count: number;
   nearest: string;
-}): Envelope {
+}): ToolError {
   const code = index === 0 ? "the last cell's code" : "the last cell's code as the edits before it leave it";
   const issue = problem === "not_found" ? `is not in ${code}` : `is ${count} times in ${code}`;
   const shown = problem === "not_found" ? "The nearest lines" : "The lines that have it";
-  return createEnvelope({
+  return createToolError({
     code: problem === "not_found" ? "EDIT_TEXT_NOT_FOUND" : "EDIT_TEXT_AMBIGUOUS",
     tool: TOOL,
     summary: `Nothing was run: edits[${index}].oldText ${issue}.`,

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import type { ArtifactStore } from "../artifacts/contract.ts";
+import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
 import { below, quote } from "../errors/argument-path.ts";
-import { createEnvelope, type Envelope, type EnvelopeDetail } from "../errors/envelope.ts";
+import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { parseArguments } from "../errors/schema-problems.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { clipText } from "../text/clip-text.ts";
 import { readPath, rowsAt } from "../evidence/rows-at.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
@@ -33,10 +33,10 @@ export type ReadChartRows = (
   options: { readonly maxRows: number; readonly signal?: AbortSignal | undefined },
 ) => Promise<
   | { readonly ok: true; readonly rows: readonly Readonly<Record<string, unknown>>[]; readonly total: number }
-  | { readonly ok: false; readonly envelope: Envelope }
+  | { readonly ok: false; readonly toolError: ToolError }
 >;
 
-export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; envelope: Envelope };
+export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; toolError: ToolError };
 
 export interface RenderChartOptions {
   readonly input: unknown;
@@ -84,7 +84,7 @@ export async function renderChart({ input, evidence, artifacts, readRows, signal
     const named = title === undefined ? {} : { title };
     return { ok: true, artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...named, contentHash } };
   } catch (error) {
-    return { ok: false, envelope: notKept(error) };
+    return { ok: false, toolError: notKept(error) };
   }
 }
 
@@ -94,7 +94,7 @@ function unreadable(error: unknown): SluiceError {
 }
 
 /** Once a column, at the first row where it is so. */
-function nestedColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): EnvelopeDetail[] {
+function nestedColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): ToolErrorDetail[] {
   return namedColumns(spec).flatMap((key) => {
     const at = rows.findIndex((row) => Object.hasOwn(row, key) && typeof row[key] === "object" && row[key] !== null);
     if (at < 0) return [];
@@ -131,7 +131,7 @@ function namedColumns(spec: ChartSpec): string[] {
 }
 
 /** Faults of the spec are at its place in the call; those of the rows in the data. */
-function toDetails(issues: readonly { path: string; message: string }[], spec: ChartSpec, data: readonly unknown[]): EnvelopeDetail[] {
+function toDetails(issues: readonly { path: string; message: string }[], spec: ChartSpec, data: readonly unknown[]): ToolErrorDetail[] {
   return issues.map(({ path, message }) => {
     const isOfData = /^data(?:\[|$)/.test(path);
     const found = readPath(isOfData ? { data } : spec, path);
@@ -145,11 +145,11 @@ const example = {
   title: "Price by day",
 };
 
-function notKept(error: unknown): Envelope {
+function notKept(error: unknown): ToolError {
   const known = error instanceof SluiceError && error.code === "STORAGE_UNAVAILABLE";
   const summary = error instanceof Error ? error.message : String(error);
   const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
-  return createEnvelope({ code: known ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
+  return createToolError({ code: known ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
 }
 
 function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
@@ -159,14 +159,14 @@ function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
   const there = known.slice(-LISTED).join(", ") || "none yet";
   const summary = `No tool output has the alias ${quote(alias)}.${meant} There are: ${there}${older}.`;
   const details = [{ path: "alias", issue: "is not known", received_type: "string" }];
-  return { ok: false, envelope: createEnvelope({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
+  return { ok: false, toolError: createToolError({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
 }
 
-function reshape(alias: string, why: string, columns: readonly string[], details: EnvelopeDetail[] = []): ChartAnswer {
+function reshape(alias: string, why: string, columns: readonly string[], details: ToolErrorDetail[] = []): ChartAnswer {
   const more = columns.length > SHOWN_COLUMNS ? ` and ${columns.length - SHOWN_COLUMNS} more` : "";
   const names = columns.slice(0, SHOWN_COLUMNS).map((name) => clipText(name, 80));
   const there = columns.length === 0 ? "" : ` The columns that are there: ${names.join(", ")}${more}.`;
   const summary = `${alias} cannot be drawn as it is: ${why}.${there}`;
   const hints = ["Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python."];
-  return { ok: false, envelope: createEnvelope({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
+  return { ok: false, toolError: createToolError({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
 }

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { parseProbe } from "../protocol/probe.ts";
-import type { Session } from "../cells/open-session.ts";
+import type { CellSession } from "../cells/open-cell-session.ts";
 import { runPythonInSandbox } from "./run-python-in-sandbox.ts";
 
 test("a failure that nobody foresaw leaves a probe with a code of the table", async () => {
   const probes: string[] = [];
-  const session = { run: () => Promise.reject(new TypeError("odd")) } as unknown as Session;
+  const session = { run: () => Promise.reject(new TypeError("odd")) } as unknown as CellSession;
   const call = { session, turnId: "t", code: "1", onProbe: (line: string) => void probes.push(line) };
   await expect(runPythonInSandbox(call)).rejects.toThrow("odd");
   expect(probes.map((line) => parseProbe(line)?.fields)).toEqual([

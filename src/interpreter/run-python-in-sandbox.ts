@@ -1,10 +1,10 @@
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
-import type { CellRequest, Session } from "../cells/open-session.ts";
+import type { CellRequest, CellSession } from "../cells/open-cell-session.ts";
 import { formatProbe, type ProbeSink, type ProbeValue } from "../protocol/probe.ts";
 
 export interface PythonCall extends CellRequest {
-  readonly session: Session;
+  readonly session: CellSession;
   readonly turnId: string;
   readonly onProbe: ProbeSink;
 }

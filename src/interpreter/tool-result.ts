@@ -1,18 +1,18 @@
-import type { Envelope } from "../errors/envelope.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { ToolError } from "../errors/tool-error.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
 import type { Figure, FigureSeries } from "../protocol/figure.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
-import { toCellEnvelope } from "./to-cell-envelope.ts";
+import { toCellError } from "./to-cell-error.ts";
 
 /** What one call of a tool gave: the outcome of its cell, the error that the model reads, what was published, and the text for the model. */
 export interface ToolResult {
   /** How the cell ended; null when nothing was run. */
   readonly outcome: CellOutcome | null;
   /** Why the call failed; null when it succeeded. */
-  readonly error: Envelope | null;
+  readonly error: ToolError | null;
   readonly artifacts: readonly ArtifactEnvelope[];
   /** The alias under which the whole result is kept, for a later cell or chart. */
   readonly resultAlias: string | null;
@@ -31,7 +31,7 @@ export interface CallFacts {
   readonly tool: string;
   readonly outcome?: CellOutcome | undefined;
   /** What failed outside of the cell; the error of a cell that failed is its outcome's. */
-  readonly error?: Envelope | undefined;
+  readonly error?: ToolError | undefined;
   readonly artifacts?: readonly ArtifactEnvelope[];
   readonly resultAlias?: string | null;
 }
@@ -49,7 +49,7 @@ export function toToolResult(
 ): ToolResult {
   const result = {
     outcome: outcome ?? null,
-    error: error ?? (outcome === undefined ? null : toCellEnvelope(outcome, { tool })),
+    error: error ?? (outcome === undefined ? null : toCellError(outcome, { tool })),
     artifacts,
     resultAlias,
     repair: outcome === undefined ? null : toRepair(outcome),

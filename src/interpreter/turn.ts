@@ -1,16 +1,16 @@
-import type { ArtifactStore } from "../artifacts/contract.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
-import type { CodeInterpreterCall } from "./contract/code-interpreter-call.ts";
-import type { PythonParser } from "./contract/validate-code-interpreter-contract.ts";
-import type { Session } from "../cells/open-session.ts";
+import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
+import type { PythonParser } from "./call-contract/validate-code-interpreter-contract.ts";
+import type { CellSession } from "../cells/open-cell-session.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 
 /** What the interpreter needs of a runtime. */
 export interface SandboxSource {
-  openSession(options?: { signal?: AbortSignal | undefined; queue?: Limiter }): Promise<Session>;
+  openCellSession(options?: { signal?: AbortSignal | undefined; queue?: Limiter }): Promise<CellSession>;
   readonly limits: SandboxLimits;
   /** Names that are globals of every cell. */
   helpers(): Promise<readonly string[]>;
@@ -36,7 +36,7 @@ export interface InterpreterTurn {
 }
 
 export interface TurnSandbox {
-  readonly session: Promise<Session>;
+  readonly session: Promise<CellSession>;
 }
 
 export interface LastCall {
@@ -65,7 +65,7 @@ export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ..
 export function getOrCreateTurnSandbox(turn: InterpreterTurn, signal?: AbortSignal): TurnSandbox {
   if (turn.disposed) throw new UsageError({ code: "TURN_OVER", message: `The turn ${turn.id} is over.` });
   if (turn.sandbox === null) {
-    const session = turn.source.openSession({ signal, queue: turn.queue });
+    const session = turn.source.openCellSession({ signal, queue: turn.queue });
     const sandbox: TurnSandbox = { session };
     turn.sandbox = sandbox;
     session.catch(() => {

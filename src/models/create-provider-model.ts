@@ -4,7 +4,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { createGateway } from "ai";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { ModelProviders } from "./contract.ts";
+import type { ModelProviders } from "./model-settings.ts";
 import type { ProviderName } from "./parse-model-name.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

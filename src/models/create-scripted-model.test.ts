@@ -1,6 +1,6 @@
 import { generateText, isStepCount, jsonSchema, Output, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
-import type { ModelScript } from "./contract.ts";
+import type { ModelScript } from "./model-settings.ts";
 import { createScriptedModel } from "./create-scripted-model.ts";
 
 const script: ModelScript = {

@@ -5,7 +5,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
-import type { ModelPhase, ModelScript, ScriptStep } from "./contract.ts";
+import type { ModelPhase, ModelScript, ScriptStep } from "./model-settings.ts";
 
 type Answer = Pick<LanguageModelV4GenerateResult, "content" | "finishReason" | "usage">;
 

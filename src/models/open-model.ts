@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { ModelProviders } from "./contract.ts";
+import type { ModelProviders } from "./model-settings.ts";
 import { createProviderModel } from "./create-provider-model.ts";
 import { createScriptedModel } from "./create-scripted-model.ts";
 import { demoScript } from "./demo-script.ts";

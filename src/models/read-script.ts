@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { problemsOfZod } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
-import { modelScriptSchema, type ModelScript } from "./contract.ts";
+import { modelScriptSchema, type ModelScript } from "./model-settings.ts";
 
 /** A script from its file. Throws UsageError with everything that is wrong with it. */
 export async function readScript(file: string, signal?: AbortSignal): Promise<ModelScript> {

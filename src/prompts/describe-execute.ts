@@ -1,5 +1,5 @@
 import type { EngineSetting } from "../execute/choose-engine.ts";
-import type { ExecuteLimits } from "../execute/contract.ts";
+import type { ExecuteLimits } from "../execute/engine.ts";
 import { montyModules } from "./monty-modules.ts";
 
 export interface ExecuteDescriptionOptions {

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { TurnPlan } from "../protocol/turn-plan.ts";
 import { clipText, leftOutNote } from "../text/clip-text.ts";
-import type { TurnParts } from "../turn/contract.ts";
+import type { TurnParts } from "../turn/turn-request.ts";
 import type { Conversation } from "../turn/create-conversation.ts";
 
 const LISTED_ALIASES = 60;

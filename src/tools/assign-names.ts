@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { quote } from "../errors/argument-path.ts";
-import type { BackendTool } from "./contract.ts";
+import type { BackendTool } from "./backend-tool.ts";
 
 /** A tool with the names under which it can be called. */
 export interface CatalogTool {

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { callBackendTool, type BackendCall, type BackendReply } from "./call-backend-tool.ts";
-import type { BackendTool, ToolAnswer } from "./contract.ts";
+import type { BackendTool, ToolAnswer } from "./backend-tool.ts";
 import { createLocalSource } from "./create-local-source.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
@@ -68,7 +68,11 @@ describe("callBackendTool", () => {
     ["arguments that are no object", { args: "a" }, {}, "SCHEMA_TYPE_MISMATCH"],
   ])("refuses %s, and does not call", async (_, facts, toolFacts, error_code) => {
     const { tool, call } = toolThat([], toolFacts);
-    expect(await callTool(tool, facts)).toMatchObject({ ok: false, failure: { kind: "envelope", envelope: { error_code } }, attempts: 0 });
+    expect(await callTool(tool, facts)).toMatchObject({
+      ok: false,
+      failure: { kind: "toolError", toolError: { error_code } },
+      attempts: 0,
+    });
     expect(call).not.toHaveBeenCalled();
   });
 
@@ -81,7 +85,7 @@ describe("callBackendTool", () => {
     expect(approve.mock.calls[0]![1]).toEqual({ id: 1 });
     approve.mockResolvedValue(false);
     expect(await callTool(tool, { args: { id: 1 } }, { approve })).toMatchObject({
-      failure: { envelope: { error_code: "TOOL_NOT_ALLOWED" } },
+      failure: { toolError: { error_code: "TOOL_NOT_ALLOWED" } },
     });
     expect(call).toHaveBeenCalledTimes(1);
   });
@@ -96,7 +100,7 @@ describe("callBackendTool", () => {
     const text = JSON.stringify({ status: 500, message: 'sent k"ey-1234567 and opaque-7654321 as application/json' });
     const { tool } = toolThat([{ isError: true, content: [{ type: "text", text }] }]);
     expect(await callTool(tool, { headers })).toMatchObject({
-      failure: { envelope: { details: [{ upstream_message: "sent [removed] and [removed] as application/json" }] } },
+      failure: { toolError: { details: [{ upstream_message: "sent [removed] and [removed] as application/json" }] } },
     });
   });
 
@@ -123,7 +127,7 @@ describe("retries", () => {
 
   it("no more than once", async () => {
     const { tool, call } = toolThat([httpError(503), httpError(503), { content: [] }], { annotations: { idempotentHint: true } });
-    expect(await callTool(tool)).toMatchObject({ ok: false, failure: { envelope: { error_code: "UPSTREAM_HTTP_503" } }, attempts: 2 });
+    expect(await callTool(tool)).toMatchObject({ ok: false, failure: { toolError: { error_code: "UPSTREAM_HTTP_503" } }, attempts: 2 });
     expect(call).toHaveBeenCalledTimes(2);
   });
 
@@ -146,8 +150,8 @@ describe("time", () => {
     expect(await callTool(hanging({ annotations: { readOnlyHint: true } }), { timeoutMs: 20 })).toMatchObject({
       ok: false,
       failure: {
-        kind: "envelope",
-        envelope: { error_code: "UPSTREAM_HTTP_TIMEOUT", retryable: true, summary: "get_price did not answer within 0.02 s." },
+        kind: "toolError",
+        toolError: { error_code: "UPSTREAM_HTTP_TIMEOUT", retryable: true, summary: "get_price did not answer within 0.02 s." },
       },
       attempts: 1,
     });
@@ -230,7 +234,7 @@ describe("createLocalSource", () => {
     expect(await call("add", { a: 1, b: 2 })).toMatchObject({ ok: true, answer: { output: 3, as: "value" } });
     expect(await call("local__add", { a: 1, c: 2 })).toMatchObject({
       ok: false,
-      failure: { envelope: { error_code: "INPUT_VALIDATION_FAILED" } },
+      failure: { toolError: { error_code: "INPUT_VALIDATION_FAILED" } },
     });
     expect(await call("fail", {})).toMatchObject({ ok: false, failure: { kind: "plain", type: "RangeError", message: "too far" } });
   });

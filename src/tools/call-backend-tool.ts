@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { orAbort } from "../concurrency/or-abort.ts";
-import type { Envelope } from "../errors/envelope.ts";
-import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import type { ToolError } from "../errors/tool-error.ts";
+import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { isRecord } from "../errors/is-record.ts";
-import { DEFAULT_CALL_TIMEOUT_MS, type ToolAnswer, type ToolCallOptions } from "./contract.ts";
+import { DEFAULT_CALL_TIMEOUT_MS, type ToolAnswer, type ToolCallOptions } from "./backend-tool.ts";
 import { checkToolInput, unreadableArguments } from "./check-tool-input.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
-import { findCredentials, toCredentialEnvelope } from "./find-credentials.ts";
+import { findCredentials, toCredentialError } from "./find-credentials.ts";
 import { failureOfAnswer, failureOfError, failureOfTimeout, hideHeaders, type ToolFailure } from "./tool-failure.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
@@ -52,17 +52,17 @@ export type BackendReply =
 export async function callBackendTool(call: BackendCall): Promise<BackendReply> {
   const { catalog, policy, name, args, extraArguments, signal } = call;
   const resolved = call.tool === undefined ? await catalog.resolve(name, signal) : { ok: true as const, tool: call.tool };
-  if (!resolved.ok) return refused(null, resolved.envelope);
+  if (!resolved.ok) return refused(null, resolved.toolError);
   const { tool } = resolved;
 
   const credentials = refuseCredentials(name, args);
   if (credentials !== null) return refused(tool, credentials);
 
   const judged = policy.judge(tool, name);
-  if (judged.verdict === "refused") return refused(tool, judged.envelope);
+  if (judged.verdict === "refused") return refused(tool, judged.toolError);
 
   const checked = checkToolInput({ name, schema: tool.tool.inputSchema, args, extraArguments });
-  if (!checked.ok) return refused(tool, checked.envelope);
+  if (!checked.ok) return refused(tool, checked.toolError);
 
   const objection = judged.verdict === "ask" ? await policy.ask(tool, isRecord(args) ? args : {}, signal) : null;
   if (objection !== null) return refused(tool, objection);
@@ -93,14 +93,14 @@ async function attempt(call: Attempt): Promise<Outcome> {
 
 function retryWaitMs({ tool, maxRetryWaitMs = MAX_RETRY_WAIT_MS }: Attempt, failure: ToolFailure): number | null {
   const { readOnlyHint, idempotentHint } = tool.tool.annotations;
-  if ((readOnlyHint !== true && idempotentHint !== true) || failure.kind !== "envelope") return null;
-  if (failure.envelope["retryable"] !== true || failure.envelope["error_code"] === "UPSTREAM_HTTP_TIMEOUT") return null;
-  const asked = retryAfterOf(failure.envelope);
+  if ((readOnlyHint !== true && idempotentHint !== true) || failure.kind !== "toolError") return null;
+  if (failure.toolError["retryable"] !== true || failure.toolError["error_code"] === "UPSTREAM_HTTP_TIMEOUT") return null;
+  const asked = retryAfterOf(failure.toolError);
   const waitMs = asked === null ? RETRY_WAIT_MS : asked * 1_000;
   return waitMs <= maxRetryWaitMs ? waitMs : null;
 }
 
-function retryAfterOf({ _meta: meta }: Envelope | ForeignEnvelope): number | null {
+function retryAfterOf({ _meta: meta }: ToolError | ForeignToolError): number | null {
   const seconds = isRecord(meta) ? meta["retry_after_seconds"] : undefined;
   return typeof seconds === "number" && seconds >= 0 ? seconds : null;
 }
@@ -133,15 +133,15 @@ async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> 
 }
 
 /** The refusal of arguments that hold credentials, or that cannot be read to find out. */
-function refuseCredentials(name: string, args: unknown): Envelope | null {
+function refuseCredentials(name: string, args: unknown): ToolError | null {
   try {
     const found = findCredentials(args);
-    return found.length === 0 ? null : toCredentialEnvelope(name, found);
+    return found.length === 0 ? null : toCredentialError(name, found);
   } catch {
     return unreadableArguments(name);
   }
 }
 
-function refused(tool: CatalogTool | null, envelope: Envelope): BackendReply {
-  return { ok: false, tool, failure: { kind: "envelope", envelope }, warnings: [], attempts: 0 };
+function refused(tool: CatalogTool | null, toolError: ToolError): BackendReply {
+  return { ok: false, tool, failure: { kind: "toolError", toolError }, warnings: [], attempts: 0 };
 }

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { envelopeSchema, type Envelope } from "../errors/envelope.ts";
+import { toolErrorSchema, type ToolError } from "../errors/tool-error.ts";
 import { checkToolInput, type InputVerdict } from "./check-tool-input.ts";
-import type { JsonSchema } from "./contract.ts";
+import type { JsonSchema } from "./backend-tool.ts";
 
 function check(schema: JsonSchema, args: unknown, extraArguments?: Readonly<Record<string, unknown>>): InputVerdict {
   return checkToolInput({ name: "get_price", schema, args, extraArguments });
@@ -21,14 +21,14 @@ const price: JsonSchema = {
   examples: [{ symbol: "AAPL", days: 5 }],
 };
 
-function envelopeOf(schema: JsonSchema, args: unknown): Envelope {
+function toolErrorOf(schema: JsonSchema, args: unknown): ToolError {
   const verdict = check(schema, args);
   if (verdict.ok) throw new Error("The call was accepted.");
-  expect(envelopeSchema.parse(verdict.envelope)).toEqual(verdict.envelope);
-  return verdict.envelope;
+  expect(toolErrorSchema.parse(verdict.toolError)).toEqual(verdict.toolError);
+  return verdict.toolError;
 }
 
-function refusal(facts: Partial<Envelope>): unknown {
+function refusal(facts: Partial<ToolError>): unknown {
   return {
     error_kind: "mcp_input_validation",
     tool: "get_price",
@@ -41,7 +41,7 @@ function refusal(facts: Partial<Envelope>): unknown {
   };
 }
 
-function detail(error_code: string, path: string, issue: string, received_type: string): Envelope["details"][number] {
+function detail(error_code: string, path: string, issue: string, received_type: string): ToolError["details"][number] {
   return { path, issue, received_type, error_code };
 }
 
@@ -52,7 +52,7 @@ describe("checkToolInput", () => {
   });
 
   it("reports a missing field", () => {
-    expect(envelopeOf(price, { days: 5 })).toEqual(
+    expect(toolErrorOf(price, { days: 5 })).toEqual(
       refusal({
         error_code: "SCHEMA_REQUIRED",
         summary: "The tool was not called. symbol is missing.",
@@ -63,7 +63,7 @@ describe("checkToolInput", () => {
   });
 
   it("reports an unknown field with the one that was meant", () => {
-    expect(envelopeOf(price, { symbol: "AAPL", dayz: 5 })).toEqual(
+    expect(toolErrorOf(price, { symbol: "AAPL", dayz: 5 })).toEqual(
       refusal({
         error_code: "SCHEMA_ADDITIONAL_PROPERTIES",
         summary: 'The tool was not called. dayz is not a known field. Did you mean "days"?',
@@ -75,7 +75,7 @@ describe("checkToolInput", () => {
   });
 
   it("reports different problems under one code, each with its own, and the schema's example", () => {
-    expect(envelopeOf(price, { symbol: 7, days: "30", kind: "Close ", note: "too long" })).toEqual(
+    expect(toolErrorOf(price, { symbol: 7, days: "30", kind: "Close ", note: "too long" })).toEqual(
       refusal({
         error_code: "INPUT_VALIDATION_FAILED",
         summary: "The tool was not called. symbol must be a string, not 7. And 3 more problems.",
@@ -108,7 +108,7 @@ describe("checkToolInput", () => {
       type: "object",
       properties: { filters: { type: "array", items: { $ref: "#/$defs/Filter" } } },
     };
-    expect(envelopeOf(schema, { filters: [{ field: "state", values: ["on", 3] }, { field: "name" }] })).toEqual(
+    expect(toolErrorOf(schema, { filters: [{ field: "state", values: ["on", 3] }, { field: "name" }] })).toEqual(
       refusal({
         error_code: "INPUT_VALIDATION_FAILED",
         summary: "The tool was not called. filters[0].values[1] must be a string, not 3. And 1 more problem.",
@@ -135,7 +135,7 @@ describe("checkToolInput", () => {
     ["SCHEMA_TYPE_MISMATCH", { type: ["object", "null"] }, '{"a": 1}', "x must be an object or null, not its JSON text."],
     ["SCHEMA_VALIDATION_FAILED", { not: { type: "string" } }, "a", 'x does not fit the schema\'s "not".'],
   ])("has the code %s", (code, schema, value, issue) => {
-    expect(envelopeOf({ type: "object", properties: { x: schema } }, { x: value })).toEqual(
+    expect(toolErrorOf({ type: "object", properties: { x: schema } }, { x: value })).toEqual(
       refusal({
         error_code: code,
         summary: `The tool was not called. ${issue}`,
@@ -157,7 +157,7 @@ describe("checkToolInput", () => {
       },
     };
     const issue = "by fits none of its alternatives: by.id is missing. Or: by.name is missing.";
-    expect(envelopeOf(schema, { by: {} })).toEqual(
+    expect(toolErrorOf(schema, { by: {} })).toEqual(
       refusal({
         error_code: "SCHEMA_ONE_OF_FAILED",
         summary: `The tool was not called. ${issue}`,
@@ -167,7 +167,7 @@ describe("checkToolInput", () => {
   });
 
   it("refuses arguments that are no object", () => {
-    expect(envelopeOf(price, ["AAPL"])).toEqual(
+    expect(toolErrorOf(price, ["AAPL"])).toEqual(
       refusal({
         error_code: "SCHEMA_TYPE_MISMATCH",
         summary: "The tool was not called. The call must be an object, not an array.",
@@ -190,13 +190,13 @@ describe("checkToolInput", () => {
       warnings: ["profile is set by the session; the value in the call was not used."],
     });
     const refused = check(schema, {}, extraArguments);
-    expect(refused).toMatchObject({ ok: false, envelope: { error_code: "SCHEMA_REQUIRED", details: [{ path: "days" }] } });
+    expect(refused).toMatchObject({ ok: false, toolError: { error_code: "SCHEMA_REQUIRED", details: [{ path: "days" }] } });
     const wrong = check(
       { properties: { profile: { type: "integer" } }, anyOf: [{ properties: { profile: { type: "integer" } } }] },
       {},
       extraArguments,
     );
-    expect(wrong).toMatchObject({ ok: false, envelope: { error_code: "SCHEMA_ANY_OF_FAILED" } });
+    expect(wrong).toMatchObject({ ok: false, toolError: { error_code: "SCHEMA_ANY_OF_FAILED" } });
     expect(JSON.stringify([refused, wrong])).not.toContain("secret-profile");
   });
 
@@ -211,8 +211,8 @@ describe("checkToolInput", () => {
       required: ["profile", "days"],
       examples: [{ days: "3" }, { profile: "theirs", days: 3 }, { days: 4 }],
     };
-    expect(check(schema, {}, { profile: "mine" })).toMatchObject({ ok: false, envelope: { examples: [{ days: 3 }, { days: 4 }] } });
-    expect(check(schema, {})).toMatchObject({ ok: false, envelope: { examples: [{ profile: "theirs", days: 3 }] } });
+    expect(check(schema, {}, { profile: "mine" })).toMatchObject({ ok: false, toolError: { examples: [{ days: 3 }, { days: 4 }] } });
+    expect(check(schema, {})).toMatchObject({ ok: false, toolError: { examples: [{ profile: "theirs", days: 3 }] } });
   });
 });
 
@@ -288,12 +288,12 @@ describe("schemas of strangers", () => {
     ["type", { properties: { x: { items: { type: "string" } } } }, "x[0] must be a string, not -1."],
     ["$ref", { properties: { x: { items: { $ref: "#/$defs/a" } } }, $defs: { a: { type: "string" } } }, "x[0] must be a string, not -1."],
   ])("that a value breaks in very many ways report the first problem: %s", (_, schema, issue) => {
-    const { details } = envelopeOf(schema, { x: Array.from({ length: 20_000 }, () => -1) });
+    const { details } = toolErrorOf(schema, { x: Array.from({ length: 20_000 }, () => -1) });
     expect(details.map((one) => one.issue)).toEqual([issue]);
   });
 
   it("report alternatives as one problem, also where there are too many of them to report all", () => {
-    const { details } = envelopeOf(alternatives(60), { x: [-1, -1, -1] });
+    const { details } = toolErrorOf(alternatives(60), { x: [-1, -1, -1] });
     expect(details.map(({ path, error_code }) => [path, error_code])).toEqual([
       ["x[0]", "SCHEMA_ANY_OF_FAILED"],
       ["x[1]", "SCHEMA_ANY_OF_FAILED"],
@@ -327,7 +327,7 @@ describe("schemas of strangers", () => {
       },
     };
     const schema = { properties: { x: { properties: { y: { pattern: "^a" } } } } };
-    expect(check(schema, { x: late })).toMatchObject({ ok: false, envelope: { details: [{ path: "x.y" }] } });
+    expect(check(schema, { x: late })).toMatchObject({ ok: false, toolError: { details: [{ path: "x.y" }] } });
     expect(stalls).toEqual([]);
   });
 
@@ -338,7 +338,7 @@ describe("schemas of strangers", () => {
       expect(check(schema, { pair: ["a", 1] })).toMatchObject({ ok: true, warnings: [] });
       expect(check(schema, { pair: ["a", "b"] })).toMatchObject({
         ok: false,
-        envelope: { error_code: "SCHEMA_TYPE_MISMATCH", details: [{ path: "pair[1]" }] },
+        toolError: { error_code: "SCHEMA_TYPE_MISMATCH", details: [{ path: "pair[1]" }] },
       });
     }
   });
@@ -376,7 +376,7 @@ describe("schemas of strangers", () => {
     fc.assert(
       fc.property(schema, value, (inputSchema, args) => {
         const verdict = check(inputSchema, args);
-        if (!verdict.ok) expect(envelopeSchema.parse(verdict.envelope)).toEqual(verdict.envelope);
+        if (!verdict.ok) expect(toolErrorSchema.parse(verdict.toolError)).toEqual(verdict.toolError);
       }),
       { numRuns: 300 },
     );

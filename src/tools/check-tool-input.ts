@@ -1,7 +1,7 @@
-import type { Envelope } from "../errors/envelope.ts";
+import type { ToolError } from "../errors/tool-error.ts";
 import { isRecord } from "../errors/is-record.ts";
 import { problemsOfAjv, refuseArguments, refuseUnreadable, type AjvError } from "../errors/schema-problems.ts";
-import type { JsonSchema } from "./contract.ts";
+import type { JsonSchema } from "./backend-tool.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import { createJsonSchemaValidator, type SchemaVerdict } from "./validate-json-schema.ts";
 
@@ -19,7 +19,7 @@ export interface InputCheck {
 
 export type InputVerdict =
   | { readonly ok: true; readonly args: Readonly<Record<string, unknown>>; readonly warnings: readonly string[] }
-  | { readonly ok: false; readonly envelope: Envelope };
+  | { readonly ok: false; readonly toolError: ToolError };
 
 const notCalled = "The tool was not called";
 
@@ -34,7 +34,7 @@ export function checkToolInput(check: InputCheck): InputVerdict {
   try {
     return checkObject(check);
   } catch {
-    return { ok: false, envelope: unreadableArguments(check.name) };
+    return { ok: false, toolError: unreadableArguments(check.name) };
   }
 }
 
@@ -42,7 +42,7 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
   const fieldsAt = (path: readonly PropertyKey[]): string[] => fieldsOf(schema, path);
   if (!isRecord(args)) {
     const problems = problemsOfAjv([{ keyword: "type", instancePath: "", params: { type: "object" } }], { value: args, fieldsAt });
-    return { ok: false, envelope: refuseArguments({ tool: name, lead: notCalled, problems }) };
+    return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems }) };
   }
   const extra = takenBy(schema, extraArguments);
   const merged = { ...args, ...extra };
@@ -55,7 +55,7 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
   }
   if (verdict.status === "valid") return { ok: true, args: merged, warnings };
   const problems = problemsOfAjv(verdict.errors, { value: merged, fieldsAt });
-  return { ok: false, envelope: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema, extra) }) };
+  return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema, extra) }) };
 }
 
 /** What the schema says of arguments, apart from those of the session. */
@@ -109,6 +109,6 @@ function examplesOf(schema: JsonSchema, extra: Readonly<Record<string, unknown>>
     .map((example) => Object.fromEntries(Object.entries(example).filter(([key]) => !Object.hasOwn(extra, key))));
 }
 
-export function unreadableArguments(tool: string): Envelope {
+export function unreadableArguments(tool: string): ToolError {
   return refuseUnreadable({ tool, lead: notCalled });
 }

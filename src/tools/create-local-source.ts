@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { BackendTool, JsonSchema, ToolAnnotations, ToolCallOptions, ToolSource } from "./contract.ts";
+import type { BackendTool, JsonSchema, ToolAnnotations, ToolCallOptions, ToolSource } from "./backend-tool.ts";
 
 /** A function of this process as a tool. What it throws is its failure; what it returns is its answer and must have a JSON form. */
 export interface LocalTool {

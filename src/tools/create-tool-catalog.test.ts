@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { assignNames, toSafeName } from "./assign-names.ts";
-import type { BackendTool, ToolListing, ToolSource } from "./contract.ts";
+import type { BackendTool, ToolListing, ToolSource } from "./backend-tool.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
 
@@ -104,7 +104,7 @@ describe("resolve", () => {
   it("suggests near names", async () => {
     expect(await createToolCatalog({ sources: [sampleSource("market", market)] }).resolve("getPrice")).toEqual({
       ok: false,
-      envelope: {
+      toolError: {
         ...refusal,
         tool: "getPrice",
         summary: 'There is no tool "getPrice".',
@@ -117,7 +117,7 @@ describe("resolve", () => {
     const catalog = createToolCatalog({ sources: [sampleSource("a", [toolOf("a", "get_price"), toolOf("b", "get_price")])] });
     expect(await catalog.resolve("get_price")).toEqual({
       ok: false,
-      envelope: {
+      toolError: {
         ...refusal,
         tool: "get_price",
         summary: 'There is no tool "get_price".',
@@ -130,7 +130,7 @@ describe("resolve", () => {
     const catalog = createToolCatalog({ sources: [sampleSource("market", market), sampleSource("ads", [], "connection refused.")] });
     expect(await catalog.resolve("ads__list_campaigns")).toEqual({
       ok: false,
-      envelope: {
+      toolError: {
         ...refusal,
         error_kind: "upstream_http",
         error_code: "UPSTREAM_UNREACHABLE",
@@ -150,12 +150,12 @@ describe("resolve", () => {
     listing = { tools: [], gap: { server: "ads", reason: "It is down." } };
     expect(await catalog.resolve("list_campaigns")).toMatchObject({
       ok: false,
-      envelope: {
+      toolError: {
         error_code: "UPSTREAM_UNREACHABLE",
         summary: 'The server "ads" of the tool "list_campaigns" cannot be used now: It is down.',
       },
     });
-    expect(await catalog.resolve("list_campaign")).toMatchObject({ ok: false, envelope: { error_code: "TOOL_NOT_FOUND" } });
+    expect(await catalog.resolve("list_campaign")).toMatchObject({ ok: false, toolError: { error_code: "TOOL_NOT_FOUND" } });
   });
 
   it("does not let a bare name mean another tool because a server went down", async () => {
@@ -169,7 +169,7 @@ describe("resolve", () => {
     isDown = true;
     expect(await catalog.resolve("get_price")).toMatchObject({
       ok: false,
-      envelope: { hints: ["Name the server too: a__get_price.", 'Tools of the server "b" are missing: It is down.', expect.any(String)] },
+      toolError: { hints: ["Name the server too: a__get_price.", 'Tools of the server "b" are missing: It is down.', expect.any(String)] },
     });
     expect((await catalog.resolve("a__get_price")).ok).toBe(true);
   });

@@ -1,9 +1,9 @@
 import { quote } from "../errors/argument-path.ts";
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { assignNames, toSafeName, type CatalogTool } from "./assign-names.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
-import type { ToolListing, ToolSource } from "./contract.ts";
+import type { ToolListing, ToolSource } from "./backend-tool.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 
 export type { CatalogTool } from "./assign-names.ts";
@@ -16,7 +16,7 @@ export interface ToolList {
   readonly warnings: readonly string[];
 }
 
-export type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly envelope: Envelope };
+export type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly toolError: ToolError };
 
 /** Every tool of all sources, by name. It does not close the sources: they may be in several catalogs. */
 export interface ToolCatalog extends AsyncDisposable {
@@ -81,7 +81,7 @@ export function createToolCatalog({
       const tool = byName.get(name);
       if (tool !== undefined) return { ok: true, tool };
       const missing = serverThatIsDown(name, list, bareOwners);
-      return { ok: false, envelope: missing === null ? notFound(name, list) : unreachable(name, missing, list) };
+      return { ok: false, toolError: missing === null ? notFound(name, list) : unreachable(name, missing, list) };
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
@@ -132,8 +132,8 @@ function serverThatIsDown(name: string, { tools, gaps }: ToolList, bareOwners: R
 
 type Gap = NonNullable<ToolListing["gap"]>;
 
-function unreachable(name: string, { server, reason }: Gap, { tools }: ToolList): Envelope {
-  return createEnvelope({
+function unreachable(name: string, { server, reason }: Gap, { tools }: ToolList): ToolError {
+  return createToolError({
     code: "UPSTREAM_UNREACHABLE",
     tool: name,
     summary: `The server ${quote(server)} of the tool ${quote(name)} cannot be used now: ${reason}`,
@@ -141,10 +141,10 @@ function unreachable(name: string, { server, reason }: Gap, { tools }: ToolList)
   });
 }
 
-function notFound(name: string, { tools, gaps }: ToolList): Envelope {
+function notFound(name: string, { tools, gaps }: ToolList): ToolError {
   const namesakes = tools.filter(({ tool }) => tool.name === name || toSafeName(tool.name) === name).map(({ fullName }) => fullName);
   const near = nearNames(name, tools);
-  return createEnvelope({
+  return createToolError({
     code: "TOOL_NOT_FOUND",
     tool: name,
     summary: `There is no tool ${quote(name)}.`,

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonSchema } from "./contract.ts";
+import type { JsonSchema } from "./backend-tool.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { describeTools, listTags } from "./describe-tool.ts";
 import { toPythonSignature } from "./python-signature.ts";

@@ -1,6 +1,6 @@
 import { isRecord } from "../errors/is-record.ts";
 import { ellipsize } from "../text/clip-text.ts";
-import type { BackendTool, JsonSchema, ToolAnnotations } from "./contract.ts";
+import type { BackendTool, JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 import { nearNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";
 import { toPythonSignature } from "./python-signature.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
@@ -112,7 +112,7 @@ function namesakesOrNear(name: string, known: readonly CatalogTool[]): string[] 
 function policyNote(entry: CatalogTool, policy?: ToolPolicy): { policy?: string } {
   const judged = policy?.judge(entry);
   if (judged === undefined || judged.verdict === "allowed") return {};
-  return { policy: judged.verdict === "ask" ? "Somebody is asked before each call." : judged.envelope.summary };
+  return { policy: judged.verdict === "ask" ? "Somebody is asked before each call." : judged.toolError.summary };
 }
 
 /** Limits and words of each parameter that has any; its type is in the signature. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findCredentials, toCredentialEnvelope, withoutSecrets } from "./find-credentials.ts";
+import { findCredentials, toCredentialError, withoutSecrets } from "./find-credentials.ts";
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
 const opaque = "q8Zr2mK4t7Xw9pLs3VbN";
@@ -127,7 +127,7 @@ describe("values", () => {
       const found = findCredentials(args);
       expect(found).toHaveLength(1);
       expect(found[0]!.issue).toMatch(/ is a credential by its form\.$/);
-      expect(JSON.stringify(toCredentialEnvelope("t", found))).not.toContain(value.slice(0, 30));
+      expect(JSON.stringify(toCredentialError("t", found))).not.toContain(value.slice(0, 30));
       expect(withoutSecrets(value)).toContain("[removed]");
     }
   });
@@ -166,7 +166,7 @@ describe("values", () => {
 
 it("writes an envelope, path by path, in the order of the call", () => {
   const args = { filters: [{ name: "a" }, { headers: { Authorization: "Basic x", "X-Amz-Date": "now" } }], password: "hunter2" };
-  expect(toCredentialEnvelope("ads__list", findCredentials(args))).toEqual({
+  expect(toCredentialError("ads__list", findCredentials(args))).toEqual({
     error_kind: "mcp_input_validation",
     tool: "ads__list",
     summary: "The tool was not called: 3 arguments look like credentials.",

@@ -1,5 +1,5 @@
 import { below } from "../errors/argument-path.ts";
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { receivedType } from "../errors/received-type.ts";
 
 export interface FoundCredential {
@@ -139,8 +139,8 @@ function pathOf(node: Node): string {
   return keys.reduce<string>(below, "");
 }
 
-export function toCredentialEnvelope(tool: string, found: readonly FoundCredential[]): Envelope {
-  return createEnvelope({
+export function toCredentialError(tool: string, found: readonly FoundCredential[]): ToolError {
+  return createToolError({
     code: "CREDENTIAL_ARGUMENT",
     tool,
     summary:

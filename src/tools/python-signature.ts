@@ -1,7 +1,7 @@
 import { isRecord } from "../errors/is-record.ts";
 import { pythonKeywords } from "../protocol/python-names.ts";
 import { ellipsize } from "../text/clip-text.ts";
-import type { BackendTool, JsonSchema } from "./contract.ts";
+import type { BackendTool, JsonSchema } from "./backend-tool.ts";
 import { alternativesOf, followReferences, propertiesOf, requiredOf, typesIn } from "./read-schema.ts";
 
 export interface PythonSignature {

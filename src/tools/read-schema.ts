@@ -1,5 +1,5 @@
 import { isRecord } from "../errors/is-record.ts";
-import type { JsonSchema } from "./contract.ts";
+import type { JsonSchema } from "./backend-tool.ts";
 
 /** Follows references within the document, a few steps of them; what leads nowhere is the empty schema. */
 export function followReferences(schema: unknown, root: JsonSchema): JsonSchema {

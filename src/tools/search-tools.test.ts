@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BackendTool } from "./contract.ts";
+import type { BackendTool } from "./backend-tool.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
 import { createToolSearch, type SearchRequest, type SearchAnswer } from "./search-tools.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as fc from "fast-check";
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
-import { envelopeSchema } from "../errors/envelope.ts";
-import { parseForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { toolErrorSchema } from "../errors/tool-error.ts";
+import { parseForeignToolError } from "../errors/foreign-tool-error.ts";
 import { failureOfAnswer, failureOfError, failureOfTimeout, type ToolFailure } from "./tool-failure.ts";
 
 const now = (): number => Date.parse("2026-11-16T12:00:00Z");
@@ -38,12 +38,12 @@ describe("an answer", () => {
   });
 
   it("with an envelope is that envelope, whole and of whatever kind", () => {
-    expect(ofText(JSON.stringify(foreign))).toEqual({ kind: "envelope", envelope: foreign });
-    expect(ofText(`Error calling tool 'x': ${JSON.stringify(foreign)}`)).toEqual({ kind: "envelope", envelope: foreign });
-    expect(ofResult({ isError: true, content: [], structuredContent: foreign })).toEqual({ kind: "envelope", envelope: foreign });
+    expect(ofText(JSON.stringify(foreign))).toEqual({ kind: "toolError", toolError: foreign });
+    expect(ofText(`Error calling tool 'x': ${JSON.stringify(foreign)}`)).toEqual({ kind: "toolError", toolError: foreign });
+    expect(ofResult({ isError: true, content: [], structuredContent: foreign })).toEqual({ kind: "toolError", toolError: foreign });
     for (const name of ["error", "result", "detail"]) {
       for (const structuredContent of [{ [name]: foreign }, { [name]: JSON.stringify(foreign) }])
-        expect(ofResult({ isError: true, content: [], structuredContent })).toEqual({ kind: "envelope", envelope: foreign });
+        expect(ofResult({ isError: true, content: [], structuredContent })).toEqual({ kind: "toolError", toolError: foreign });
     }
   });
 
@@ -53,8 +53,8 @@ describe("an answer", () => {
       requestId: "req-7",
     };
     expect(ofResult({ isError: true, content: [], structuredContent })).toEqual({
-      kind: "envelope",
-      envelope: {
+      kind: "toolError",
+      toolError: {
         ...rest,
         error_kind: "upstream_http",
         summary: "list_campaigns failed: the backend answered HTTP 422 Unprocessable Entity. The budget is too low.",
@@ -95,15 +95,15 @@ describe("an answer", () => {
   ])("that is %j keeps what the backend said", (body, said) => {
     const issue = expect.any(String) as string;
     expect(ofResult({ isError: true, structuredContent: body })).toMatchObject({
-      envelope: { details: [{ path: "", issue, received_type: "object", ...said }] },
+      toolError: { details: [{ path: "", issue, received_type: "object", ...said }] },
     });
-    expect(ofText(JSON.stringify(body))).toMatchObject({ envelope: { details: [{ path: "", issue, received_type: "string", ...said }] } });
+    expect(ofText(JSON.stringify(body))).toMatchObject({ toolError: { details: [{ path: "", issue, received_type: "string", ...said }] } });
   });
 
   it("with 429 is rate_limited, with the time to wait", () => {
     expect(ofText(JSON.stringify({ status_code: 429, message: "Slow down.", retry_after: "7" }))).toEqual({
-      kind: "envelope",
-      envelope: {
+      kind: "toolError",
+      toolError: {
         ...rest,
         error_kind: "rate_limited",
         summary: "list_campaigns failed: the backend answered HTTP 429 Too Many Requests. Slow down.",
@@ -125,7 +125,7 @@ describe("an answer", () => {
     ["HTTP 408", "upstream_http", "UPSTREAM_HTTP_408", true],
     ["HTTP/1.1 429, retry-after: 3", "rate_limited", "UPSTREAM_HTTP_429", true],
   ])("that says %j has that status", (text, error_kind, error_code, retryable) => {
-    expect(ofText(text)).toMatchObject({ kind: "envelope", envelope: { error_kind, error_code, retryable } });
+    expect(ofText(text)).toMatchObject({ kind: "toolError", toolError: { error_kind, error_code, retryable } });
   });
 
   it.each(["There are 500 campaigns too many", "status 404 is not a campaign's", "HTTP is not spoken here", "room 503"])(
@@ -159,8 +159,8 @@ describe("an error", () => {
       text: body,
     });
     expect(failureOfError(error, context)).toEqual({
-      kind: "envelope",
-      envelope: {
+      kind: "toolError",
+      toolError: {
         ...rest,
         error_kind: "upstream_http",
         summary: "list_campaigns failed: the backend answered HTTP 503 Service Unavailable. later",
@@ -190,7 +190,7 @@ describe("an error", () => {
       });
       return failureOfError(Object.assign(new Error("The server answered with HTTP 422.", { cause }), { status: 422 }), context);
     };
-    const detail = (fact: object): object => ({ envelope: { details: [{ issue: "HTTP 422 Unprocessable Entity.", ...fact }] } });
+    const detail = (fact: object): object => ({ toolError: { details: [{ issue: "HTTP 422 Unprocessable Entity.", ...fact }] } });
     expect(ofBody('{"detail":"no such day"}')).toMatchObject(
       detail({ upstream_message: "no such day", upstream_details: '{"detail":"no such day"}' }),
     );
@@ -204,13 +204,13 @@ describe("an error", () => {
     const withHeaders = (headers: unknown): Error => Object.assign(new Error("no"), { response: { status: 429, headers } });
     const date = "Mon, 16 Nov 2026 12:00:30 GMT";
     expect(failureOfError(withHeaders(new Headers({ "Retry-After": date, "x-request-id": "r1" })), context)).toMatchObject({
-      envelope: { details: [{ request_id: "r1" }], _meta: { retry_after_seconds: 30 } },
+      toolError: { details: [{ request_id: "r1" }], _meta: { retry_after_seconds: 30 } },
     });
     expect(failureOfError(withHeaders({ "RETRY-AFTER": "1.5" }), context)).toMatchObject({
-      envelope: { _meta: { retry_after_seconds: 1.5 } },
+      toolError: { _meta: { retry_after_seconds: 1.5 } },
     });
     expect(failureOfError(withHeaders({ "retry-after": "Sun, 15 Nov 2026 12:00:00 GMT" }), context)).toMatchObject({
-      envelope: { _meta: { retry_after_seconds: 0 } },
+      toolError: { _meta: { retry_after_seconds: 0 } },
     });
     expect(failureOfError(withHeaders({ "retry-after": "soon" }), context)).not.toHaveProperty("envelope._meta");
   });
@@ -227,15 +227,15 @@ describe("an error", () => {
     [new SdkError(SdkErrorCode.ConnectionClosed, "Connection closed"), "UPSTREAM_UNREACHABLE"],
   ])("%s is %s, and retryable", (error, error_code) => {
     expect(failureOfError(error, context)).toMatchObject({
-      kind: "envelope",
-      envelope: { error_kind: "upstream_http", error_code, retryable: true },
+      kind: "toolError",
+      toolError: { error_kind: "upstream_http", error_code, retryable: true },
     });
   });
 
   it("without a connection says so in full", () => {
     expect(failureOfError(Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" }), context)).toEqual({
-      kind: "envelope",
-      envelope: {
+      kind: "toolError",
+      toolError: {
         ...rest,
         error_kind: "upstream_http",
         summary: "list_campaigns failed: there is no connection to the backend.",
@@ -257,7 +257,7 @@ describe("an error", () => {
 
   it("without a connection says when the next one is tried, where that is known", () => {
     expect(failureOfError(Object.assign(new Error("down"), { code: "MCP_UNREACHABLE", retryAfter: 4 }), context)).toMatchObject({
-      envelope: { error_code: "UPSTREAM_UNREACHABLE", _meta: { retry_after_seconds: 4 } },
+      toolError: { error_code: "UPSTREAM_UNREACHABLE", _meta: { retry_after_seconds: 4 } },
     });
   });
 
@@ -270,7 +270,7 @@ describe("an error", () => {
       new ProtocolError(-32_603, "x", { detail: foreign }),
       new Error("outer", { cause: new Error(json) }),
     ]) {
-      expect(failureOfError(error, context)).toEqual({ kind: "envelope", envelope: foreign });
+      expect(failureOfError(error, context)).toEqual({ kind: "toolError", toolError: foreign });
     }
   });
 
@@ -288,8 +288,8 @@ describe("an error", () => {
 
 it("a call that takes too long is a timeout", () => {
   expect(failureOfTimeout("slow", 1_500)).toEqual({
-    kind: "envelope",
-    envelope: {
+    kind: "toolError",
+    toolError: {
       ...rest,
       tool: "slow",
       error_kind: "upstream_http",
@@ -316,8 +316,8 @@ it("whatever a backend sends, the failure is a valid envelope or plain", () => {
           ofResult({ isError: true, structuredContent: value, content: value }),
           ofText(JSON.stringify(value)),
         ]) {
-          if (failure?.kind === "envelope")
-            expect(parseForeignEnvelope(failure.envelope) ?? envelopeSchema.parse(failure.envelope)).not.toBeNull();
+          if (failure?.kind === "toolError")
+            expect(parseForeignToolError(failure.toolError) ?? toolErrorSchema.parse(failure.toolError)).not.toBeNull();
           else expect(failure).toEqual({ kind: "plain", type: expect.any(String), message: expect.any(String) });
         }
       },

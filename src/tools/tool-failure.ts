@@ -1,17 +1,17 @@
 import { STATUS_CODES } from "node:http";
-import type { EnvelopeCode } from "../errors/error-table.ts";
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
-import { findEnvelopeInText, parseForeignEnvelope, type ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import type { ToolErrorCode } from "../errors/error-table.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
+import { findToolErrorInText, parseForeignToolError, type ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { isRecord } from "../errors/is-record.ts";
 import { receivedType } from "../errors/received-type.ts";
 import { ellipsize } from "../text/clip-text.ts";
 import { parseJson } from "../text/json.ts";
-import type { ToolAnswer } from "./contract.ts";
+import type { ToolAnswer } from "./backend-tool.ts";
 import { isCredentialName, withoutSecrets } from "./find-credentials.ts";
 
 /** What a failed call becomes. `plain` is a failure that says nothing that could be put in an envelope: in Python, RuntimeError("type: message"). */
 export type ToolFailure =
-  | { readonly kind: "envelope"; readonly envelope: Envelope | ForeignEnvelope }
+  | { readonly kind: "toolError"; readonly toolError: ToolError | ForeignToolError }
   | { readonly kind: "plain"; readonly type: string; readonly message: string };
 
 export interface FailureContext {
@@ -32,22 +32,23 @@ export function failureOfAnswer({ output, as }: ToolAnswer, context: FailureCont
   const structured = output["structuredContent"];
   const text = textOf(output["content"]);
   const records = [structured, text].flatMap(recordsIn);
-  const envelope = envelopeIn(records) ?? findEnvelopeInText(text);
-  if (envelope !== null) return { kind: "envelope", envelope };
+  const toolError = toolErrorIn(records) ?? findToolErrorInText(text);
+  if (toolError !== null) return { kind: "toolError", toolError };
   const http = httpFailureIn(records, context) ?? statusInText(text, context);
-  if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, structured ?? text) };
+  if (http !== null) return { kind: "toolError", toolError: toHttpToolError(context.tool, http, structured ?? text) };
   return { kind: "plain", type: "ToolError", message: toMessage(text || jsonOf(structured) || "The tool failed without saying how.") };
 }
 
 /** Of what a call was rejected with: an error of the MCP client, or of a local function. An abort by the caller is not one of these. */
 export function failureOfError(error: unknown, context: FailureContext): ToolFailure {
   const records = recordsIn(error);
-  const envelope = envelopeIn(records);
-  if (envelope !== null) return { kind: "envelope", envelope };
+  const toolError = toolErrorIn(records);
+  if (toolError !== null) return { kind: "toolError", toolError };
   const http = httpFailureIn(records, context);
-  if (http !== null) return { kind: "envelope", envelope: toHttpEnvelope(context.tool, http, error instanceof Error ? http.body : error) };
+  if (http !== null)
+    return { kind: "toolError", toolError: toHttpToolError(context.tool, http, error instanceof Error ? http.body : error) };
   const connection = connectionFailureIn(records);
-  if (connection !== null) return { kind: "envelope", envelope: toConnectionEnvelope(context.tool, connection, error) };
+  if (connection !== null) return { kind: "toolError", toolError: toConnectionError(context.tool, connection, error) };
   const type = error instanceof Error && /^[\w.]{1,100}$/.test(error.name) ? error.name : "Error";
   return { kind: "plain", type, message: toMessage(wordsOf(error)) };
 }
@@ -55,8 +56,8 @@ export function failureOfError(error: unknown, context: FailureContext): ToolFai
 /** Of a call that took longer than it may. */
 export function failureOfTimeout(tool: string, timeoutMs: number): ToolFailure {
   return {
-    kind: "envelope",
-    envelope: createEnvelope({
+    kind: "toolError",
+    toolError: createToolError({
       code: "UPSTREAM_HTTP_TIMEOUT",
       tool,
       summary: `${tool} did not answer within ${timeoutMs / 1000} s.`,
@@ -158,12 +159,12 @@ export function toSeconds(value: unknown, now: number): number | undefined {
   return Number.isFinite(seconds) ? Math.min(Math.max(0, seconds), MAX_RETRY_AFTER_SECONDS) : undefined;
 }
 
-function toHttpEnvelope(tool: string, http: HttpFailure, received: unknown): Envelope {
+function toHttpToolError(tool: string, http: HttpFailure, received: unknown): ToolError {
   const { status, code, requestId, retryAfter } = http;
   const issue = `HTTP ${status}${STATUS_CODES[status] === undefined ? "" : ` ${STATUS_CODES[status]}`}.`;
   const message = http.message === undefined ? undefined : toMessage(http.message);
   const details = http.body ?? (message === undefined ? jsonOf(received) : "");
-  return createEnvelope({
+  return createToolError({
     code: codeOf(status),
     tool,
     summary: `${tool} failed: the backend answered ${issue}${message === undefined ? "" : ` ${message}`}`,
@@ -183,7 +184,7 @@ function toHttpEnvelope(tool: string, http: HttpFailure, received: unknown): Env
   });
 }
 
-function codeOf(status: number): EnvelopeCode {
+function codeOf(status: number): ToolErrorCode {
   if (status === 401) return "AUTH_AUTHENTICATION";
   return status === 403 ? "AUTH_PERMISSION" : `UPSTREAM_HTTP_${status}`;
 }
@@ -217,9 +218,9 @@ function connectionFailureIn(records: readonly Fields[]): ConnectionFailure | nu
   return null;
 }
 
-function toConnectionEnvelope(tool: string, { code, retryAfter }: ConnectionFailure, error: unknown): Envelope {
+function toConnectionError(tool: string, { code, retryAfter }: ConnectionFailure, error: unknown): ToolError {
   const isTimeout = timeoutCodes.test(code);
-  return createEnvelope({
+  return createToolError({
     code: isTimeout ? "UPSTREAM_HTTP_TIMEOUT" : "UPSTREAM_UNREACHABLE",
     tool,
     summary: isTimeout ? `${tool} failed: the backend did not answer in time.` : `${tool} failed: there is no connection to the backend.`,
@@ -230,10 +231,10 @@ function toConnectionEnvelope(tool: string, { code, retryAfter }: ConnectionFail
 }
 
 /** An envelope of another server, which is passed on whole. */
-function envelopeIn(records: readonly Fields[]): ForeignEnvelope | null {
+function toolErrorIn(records: readonly Fields[]): ForeignToolError | null {
   for (const record of records) {
     const texts = [record["message"], record["text"]].filter(isText);
-    const found = [parseForeignEnvelope(record), ...texts.map(findEnvelopeInText)].find((one) => one !== null);
+    const found = [parseForeignToolError(record), ...texts.map(findToolErrorInText)].find((one) => one !== null);
     if (found !== undefined) return found;
   }
   return null;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { assignNames, type CatalogTool } from "./assign-names.ts";
-import type { ToolAnnotations } from "./contract.ts";
+import type { ToolAnnotations } from "./backend-tool.ts";
 import { sampleTool } from "./fixtures/sample-tools.ts";
 import { createToolPolicy } from "./tool-policy.ts";
 
@@ -29,7 +29,7 @@ describe("the policy by annotations", () => {
   it("refuses what says that it is destructive, and says what to do", () => {
     expect(createToolPolicy({ allow: ["other__delete_order"] }).judge(destructive)).toEqual({
       verdict: "refused",
-      envelope: {
+      toolError: {
         ...refusal,
         tool: "delete_order",
         summary: "delete_order may not be called: it says that it is destructive, and it is not on the allow-list.",
@@ -43,7 +43,7 @@ describe("the policy by annotations", () => {
 
   it("refuses what says that it is not read-only", () => {
     expect(createToolPolicy().judge(toolWith({ readOnlyHint: false }))).toMatchObject({
-      envelope: { summary: "delete_order may not be called: it says that it changes something, and it is not on the allow-list." },
+      toolError: { summary: "delete_order may not be called: it says that it changes something, and it is not on the allow-list." },
     });
   });
 
@@ -73,7 +73,7 @@ describe("the policy read-only", () => {
     expect(policy.judge(toolWith({ readOnlyHint: false }))).toMatchObject({ verdict: "refused" });
     expect(policy.judge(toolWith({}), "my_shop__delete_order")).toEqual({
       verdict: "refused",
-      envelope: {
+      toolError: {
         ...refusal,
         tool: "my_shop__delete_order",
         summary: 'my_shop__delete_order may not be called: the policy is "read-only" and the tool does not say that it only reads.',

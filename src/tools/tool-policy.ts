@@ -1,4 +1,4 @@
-import { createEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { toSafeName, type CatalogTool } from "./assign-names.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
@@ -23,14 +23,14 @@ export interface Approval {
 export type PolicyVerdict =
   | { readonly verdict: "allowed" }
   | { readonly verdict: "ask" }
-  | { readonly verdict: "refused"; readonly envelope: Envelope };
+  | { readonly verdict: "refused"; readonly toolError: ToolError };
 
 /** Which tools may be called. A tool's own annotations are what it is judged by: they are a claim of its server, not a proof. */
 export interface ToolPolicy {
   /** `name` is what it was called by. */
   judge(tool: CatalogTool, name?: string): PolicyVerdict;
   /** For a verdict of `ask`. Null when the person agrees. */
-  ask(tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Envelope | null>;
+  ask(tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ToolError | null>;
   /** The same rules, with somebody else to ask. */
   approvedBy(approve: ApproveCall): ToolPolicy;
 }
@@ -54,10 +54,10 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
   return {
     judge(tool, name = tool.name) {
       const { readOnlyHint, destructiveHint } = tool.tool.annotations;
-      if (toolPolicy === "read-only" && readOnlyHint !== true) return { verdict: "refused", envelope: notReadOnly(tool, name) };
+      if (toolPolicy === "read-only" && readOnlyHint !== true) return { verdict: "refused", toolError: notReadOnly(tool, name) };
       if ((destructiveHint !== true && readOnlyHint !== false) || isAllowed(tool)) return { verdict: "allowed" };
       if (approve !== undefined && toolPolicy !== "read-only") return { verdict: "ask" };
-      return { verdict: "refused", envelope: notOnList(tool, name) };
+      return { verdict: "refused", toolError: notOnList(tool, name) };
     },
     async ask(tool, args, signal) {
       try {
@@ -79,8 +79,8 @@ function checkEntry(entry: string): string {
   throw new UsageError({ code: "ALLOW_LIST_INVALID", message: `The allow-list of tools has the entry ${JSON.stringify(entry)}.` });
 }
 
-function notReadOnly(tool: CatalogTool, name: string): Envelope {
-  return createEnvelope({
+function notReadOnly(tool: CatalogTool, name: string): ToolError {
+  return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: name,
     summary: `${name} may not be called: the policy is "read-only" and the tool ${tool.tool.annotations.readOnlyHint === false ? "says that it changes something" : "does not say that it only reads"}.`,
@@ -91,8 +91,8 @@ function notReadOnly(tool: CatalogTool, name: string): Envelope {
   });
 }
 
-function notOnList(tool: CatalogTool, name: string): Envelope {
-  return createEnvelope({
+function notOnList(tool: CatalogTool, name: string): ToolError {
+  return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: name,
     summary: `${name} may not be called: it ${claimOf(tool)}, and it is not on the allow-list.`,
@@ -103,8 +103,8 @@ function notOnList(tool: CatalogTool, name: string): Envelope {
   });
 }
 
-function notApproved(tool: CatalogTool, because?: string): Envelope {
-  return createEnvelope({
+function notApproved(tool: CatalogTool, because?: string): ToolError {
+  return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: tool.name,
     summary: `${tool.name} was not called: it ${claimOf(tool)}, and this call was not approved${because === undefined ? "." : `: ${because}`}`,

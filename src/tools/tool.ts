@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { serializeEnvelope, type Envelope } from "../errors/envelope.ts";
-import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
+import { serializeToolError, type ToolError } from "../errors/tool-error.ts";
+import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { parseArguments, type RefusalFacts } from "../errors/schema-problems.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
-import type { JsonSchema, ToolAnnotations } from "./contract.ts";
+import type { JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 
 /** A tool of our own, defined once for every way in: the model of a turn, an AI SDK program, an MCP client. `Context` is what it works on. */
 export interface Tool<Context, Result = ToolCallResult> {
@@ -21,7 +21,7 @@ export interface ToolCallResult {
   readonly status: "ok" | "error" | "refused";
   /** What a model reads: the JSON text of an object, with the error in it when the call failed. Numbers past 2^53 are exact in it. */
   readonly text: string;
-  readonly error: Envelope | ForeignEnvelope | null;
+  readonly error: ToolError | ForeignToolError | null;
   /** What was kept as evidence, the main part first. */
   readonly aliases?: readonly string[];
   /** Those of the aliases that `text` does not show whole. */
@@ -44,12 +44,12 @@ export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDe
     inputSchema: z.toJSONSchema(schema, { io: "input" }),
     async run(input, context) {
       const parsed = parseArguments(schema, input, { tool: tool.name, lead: "The tool was not called", ...refusal });
-      return parsed.ok ? await run(parsed.data, context) : toErrorResult(parsed.envelope);
+      return parsed.ok ? await run(parsed.data, context) : toErrorResult(parsed.toolError);
     },
   };
 }
 
 /** The result of a call that did not do what it was asked for. */
-export function toErrorResult(error: Envelope | ForeignEnvelope, status: "error" | "refused" = "refused"): ToolCallResult {
-  return { status, text: `{"status":"${status}","error":${serializeEnvelope(error)}}`, error };
+export function toErrorResult(error: ToolError | ForeignToolError, status: "error" | "refused" = "refused"): ToolCallResult {
+  return { status, text: `{"status":"${status}","error":${serializeToolError(error)}}`, error };
 }

@@ -4,7 +4,7 @@ import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import type { AjvError } from "../errors/schema-problems.ts";
-import type { JsonSchema } from "./contract.ts";
+import type { JsonSchema } from "./backend-tool.ts";
 
 export type SchemaVerdict =
   | { readonly status: "valid" }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defaultEvidenceBudget } from "../evidence/contract.ts";
+import { defaultEvidenceBudget } from "../evidence/evidence-store.ts";
 import { count, countOrNone, milliseconds } from "../protocol/setting.ts";
 import type { Tokens } from "./ledger.ts";
 

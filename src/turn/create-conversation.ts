@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ReadChartRows } from "../interpreter/render-chart.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 
 /** What lives on from turn to turn: the evidence, by alias, and what was said. Variables do not. */

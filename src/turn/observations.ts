@@ -1,4 +1,4 @@
-import type { EvidenceStore, Preview } from "../evidence/contract.ts";
+import type { EvidenceStore, Preview } from "../evidence/evidence-store.ts";
 import type { TurnBudgets } from "./budgets.ts";
 import type { CallResult } from "./turn-calls.ts";
 import { clipText, leftOutNote } from "../text/clip-text.ts";

@@ -4,7 +4,7 @@ import type { TurnResult } from "../protocol/turn-result.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { createTurnClock, withBudgets } from "./budgets.ts";
 import { createCallGuard } from "./call-guard.ts";
-import type { TurnParts, TurnRequest, TurnRuntime } from "./contract.ts";
+import type { TurnParts, TurnRequest, TurnRuntime } from "./turn-request.ts";
 import { createConversation, type Exchange } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
 import { toFirstMessages, toInstructions } from "../prompts/instructions.ts";

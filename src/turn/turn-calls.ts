@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { createEnvelope, serializeEnvelope, type Envelope } from "../errors/envelope.ts";
+import { createToolError, serializeToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ErrorCode } from "../errors/error-table.ts";
-import type { ForeignEnvelope } from "../errors/foreign-envelope.ts";
-import type { EvidenceStore } from "../evidence/contract.ts";
+import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { Approval, ToolPolicy } from "../tools/tool-policy.ts";
 import type { ToolCallResult } from "../tools/tool.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import type { CallGuard } from "./call-guard.ts";
-import type { TurnRequest } from "./contract.ts";
+import type { TurnRequest } from "./turn-request.ts";
 import type { Call, CallEnd, CallFailure, Ledger } from "./ledger.ts";
 
 /** The only way to a tool in a turn, for the model and for scripts: every call is recorded, told to listeners, and admitted or refused here. */
@@ -24,7 +24,7 @@ export interface OpenCall {
   readonly callId: string;
   readonly policy: ToolPolicy;
   /** Why the call must not be made; null when it may. `overLimit`: why a limit of the script that makes it refuses it. */
-  admit(overLimit?: Envelope | null): Envelope | null;
+  admit(overLimit?: ToolError | null): ToolError | null;
   /** Once; later ends are ignored. */
   end(end: CallEnd): void;
 }
@@ -62,7 +62,7 @@ export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit
     return { callId, policy: policyFor(within ?? callId), admit: (overLimit) => overLimit ?? admit(call), end };
   }
 
-  function admit(call: Call): Envelope | null {
+  function admit(call: Call): ToolError | null {
     return call.tool === "final_response" || guard.admit(call) ? null : repeated(call.tool);
   }
 
@@ -103,13 +103,13 @@ export function toCallResult({ status, text, error, aliases, artifacts }: ToolCa
 }
 
 /** `error`: it was tried, and failed. `refused`: it was not tried. */
-export function toFailedCall(status: "error" | "refused", envelope: Envelope | ForeignEnvelope): CallResult {
-  return { status, text: `{"status":"error","error":${serializeEnvelope(envelope)}}`, failure: toFailure(envelope) };
+export function toFailedCall(status: "error" | "refused", toolError: ToolError | ForeignToolError): CallResult {
+  return { status, text: `{"status":"error","error":${serializeToolError(toolError)}}`, failure: toFailure(toolError) };
 }
 
-export function toFailure(envelope: Envelope | ForeignEnvelope): CallFailure {
-  const code = envelope["error_code"];
-  return { kind: envelope.error_kind, code: typeof code === "string" ? code : envelope.error_kind, reason: envelope.summary };
+export function toFailure(toolError: ToolError | ForeignToolError): CallFailure {
+  const code = toolError["error_code"];
+  return { kind: toolError.error_kind, code: typeof code === "string" ? code : toolError.error_kind, reason: toolError.summary };
 }
 
 export function toAborted(reason: string): CallEnd {
@@ -129,8 +129,8 @@ function toShownArguments({ tool, input }: Call): Pick<ToolStartEvent, "argument
   return bytes <= SHOWN_ARGUMENTS_BYTES ? { arguments: input } : { argumentsOmittedBytes: bytes };
 }
 
-function repeated(tool: string): Envelope {
-  return createEnvelope({
+function repeated(tool: string): ToolError {
+  return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool,
     summary: `${tool} was called three times with the same arguments; the third call was not made.`,

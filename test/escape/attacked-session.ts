@@ -25,7 +25,7 @@ export async function openAttackedSession(
   traps: HostTraps,
   limits: Partial<SandboxLimits> = {},
 ): Promise<AttackedSession> {
-  const session = await runtime.openSession({ limits: withLimits({ ...SMALL, ...limits }) });
+  const session = await runtime.openCellSession({ limits: withLimits({ ...SMALL, ...limits }) });
   let sandbox: string | null = null;
   let expected = "[4,2]";
 

@@ -1,4 +1,4 @@
-import type { ModelScript } from "../../src/models/contract.ts";
+import type { ModelScript } from "../../src/models/model-settings.ts";
 import { sampleCharts } from "./sample-charts.ts";
 
 const contract = {

@@ -23,7 +23,7 @@ export function toFailedResult(
   tool: string,
   { kind, code, summary, retryable = false, hints = [], details = [], meta }: AdsFailure,
 ): ToolResult {
-  const envelope = {
+  const toolError = {
     error_kind: kind,
     tool,
     summary,
@@ -35,7 +35,7 @@ export function toFailedResult(
     _envelope_version: 1,
     ...(meta === undefined ? {} : { _meta: meta }),
   };
-  return { content: [{ type: "text", text: JSON.stringify(envelope) }], isError: true };
+  return { content: [{ type: "text", text: JSON.stringify(toolError) }], isError: true };
 }
 
 /** What the advertising API behind the server answered. */

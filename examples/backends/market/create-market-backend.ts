@@ -168,7 +168,7 @@ function unknown(path: string, value: string, known: readonly string[]): Failure
 
 /** A v1 envelope, as compact JSON text in a result with `isError`. */
 function toFailure(tool: string, { path, issue, hint }: Failure): CallToolResult {
-  const envelope = {
+  const toolError = {
     error_kind: "mcp_input_validation",
     tool,
     summary: `${path}: ${issue}.`,
@@ -179,7 +179,7 @@ function toFailure(tool: string, { path, issue, hint }: Failure): CallToolResult
     retryable: false,
     _envelope_version: 1,
   };
-  return { content: [{ type: "text", text: JSON.stringify(envelope) }], isError: true };
+  return { content: [{ type: "text", text: JSON.stringify(toolError) }], isError: true };
 }
 
 /** The words of a large answer are few: its data is in `structuredContent`, once. */

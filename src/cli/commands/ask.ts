@@ -62,10 +62,10 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
   const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
   const result = await runTurn(turns.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
-  const { openSession } = turns.runtime;
+  const { openCellSession } = turns.runtime;
   let written: WrittenTurn = { result, files: listStored(result) };
   try {
-    if (out !== undefined) written = await writeTurn({ ...parts, result, directory: out, openSession });
+    if (out !== undefined) written = await writeTurn({ ...parts, result, directory: out, openCellSession });
   } finally {
     await print(json ? `${escapeControls(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written, written.result !== result));
   }

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import type { Environment, LoadedConfiguration, Origin } from "../../config/contract.ts";
+import type { Environment, LoadedConfiguration, Origin } from "../../config/loaded-configuration.ts";
 import { hideSecrets } from "../../config/hide-secrets.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { openConfigured } from "../../config/open-configured.ts";
-import type { DataFiles } from "../../data/contract.ts";
+import type { DataFiles } from "../../data/conversation-data.ts";
 import { openDataFiles } from "../../data/files/open-data-files.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
 import { dataFileEndings } from "../../protocol/data-files.ts";
@@ -38,7 +38,7 @@ export async function mcpCommand(args: string[], signal: AbortSignal): Promise<n
   const { runtime } = configured;
   const files = values.data.length === 0 ? undefined : await openDataFiles({ paths: values.data, maxFileBytes: runtime.limits.inputBytes });
   if (files !== undefined) sayData(files);
-  await using tables = createTables({ openSession: runtime.openSession, gate: runtime.gate });
+  await using tables = createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate });
   // Gets warm while the client says hello. Without a sandbox the client is served all the same, and each cell says what is missing.
   runtime.pool(signal).then(
     ({ driver }) => say(`sluice mcp: sandbox: ${driver.name}`),

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { cacheDirectory, searchPath } from "../../config/directories.ts";
 import { createRuntime } from "../../create-runtime.ts";
-import type { SessionInput } from "../../cells/session-inputs.ts";
+import type { CellInput } from "../../cells/cell-inputs.ts";
 import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
@@ -47,12 +47,12 @@ export async function runCommand(args: string[], signal: AbortSignal): Promise<n
 async function runOnce(
   options: ReturnType<typeof parseRunArguments>,
   code: string,
-  inputs: readonly (readonly [string, SessionInput])[],
+  inputs: readonly (readonly [string, CellInput])[],
   signal: AbortSignal,
 ): Promise<CellOutcome> {
   const { driver, limits } = options;
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), searchPath: searchPath(), driver, limits, poolSize: 0 });
-  const session = await runtime.openSession({ signal });
+  const session = await runtime.openCellSession({ signal });
   for (const [alias, input] of inputs) session.bind(alias, input);
   return await runPythonInSandbox({
     session,
@@ -169,7 +169,7 @@ export async function readScript(script: string, signal: AbortSignal): Promise<s
   }
 }
 
-export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<SessionInput> {
+export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<CellInput> {
   const format = formatOf(file);
   if (format === null) throw wrong(`--input ${alias}=${file}: known are ${dataFileEndings.join(", ")}.`);
   return { format, bytes: await readNamed(file, `The input ${alias}`, signal) };

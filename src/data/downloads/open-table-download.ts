@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import type { EvidenceFormat, EvidenceItem } from "../../evidence/contract.ts";
-import type { DatasetStore } from "../../evidence/dataset/contract.ts";
-import type { Session } from "../../cells/open-session.ts";
+import type { EvidenceFormat, EvidenceItem } from "../../evidence/evidence-store.ts";
+import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
+import type { CellSession } from "../../cells/open-cell-session.ts";
 import type { GivenTable } from "../../protocol/http-tables.ts";
-import type { TableDownload } from "../contract.ts";
+import type { TableDownload } from "../conversation-data.ts";
 import { askTable, type TableRefusal } from "../tables/ask-table.ts";
 
 interface Making {
   readonly as: "csv" | "parquet";
-  readonly openSession: (options?: { signal?: AbortSignal }) => Promise<Session>;
+  readonly openCellSession: (options?: { signal?: AbortSignal }) => Promise<CellSession>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -76,8 +76,8 @@ const SLICE_BYTES = 2 * 1024 * 1024;
 const sliceSchema = z.object({ base64: z.base64(), more: z.boolean() });
 
 /** Parsed and written in a sandbox of its own, a slice at a time. */
-async function* writeInSandbox({ name, format, path, bytes, as, openSession, signal }: Table): AsyncGenerator<Uint8Array> {
-  const session = await openSession(signal === undefined ? {} : { signal });
+async function* writeInSandbox({ name, format, path, bytes, as, openCellSession, signal }: Table): AsyncGenerator<Uint8Array> {
+  const session = await openCellSession(signal === undefined ? {} : { signal });
   try {
     const place = { session: Promise.resolve(session), bound: new Set<string>() };
     const table = { alias: name, format, path, input: () => ({ format, bytes }) };

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { Session } from "../../cells/open-session.ts";
+import type { CellSession } from "../../cells/open-cell-session.ts";
 import { askTable } from "./ask-table.ts";
 
 test("a table that is not read in time says what helps with a table, not with a cell", async () => {
   const run = () => Promise.resolve({ status: "timeout", resultJson: null, error: { type: "Timeout", message: "60 s are over" } });
-  const session = Promise.resolve({ run } as unknown as Session);
+  const session = Promise.resolve({ run } as unknown as CellSession);
   const input = (): never => {
     throw new Error("it is bound already");
   };

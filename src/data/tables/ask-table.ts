@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { nearestName } from "../../errors/nearest-name.ts";
-import type { EvidenceFormat, EvidenceItem } from "../../evidence/contract.ts";
-import type { Session } from "../../cells/open-session.ts";
-import type { SessionInput } from "../../cells/session-inputs.ts";
-import { toSessionInput } from "../../cells/session-inputs.ts";
+import type { EvidenceFormat, EvidenceItem } from "../../evidence/evidence-store.ts";
+import type { CellSession } from "../../cells/open-cell-session.ts";
+import type { CellInput } from "../../cells/cell-inputs.ts";
+import { toCellInput } from "../../cells/cell-inputs.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { toAsciiJson } from "../../text/json.ts";
 
@@ -77,11 +77,11 @@ export interface AskedTable {
   readonly format: EvidenceFormat;
   /** Keys from the root of the value to its rows. */
   readonly path: readonly string[];
-  readonly input: () => SessionInput;
+  readonly input: () => CellInput;
 }
 
 export interface TableSandbox {
-  readonly session: Promise<Session>;
+  readonly session: Promise<CellSession>;
   /** What it was given, by alias. */
   readonly bound: Set<string>;
 }
@@ -89,7 +89,7 @@ export interface TableSandbox {
 export function toAskedTable(item: EvidenceItem): AskedTable {
   const { alias, format, file } = item;
   // The host knows where the rows are in what it has read itself.
-  return { alias, format, path: file === undefined ? item.shape.path : [], input: () => toSessionInput(item) };
+  return { alias, format, path: file === undefined ? item.shape.path : [], input: () => toCellInput(item) };
 }
 
 /** Binds the table on the first question. Whatever it says is checked: it comes out of a sandbox. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EvidenceFormat, EvidenceItem, FileFindings } from "../../evidence/contract.ts";
+import type { EvidenceFormat, EvidenceItem, FileFindings } from "../../evidence/evidence-store.ts";
 import type { TableQuestion, TableRefusal, TableReply } from "./ask-table.ts";
 
 const count = z.int().nonnegative();

@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors/sluice-error.ts";
-import type { EvidenceItem } from "../../evidence/contract.ts";
-import type { Session } from "../../cells/open-session.ts";
+import type { EvidenceItem } from "../../evidence/evidence-store.ts";
+import type { CellSession } from "../../cells/open-cell-session.ts";
 import type { Gate } from "../../sandbox/pool.ts";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
@@ -19,7 +19,7 @@ export interface Tables extends AsyncDisposable {
 }
 
 export interface TablesOptions {
-  readonly openSession: (options?: { signal?: AbortSignal }) => Promise<Session>;
+  readonly openCellSession: (options?: { signal?: AbortSignal }) => Promise<CellSession>;
   /** The runtime's: a table that waits gives up its sandbox when somebody else waits for one. */
   readonly gate?: Pick<Gate, "places" | "waiting" | "onWaiting"> | undefined;
   /** Tables open at once; a quarter of the places unless told. */
@@ -54,7 +54,7 @@ class SandboxTables implements Tables {
   readonly #limiter: Limiter;
   readonly #open = new Map<string, OpenTable>();
   /** Those that answer one `askEach` and end with it. */
-  readonly #single = new Set<Promise<Session>>();
+  readonly #single = new Set<Promise<CellSession>>();
   readonly #closing = new Set<Promise<void>>();
   readonly #stopGivingUp: (() => void) | undefined;
   #watch: NodeJS.Timeout | undefined;
@@ -92,7 +92,7 @@ class SandboxTables implements Tables {
     { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<TableReply[]> {
     this.#refuseClosed();
-    const session = this.#options.openSession(signal === undefined ? {} : { signal });
+    const session = this.#options.openCellSession(signal === undefined ? {} : { signal });
     const bound = new Set<string>();
     this.#single.add(session);
     try {
@@ -138,7 +138,7 @@ class SandboxTables implements Tables {
       table.leave = leave;
       if (dropped.signal.aborted) leave(); // given up in the moment in which its turn came
       dropped.signal.throwIfAborted();
-      return this.#options.openSession();
+      return this.#options.openCellSession();
     });
     const table: OpenTable = { key, session, dropped, bound: new Set(), busy: 0, wanted: 0, usedAt: Date.now() };
     session.catch(() => this.#drop(table));
@@ -161,7 +161,7 @@ class SandboxTables implements Tables {
     this.#closeLater(table.session);
   }
 
-  #closeLater(session: Promise<Session>): void {
+  #closeLater(session: Promise<CellSession>): void {
     const done = session.then((one) => one.close()).catch(() => {});
     this.#closing.add(done);
     void done.finally(() => this.#closing.delete(done));

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { BlobStore } from "../../blobs/contract.ts";
+import type { BlobStore } from "../../blobs/blob-store.ts";
 import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
-import type { EvidenceItem } from "../contract.ts";
+import type { EvidenceItem } from "../evidence-store.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
 import { createDatasetMemoryStore, createDatasetStore, readUses } from "./dataset-store.ts";
 

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
-import type { BlobStore } from "../../blobs/contract.ts";
+import type { BlobStore } from "../../blobs/blob-store.ts";
 import { createFileBlobs, hashBytes } from "../../blobs/create-file-blobs.ts";
 import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
 import { deleteBlobs } from "../../blobs/delete-blobs.ts";
 import { parseJson } from "../../text/json.ts";
-import type { EvidenceItem } from "../contract.ts";
+import type { EvidenceItem } from "../evidence-store.ts";
 import { evidenceRecordSchema } from "../evidence-record.ts";
 import {
   hasRows,
@@ -16,7 +16,7 @@ import {
   type DatasetReader,
   type DatasetStore,
   type StoredDataset,
-} from "./contract.ts";
+} from "./dataset.ts";
 
 export interface DatasetStoreOptions {
   /** Manifests, as `<sha256 of the document>.json`. */

@@ -1,5 +1,5 @@
 import { UsageError } from "../../errors/sluice-error.ts";
-import type { EvidenceItem, Preview, PreviewDetail } from "../contract.ts";
+import type { EvidenceItem, Preview, PreviewDetail } from "../evidence-store.ts";
 import { SHOWN_ROWS, type Digest } from "./digest.ts";
 import { renderOutline, type Outline } from "./outline.ts";
 import { clipText, endOf, startOf } from "../../text/clip-text.ts";

@@ -1,4 +1,4 @@
-import type { EvidenceFormat, EvidenceShape } from "../contract.ts";
+import type { EvidenceFormat, EvidenceShape } from "../evidence-store.ts";
 import type { OutputPart } from "../output-part.ts";
 import { endOf, startOf } from "../../text/clip-text.ts";
 import { parseJson } from "../../text/json.ts";

@@ -1,4 +1,4 @@
-import type { Preview } from "../contract.ts";
+import type { Preview } from "../evidence-store.ts";
 import { buildPreview, buildSmallest, MIN_PREVIEW_BYTES, previewDetails, type Detail, type PreviewSource } from "./build-preview.ts";
 
 export interface StepLimits {

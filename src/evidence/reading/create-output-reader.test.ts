@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import type { ToolOutput } from "../contract.ts";
+import type { ToolOutput } from "../evidence-store.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
 import { toEvidenceRecord } from "../evidence-record.ts";
 import { ReadOutput } from "../output-part.ts";

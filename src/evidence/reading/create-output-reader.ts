@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createWorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson } from "../../text/json.ts";
-import type { CellResult, NamedData, ToolOutput } from "../contract.ts";
+import type { CellResult, NamedData, ToolOutput } from "../evidence-store.ts";
 import { isRecord } from "../../errors/is-record.ts";
 import { isMcpResult } from "../read-tool-output.ts";
 import { ReadOutput } from "../output-part.ts";

@@ -2,7 +2,7 @@
 import { getHeapStatistics } from "node:v8";
 import { serveThread } from "../../concurrency/worker-thread.ts";
 import { parseJson } from "../../text/json.ts";
-import type { NamedData, PrecisionLoss, ToolOutput } from "../contract.ts";
+import type { NamedData, PrecisionLoss, ToolOutput } from "../evidence-store.ts";
 import { toReadPart, type ReadPart } from "../output-part.ts";
 import { readData, readToolOutput } from "../read-tool-output.ts";
 import { rowsAt, type RowsAt, type RowsQuestion } from "../rows-at.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { PrecisionLoss } from "../contract.ts";
+import type { PrecisionLoss } from "../evidence-store.ts";
 import { isRecord } from "../../errors/is-record.ts";
 import { toJsonText, type JsonText } from "../to-json-text.ts";
 

@@ -2,7 +2,7 @@ import { UsageError } from "../../errors/sluice-error.ts";
 import type { SandboxLimits } from "../../sandbox/contract.ts";
 import { withLimits } from "../../sandbox/limits.ts";
 import type { TakenLease } from "../../sandbox/pool.ts";
-import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../contract.ts";
+import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../engine.ts";
 import { runScript } from "./run-script.ts";
 
 export interface CpythonEngineOptions {

@@ -2,7 +2,7 @@ import { scriptFrame, type EndedFrame, type ScriptFrame } from "../../protocol/w
 import type { Lease, Usage } from "../../sandbox/contract.ts";
 import { converse, createStreamText, findCause, type WorkerEnd } from "../../sandbox/converse.ts";
 import { outOfPlace } from "../../sandbox/frame-channel.ts";
-import { maxParamsBytes, type EngineOutcome, type ExecuteLimits, type Script, type ToolReply, type EngineEnd } from "../contract.ts";
+import { maxParamsBytes, type EngineOutcome, type ExecuteLimits, type Script, type ToolReply, type EngineEnd } from "../engine.ts";
 import { createScriptClock } from "../create-script-clock.ts";
 import { createToolCalls } from "../create-tool-calls.ts";
 import { isUtf8 } from "node:buffer";

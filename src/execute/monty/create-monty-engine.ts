@@ -1,6 +1,6 @@
 import { createLimiter } from "../../concurrency/create-limiter.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type EngineOutcome, type Script } from "../contract.ts";
+import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type EngineOutcome, type Script } from "../engine.ts";
 import { checkIsolation, createChildCommand, type ChildCommand, type MontyIsolation } from "./child-command.ts";
 import { openMontyChild, type MontyChild } from "./open-monty-child.ts";
 

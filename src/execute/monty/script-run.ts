@@ -1,6 +1,6 @@
 import { createScriptClock, type ScriptClock } from "../create-script-clock.ts";
 import { createToolCalls, SPARE_CALLS, type ToolCalls } from "../create-tool-calls.ts";
-import { maxParamsBytes, type EngineEnd, type EngineOutcome, type Script, type ToolReply } from "../contract.ts";
+import { maxParamsBytes, type EngineEnd, type EngineOutcome, type Script, type ToolReply } from "../engine.ts";
 import { toRepliesFrame, toRunFrame, type ChildFrame, type FrameBytes, type ReplyItem } from "./child-frames.ts";
 import { montyPrelude } from "./prelude.ts";
 import { toEngineEnd } from "./to-engine-end.ts";

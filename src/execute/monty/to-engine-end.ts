@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EngineEnd, ExecuteLimits } from "../contract.ts";
+import type { EngineEnd, ExecuteLimits } from "../engine.ts";
 import { montyPreludeLines } from "./prelude.ts";
 
 const frameSchema = z.object({ line: z.int(), column: z.int(), functionName: z.string().nullable(), sourceLine: z.string() });

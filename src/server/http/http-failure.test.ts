@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createEnvelope } from "../../errors/envelope.ts";
-import type { EnvelopeCode } from "../../errors/error-table.ts";
+import { createToolError } from "../../errors/tool-error.ts";
+import type { ToolErrorCode } from "../../errors/error-table.ts";
 import { toFailureResponse, toHttpFailure } from "./http-failure.ts";
 
 function failureOf(work: () => unknown): unknown {
@@ -34,7 +34,7 @@ test("what nobody foresaw is told by its kind alone", async () => {
   expect([response.status, await response.text()]).toEqual([500, expect.not.stringContaining("secret")]);
 });
 
-test.each<[EnvelopeCode, number, string | null]>([
+test.each<[ToolErrorCode, number, string | null]>([
   ["SCHEMA_VALIDATION_FAILED", 400, null],
   ["COLUMN_UNKNOWN", 400, null],
   ["FILTER_VALUE_INVALID", 400, null],
@@ -46,6 +46,6 @@ test.each<[EnvelopeCode, number, string | null]>([
   ["INTERNAL_ERROR", 500, null],
   ["SANDBOX_UNAVAILABLE", 503, null],
 ])("an error object with %s is answered with %i", (code, status, retryAfter) => {
-  const response = toFailureResponse(toHttpFailure(createEnvelope({ code, tool: "t", summary: "s" })));
+  const response = toFailureResponse(toHttpFailure(createToolError({ code, tool: "t", summary: "s" })));
   expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
 });

@@ -1,4 +1,4 @@
-import type { Envelope } from "../../errors/envelope.ts";
+import type { ToolError } from "../../errors/tool-error.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
 import { SluiceError, type ErrorFacts } from "../../errors/sluice-error.ts";
 import type { HttpErrorBody } from "../../protocol/http-error.ts";
@@ -14,13 +14,13 @@ export class HttpFailure extends SluiceError {
 }
 
 /** What a module said in an error envelope. */
-export function toHttpFailure(envelope: Envelope): HttpFailure {
-  const { error_code: code, summary: message, hints } = envelope;
+export function toHttpFailure(toolError: ToolError): HttpFailure {
+  const { error_code: code, summary: message, hints } = toolError;
   return new HttpFailure({
     code: code as ErrorCode,
     message,
     ...(hints.length === 0 ? {} : { hint: hints.join(" ") }),
-    details: { envelope },
+    details: { toolError },
     ...(code === "QUEUE_FULL" ? { retryAfterSeconds: 5 } : {}),
   });
 }

@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import type { ArtifactStore } from "../../artifacts/contract.ts";
+import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
 import type { Limiter } from "../../concurrency/create-limiter.ts";
 import { bundledSample } from "../../config/bundled-sample.ts";
 import { type Configured, openConfigured } from "../../config/open-configured.ts";
-import type { Tables } from "../../data/contract.ts";
+import type { Tables } from "../../data/conversation-data.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
@@ -54,7 +54,7 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
 
   const uploads = createUploadStore({ directory: path.join(directory, "uploads"), maxBytes: configuration.server.uploadBytes });
   const storesOf = createTenantStores({ directory, history, uploads, onArtifact: (artifact) => countArtifact(metrics, artifact) });
-  const tables = cleanup.use(createTables({ openSession: runtime.openSession, gate: runtime.gate }));
+  const tables = cleanup.use(createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate }));
   const conversations = createConversations({ history, storesOf, tables, uploads, budgets: configuration.budgets, log });
   const model = await serveModel(configured, options.model, isBundledSample);
   const turns = new Turns({

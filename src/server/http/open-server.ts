@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { createAdaptorServer } from "@hono/node-server";
 import { orAbort } from "../../concurrency/or-abort.ts";
-import type { Environment, LoadedConfiguration } from "../../config/contract.ts";
+import type { Environment, LoadedConfiguration } from "../../config/loaded-configuration.ts";
 import type { Configured } from "../../config/open-configured.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { acceptedTokens, createAuthenticator, type TokenSource } from "./auth/create-authenticator.ts";

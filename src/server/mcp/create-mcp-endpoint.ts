@@ -1,11 +1,11 @@
 import { createMcpHandler, isLegacyRequest, type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { createSessionStore } from "../../execute/session/create-session-store.ts";
+import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
 import type { McpParts, Surface } from "./mcp-parts.ts";
-import { createMcpServer, createSessionSurface } from "./create-mcp-server.ts";
-import { SessionRegistry } from "./sessions/session-registry.ts";
-import { accessByConnection, accessByHandle, type SessionAccess } from "./sessions/session-access.ts";
+import { createMcpServer, createConnectionSurface } from "./create-mcp-server.ts";
+import { ConnectionRegistry } from "./connections/connection-registry.ts";
+import { accessByConnection, accessByHandle, type ConnectionAccess } from "./connections/connection-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
-import type { McpSession } from "./sessions/open-mcp-session.ts";
+import type { McpConnection } from "./connections/open-mcp-connection.ts";
 import { readBody, watchBody } from "../../concurrency/watch-body.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
 import { isRecord } from "../../errors/is-record.ts";
@@ -31,12 +31,12 @@ export function createMcpEndpoint(
   parts: McpParts,
   { extend = (surface) => surface, onError = () => {} }: McpEndpointOptions = {},
 ): McpEndpoint {
-  const registry = new SessionRegistry(parts);
-  const states = parts.sessions ?? createSessionStore({ configuration: {} });
+  const registry = new ConnectionRegistry(parts);
+  const states = parts.sessions ?? createIdentityStore({ configuration: {} });
   const own = createMcpTools(parts);
 
-  async function serverFor(access: SessionAccess, tenant: string): Promise<ReturnType<typeof createMcpServer>> {
-    return createMcpServer(extend(await createSessionSurface(parts, { registry, access, tenant, own })));
+  async function serverFor(access: ConnectionAccess, tenant: string): Promise<ReturnType<typeof createMcpServer>> {
+    return createMcpServer(extend(await createConnectionSurface(parts, { registry, access, tenant, own })));
   }
 
   /** Clients of 2025 have a session that the transport keeps. */
@@ -87,13 +87,13 @@ export interface McpCaller {
 }
 
 interface ConnectedClientsOptions {
-  readonly registry: SessionRegistry;
+  readonly registry: ConnectionRegistry;
   readonly onError: (error: Error) => void;
-  openServer(session: McpSession, caller: () => McpCaller): Promise<Server>;
+  openServer(session: McpConnection, caller: () => McpCaller): Promise<Server>;
 }
 
 interface ConnectedClient {
-  readonly session: McpSession;
+  readonly session: McpConnection;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: Server;
   /** Of the latest request: its token may be another than the first one's. */

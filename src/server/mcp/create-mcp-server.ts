@@ -7,16 +7,16 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { createEnvelope } from "../../errors/envelope.ts";
+import { createToolError } from "../../errors/tool-error.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { packageVersion } from "../../package-version.ts";
 import type { CallContext, McpParts, Progress, ServedTool, Surface } from "./mcp-parts.ts";
 import { toErrorResult } from "../../tools/tool.ts";
 import { toCallResult, toServedTool } from "./tools/to-served-tool.ts";
-import { createSessionResources } from "./resources/create-session-resources.ts";
-import type { SessionRegistry } from "./sessions/session-registry.ts";
-import type { SessionAccess } from "./sessions/session-access.ts";
+import { createConnectionResources } from "./resources/create-connection-resources.ts";
+import type { ConnectionRegistry } from "./connections/connection-registry.ts";
+import type { ConnectionAccess } from "./connections/connection-access.ts";
 import { findExposedTool, listExposedTools, type McpTool } from "./tools/create-mcp-tools.ts";
 
 const serverInfo = { name: "sluice", title: "Sluice", version: packageVersion };
@@ -69,14 +69,14 @@ async function callTool(tool: ServedTool, args: Readonly<Record<string, unknown>
     if (error instanceof ProtocolError) throw error; // about the protocol, not about the call
     const summary = error instanceof Error ? error.message : String(error);
     const hints = error instanceof SluiceError && error.hint !== undefined ? [error.hint] : [];
-    return toCallResult(toErrorResult(createEnvelope({ code: "INTERNAL_ERROR", tool: tool.listing.name, summary, hints })));
+    return toCallResult(toErrorResult(createToolError({ code: "INTERNAL_ERROR", tool: tool.listing.name, summary, hints })));
   }
 }
 
-async function noSuchTool(surface: Surface, name: string, signal: AbortSignal): Promise<ReturnType<typeof createEnvelope>> {
+async function noSuchTool(surface: Surface, name: string, signal: AbortSignal): Promise<ReturnType<typeof createToolError>> {
   const names = (await surface.tools(signal)).map(({ listing }) => listing.name);
   const near = nearestName(name, names);
-  return createEnvelope({
+  return createToolError({
     code: "TOOL_NOT_FOUND",
     tool: name,
     summary: `There is no tool ${JSON.stringify(name)} here.`,
@@ -139,14 +139,14 @@ function openProgress({ token, notify }: ProgressOptions): OpenProgress {
 }
 
 export interface SurfaceOptions {
-  readonly registry: SessionRegistry;
-  readonly access: SessionAccess;
+  readonly registry: ConnectionRegistry;
+  readonly access: ConnectionAccess;
   readonly tenant: string;
   readonly own: ReadonlyMap<string, McpTool>;
 }
 
 /** All of Sluice for one client. */
-export async function createSessionSurface(parts: McpParts, { registry, access, tenant, own }: SurfaceOptions): Promise<Surface> {
+export async function createConnectionSurface(parts: McpParts, { registry, access, tenant, own }: SurfaceOptions): Promise<Surface> {
   const serve = (tool: McpTool): ServedTool => toServedTool(tool, access);
   return {
     instructions: toInstructions(await promptOf(parts), access),
@@ -155,7 +155,7 @@ export async function createSessionSurface(parts: McpParts, { registry, access, 
       const tool = own.get(name) ?? (await findExposedTool(parts, name, signal));
       return tool === null ? null : serve(tool);
     },
-    resources: createSessionResources(parts, { registry, access, tenant, own }),
+    resources: createConnectionResources(parts, { registry, access, tenant, own }),
   };
 }
 

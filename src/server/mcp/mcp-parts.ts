@@ -1,6 +1,6 @@
-import type { ArtifactStore } from "../../artifacts/contract.ts";
+import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
 import type { Configured } from "../../config/open-configured.ts";
-import type { DataFiles, Tables } from "../../data/contract.ts";
+import type { DataFiles, Tables } from "../../data/conversation-data.ts";
 import type { ProbeSink } from "../../protocol/probe.ts";
 import type { CallToolResult, ReadResourceResult, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
 
@@ -15,7 +15,7 @@ export interface McpParts extends Pick<Configured, "configuration" | "runtime" |
   readonly onProbe?: ProbeSink | undefined;
   /** The program that draws charts in hosts that can show it. That of the package unless told. */
   readonly chartAppFile?: string | undefined;
-  readonly lifetimes?: Partial<SessionLifetimes> | undefined;
+  readonly lifetimes?: Partial<ConnectionLifetimes> | undefined;
   /** Does the work when the time has come; gives what calls it off. A timer that keeps no process alive unless told. */
   readonly after?: Schedule | undefined;
 }
@@ -28,7 +28,7 @@ export const afterTimeout: Schedule = (ms, work) => {
 };
 
 /** How long, and how much of it, what nobody uses is kept. */
-export interface SessionLifetimes {
+export interface ConnectionLifetimes {
   /** Without a call, the sandbox goes: variables and files of its cells with it. Aliases stay. */
   readonly sandboxIdleMs: number;
   /** Without a call, the session goes with all of its data. Not on stdio, where it lives as long as its client. */
@@ -45,7 +45,7 @@ export interface SessionLifetimes {
   readonly sessionBytes: number;
 }
 
-export const defaultLifetimes: SessionLifetimes = {
+export const defaultLifetimes: ConnectionLifetimes = {
   sandboxIdleMs: 15 * 60_000,
   sessionIdleMs: 60 * 60_000,
   vanishedMs: 30_000,

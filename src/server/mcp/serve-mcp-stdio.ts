@@ -1,10 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import { createSessionStore } from "../../execute/session/create-session-store.ts";
-import { createMcpServer, createSessionSurface } from "./create-mcp-server.ts";
+import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
+import { createMcpServer, createConnectionSurface } from "./create-mcp-server.ts";
 import type { McpParts } from "./mcp-parts.ts";
-import { SessionRegistry } from "./sessions/session-registry.ts";
-import { accessByConnection } from "./sessions/session-access.ts";
+import { ConnectionRegistry } from "./connections/connection-registry.ts";
+import { accessByConnection } from "./connections/connection-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
 
 export interface McpStdioOptions {
@@ -20,13 +20,13 @@ const tenant = "local";
 
 /** One client, one session. Resolves when the client is gone or `signal` says so, and nothing of it is left. */
 export async function serveMcpStdio(parts: McpParts, { input, output, signal, onError = () => {} }: McpStdioOptions): Promise<void> {
-  await using registry = new SessionRegistry(parts);
+  await using registry = new ConnectionRegistry(parts);
   const session = registry.open({ tenant, isPermanent: true });
-  const states = parts.sessions ?? createSessionStore({ configuration: {} });
+  const states = parts.sessions ?? createIdentityStore({ configuration: {} });
   const access = accessByConnection({ registry, states, tenant, tokenHash: () => null }, session);
   const own = createMcpTools(parts);
   const transport = new ClosingTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
-  const handle = serveStdio(async () => createMcpServer(await createSessionSurface(parts, { registry, access, tenant, own })), {
+  const handle = serveStdio(async () => createMcpServer(await createConnectionSurface(parts, { registry, access, tenant, own })), {
     transport,
     onerror: onError,
   });

@@ -3,13 +3,13 @@ import { failureOfError } from "../tool-failure.ts";
 import { fixtureEntry, openHttpFixture, openSource } from "./fixtures/open-fixture.ts";
 
 /** What a model reads of a call that got no answer. */
-async function envelopeOf(call: Promise<unknown>): Promise<unknown> {
+async function toolErrorOf(call: Promise<unknown>): Promise<unknown> {
   const error = await call.then(
     () => null,
     (reason: unknown) => reason,
   );
   const failure = failureOfError(error, { tool: "fixture__it" });
-  return failure.kind === "envelope" ? failure.envelope : failure;
+  return failure.kind === "toolError" ? failure.toolError : failure;
 }
 
 it("a server that does not start again is unreachable, and a retry may help", async () => {
@@ -25,13 +25,13 @@ it("a server that does not start again is unreachable, and a retry may help", as
     summary: "fixture__it failed: there is no connection to the backend.",
   };
   for (const _ of ["the connection is lost", "nothing listens", "backed off from"]) {
-    expect(await envelopeOf(echo.call({}, {}))).toMatchObject(unreachable);
+    expect(await toolErrorOf(echo.call({}, {}))).toMatchObject(unreachable);
   }
 });
 
 it("a server that dies in the middle of a call is unreachable", async () => {
   await using fixture = openSource({ server: fixtureEntry("sdk-server") });
-  expect(await envelopeOf(fixture.call("die", { code: 7 }))).toMatchObject({
+  expect(await toolErrorOf(fixture.call("die", { code: 7 }))).toMatchObject({
     error_code: "UPSTREAM_UNREACHABLE",
     details: [
       {
@@ -47,7 +47,7 @@ it("a server that dies in the middle of a call is unreachable", async () => {
 
 it("a timeout is one", async () => {
   await using fixture = openSource({ server: fixtureEntry("sdk-server"), timeoutMs: 1_000 });
-  expect(await envelopeOf(fixture.call("slow", { steps: 1, stepMs: 60_000 }))).toMatchObject({
+  expect(await toolErrorOf(fixture.call("slow", { steps: 1, stepMs: 60_000 }))).toMatchObject({
     error_kind: "upstream_http",
     error_code: "UPSTREAM_HTTP_TIMEOUT",
     retryable: true,
@@ -57,13 +57,13 @@ it("a timeout is one", async () => {
 it("an HTTP status keeps its number and Retry-After", async () => {
   await using server = await openHttpFixture("old-http-server");
   await using fixture = openSource({ server: { url: server.url } });
-  expect(await envelopeOf(fixture.call("busy"))).toMatchObject({
+  expect(await toolErrorOf(fixture.call("busy"))).toMatchObject({
     error_kind: "rate_limited",
     error_code: "UPSTREAM_HTTP_429",
     retryable: true,
     _meta: { retry_after_seconds: 7 },
   });
-  expect(await envelopeOf(fixture.call("refuse"))).toMatchObject({
+  expect(await toolErrorOf(fixture.call("refuse"))).toMatchObject({
     error_kind: "upstream_http",
     error_code: "UPSTREAM_HTTP_503",
     retryable: true,
@@ -72,7 +72,7 @@ it("an HTTP status keeps its number and Retry-After", async () => {
 
 it("a JSON-RPC error is told in its own words", async () => {
   await using fixture = openSource({ server: fixtureEntry("old-server") });
-  expect(await envelopeOf(fixture.call("tool_2"))).toEqual({
+  expect(await toolErrorOf(fixture.call("tool_2"))).toEqual({
     kind: "plain",
     type: "McpCallError",
     message: 'The server "fixture" answered with error -32602: Unknown tool: tool_2',

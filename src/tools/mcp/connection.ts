@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, StandardSchemaV1, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import type { ToolAnswer, ToolCallOptions } from "../contract.ts";
+import type { ToolAnswer, ToolCallOptions } from "../backend-tool.ts";
 import type { CallContext, CallContexts } from "./call-context.ts";
-import type { McpLimits } from "./contract.ts";
+import type { McpLimits } from "./mcp-source-options.ts";
 import { describeCallFailure, isConnectionLoss, type FailureScene } from "./mcp-call-error.ts";
 import { listTools, type ToolDescription } from "./list-tools.ts";
 import { createParameterHeaders } from "./parameter-headers.ts";

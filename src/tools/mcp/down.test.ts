@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { McpServerEntry } from "./contract.ts";
+import type { McpServerEntry } from "./mcp-source-options.ts";
 import { fixtureEntry, openHttpFixture, openSource } from "./fixtures/open-fixture.ts";
 
 async function reasonOf(server: McpServerEntry, connectTimeoutMs = 30_000): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { BackendTool } from "../contract.ts";
+import type { BackendTool } from "../backend-tool.ts";
 
 /** A tool as its server describes it; `server` and `call` are added by the source. */
 export type ToolDescription = Omit<BackendTool, "server" | "call">;

@@ -4,7 +4,7 @@ import { SluiceError, type ErrorFacts } from "../../errors/sluice-error.ts";
 import { ellipsize } from "../../text/clip-text.ts";
 import { toSeconds } from "../tool-failure.ts";
 import type { CallContext } from "./call-context.ts";
-import type { McpServerEntry, StdioServerEntry } from "./contract.ts";
+import type { McpServerEntry, StdioServerEntry } from "./mcp-source-options.ts";
 import type { StdioTransport } from "./stdio-transport.ts";
 
 export interface McpCallFacts extends ErrorFacts {

@@ -4,7 +4,7 @@ import type { OutputReader } from "../../evidence/reading/create-output-reader.t
 import { packageVersion } from "../../package-version.ts";
 import type { CallContext, CallContexts } from "./call-context.ts";
 import { Connection } from "./connection.ts";
-import type { McpLimits, McpLogEntry, McpServerEntry, StdioServerEntry } from "./contract.ts";
+import type { McpLimits, McpLogEntry, McpServerEntry, StdioServerEntry } from "./mcp-source-options.ts";
 import { createHttpTransport } from "./create-http-transport.ts";
 import { describeConnectFailure, type FailureScene, type McpCallError } from "./mcp-call-error.ts";
 import { StdioTransport } from "./stdio-transport.ts";

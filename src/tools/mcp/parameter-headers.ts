@@ -1,5 +1,5 @@
 import { isRecord } from "../../errors/is-record.ts";
-import type { JsonSchema } from "../contract.ts";
+import type { JsonSchema } from "../backend-tool.ts";
 
 /**
  * Headers that repeat arguments, for servers of 2026-07-28 that ask for it with `x-mcp-header` in a property of the input schema, so that proxies can

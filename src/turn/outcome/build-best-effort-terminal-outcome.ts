@@ -1,8 +1,8 @@
 import { isRecord } from "../../errors/is-record.ts";
-import type { EvidenceItem } from "../../evidence/contract.ts";
+import type { EvidenceItem } from "../../evidence/evidence-store.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import type { Conversation } from "../create-conversation.ts";
 import { asSentence, describeError } from "../describe-error.ts";
 import type { CallRecord, Ledger } from "../ledger.ts";

@@ -1,8 +1,8 @@
 import type { DatasetReference } from "../../protocol/turn-result.ts";
-import type { EvidenceItem } from "../../evidence/contract.ts";
-import type { DatasetArtifact } from "../../evidence/dataset/contract.ts";
+import type { EvidenceItem } from "../../evidence/evidence-store.ts";
+import type { DatasetArtifact } from "../../evidence/dataset/dataset.ts";
 import { describeError } from "../describe-error.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import type { Ledger } from "../ledger.ts";
 import type { StepsEnd } from "../steps/run-steps.ts";
 

@@ -1,5 +1,5 @@
 import type { Confidence, DatasetReference, Gap, Grounding, StopReason, TraceStep, TurnResult } from "../../protocol/turn-result.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import type { CallRecord, Ledger } from "../ledger.ts";
 import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
 

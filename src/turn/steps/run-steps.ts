@@ -3,7 +3,7 @@ import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { StopReason } from "../../protocol/turn-result.ts";
 import { overBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
 import type { CallGuard } from "../call-guard.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import { asSentence } from "../describe-error.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Observations } from "../observations.ts";

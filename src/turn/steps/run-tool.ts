@@ -1,4 +1,4 @@
-import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
+import { createToolError, type ToolError } from "../../errors/tool-error.ts";
 import type { Observations } from "../observations.ts";
 import type { TurnTools } from "../tools/turn-tools.ts";
 import { leftRunning, toAborted, toFailedCall, type CallResult, type TurnCalls } from "../turn-calls.ts";
@@ -34,7 +34,7 @@ export async function runTool(asked: AskedCall, { tools, calls, observations, se
     } catch (error) {
       if (signal.aborted) return { ...toAborted("the turn was ended"), text: "The turn was ended." };
       const summary = error instanceof Error ? error.message : String(error);
-      return toFailedCall("error", createEnvelope({ code: "INTERNAL_ERROR", tool: target.tool, summary }));
+      return toFailedCall("error", createToolError({ code: "INTERNAL_ERROR", tool: target.tool, summary }));
     }
   }
 }
@@ -55,8 +55,8 @@ async function orLost<Value>(work: Promise<Value>, { signal, settleMs }: { signa
   }
 }
 
-function malformed(tool: string, reason: string): Envelope {
-  return createEnvelope({
+function malformed(tool: string, reason: string): ToolError {
+  return createToolError({
     code: "SCHEMA_VALIDATION_FAILED",
     tool,
     summary: "The call was not made: its arguments are not valid JSON.",

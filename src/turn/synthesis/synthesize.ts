@@ -3,7 +3,7 @@ import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import { clipText, leftOutNote } from "../../text/clip-text.ts";
 import { overBudget } from "../budgets.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import { describeError, describeFinish } from "../describe-error.ts";
 import type { TerminalOutcome } from "../outcome/build-best-effort-terminal-outcome.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { renderChart, renderChartCallSchema, type ReadChartRows } from "../../interpreter/render-chart.ts";
 import { runCodeInterpreter, type CallOptions } from "../../interpreter/code-interpreter.ts";
-import { codeInterpreterCallSchema } from "../../interpreter/contract/code-interpreter-call.ts";
+import { codeInterpreterCallSchema } from "../../interpreter/call-contract/code-interpreter-call.ts";
 import { inSpan } from "../../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
 import { toolDescriptions } from "../../prompts/tool-descriptions.ts";
@@ -50,8 +50,8 @@ export const renderChartTool: Tool<InterpreterContext> = {
       const answer = await renderChart({ input, evidence, artifacts, readRows, signal });
       span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
       if (!answer.ok) {
-        span.fail(answer.envelope.error_code);
-        return toErrorResult(answer.envelope, answer.envelope.error_kind === "mcp_input_validation" ? "refused" : "error");
+        span.fail(answer.toolError.error_code);
+        return toErrorResult(answer.toolError, answer.toolError.error_kind === "mcp_input_validation" ? "refused" : "error");
       }
       const { kind, url, contentHash, spec, data, title } = answer.artifact;
       const drawn = { kind, url, contentHash, title, type: spec.type, rows: data.length }; // the rows are known by their alias

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { InterpreterTurn } from "../../interpreter/turn.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import type { Ledger } from "../ledger.ts";
 import { toCallResult, type CallResult, type OpenCall } from "../turn-calls.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./interpreter-tools.ts";

@@ -1,15 +1,15 @@
 import { dynamicTool, jsonSchema, type ToolSet } from "ai";
 import { z } from "zod";
-import { createEnvelope, type Envelope } from "../../errors/envelope.ts";
-import type { EvidenceItem } from "../../evidence/contract.ts";
+import { createToolError, type ToolError } from "../../errors/tool-error.ts";
+import type { EvidenceItem } from "../../evidence/evidence-store.ts";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
-import { runBackendTool, toEnvelope, type BackendToolCall } from "../../execute/run-backend-tool.ts";
+import { runBackendTool, toToolError, type BackendToolCall } from "../../execute/run-backend-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "../../execute/script-watch.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { ToolPolicy } from "../../tools/tool-policy.ts";
-import type { TurnParts } from "../contract.ts";
+import type { TurnParts } from "../turn-request.ts";
 import { describeError } from "../describe-error.ts";
 import type { Call, CallEnd } from "../ledger.ts";
 import { toAborted, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../turn-calls.ts";
@@ -74,17 +74,17 @@ export class TurnTools {
   }
 
   /** Why a tool cannot be called in this step. */
-  whyMissing(tool: string, reason?: string): Envelope {
+  whyMissing(tool: string, reason?: string): ToolError {
     const away = this.#list.gaps.find(({ server }) => server === this.#serverOf(tool));
     if (away !== undefined) {
       const summary = `The server ${away.server} of the tool ${tool} cannot be used now: ${away.reason}`;
-      return createEnvelope({ code: "UPSTREAM_UNREACHABLE", tool, summary });
+      return createToolError({ code: "UPSTREAM_UNREACHABLE", tool, summary });
     }
     const isPython = tool === "code_interpreter" || tool === "python_code_edit";
     const noPython = isPython ? this.#options.ledger.gaps.find(({ code }) => code === "sandbox_unavailable") : undefined;
-    if (noPython !== undefined) return createEnvelope({ code: "SANDBOX_UNAVAILABLE", tool, summary: noPython.detail });
+    if (noPython !== undefined) return createToolError({ code: "SANDBOX_UNAVAILABLE", tool, summary: noPython.detail });
     const details = reason === undefined ? [] : [{ path: "", issue: reason, received_type: "string" }];
-    return createEnvelope({ code: "TOOL_NOT_FOUND", tool, summary: `${tool} cannot be called in this step.`, details });
+    return createToolError({ code: "TOOL_NOT_FOUND", tool, summary: `${tool} cannot be called in this step.`, details });
   }
 
   /** A server that is down is a gap, and not a crash; one that came back is none any more. The same for a catalog that cannot be read. */
@@ -127,7 +127,7 @@ export class TurnTools {
       onProgress: ({ progress, total, message }) => emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
     });
     if (!result.ok) {
-      const failed = toFailedCall(result.status, toEnvelope(name, result.failure));
+      const failed = toFailedCall(result.status, toToolError(name, result.failure));
       return result.failure.kind === "plain" ? { ...failed, failure: { ...failed.failure!, kind: null } } : failed;
     }
     const { item, aliases, warnings } = result;
@@ -158,7 +158,7 @@ export class TurnTools {
       return { status: "ok", aliases: end.aliases, isEmpty: item !== null && isEmpty(item) };
     }
     const { status, failure } = end;
-    if (failure.kind === "envelope") return { status, failure: toFailure(failure.envelope) };
+    if (failure.kind === "toolError") return { status, failure: toFailure(failure.toolError) };
     return { status, failure: { kind: null, code: "TOOL_EXECUTION_ERROR", reason: `${failure.type}: ${failure.message}` } };
   }
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { SessionRows } from "../../../history/contract.ts";
+import type { LoginRows } from "../../../history/history.ts";
 import { createAuthenticator, hashOf, type AuthenticatorOptions } from "./create-authenticator.ts";
 
-type Session = NonNullable<ReturnType<SessionRows["find"]>>;
+type Session = NonNullable<ReturnType<LoginRows["find"]>>;
 
 describe("a browser's session", () => {
   const kept = new Map<string, Session>();
-  const sessions: SessionRows = {
+  const sessions: LoginRows = {
     add: (hash, session) => void kept.set(hash, session),
     find: (hash) => kept.get(hash) ?? null,
     remove: (hash) => void kept.delete(hash),

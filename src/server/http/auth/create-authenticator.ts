@@ -1,9 +1,9 @@
 import path from "node:path";
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { SessionRows } from "../../../history/contract.ts";
+import type { LoginRows } from "../../../history/history.ts";
 import { HttpFailure } from "../http-failure.ts";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import type { AuthToken } from "../../../config/contract.ts";
+import type { AuthToken } from "../../../config/loaded-configuration.ts";
 import { SluiceError } from "../../../errors/sluice-error.ts";
 
 /** Who is asking. Everything that is found, kept or removed for a request is of its tenant. */
@@ -30,7 +30,7 @@ export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 export interface AuthenticatorOptions {
   readonly tokens: readonly AcceptedToken[];
-  readonly sessions: SessionRows;
+  readonly sessions: LoginRows;
   /** Cookies do not tell ports apart, so the name does. */
   readonly port: number;
   /** Cookies go over TLS only: what clients reach has it. */

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { BlobFacts, BlobStore } from "../../../blobs/contract.ts";
+import type { BlobFacts, BlobStore } from "../../../blobs/blob-store.ts";
 import { createFileBlobs } from "../../../blobs/create-file-blobs.ts";
 import { deleteBlobs } from "../../../blobs/delete-blobs.ts";
 import { readUses } from "../../../evidence/dataset/dataset-store.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import type { Configuration } from "../../../config/contract.ts";
-import type { Files, History, Removable } from "../../../history/contract.ts";
+import type { Configuration } from "../../../config/loaded-configuration.ts";
+import type { Files, History, Removable } from "../../../history/history.ts";
 import type { TenantStores } from "../stores/create-tenant-stores.ts";
 import { pruneLooseFiles } from "./prune-loose-files.ts";
 

@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import type { DataAnswer } from "../../../data/contract.ts";
+import type { DataAnswer } from "../../../data/conversation-data.ts";
 import { openAliasDownload } from "../../../data/downloads/open-table-download.ts";
 import { tableFileEndings } from "../../../protocol/data-files.ts";
 import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../../protocol/http-tables.ts";
 import { httpIdSchema } from "../../../protocol/http-error.ts";
 import { type LiveConversation, toAliases } from "../conversations/create-conversations.ts";
-import type { EvidenceItem, EvidenceStore } from "../../../evidence/contract.ts";
+import type { EvidenceItem, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { noConversation } from "./conversation-routes.ts";
@@ -99,8 +99,8 @@ function tableRoute(parts: AliasParts, as: "csv" | "parquet"): Route {
     handle: (request) =>
       within(parts, request, async ({ evidence }) => {
         const item = findItem(evidence, request);
-        const { openSession } = parts.configured.runtime;
-        const download = await openAliasDownload({ item, as, openSession, signal: request.signal });
+        const { openCellSession } = parts.configured.runtime;
+        const download = await openAliasDownload({ item, as, openCellSession, signal: request.signal });
         return await toDownload(request.request, download, { isAttachment: true });
       }),
   };
@@ -157,14 +157,14 @@ async function upload(parts: AliasParts, { request, parameters, query, principal
     live.kept.add(alias);
     const read = await live.data.schema(alias, { signal: wanted }); // rows and columns are known from now on; so is what is wrong with it
     const taken = toAliases(live, history).find((one) => one.alias === alias);
-    return json({ ...taken, ...(read.ok ? {} : { problem: read.envelope.summary }) }, { status: 201 });
+    return json({ ...taken, ...(read.ok ? {} : { problem: read.toolError.summary }) }, { status: 201 });
   });
 }
 
 /** What the data module says, as it says it: digits past 2^53 are exact in its text. */
 function toAnswer(answer: DataAnswer): Response {
   if (answer.ok) return jsonText(answer.json);
-  throw toHttpFailure(answer.envelope);
+  throw toHttpFailure(answer.toolError);
 }
 
 function findItem(evidence: EvidenceStore, { parameters }: RouteRequest): EvidenceItem {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { StoredEvent } from "../../../history/contract.ts";
+import type { StoredEvent } from "../../../history/history.ts";
 import { runCodeInterpreter } from "../../../interpreter/code-interpreter.ts";
 import type { ToolResult } from "../../../interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/turn.ts";
@@ -97,13 +97,13 @@ async function playBefore(
   turn: InterpreterTurn,
   { start, number, signal }: { start: CellStartEvent; number: number; signal: AbortSignal },
 ): Promise<void> {
-  const { error: envelope } = await runCodeInterpreter(turn, toCall(start), { signal });
-  if (envelope === null) return;
+  const { error: toolError } = await runCodeInterpreter(turn, toCall(start), { signal });
+  if (toolError === null) return;
   throw new HttpFailure({
     code: "CELL_NOT_REPLAYED",
-    message: `Cell ${number}, which comes before it, gave no result this time: ${envelope.summary}`,
+    message: `Cell ${number}, which comes before it, gave no result this time: ${toolError.summary}`,
     hint: "Nothing was changed. What it needs may have been removed since.",
-    details: { envelope },
+    details: { toolError },
   });
 }
 
@@ -118,10 +118,10 @@ function contractFor({ postProcessingContract }: CellStartEvent, code: string): 
 }
 
 function toRun(
-  { outcome, error: envelope, artifacts, resultAlias }: ToolResult,
+  { outcome, error: toolError, artifacts, resultAlias }: ToolResult,
   { runId, turnId, cell, code }: { runId: string; turnId: string; cell: PlayedCell; code: string },
 ): CellRun {
-  if (outcome === null) throw toHttpFailure(envelope!); // it was not run
+  if (outcome === null) throw toHttpFailure(toolError!); // it was not run
   const { status, error, stdout, stderr, resultJson, diagnostics, timing } = outcome;
   const { document } = cell;
   return {

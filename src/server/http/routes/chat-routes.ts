@@ -2,7 +2,7 @@ import { createUIMessageStreamResponse, type UIMessageChunk } from "ai";
 import { type ChatMetadata, type ChatRequest, chatRequestSchema } from "../../../protocol/http-chat.ts";
 import { maxQuestionCharacters } from "../../../protocol/http-turns.ts";
 import { HttpFailure } from "../http-failure.ts";
-import type { History, StoredEvent, StoredTurn } from "../../../history/contract.ts";
+import type { History, StoredEvent, StoredTurn } from "../../../history/history.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { followStream, type LiveTurn } from "../turns/create-live-turn.ts";
 import type { Route } from "./route.ts";

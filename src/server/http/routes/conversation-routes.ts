@@ -5,7 +5,7 @@ import {
   conversationSchema,
   type ConversationDocument,
 } from "../../../protocol/http-conversations.ts";
-import type { StoredConversation } from "../../../history/contract.ts";
+import type { StoredConversation } from "../../../history/history.ts";
 import { toAliases } from "../conversations/create-conversations.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";

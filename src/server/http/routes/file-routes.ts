@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ArtifactType } from "../../../artifacts/contract.ts";
+import type { ArtifactType } from "../../../artifacts/stored-artifact.ts";
 import { openRowsDownload, openTableDownload } from "../../../data/downloads/open-table-download.ts";
 import { givenTableSchema, type GivenTable } from "../../../protocol/http-tables.ts";
 import { HttpFailure } from "../http-failure.ts";
@@ -63,9 +63,9 @@ function tableRoute({ history, storesOf, configured }: FileParts, as: "csv" | "p
     async handle({ request, parameters, principal: { tenant }, signal }) {
       const { hash, etag } = findDataset(history, { parameters, tenant }, `-${parameters["alias"]}-${as}`);
       if (isKnown(request, etag)) return notModified(etag);
-      const { openSession } = configured.runtime;
+      const { openCellSession } = configured.runtime;
       const { datasets } = storesOf(tenant);
-      const found = await openTableDownload({ datasets, hash, table: parameters["alias"]!, as, openSession, signal });
+      const found = await openTableDownload({ datasets, hash, table: parameters["alias"]!, as, openCellSession, signal });
       if (found === null) throw noFile();
       return await toDownload(request, found, { isAttachment: true, etag });
     },
@@ -107,8 +107,8 @@ function givenTableRoute({ configured }: FileParts): Route {
     maxBodyBytes: MAX_TABLE_BYTES,
     answers: { 200: { description: "The table.", contentType: tableTypes.parquet } },
     async handle({ request, body, signal }) {
-      const { openSession } = configured.runtime;
-      return await toDownload(request, await openRowsDownload({ table: body as GivenTable, openSession, signal }), {
+      const { openCellSession } = configured.runtime;
+      return await toDownload(request, await openRowsDownload({ table: body as GivenTable, openCellSession, signal }), {
         isAttachment: true,
       });
     },

@@ -1,4 +1,4 @@
-import type { TableDownload } from "../../../data/contract.ts";
+import type { TableDownload } from "../../../data/conversation-data.ts";
 
 export interface DownloadOptions {
   readonly isAttachment: boolean;

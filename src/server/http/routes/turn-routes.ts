@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { z } from "zod";
-import type { StoredEvent, StoredTurn } from "../../../history/contract.ts";
+import type { StoredEvent, StoredTurn } from "../../../history/history.ts";
 import {
   approvalAnswerSchema,
   approvalTakenSchema,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StoredEvent } from "../../../history/contract.ts";
+import type { StoredEvent } from "../../../history/history.ts";
 import { createLiveTurn, type TurnFeed } from "./create-live-turn.ts";
 
 const step = (number: number): { type: "step-start"; step: number; of: number } => ({ type: "step-start", step: number, of: 9 });

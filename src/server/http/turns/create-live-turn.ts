@@ -1,4 +1,4 @@
-import type { StoredEvent } from "../../../history/contract.ts";
+import type { StoredEvent } from "../../../history/history.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
 import type { TurnResult } from "../../../protocol/turn-result.ts";
 import { createApprovals } from "../../../turn/create-approvals.ts";

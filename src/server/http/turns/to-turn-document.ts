@@ -1,4 +1,4 @@
-import type { StoredEvent, StoredTurn } from "../../../history/contract.ts";
+import type { StoredEvent, StoredTurn } from "../../../history/history.ts";
 import type { CellDocument, CellRun } from "../../../protocol/http-cells.ts";
 import type { TurnDocument, TurnSummary } from "../../../protocol/http-turns.ts";
 import type { CellStartEvent, TurnEvent } from "../../../protocol/turn-events.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Configured } from "../../../config/open-configured.ts";
-import type { History } from "../../../history/contract.ts";
+import type { History } from "../../../history/history.ts";
 import { toAbandonedResult } from "../../../history/recover-turns.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
 import type { TurnResult } from "../../../protocol/turn-result.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import type { ArtifactStore } from "../../../artifacts/contract.ts";
+import type { ArtifactStore } from "../../../artifacts/stored-artifact.ts";
 import { addressArtifacts } from "./address-artifacts.ts";
 
 test("the last ten thousand artifacts are found by their address, and no more are remembered", async () => {

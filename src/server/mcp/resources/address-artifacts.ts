@@ -1,4 +1,4 @@
-import type { ArtifactStore, ArtifactType } from "../../../artifacts/contract.ts";
+import type { ArtifactStore, ArtifactType } from "../../../artifacts/stored-artifact.ts";
 
 const artifactUri = (contentHash: string): string => `sluice://artifacts/${contentHash}`;
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseDataUri, toDataUri } from "./create-session-resources.ts";
+import { parseDataUri, toDataUri } from "./create-connection-resources.ts";
 
 it("reads back every address that it writes", () => {
   for (const address of [

@@ -1,18 +1,18 @@
 import { dataTools } from "../../../data/data-tools.ts";
 import { summarizeExecute } from "../../../prompts/describe-execute.ts";
-import { runBackendTool, toEnvelope } from "../../../execute/run-backend-tool.ts";
+import { runBackendTool, toToolError } from "../../../execute/run-backend-tool.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../../tools/tool.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../../turn/tools/interpreter-tools.ts";
 import type { CallContext, McpParts } from "../mcp-parts.ts";
-import { builtChartApp, chartAppMeta, hasChartApp } from "../resources/create-session-resources.ts";
-import type { EnteredSession } from "../sessions/session-access.ts";
+import { builtChartApp, chartAppMeta, hasChartApp } from "../resources/create-connection-resources.ts";
+import type { EnteredConnection } from "../connections/connection-access.ts";
 import { isRecord } from "../../../errors/is-record.ts";
-import type { JsonSchema } from "../../../tools/contract.ts";
+import type { JsonSchema } from "../../../tools/backend-tool.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
 
 /** A call of an MCP client, in the session that it entered. */
 export interface McpCall extends CallContext {
-  readonly entered: EnteredSession;
+  readonly entered: EnteredConnection;
 }
 
 export interface McpTool extends Tool<McpCall> {
@@ -75,9 +75,16 @@ export async function findExposedTool(parts: McpParts, name: string, signal: Abo
   if (exposed.size === 0) return null;
   const resolved = await parts.catalog.resolve(name, signal);
   if (resolved.ok) return exposed.has(resolved.tool.tool.server) ? toMcpTool(parts, resolved.tool, name) : null;
-  if (resolved.envelope.error_code !== "UPSTREAM_UNREACHABLE") return null;
-  const { envelope } = resolved;
-  return { name, title: name, description: "", inputSchema: { type: "object" }, annotations: {}, run: async () => toErrorResult(envelope) };
+  if (resolved.toolError.error_code !== "UPSTREAM_UNREACHABLE") return null;
+  const { toolError } = resolved;
+  return {
+    name,
+    title: name,
+    description: "",
+    inputSchema: { type: "object" },
+    annotations: {},
+    run: async () => toErrorResult(toolError),
+  };
 }
 
 function exposedServers({ configuration }: McpParts): ReadonlySet<string> {
@@ -116,7 +123,7 @@ async function runExposed(
     timeoutMs: parts.configuration.limits.mcp.timeoutMs,
     onProgress: ({ progress: done, total, message }) => progress.say(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
   });
-  if (!result.ok) return toErrorResult(toEnvelope(name, result.failure));
+  if (!result.ok) return toErrorResult(toToolError(name, result.failure));
   const { aliases, warnings } = result;
   const previews = aliases.map((alias) => evidence.preview(alias));
   const head = JSON.stringify({ status: "ok", aliases, ...(warnings.length === 0 ? {} : { warnings }) });

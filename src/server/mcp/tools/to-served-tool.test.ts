@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import type { SessionAccess } from "../sessions/session-access.ts";
+import type { ConnectionAccess } from "../connections/connection-access.ts";
 import type { McpTool } from "./create-mcp-tools.ts";
 import { toServedTool } from "./to-served-tool.ts";
 
-const access = { isByHandle: true, own: null } as SessionAccess;
+const access = { isByHandle: true, own: null } as ConnectionAccess;
 
 function propertiesOf(properties: object): object | undefined {
   const tool: McpTool = {

@@ -2,16 +2,16 @@ import type { CallToolResult, ContentBlock, ResourceLink, Tool } from "@modelcon
 import { toErrorResult, type ToolCallResult } from "../../../tools/tool.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
 import type { CallContext, ServedTool } from "../mcp-parts.ts";
-import { linkTo } from "../resources/create-session-resources.ts";
-import type { EnteredSession, SessionAccess } from "../sessions/session-access.ts";
+import { linkTo } from "../resources/create-connection-resources.ts";
+import type { EnteredConnection, ConnectionAccess } from "../connections/connection-access.ts";
 import type { McpTool } from "./create-mcp-tools.ts";
-import type { ArtifactStore } from "../../../artifacts/contract.ts";
+import type { ArtifactStore } from "../../../artifacts/stored-artifact.ts";
 import type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "../../../protocol/artifact.ts";
 import type { ChartCell } from "../../../protocol/chart-spec.ts";
 import { parseExactJson } from "../../../text/json.ts";
 
 /** A tool as one client sees it. Where there is no connection to tell a session by, its schema has room for the handle. */
-export function toServedTool(tool: McpTool, access: SessionAccess): ServedTool {
+export function toServedTool(tool: McpTool, access: ConnectionAccess): ServedTool {
   const listing = toListing(tool);
   const argument = handleArgument(listing);
   return {
@@ -19,9 +19,9 @@ export function toServedTool(tool: McpTool, access: SessionAccess): ServedTool {
     async call(given, context) {
       const { [argument]: handle, ...rest } = given;
       const entry = access.enter({ tool: tool.name, handle: access.isByHandle ? handle : undefined });
-      if (!entry.ok) return toCallResult(toErrorResult(entry.envelope));
+      if (!entry.ok) return toCallResult(toErrorResult(entry.toolError));
       try {
-        return await callInSession(tool, entry.entered, { args: access.isByHandle ? rest : given, context, access });
+        return await callInConnection(tool, entry.entered, { args: access.isByHandle ? rest : given, context, access });
       } finally {
         await entry.entered.leave({ wasAborted: context.signal.aborted });
       }
@@ -32,10 +32,10 @@ export function toServedTool(tool: McpTool, access: SessionAccess): ServedTool {
 interface InSession {
   readonly args: Readonly<Record<string, unknown>>;
   readonly context: CallContext;
-  readonly access: SessionAccess;
+  readonly access: ConnectionAccess;
 }
 
-async function callInSession(tool: McpTool, entered: EnteredSession, { args, context, access }: InSession): Promise<CallToolResult> {
+async function callInConnection(tool: McpTool, entered: EnteredConnection, { args, context, access }: InSession): Promise<CallToolResult> {
   const { session } = entered;
   await session.data.refresh();
   const { cutAliases = [], artifacts = [], ...result } = await tool.run(args, { entered, ...context });
@@ -46,7 +46,7 @@ async function callInSession(tool: McpTool, entered: EnteredSession, { args, con
   return toCallResult({ ...result, text }, { images, charts, links });
 }
 
-function notesOf({ session }: EnteredSession): Record<string, unknown> {
+function notesOf({ session }: EnteredConnection): Record<string, unknown> {
   const notes = session.takeNotes();
   return notes.length === 0 ? {} : { sandbox_note: notes.join(" ") };
 }

@@ -1,6 +1,6 @@
 import type { ArtifactEnvelope } from "../../../protocol/artifact.ts";
 import type { Gap } from "../../../protocol/turn-result.ts";
-import type { TurnParts } from "../../contract.ts";
+import type { TurnParts } from "../../turn-request.ts";
 import type { Conversation } from "../../create-conversation.ts";
 import { readItemText } from "../../outcome/build-best-effort-terminal-outcome.ts";
 import { createKnownNumbers, type KnownNumbers } from "./find-unknown-numbers.ts";

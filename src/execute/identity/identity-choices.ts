@@ -1,0 +1,132 @@
+import type { IdentityConfiguration, StateChoices, StateKind, CalledTool, ActiveNames, CallExtras, Ride } from "./identity-context.ts";
+import { quote } from "../../errors/argument-path.ts";
+import { createToolError, type ToolError } from "../../errors/tool-error.ts";
+import { nearestName } from "../../errors/nearest-name.ts";
+import { receivedType } from "../../errors/received-type.ts";
+import { isRecord } from "../../errors/is-record.ts";
+
+export const setters: Readonly<Record<StateKind, string>> = {
+  identity: "set_active_identity",
+  region: "set_region",
+  profile: "set_active_profile",
+};
+export const plurals: Readonly<Record<StateKind, string>> = { identity: "identities", region: "regions", profile: "profiles" };
+
+export function choicesOf({ identities, regions, profiles }: IdentityConfiguration, kind: StateKind): StateChoices["choices"] {
+  return { identity: identities, region: regions, profile: profiles }[kind]?.choices ?? {};
+}
+
+export function isOf(choices: StateChoices["choices"], name: string, identity: string | null): boolean {
+  const owners = choices[name]?.identities;
+  return owners === undefined || (identity !== null && owners.includes(identity));
+}
+
+export function hasChoice(configuration: IdentityConfiguration, kind: StateKind, identity: string | null): boolean {
+  const choices = choicesOf(configuration, kind);
+  return Object.keys(choices).some((name) => kind === "identity" || isOf(choices, name, identity));
+}
+
+/** The envelope for what cannot be chosen; null for what can. */
+export function refuseChoice(kind: StateKind, name: unknown, choices: StateChoices["choices"], identity: string | null): ToolError | null {
+  const tool = setters[kind];
+  const names = Object.keys(choices);
+  if (typeof name !== "string") {
+    return createToolError({
+      code: name === undefined ? "SCHEMA_REQUIRED" : "SCHEMA_TYPE_MISMATCH",
+      tool,
+      summary: name === undefined ? `${tool} needs ${kind}.` : `${kind} must be a string.`,
+      details: [{ path: kind, issue: name === undefined ? "is required" : "must be a string", received_type: receivedType(name) }],
+      hints: [listOf(kind, names)],
+      examples: names.slice(0, 1).map((one) => ({ [kind]: one })),
+    });
+  }
+  if (!Object.hasOwn(choices, name)) return unknownName(kind, name, names);
+  if (kind === "identity" || isOf(choices, name, identity)) return null;
+  return createToolError({
+    code: identity === null ? "ACTIVE_IDENTITY_REQUIRED" : "SCHEMA_ENUM_MISMATCH",
+    tool,
+    summary: `The ${kind} ${quote(name)} belongs to ${owners(choices, name)}; the active identity is ${identity === null ? "none" : quote(identity)}.`,
+    details: [{ path: kind, issue: "does not belong to the active identity", received_type: "string" }],
+    hints: [
+      `Call set_active_identity first, with ${owners(choices, name)}.`,
+      listOf(
+        kind,
+        names.filter((one) => isOf(choices, one, identity)),
+      ),
+    ],
+  });
+}
+
+function unknownName(kind: StateKind, name: string, names: readonly string[]): ToolError {
+  const near = nearestName(name, names);
+  return createToolError({
+    code: "SCHEMA_ENUM_MISMATCH",
+    tool: setters[kind],
+    summary: `There is no ${kind} ${quote(name)}${names.length === 0 ? `: no ${plurals[kind]} are configured` : ""}.`,
+    details: [{ path: kind, issue: `is none of the configured ${plurals[kind]}`, received_type: "string" }],
+    hints: names.length === 0 ? [noneConfigured(kind)] : [...(near === null ? [] : [`Did you mean ${quote(near)}?`]), listOf(kind, names)],
+    examples: near === null ? [] : [{ [kind]: near }],
+  });
+}
+
+function listOf(kind: StateKind, names: readonly string[]): string {
+  if (names.length === 0) return `No ${plurals[kind]} can be chosen here.`;
+  const shown = names.slice(0, 20).map(quote).join(", ");
+  return `The ${plurals[kind]} are ${shown}${names.length > 20 ? ` and ${names.length - 20} more (get_active_context lists them)` : ""}.`;
+}
+
+function noneConfigured(kind: StateKind): string {
+  return `Call backend tools without: whoever runs Sluice adds ${plurals[kind]} to its configuration, under session.${plurals[kind]}.choices.`;
+}
+
+function owners(choices: StateChoices["choices"], name: string): string {
+  return (choices[name]?.identities ?? []).slice(0, 5).map(quote).join(" or ") || "no identity";
+}
+
+export function identityRequired(configuration: IdentityConfiguration, { name }: CalledTool): ToolError {
+  const names = Object.keys(choicesOf(configuration, "identity"));
+  return createToolError({
+    code: "ACTIVE_IDENTITY_REQUIRED",
+    tool: name,
+    summary: `${name} needs an active identity, and none is set.`,
+    hints: ["Call set_active_identity first; in a request-scoped session in each execute block.", listOf("identity", names)],
+    examples: names.slice(0, 1).map((identity) => ({ tool: "set_active_identity", params: { identity } })),
+  });
+}
+
+export function swappedAway(tool: string): ToolError {
+  return createToolError({
+    code: "AUTHENTICATION_ERROR",
+    tool,
+    summary: "Another bearer token came into this session while this ran, and the state of this one was cleared.",
+    hints: ["Nothing more can be called here. Make a new request, and set the identity, region and profile again."],
+  });
+}
+
+/** What rides with a call of this tool, by the configuration. */
+export function toCallExtras(configuration: IdentityConfiguration, active: ActiveNames, tool: CalledTool): CallExtras {
+  const parts = { header: {}, meta: {}, argument: {} } as Record<Ride["as"], Record<string, string>>;
+  const add = (kind: StateChoices | undefined, name: string | null): void => {
+    if (kind === undefined || name === null) return;
+    const value = kind.choices[name]?.value ?? name;
+    for (const ride of kind.rides ?? []) if (rides(ride, tool)) parts[ride.as][ride.name] = value;
+  };
+  add(configuration.identities, active.identity);
+  add(configuration.regions, active.region);
+  add(configuration.profiles, active.profile);
+  return {
+    ...(isEmpty(parts.header) ? {} : { headers: parts.header }),
+    ...(isEmpty(parts.meta) ? {} : { meta: parts.meta }),
+    ...(isEmpty(parts.argument) ? {} : { extraArguments: parts.argument }),
+  };
+}
+
+function rides({ as, name, servers }: Ride, { server, inputSchema }: CalledTool): boolean {
+  if (!servers.includes(server)) return false;
+  const { properties } = inputSchema;
+  return as !== "argument" || (isRecord(properties) && Object.hasOwn(properties, name));
+}
+
+function isEmpty(record: Readonly<Record<string, string>>): boolean {
+  return Object.keys(record).length === 0;
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { parseToolError } from "../errors/tool-error.ts";
+import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
+import { toCellError } from "./to-cell-error.ts";
+import { toRepair } from "./tool-result.ts";
+
+const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
+
+describe("a cell's envelope", () => {
+  it("is none for a cell that succeeded", () => {
+    expect(toCellError(outcome("ok"))).toBeNull();
+    expect(toRepair(outcome("ok"))).toBeNull();
+  });
+
+  it("says what was raised, where, and that nothing is left of it", () => {
+    const failed = outcome("python_error", {
+      error: { type: "KeyError", message: "'close'", line: 3, column: 5, traceback: "Traceback …" },
+    });
+    expect(toCellError(failed)).toEqual({
+      error_kind: "sandbox_runtime",
+      tool: "code_interpreter",
+      summary: "KeyError: 'close' (line 3)",
+      details: [{ path: "code", issue: "KeyError: 'close'", received_type: "string", line: 3, column: 5, traceback: "Traceback …" }],
+      hints: ["Mend it with python_code_edit: variables are as they were before this cell."],
+      examples: [],
+      error_code: "PYTHON_ERROR",
+      retryable: false,
+      _envelope_version: 1,
+    });
+    expect(toRepair(failed)).toEqual({ tool: "python_code_edit", because: "KeyError: 'close'" });
+  });
+
+  it.each([
+    ["python_error", "PYTHON_ERROR", [mend]],
+    ["timeout", "PYTHON_TIMEOUT", ["Vectorise loops, or work on an aggregate; the time limit is the cell's own.", mend]],
+    ["out_of_memory", "PYTHON_OUT_OF_MEMORY", ["Keep fewer copies, select columns early, or aggregate before joining.", mend]],
+    [
+      "output_limit",
+      "PYTHON_OUTPUT_LIMIT",
+      ["Give out an aggregate or fewer artifacts; the full data stays available under its alias.", mend],
+    ],
+    ["crashed", "PYTHON_CRASHED", ["The process died: leave out os._exit, ctypes and signals, and use less memory at once.", mend]],
+    [
+      "contract_violation",
+      "CONTRACT_VIOLATION",
+      ["Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.", mend],
+    ],
+    ["sandbox_lost", "SANDBOX_LOST", ["Call again: a new sandbox is opened, and the answer says what became of the variables."]],
+  ] as const)("of %s has the code %s", (status, code, hints) => {
+    const shared = { error_kind: "sandbox_runtime", tool: "code_interpreter", hints: [...hints], examples: [], error_code: code };
+    const rest = { retryable: status === "sandbox_lost", _envelope_version: 1 };
+    expect(parseToolError(toCellError(outcome(status)))).toEqual({
+      ...shared,
+      summary: `The cell ended as ${status}.`,
+      details: [],
+      ...rest,
+    });
+    const error = { type: "Odd", message: "", line: -1.5, limit: { name: "memoryBytes", allowed: 1, seen: 2 } };
+    expect(parseToolError(toCellError(outcome(status, { error })))).toEqual({
+      ...shared,
+      summary: "Odd",
+      details: [{ path: "code", issue: "Odd [memoryBytes: 2 seen, 1 allowed]", received_type: "string" }],
+      ...rest,
+    });
+    expect(toRepair(outcome(status))).toEqual(
+      status === "sandbox_lost" ? null : { tool: "python_code_edit", because: `The cell ended as ${status}.` },
+    );
+  });
+
+  it("has the measured limit", () => {
+    const error = { type: "OutOfMemory", message: "The limit is 512 MB.", limit: { name: "memoryBytes", allowed: 512, seen: 600 } };
+    expect(toCellError(outcome("out_of_memory", { error }))).toEqual({
+      error_kind: "sandbox_runtime",
+      tool: "code_interpreter",
+      summary: "The limit is 512 MB.",
+      details: [{ path: "code", issue: "OutOfMemory: The limit is 512 MB. [memoryBytes: 600 seen, 512 allowed]", received_type: "string" }],
+      hints: ["Keep fewer copies, select columns early, or aggregate before joining.", mend],
+      examples: [],
+      error_code: "PYTHON_OUT_OF_MEMORY",
+      retryable: false,
+      _envelope_version: 1,
+    });
+  });
+
+  it("does not say the name of an error twice", () => {
+    const error = { type: "MemoryError", message: "MemoryError: the limit is 512 MB." };
+    expect(toCellError(outcome("out_of_memory", { error }))?.details).toEqual([
+      { path: "code", issue: "MemoryError: the limit is 512 MB.", received_type: "string" },
+    ]);
+  });
+
+  it("is none for low coverage, which is a repair all the same", () => {
+    const sparse = outcome("ok", {
+      diagnostics: { lowCoverage: [{ axes: 0, label: "flow", observed: 12, expected: 90, coverage: 0.13, largestGap: "30 days" }] },
+    });
+    expect(toCellError(sparse)).toBeNull();
+    expect(toRepair(sparse)).toEqual({ tool: "python_code_edit", because: 'The figure is sparse: "flow" has 12 of 90 expected points.' });
+  });
+});
+
+function outcome(status: CellStatus, given: Partial<CellOutcome> = {}): CellOutcome {
+  return {
+    schemaVersion: 1,
+    status,
+    resultJson: null,
+    stdout: "",
+    stderr: "",
+    artifacts: [],
+    diagnostics: {},
+    timing: { queueMs: 0, startMs: 0, runMs: 1, totalMs: 1 },
+    usage: { peakMemoryBytes: 1, cpuMs: 1 },
+    sandbox: { id: "s", driver: "bubblewrap", start: "pool" },
+    ...given,
+  };
+}
