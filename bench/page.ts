@@ -4,7 +4,7 @@ import path from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
 import { processEnvironment } from "../src/config/process-environment.ts";
-import { createLog } from "../src/server/http/log/create-log.ts";
+import { createLog } from "../src/server/http/create-log.ts";
 import { openServer } from "../src/server/http/open-server.ts";
 import { countScriptBytes } from "../test/page/count-script-bytes.ts";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { prune } from "../src/server/http/retention/prune.ts";
+import { prune } from "../src/server/http/prune.ts";
 import { openTestServer, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
 
 const tokens = { ann: "token-of-ann-token-of-ann-token-of-ann", bob: "token-of-bob-token-of-bob-token-of-bob" };

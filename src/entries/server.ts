@@ -8,4 +8,4 @@ export { serveMcpStdio, type McpStdioOptions } from "../server/mcp/serve-mcp-std
 export type { McpParts } from "../server/mcp/mcp-parts.ts";
 export type { ServedTool, Surface } from "../server/mcp/mcp-parts.ts";
 export { openServer, type RunningServer, type ServerOptions } from "../server/http/open-server.ts";
-export { createLog, type Log } from "../server/http/log/create-log.ts";
+export { createLog, type Log } from "../server/http/create-log.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
-import { createLog } from "../../src/server/http/log/create-log.ts";
+import { createLog } from "../../src/server/http/create-log.ts";
 import { openServer, type RunningServer } from "../../src/server/http/open-server.ts";
 import type { ModelScript } from "../../src/models/model-settings.ts";
 import type { ServerInfo } from "../../src/protocol/http-operations.ts";

@@ -4,9 +4,9 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
 import { openHistory } from "../../history/open-history.ts";
-import { configuredTenants } from "../../server/http/auth/create-authenticator.ts";
-import { prune, type Pruned } from "../../server/http/retention/prune.ts";
-import { createTenantStores } from "../../server/http/stores/create-tenant-stores.ts";
+import { configuredTenants } from "../../server/http/create-authenticator.ts";
+import { prune, type Pruned } from "../../server/http/prune.ts";
+import { createTenantStores } from "../../server/http/create-tenant-stores.ts";
 import { wrongUsage } from "../terminal.ts";
 
 export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]

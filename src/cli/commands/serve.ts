@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
-import { createLog, logLevels, takeConsole } from "../../server/http/log/create-log.ts";
+import { createLog, logLevels, takeConsole } from "../../server/http/create-log.ts";
 import { openServer, type RunningServer } from "../../server/http/open-server.ts";
 import { wrongUsage } from "../terminal.ts";
 

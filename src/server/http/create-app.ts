@@ -1,10 +1,10 @@
 import { Hono, type Context } from "hono";
 import { watchBody } from "../../concurrency/watch-body.ts";
-import { type Authenticator, type Principal, unauthorized } from "./auth/create-authenticator.ts";
+import { type Authenticator, type Principal, unauthorized } from "./create-authenticator.ts";
 import { checkOrigin, checkOwnPage, type OriginRules, type WorkGate } from "./guard.ts";
 import { HttpFailure, toFailureResponse } from "./http-failure.ts";
-import type { Log } from "./log/create-log.ts";
-import type { Metrics } from "./metrics/create-metrics.ts";
+import type { Log } from "./create-log.ts";
+import type { Metrics } from "./create-metrics.ts";
 import { type Route, type RouteRequest, check, readJsonBody } from "./routes/route.ts";
 
 export interface AppOptions {

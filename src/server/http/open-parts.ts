@@ -11,14 +11,14 @@ import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { sqlite } from "../../history/sqlite.ts";
 import { createMcpEndpoint } from "../mcp/create-mcp-endpoint.ts";
-import type { Authenticator } from "./auth/create-authenticator.ts";
-import { createConversations } from "./conversations/create-conversations.ts";
+import type { Authenticator } from "./create-authenticator.ts";
+import { createConversations } from "./conversations.ts";
 import { createTurnGate, createWorkGate } from "./guard.ts";
 import { HttpFailure } from "./http-failure.ts";
-import type { Log } from "./log/create-log.ts";
-import { createMetrics, type Metrics } from "./metrics/create-metrics.ts";
+import type { Log } from "./create-log.ts";
+import { createMetrics, type Metrics } from "./create-metrics.ts";
 import type { ServerOptions } from "./open-server.ts";
-import { createTenantStores, type TenantStores } from "./stores/create-tenant-stores.ts";
+import { createTenantStores, type TenantStores } from "./create-tenant-stores.ts";
 import { Turns } from "./turns/turns.ts";
 
 /** All parts of a running server. Each route names those that it uses. */

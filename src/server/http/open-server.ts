@@ -6,13 +6,13 @@ import { orAbort } from "../../concurrency/or-abort.ts";
 import type { Environment, LoadedConfiguration } from "../../config/loaded-configuration.ts";
 import type { Configured } from "../../config/open-configured.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
-import { acceptedTokens, createAuthenticator, type TokenSource } from "./auth/create-authenticator.ts";
+import { acceptedTokens, createAuthenticator, type TokenSource } from "./create-authenticator.ts";
 import { createApp } from "./create-app.ts";
 import { slowClientRules, type SlowClientRules, watchSlowClients } from "./guard.ts";
-import type { Log } from "./log/create-log.ts";
+import type { Log } from "./create-log.ts";
 import { openParts, type ServerParts } from "./open-parts.ts";
-import { createPage, type PageFacts } from "./page/create-page.ts";
-import { keepPruned } from "./retention/keep-pruned.ts";
+import { createPage, type PageFacts } from "./create-page.ts";
+import { keepPruned } from "./keep-pruned.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 
 export interface ServerOptions {

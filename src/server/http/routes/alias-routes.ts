@@ -5,7 +5,7 @@ import { openAliasDownload } from "../../../data/downloads/open-table-download.t
 import { tableFileEndings } from "../../../protocol/data-files.ts";
 import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../../protocol/http-tables.ts";
 import { httpIdSchema } from "../../../protocol/http-error.ts";
-import { type LiveConversation, toAliases } from "../conversations/create-conversations.ts";
+import { type LiveConversation, toAliases } from "../conversations.ts";
 import type { EvidenceItem, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { toOpenApi } from "../openapi/to-openapi.ts";
+import { toOpenApi } from "./to-openapi.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { aliasRoutes } from "./alias-routes.ts";
@@ -11,7 +11,7 @@ import { fileRoutes } from "./file-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { turnRoutes } from "./turn-routes.ts";
 import { loginLinkSchema } from "../../../protocol/http-operations.ts";
-import { noticePage } from "../page/create-page.ts";
+import { noticePage } from "../create-page.ts";
 
 /** Every way in, and the document that tells of them. */
 export function allRoutes(parts: ServerParts): Route[] {

@@ -5,7 +5,7 @@ import type { ToolResult } from "../../../interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/turn.ts";
 import { type CellRun, type CellRunCreation, cellRunCreationSchema, cellRunSchema } from "../../../protocol/http-cells.ts";
 import type { CellStartEvent } from "../../../protocol/turn-events.ts";
-import type { LiveConversation } from "../conversations/create-conversations.ts";
+import type { LiveConversation } from "../conversations.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { findEndedTurn, listCells, type PlayedCell } from "../turns/to-turn-document.ts";

@@ -6,7 +6,7 @@ import {
   type ConversationDocument,
 } from "../../../protocol/http-conversations.ts";
 import type { StoredConversation } from "../../../history/history.ts";
-import { toAliases } from "../conversations/create-conversations.ts";
+import { toAliases } from "../conversations.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { toChatMessages } from "./chat-routes.ts";

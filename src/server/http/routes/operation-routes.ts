@@ -11,7 +11,7 @@ import {
   serverInfoSchema,
 } from "../../../protocol/http-operations.ts";
 import { maxQuestionCharacters } from "../../../protocol/http-turns.ts";
-import type { Histogram, HistogramReading } from "../metrics/create-metrics.ts";
+import type { Histogram, HistogramReading } from "../create-metrics.ts";
 import { packageVersion } from "../../../package-version.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { json, originOf, type Route, type RouteRequest } from "./route.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { readBody } from "../../../concurrency/watch-body.ts";
 import { problemsOfZod } from "../../../errors/schema-problems.ts";
-import type { Principal } from "../auth/create-authenticator.ts";
+import type { Principal } from "../create-authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";
 
 /** What a handler gets: everything of the request that was looked at, and checked, already. */

@@ -8,12 +8,12 @@ import { type Conversation, createConversation } from "../../../turn/create-conv
 import { runTurn } from "../../../turn/run-turn.ts";
 import { removeRemoteImages } from "../../../turn/synthesis/remove-remote-images.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
-import type { Conversations, LiveConversation } from "../conversations/create-conversations.ts";
+import type { Conversations, LiveConversation } from "../conversations.ts";
 import type { Limiter } from "../../../concurrency/create-limiter.ts";
 import { serverStopping } from "../guard.ts";
 import { HttpFailure } from "../http-failure.ts";
-import type { Log } from "../log/create-log.ts";
-import type { TenantStores } from "../stores/create-tenant-stores.ts";
+import type { Log } from "../create-log.ts";
+import type { TenantStores } from "../create-tenant-stores.ts";
 import { createLiveTurn, type LiveTurn, type TurnFeed } from "./create-live-turn.ts";
 
 type Model = Awaited<ReturnType<Configured["openModel"]>>;

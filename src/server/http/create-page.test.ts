@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
-import type { Principal } from "../auth/create-authenticator.ts";
+import type { Principal } from "./create-authenticator.ts";
 import { createPage } from "./create-page.ts";
 
 const script = "export const answer = 42;\n".repeat(100);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLog } from "./create-log.ts";
+import { createLog, takeConsole } from "./create-log.ts";
 
 const now = (): Date => new Date("2026-01-02T03:04:05.000Z");
 
@@ -25,4 +25,17 @@ test("takes credentials out of every value", () => {
   const { log, written } = lines("json");
   log.error("failed", { reason: "sent Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123 to it" });
   expect(written[0]).not.toContain("abcdefghij");
+});
+
+test("what libraries print is in the log, without secrets", () => {
+  const lines: unknown[] = [];
+  const target = Object.create(console) as Console;
+  takeConsole(target, createLog({ level: "debug", format: "json", write: (line) => lines.push(JSON.parse(line)), now: () => new Date(0) }));
+  target.info("The user aborted a request.");
+  target.error("%s failed with Authorization: Bearer abcdefghijklmnop1234", "It");
+  const time = "1970-01-01T00:00:00.000Z";
+  expect(lines).toEqual([
+    { time, level: "debug", event: "printed", text: "The user aborted a request." },
+    { time, level: "error", event: "printed", text: expect.not.stringContaining("abcdefghijklmnop1234") as string },
+  ]);
 });

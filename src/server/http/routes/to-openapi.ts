@@ -7,7 +7,7 @@ import * as errors from "../../../protocol/http-error.ts";
 import * as operations from "../../../protocol/http-operations.ts";
 import * as tables from "../../../protocol/http-tables.ts";
 import * as turns from "../../../protocol/http-turns.ts";
-import type { Route, RouteAnswer } from "../routes/route.ts";
+import type { Route, RouteAnswer } from "./route.ts";
 
 type Json = Record<string, unknown>;
 

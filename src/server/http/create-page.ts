@@ -1,10 +1,10 @@
 import path from "node:path";
 import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
-import { lookUpError } from "../../../errors/error-table.ts";
-import type { Principal } from "../auth/create-authenticator.ts";
-import { HttpFailure } from "../http-failure.ts";
-import { immutable, isKnown } from "../routes/to-download.ts";
+import { lookUpError } from "../../errors/error-table.ts";
+import type { Principal } from "./create-authenticator.ts";
+import { HttpFailure } from "./http-failure.ts";
+import { immutable, isKnown } from "./routes/to-download.ts";
 
 /** What a page that was not built says instead. */
 export interface PageFacts {

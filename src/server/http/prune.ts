@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import type { Configuration } from "../../../config/loaded-configuration.ts";
-import type { Files, History, Removable } from "../../../history/history.ts";
-import type { TenantStores } from "../stores/create-tenant-stores.ts";
+import type { Configuration } from "../../config/loaded-configuration.ts";
+import type { Files, History, Removable } from "../../history/history.ts";
+import type { TenantStores } from "./create-tenant-stores.ts";
 import { pruneLooseFiles } from "./prune-loose-files.ts";
 
 export interface PruneOptions {

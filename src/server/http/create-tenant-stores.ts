@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
-import { createArtifactStore } from "../../../artifacts/artifact-store.ts";
-import type { ArtifactStore } from "../../../artifacts/stored-artifact.ts";
-import type { BlobStore } from "../../../blobs/blob-store.ts";
-import { createFileBlobs } from "../../../blobs/create-file-blobs.ts";
-import { deleteBlobs, listUnused, removeOldDrafts } from "../../../blobs/delete-blobs.ts";
-import type { UploadStore } from "../../../data/conversation-data.ts";
-import type { DatasetStore } from "../../../evidence/dataset/dataset.ts";
-import { createDatasetStore } from "../../../evidence/dataset/dataset-store.ts";
-import type { Files, History, StoredArtifact } from "../../../history/history.ts";
+import { createArtifactStore } from "../../artifacts/artifact-store.ts";
+import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
+import type { BlobStore } from "../../blobs/blob-store.ts";
+import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
+import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";
+import type { UploadStore } from "../../data/conversation-data.ts";
+import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
+import { createDatasetStore } from "../../evidence/dataset/dataset-store.ts";
+import type { Files, History, StoredArtifact } from "../../history/history.ts";
 
 /** Where one tenant's bytes are. Nothing is shared between tenants, not even what is the same. */
 export interface TenantStores {

@@ -1,5 +1,5 @@
-import { configuredTenants } from "../auth/create-authenticator.ts";
-import type { ServerParts } from "../open-parts.ts";
+import { configuredTenants } from "./create-authenticator.ts";
+import type { ServerParts } from "./open-parts.ts";
 import { prune } from "./prune.ts";
 
 const EVERY_MS = 60 * 60_000;

@@ -1,7 +1,7 @@
 import { format } from "node:util";
-import { withoutSecrets } from "../../../tools/find-credentials.ts";
-import { ellipsize } from "../../../text/clip-text.ts";
-import { escapeControls } from "../../../text/json.ts";
+import { withoutSecrets } from "../../tools/find-credentials.ts";
+import { ellipsize } from "../../text/clip-text.ts";
+import { escapeControls } from "../../text/json.ts";
 
 export const logLevels = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];

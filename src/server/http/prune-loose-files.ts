@@ -1,8 +1,8 @@
 import path from "node:path";
-import type { BlobFacts, BlobStore } from "../../../blobs/blob-store.ts";
-import { createFileBlobs } from "../../../blobs/create-file-blobs.ts";
-import { deleteBlobs } from "../../../blobs/delete-blobs.ts";
-import { readUses } from "../../../evidence/dataset/dataset-store.ts";
+import type { BlobFacts, BlobStore } from "../../blobs/blob-store.ts";
+import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
+import { deleteBlobs } from "../../blobs/delete-blobs.ts";
+import { readUses } from "../../evidence/dataset/dataset-store.ts";
 
 export interface LooseFilesOptions {
   /** Where `sluice ask` and `sluice mcp` keep artifacts, and datasets below it. */

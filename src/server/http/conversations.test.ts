@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Tables } from "../../../data/conversation-data.ts";
-import { createUploadStore } from "../../../data/uploads/create-upload-store.ts";
-import type { History } from "../../../history/history.ts";
-import { openHistory } from "../../../history/open-history.ts";
-import { createLog } from "../log/create-log.ts";
-import { createTenantStores } from "../stores/create-tenant-stores.ts";
-import { createConversations, type Conversations, type LiveConversation } from "./create-conversations.ts";
+import type { Tables } from "../../data/conversation-data.ts";
+import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
+import type { History } from "../../history/history.ts";
+import { openHistory } from "../../history/open-history.ts";
+import { createLog } from "./create-log.ts";
+import { createTenantStores } from "./create-tenant-stores.ts";
+import { createConversations, type Conversations, type LiveConversation } from "./conversations.ts";
 
 describe("conversations in use", () => {
   let directory: string;

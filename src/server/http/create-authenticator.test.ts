@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LoginRows } from "../../../history/history.ts";
+import type { LoginRows } from "../../history/history.ts";
 import { createAuthenticator, hashOf, type AuthenticatorOptions } from "./create-authenticator.ts";
 
 type Session = NonNullable<ReturnType<LoginRows["find"]>>;

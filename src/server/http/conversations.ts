@@ -1,16 +1,16 @@
-import { createLimiter, type Limiter } from "../../../concurrency/create-limiter.ts";
-import type { Configured } from "../../../config/open-configured.ts";
-import { storedUploadSchema, type ConversationData, type Tables, type UploadStore } from "../../../data/conversation-data.ts";
-import { createConversationData } from "../../../data/create-conversation-data.ts";
-import type { EvidenceStore } from "../../../evidence/evidence-store.ts";
-import { createEvidenceStore } from "../../../evidence/create-evidence-store.ts";
-import { evidenceRecordSchema, toEvidenceRecord } from "../../../evidence/evidence-record.ts";
-import type { History } from "../../../history/history.ts";
-import { HttpFailure } from "../http-failure.ts";
-import type { Log } from "../log/create-log.ts";
-import type { TenantStores } from "../stores/create-tenant-stores.ts";
-import type { LiveTurn } from "../turns/create-live-turn.ts";
-import type { Alias } from "../../../protocol/http-tables.ts";
+import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
+import type { Configured } from "../../config/open-configured.ts";
+import { storedUploadSchema, type ConversationData, type Tables, type UploadStore } from "../../data/conversation-data.ts";
+import { createConversationData } from "../../data/create-conversation-data.ts";
+import type { EvidenceStore } from "../../evidence/evidence-store.ts";
+import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
+import { evidenceRecordSchema, toEvidenceRecord } from "../../evidence/evidence-record.ts";
+import type { History } from "../../history/history.ts";
+import { HttpFailure } from "./http-failure.ts";
+import type { Log } from "./create-log.ts";
+import type { TenantStores } from "./create-tenant-stores.ts";
+import type { LiveTurn } from "./turns/create-live-turn.ts";
+import type { Alias } from "../../protocol/http-tables.ts";
 
 export interface ConversationPlace {
   readonly tenant: string;

@@ -1,7 +1,7 @@
-import type { Limiter } from "../../../concurrency/create-limiter.ts";
-import { parseProbe, type ProbeValue } from "../../../protocol/probe.ts";
-import type { TurnEvent } from "../../../protocol/turn-events.ts";
-import type { SandboxPool } from "../../../sandbox/pool.ts";
+import type { Limiter } from "../../concurrency/create-limiter.ts";
+import { parseProbe, type ProbeValue } from "../../protocol/probe.ts";
+import type { TurnEvent } from "../../protocol/turn-events.ts";
+import type { SandboxPool } from "../../sandbox/pool.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
