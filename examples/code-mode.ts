@@ -15,15 +15,15 @@ const evidence = sluice.createEvidenceStore();
 const catalog = sluice.createToolCatalog({ sources: [ads] });
 /** Who may be chosen, and how the choice rides to the backend. The script never sees more than the names. */
 const rides = (name: string) => [{ as: "meta" as const, name: `sluice/${name}`, servers: ["ads"] }];
-const sessions = sluice.createIdentityStore({
+const identities = sluice.createIdentityStore({
   configuration: {
     identities: { choices: { acme: {}, globex: {} }, rides: rides("identity") },
     regions: { choices: { na: {}, eu: {}, fe: {} }, rides: rides("region") },
     profiles: { choices: { "eu-acme": { identities: ["acme"] } }, rides: rides("profile") },
   },
 });
-const session = sessions.open({ tenant: "me", sessionId: "example", tokenHash: null });
-const codeMode = runtime.createCodeMode({ catalog, policy: sluice.createToolPolicy({}), evidence, session });
+const identity = identities.open({ tenant: "me", contextId: "example", tokenHash: null });
+const codeMode = runtime.createCodeMode({ catalog, policy: sluice.createToolPolicy({}), evidence, identity });
 const call = async (name: string, input: unknown): Promise<string> => (await codeMode.find((tool) => tool.name === name)!.run(input)).text;
 
 const script = `

@@ -1,7 +1,7 @@
 import type { ToolError } from "../src/errors/tool-error.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as sluice from "../src/index.ts";
-import { adsProgram, adsSessions, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
+import { adsProgram, adsIdentities, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
 import { openFlakyProxy, type FlakyProxy, type ProxyAnswer } from "./fixtures/open-flaky-proxy.ts";
 import { openHttpProcess, type HttpProcess } from "./fixtures/open-http-process.ts";
 
@@ -11,7 +11,7 @@ let server: HttpProcess;
 let proxy: FlakyProxy;
 let ads: sluice.ToolSource;
 let catalog: sluice.ToolCatalog;
-let sessions: sluice.IdentityStore;
+let identities: sluice.IdentityStore;
 let face: CodeModeFace;
 
 beforeAll(async () => {
@@ -20,8 +20,8 @@ beforeAll(async () => {
   proxy = await openFlakyProxy(server.url);
   ads = sluice.createMcpSource({ name: "ads", server: { url: proxy.url } });
   catalog = sluice.createToolCatalog({ sources: [ads] });
-  sessions = adsSessions("header", "ads");
-  face = openFace(runtime, { catalog, session: sessions.open({ tenant: "t", sessionId: "s", tokenHash: null }) });
+  identities = adsIdentities("header", "ads");
+  face = openFace(runtime, { catalog, identity: identities.open({ tenant: "t", contextId: "s", tokenHash: null }) });
   await face.execute("await call_tool('list_regions')");
 }, 120_000);
 afterAll(async () => {
@@ -381,14 +381,14 @@ describe("a call that is wrong", () => {
 describe("session state", () => {
   const read = "await call_tool('get_session_state')";
   const total = `(await call_tool("list_campaigns", {"page_size": 1}))["campaigns"][0]["campaign_id"]`;
-  const open = (sessionId: string, tokenHash: string | null = "a", tenant = "t"): CodeModeFace =>
-    openFace(runtime, { catalog, session: sessions.open({ tenant, sessionId, tokenHash }) });
+  const open = (contextId: string, tokenHash: string | null = "a", tenant = "t"): CodeModeFace =>
+    openFace(runtime, { catalog, identity: identities.open({ tenant, contextId, tokenHash }) });
 
   it("is read without a call to any backend", async () => {
     const state = { session_present: true, state_scope: "session", state_reason: null };
     expect((await face.execute(read)).result).toEqual(state);
     expect(await face.call("get_session_state")).toEqual(state);
-    const alone = openFace(runtime, { catalog, session: sessions.openRequest() });
+    const alone = openFace(runtime, { catalog, identity: identities.openRequest() });
     expect(await alone.call("get_session_state")).toEqual({
       session_present: false,
       state_scope: "request",

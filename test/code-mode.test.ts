@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getEnvelopeContract } from "../src/errors/error-table.ts";
 import * as sluice from "../src/index.ts";
-import { adsProgram, adsSessions, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
+import { adsProgram, adsIdentities, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
 
 /** `execute` as it was asked for, through its public face, with the sample ads backend as a process over stdio. */
 let runtime: sluice.Runtime;
@@ -13,8 +13,8 @@ beforeAll(() => {
   runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory(), poolSize: 0 });
   ads = sluice.createMcpSource({ name: "ads", server: { command: process.execPath, args: [adsProgram] }, environment: process.env });
   catalog = sluice.createToolCatalog({ sources: [ads] });
-  const session = adsSessions("meta", "ads").open({ tenant: "t", sessionId: "s", tokenHash: null });
-  face = openFace(runtime, { catalog, session });
+  const identity = adsIdentities("meta", "ads").open({ tenant: "t", contextId: "s", tokenHash: null });
+  face = openFace(runtime, { catalog, identity });
 });
 afterAll(async () => {
   await catalog[Symbol.asyncDispose]();
@@ -130,9 +130,9 @@ describe("the tools", () => {
       _envelope_version: 1,
     });
     expect(aliases).toEqual([]);
-    const session = adsSessions("meta", "ads").open({ tenant: "t", sessionId: "d", tokenHash: null });
+    const identity = adsIdentities("meta", "ads").open({ tenant: "t", contextId: "d", tokenHash: null });
     const policy = sluice.createToolPolicy({ allow: ["ads__delete_campaign"] });
-    expect((await openFace(runtime, { catalog, session, policy }).execute(code)).result).toEqual({
+    expect((await openFace(runtime, { catalog, identity, policy }).execute(code)).result).toEqual({
       deleted: "na-acme-c001",
       remaining: 56,
     });

@@ -238,7 +238,7 @@ function toExpectation(end: EngineEnd): Check["expect"] | EngineEnd {
 }
 
 describe("the description", () => {
-  const options = { limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasSession: true } as const;
+  const options = { limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasIdentity: true } as const;
 
   it("says the limits that are in force", () => {
     expect(describeExecute({ ...options, limits: { ...defaultExecuteLimits, executionMs: 7_500, toolCalls: 12 } })).toContain(
@@ -253,7 +253,7 @@ describe("the description", () => {
 
   it("says nothing of Monty where CPython is set, and nothing of sessions where there are none", () => {
     expect(describeExecute({ ...options, engine: "cpython" })).not.toContain("Monty");
-    expect(describeExecute({ ...options, hasSession: false })).not.toContain("get_session_state");
+    expect(describeExecute({ ...options, hasIdentity: false })).not.toContain("get_session_state");
   });
 
   it("promises CPython only where there is one", () => {

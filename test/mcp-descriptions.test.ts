@@ -106,7 +106,7 @@ test("has the whole guide to execute as a resource", async () => {
       {
         uri: "sluice://docs/execute",
         mimeType: "text/plain",
-        text: describeExecute({ limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasSession: true }),
+        text: describeExecute({ limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasIdentity: true }),
       },
     ],
   });

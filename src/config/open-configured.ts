@@ -30,7 +30,7 @@ export interface Configured extends AsyncDisposable {
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
   /** Null when the configuration has no identities, regions or profiles. */
-  readonly sessions: IdentityStore | null;
+  readonly identities: IdentityStore | null;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   /** That of the configuration unless one is named. Rejects with what to set when there is none. */
@@ -69,7 +69,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server, { limits: mcp, environment, onProbe })]));
   const catalog = createToolCatalog({ sources: [...sources.values()], maxConcurrentCalls });
   const policy = createToolPolicy(toolPolicyOf(configuration));
-  const sessions = session === null ? null : createIdentityStore({ configuration: session });
+  const identities = session === null ? null : createIdentityStore({ configuration: session });
   const artifacts = createFileStore({ directory: configuration.artifacts.directory });
   const datasets = createDatasetFileStore({ directory: path.join(configuration.artifacts.directory, "datasets") });
 
@@ -79,7 +79,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
     sources,
     catalog,
     policy,
-    sessions,
+    identities,
     artifacts,
     datasets,
     openModel: (name = configuration.model, signal) => openModel(name, { configuration, environment, workingDirectory, signal }),
@@ -92,7 +92,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
         policy,
         artifacts: place.artifacts ?? artifacts,
         datasets: place.datasets ?? datasets,
-        session: sessions?.open({ tenant, sessionId: conversation.id, tokenHash }),
+        identity: identities?.open({ tenant, contextId: conversation.id, tokenHash }),
         codeMode: { engine: execute.engine, limits: limits.execute },
         budgets,
         toolTimeoutMs: limits.mcp.timeoutMs,

@@ -28,7 +28,7 @@ export interface CodeModeRunOptions {
 export interface CodeModeContext extends CodeModeRunOptions {
   readonly evidence: EvidenceStore;
   /** Without it there are no tools for identity, region and profile. */
-  readonly session?: IdentityContext | undefined;
+  readonly identity?: IdentityContext | undefined;
 }
 
 export interface CodeModeToolsOptions {
@@ -39,15 +39,15 @@ export interface CodeModeToolsOptions {
   readonly limits?: Partial<ExecuteLimits> | undefined;
   readonly toolTimeoutMs?: number | undefined;
   /** Whether every call has a session. */
-  readonly hasSession: boolean;
+  readonly hasIdentity: boolean;
 }
 
-export interface CodeModeOptions extends Omit<CodeModeToolsOptions, "hasSession">, Pick<CodeModeContext, "evidence" | "session"> {}
+export interface CodeModeOptions extends Omit<CodeModeToolsOptions, "hasIdentity">, Pick<CodeModeContext, "evidence" | "identity"> {}
 
 /** The tools of `createCodeModeTools`, for one request of one conversation. */
-export function createCodeMode({ evidence, session, ...options }: CodeModeOptions): readonly CodeModeTool[] {
-  const tools = createCodeModeTools({ ...options, hasSession: session !== undefined });
-  return tools.map((tool) => ({ ...tool, run: (input, call = {}) => tool.run(input, { ...call, evidence, session }) }));
+export function createCodeMode({ evidence, identity, ...options }: CodeModeOptions): readonly CodeModeTool[] {
+  const tools = createCodeModeTools({ ...options, hasIdentity: identity !== undefined });
+  return tools.map((tool) => ({ ...tool, run: (input, call = {}) => tool.run(input, { ...call, evidence, identity }) }));
 }
 
 /** Results up to this size are in the answer of `execute` whole. */
@@ -58,7 +58,7 @@ const detail = z.enum(["brief", "detailed", "full"]).optional();
 
 /** `execute`, the tools that find what it can call, and those of the session: made once for all conversations over a catalog. */
 export function createCodeModeTools(options: CodeModeToolsOptions): readonly Tool<CodeModeContext>[] {
-  const { catalog, policy, engines, engine = defaultExecuteSettings.engine, hasSession } = options;
+  const { catalog, policy, engines, engine = defaultExecuteSettings.engine, hasIdentity } = options;
   const asked = { ...defaultExecuteLimits, ...options.limits };
   // No more run at once than the catalog lets through, and the description should not say so.
   const limits = { ...asked, concurrentToolCalls: Math.min(asked.concurrentToolCalls, catalog.slots.places) };
@@ -102,7 +102,7 @@ export function createCodeModeTools(options: CodeModeToolsOptions): readonly Too
     defineTool({
       name: "execute",
       title: "Execute a script with tools",
-      description: describeExecute({ limits, engine, hasCpython: engines.cpython !== undefined, hasSession }),
+      description: describeExecute({ limits, engine, hasCpython: engines.cpython !== undefined, hasIdentity }),
       input: z.strictObject({ code: z.string().describe("Async Python; `return` or a final expression is the result.") }),
       // What it may do is what the tools may do that it calls, and those are judged one by one.
       annotations: { destructiveHint: false, idempotentHint: false, openWorldHint: true },
@@ -115,9 +115,9 @@ export function createCodeModeTools(options: CodeModeToolsOptions): readonly Too
       },
     }),
     envelopeContractTool,
-    ...(hasSession ? identityTools : []).map((tool) => ({
+    ...(hasIdentity ? identityTools : []).map((tool) => ({
       ...tool,
-      run: (input: unknown, { session }: CodeModeContext) => tool.run(input, { session: session! }),
+      run: (input: unknown, { identity }: CodeModeContext) => tool.run(input, { identity: identity! }),
     })),
   ];
 }

@@ -27,7 +27,7 @@ export interface ScriptToolsOptions {
   readonly invoke: InvokeTool;
   readonly evidence: EvidenceStore;
   readonly limits: ExecuteLimits;
-  readonly session?: IdentityContext | undefined;
+  readonly identity?: IdentityContext | undefined;
   readonly watch?: ScriptWatch | undefined;
 }
 
@@ -39,7 +39,7 @@ interface Taken {
 const MAX_WARNINGS = 10;
 
 /** What `call_tool` is for one script: counts its calls, and gives Python the value in each answer. */
-export function createScriptTools({ invoke, evidence, limits, session, watch }: ScriptToolsOptions): ScriptTools {
+export function createScriptTools({ invoke, evidence, limits, identity, watch }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
   let calls = 0;
@@ -57,7 +57,7 @@ export function createScriptTools({ invoke, evidence, limits, session, watch }: 
       return refuse(refusal);
     }
     try {
-      const { reply, end } = await take(name, await invoke({ name, args, signal, evidence, session, policy: watch?.policy }));
+      const { reply, end } = await take(name, await invoke({ name, args, signal, evidence, identity, policy: watch?.policy }));
       watched?.end(end);
       return reply;
     } catch (error) {

@@ -9,10 +9,10 @@ import { createIdentityState } from "./identity/create-identity-state.ts";
 it("resolves the tool of a call once, with session state too", async () => {
   const catalog = createToolCatalog({ sources: [sampleSource("market", [sampleTool({ annotations: { readOnlyHint: true } })])] });
   const resolve = vi.spyOn(catalog, "resolve");
-  const session = createIdentityState({ configuration: {}, sessionPresent: true }).open(null);
+  const identity = createIdentityState({ configuration: {}, sessionPresent: true }).open(null);
   const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
   const { signal } = new AbortController();
   const evidence = createEvidenceStore();
-  expect(await invoke({ name: "get_price", args: {}, signal, evidence, session })).toMatchObject({ ok: true, aliases: ["get_price_1"] });
+  expect(await invoke({ name: "get_price", args: {}, signal, evidence, identity })).toMatchObject({ ok: true, aliases: ["get_price_1"] });
   expect(resolve).toHaveBeenCalledTimes(1);
 });

@@ -20,7 +20,7 @@ interface Invocation {
   readonly signal: AbortSignal;
   readonly evidence: EvidenceStore;
   /** Without it there are no tools for identity, region and profile. */
-  readonly session?: IdentityContext | undefined;
+  readonly identity?: IdentityContext | undefined;
   /** Instead of the one that all calls share. */
   readonly policy?: ToolPolicy | undefined;
 }
@@ -52,12 +52,12 @@ export const envelopeContractTool: Tool<unknown> = defineTool({
 });
 
 /** Those of ours that a script may call are checked for credentials as backend tools are. */
-async function invokeOwn({ name, args, session }: Invocation): Promise<ToolInvocation> {
-  const tool = [envelopeContractTool, ...(session === undefined ? [] : identityTools)].find((own) => own.name === name);
+async function invokeOwn({ name, args, identity }: Invocation): Promise<ToolInvocation> {
+  const tool = [envelopeContractTool, ...(identity === undefined ? [] : identityTools)].find((own) => own.name === name);
   if (tool === undefined) return refusedWith(notInScripts(name));
   const credentials = findCredentials(args);
   if (credentials.length > 0) return refusedWith(toCredentialError(name, credentials));
-  const { text, error } = await tool.run(args, { session: session! });
+  const { text, error } = await tool.run(args, { identity: identity! });
   return error === null ? { ok: true, json: text } : refusedWith(error);
 }
 

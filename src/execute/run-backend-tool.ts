@@ -10,7 +10,7 @@ export interface BackendToolCall extends Pick<
   BackendCall,
   "catalog" | "policy" | "name" | "tool" | "args" | "signal" | "timeoutMs" | "onProgress"
 > {
-  readonly session?: IdentityContext | undefined;
+  readonly identity?: IdentityContext | undefined;
   readonly evidence: EvidenceStore;
 }
 
@@ -34,14 +34,14 @@ export type BackendToolResult =
  * Calls a tool of the catalog for the model, a script or an MCP client: in the state of the session, with its output kept whole under an alias. Rejects
  * with `signal.reason`, and only then.
  */
-export async function runBackendTool({ session, evidence, ...call }: BackendToolCall): Promise<BackendToolResult> {
+export async function runBackendTool({ identity, evidence, ...call }: BackendToolCall): Promise<BackendToolResult> {
   const { catalog, name, args, signal } = call;
   const resolved = call.tool === undefined ? await catalog.resolve(name, signal) : { ok: true as const, tool: call.tool };
   if (!resolved.ok) return refusedWith(resolved.toolError);
   const { tool } = resolved;
-  const refusal = session?.refusalOf(tool.tool) ?? null;
+  const refusal = identity?.refusalOf(tool.tool) ?? null;
   if (refusal !== null) return refusedWith(refusal);
-  const reply = await callBackendTool({ ...call, tool, ...session?.toCallExtras(tool.tool) });
+  const reply = await callBackendTool({ ...call, tool, ...identity?.toCallExtras(tool.tool) });
   const { warnings } = reply;
   if (!reply.ok) return { ok: false, status: reply.attempts === 0 ? "refused" : "error", failure: reply.failure, warnings };
   try {

@@ -25,7 +25,7 @@ export interface ExecuteOptions {
   readonly limits?: Partial<ExecuteLimits> | undefined;
   readonly evidence: EvidenceStore;
   readonly invoke: InvokeTool;
-  readonly session?: IdentityContext | undefined;
+  readonly identity?: IdentityContext | undefined;
   readonly watch?: ScriptWatch | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -52,9 +52,9 @@ const RESULT_PREVIEW_BYTES = 8 * 1024;
 /** One script, from its text to its answer. Rejects with `signal.reason` only; whatever else goes wrong is the answer's `error`. */
 export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
   const started = performance.now();
-  const { code, evidence, invoke, session, watch, signal } = options;
+  const { code, evidence, invoke, identity, watch, signal } = options;
   const limits = { ...defaultExecuteLimits, ...options.limits };
-  const tools = createScriptTools({ invoke, evidence, limits, session, watch });
+  const tools = createScriptTools({ invoke, evidence, limits, identity, watch });
   const run: Run = { started, tools, choice: { engine: "monty" } };
   const refusal = refuseCode(code, limits);
   if (refusal !== null) return toAnswer(run, { status: "error", error: refusal });

@@ -7,7 +7,7 @@ export interface ExecuteDescriptionOptions {
   readonly engine: EngineSetting;
   readonly hasCpython: boolean;
   /** Whether there are tools for identity, region and profile. */
-  readonly hasSession: boolean;
+  readonly hasIdentity: boolean;
 }
 
 /** What a model reads of `execute`. The limits are those in force, a test runs scripts that show each sentence on Monty. */
@@ -20,7 +20,7 @@ export function describeExecute(options: ExecuteDescriptionOptions): string {
     engineOf(options),
     python(options),
     polling,
-    ...(options.hasSession ? [session] : []),
+    ...(options.hasIdentity ? [identity] : []),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
 }
@@ -143,7 +143,7 @@ const polling = [
   "Do not sleep and do not poll rapidly: for a report that takes minutes, return after one status check and let the user decide when to look again.",
 ];
 
-const session = [
+const identity = [
   "Auth, region and profile are managed by the server. Never pass tokens or other credentials in params: such arguments are refused. Set them with set_active_identity, set_region and set_active_profile; they ride every later call_tool.",
   "Call get_session_state at the start of a block: a read-only probe. Set the context again before the next call if and only if state_scope is 'request' or state_reason is not null. Within a block the scope cannot change; one probe is enough. state_reason: 'no_mcp_session' (request-scoped transport), 'token_swapped' (another token came and the previous tenant's state was cleared), 'bridge_unavailable' (treat as 'request').",
 ];

@@ -36,7 +36,7 @@ export interface TurnRequest {
   readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean | Approval>) | undefined;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
-  readonly session?: IdentityContext | undefined;
+  readonly identity?: IdentityContext | undefined;
   readonly codeMode?: Pick<CodeModeOptions, "engine" | "limits"> | undefined;
   readonly budgets?: Partial<TurnBudgets> | undefined;
   readonly toolTimeoutMs?: number | undefined;

@@ -27,7 +27,7 @@ function tool(server: string, name: string, properties: Record<string, unknown> 
   return { server, name, inputSchema: { type: "object", properties } };
 }
 
-function openCellSession(token: string | null = "a"): IdentityContext {
+function openIdentity(token: string | null = "a"): IdentityContext {
   return createIdentityState({ configuration, sessionPresent: true }).open(token);
 }
 
@@ -45,7 +45,7 @@ function toolErrorOf(answer: IdentityAnswer): unknown {
 
 describe("session state", () => {
   it("says that a session keeps its state", () => {
-    expect(openCellSession().getSessionState()).toEqual(session);
+    expect(openIdentity().getSessionState()).toEqual(session);
   });
 
   it("says that a request without a session does not, and notes it with every setter", () => {
@@ -77,13 +77,13 @@ describe("session state", () => {
   });
 
   it("never shows what rides", () => {
-    const context = openCellSession();
+    const context = openIdentity();
     const shown = [context.setActiveIdentity("acme-eu"), context.setActiveProfile("berlin-shop"), context.getActiveContext()];
     expect(JSON.stringify(shown)).not.toMatch(/ENTITY|111|Amazon/);
   });
 
   it("rides as configured, to the servers that are named and no other", () => {
-    const context = openCellSession();
+    const context = openIdentity();
     context.setActiveIdentity("acme-eu");
     context.setRegion("EU");
     context.setActiveProfile("berlin-shop");
@@ -98,11 +98,11 @@ describe("session state", () => {
     });
     expect(context.toCallExtras(tool("reports", "get", { profileId: {} }))).toEqual({ meta: { "ads/region": "EU" } });
     expect(context.toCallExtras(tool("weather", "get", { profileId: {} }))).toEqual({});
-    expect(openCellSession().toCallExtras(tool("ads", "ping"))).toEqual({});
+    expect(openIdentity().toCallExtras(tool("ads", "ping"))).toEqual({});
   });
 
   it("refuses an unknown name with the one that was meant", () => {
-    expect(toolErrorOf(openCellSession().setRegion("eu"))).toEqual({
+    expect(toolErrorOf(openIdentity().setRegion("eu"))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "set_region",
       summary: 'There is no region "eu".',
@@ -116,7 +116,7 @@ describe("session state", () => {
   });
 
   it.each(["__proto__", "constructor", "toString", ""])("knows no name %o", (name) => {
-    const context = openCellSession();
+    const context = openIdentity();
     for (const set of [context.setActiveIdentity, context.setRegion, context.setActiveProfile]) {
       expect(set(name)).toMatchObject({ ok: false, toolError: { error_code: "SCHEMA_ENUM_MISMATCH" } });
     }
@@ -124,12 +124,12 @@ describe("session state", () => {
   });
 
   it("refuses what is no name", () => {
-    expect(toolErrorOf(openCellSession().setActiveIdentity(undefined))).toMatchObject({
+    expect(toolErrorOf(openIdentity().setActiveIdentity(undefined))).toMatchObject({
       error_code: "SCHEMA_REQUIRED",
       details: [{ path: "identity", issue: "is required", received_type: "missing" }],
       examples: [{ identity: "acme-eu" }],
     });
-    expect(toolErrorOf(openCellSession().setActiveProfile(7))).toMatchObject({
+    expect(toolErrorOf(openIdentity().setActiveProfile(7))).toMatchObject({
       error_code: "SCHEMA_TYPE_MISMATCH",
       details: [{ path: "profile", issue: "must be a string", received_type: "number" }],
     });
@@ -146,7 +146,7 @@ describe("session state", () => {
   });
 
   it("holds a profile to the identities that it belongs to", () => {
-    const context = openCellSession();
+    const context = openIdentity();
     expect(toolErrorOf(context.setActiveProfile("berlin-shop"))).toEqual({
       error_kind: "precondition_failed",
       tool: "set_active_profile",
@@ -171,7 +171,7 @@ describe("session state", () => {
   });
 
   it("refuses tools that need an identity while there is none", () => {
-    const context = openCellSession();
+    const context = openIdentity();
     expect(context.refusalOf(tool("ads", "list_campaigns"))).toEqual({
       error_kind: "precondition_failed",
       tool: "list_campaigns",
@@ -265,9 +265,9 @@ describe("session tools", () => {
   });
 
   it("run over the state of the request that calls them", async () => {
-    const context = openCellSession();
+    const context = openIdentity();
     const run = async (name: string, args: Record<string, unknown> = {}): Promise<unknown> =>
-      JSON.parse((await identityTools.find((one) => one.name === name)!.run(args, { session: context })).text);
+      JSON.parse((await identityTools.find((one) => one.name === name)!.run(args, { identity: context })).text);
     expect(await run("get_session_state")).toEqual(session);
     expect(await run("set_active_identity", { identity: "acme-eu" })).toMatchObject({ identity: "acme-eu" });
     expect(await run("set_region", { region: "EU" })).toMatchObject({ region: "EU" });

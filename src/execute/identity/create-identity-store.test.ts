@@ -13,10 +13,10 @@ const configuration: IdentityConfiguration = {
 const ads = { server: "ads", name: "list", inputSchema: {} };
 
 function create(now: () => number = () => 0): IdentityStore {
-  return createIdentityStore({ configuration, idleMs: 1_000, maxSessions: 3, now });
+  return createIdentityStore({ configuration, idleMs: 1_000, maxContexts: 3, now });
 }
 
-const request = (tenant: string, sessionId: string, tokenHash: string = `token of ${tenant}`) => ({ tenant, sessionId, tokenHash });
+const request = (tenant: string, contextId: string, tokenHash: string = `token of ${tenant}`) => ({ tenant, contextId, tokenHash });
 const identityOf = (context: IdentityContext): unknown => {
   const answer = context.getActiveContext();
   return answer.ok ? answer.value["identity"] : null;
@@ -83,9 +83,9 @@ describe("the store of sessions", () => {
   it("forgets a session that ended, for its own tenant only", () => {
     const store = create();
     store.open(request("a", "one")).setActiveIdentity("id-1");
-    store.delete({ tenant: "b", sessionId: "one" });
+    store.delete({ tenant: "b", contextId: "one" });
     expect(identityOf(store.open(request("a", "one")))).toBe("id-1");
-    store.delete({ tenant: "a", sessionId: "one" });
+    store.delete({ tenant: "a", contextId: "one" });
     expect(identityOf(store.open(request("a", "one")))).toBeNull();
   });
 

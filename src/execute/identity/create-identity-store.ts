@@ -4,7 +4,7 @@ import { createIdentityState } from "./create-identity-state.ts";
 export interface IdentityKey {
   readonly tenant: string;
   /** What nobody can guess: the transport's own, or the handle that a client without one passes back. */
-  readonly sessionId: string;
+  readonly contextId: string;
 }
 
 export interface IdentityStore {
@@ -24,7 +24,7 @@ export interface IdentityStoreOptions {
   readonly configuration: IdentityConfiguration;
   /** A session that nobody used for this long is forgotten. At least as long as the transport keeps its sessions, or state is lost in silence. */
   readonly idleMs?: number;
-  readonly maxSessions?: number;
+  readonly maxContexts?: number;
   readonly now?: () => number;
 }
 
@@ -35,25 +35,25 @@ interface Kept {
 }
 
 export function createIdentityStore(options: IdentityStoreOptions): IdentityStore {
-  const { configuration, idleMs = 24 * 60 * 60_000, maxSessions = 10_000, now = Date.now } = options;
+  const { configuration, idleMs = 24 * 60 * 60_000, maxContexts = 10_000, now = Date.now } = options;
   /** The longest unused first, because a used one is put at the end. */
   const sessions = new Map<string, Kept>();
 
   function forgetIdle(): void {
     for (const [id, { usedAt }] of sessions) {
-      if (now() - usedAt < idleMs && sessions.size <= maxSessions) return;
+      if (now() - usedAt < idleMs && sessions.size <= maxContexts) return;
       sessions.delete(id);
     }
   }
 
-  function open({ tenant, sessionId, tokenHash }: Parameters<IdentityStore["open"]>[0]): IdentityContext {
+  function open({ tenant, contextId, tokenHash }: Parameters<IdentityStore["open"]>[0]): IdentityContext {
     forgetIdle();
-    const found = sessions.get(sessionId);
+    const found = sessions.get(contextId);
     const isOwn = found !== undefined && found.tenant === tenant;
     if (!isOwn) found?.state.end();
     const state = isOwn ? found.state : createIdentityState({ configuration, sessionPresent: true, swapped: found !== undefined });
-    sessions.delete(sessionId);
-    sessions.set(sessionId, { tenant, state, usedAt: now() });
+    sessions.delete(contextId);
+    sessions.set(contextId, { tenant, state, usedAt: now() });
     forgetIdle();
     return state.open(tokenHash);
   }
@@ -61,8 +61,8 @@ export function createIdentityStore(options: IdentityStoreOptions): IdentityStor
   return {
     open,
     openRequest: () => createIdentityState({ configuration, sessionPresent: false }).open(null),
-    delete({ tenant, sessionId }) {
-      if (sessions.get(sessionId)?.tenant === tenant) sessions.delete(sessionId);
+    delete({ tenant, contextId }) {
+      if (sessions.get(contextId)?.tenant === tenant) sessions.delete(contextId);
     },
     get size() {
       forgetIdle();

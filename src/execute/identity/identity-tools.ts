@@ -5,7 +5,7 @@ import type { IdentityAnswer, IdentityContext } from "./identity-context.ts";
 
 /** What a tool over the session's state works on. None does I/O. */
 export interface IdentityToolContext {
-  readonly session: IdentityContext;
+  readonly identity: IdentityContext;
 }
 
 const readOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
@@ -26,7 +26,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
       "The scope cannot change within an execute block: one probe is enough.",
     input: noArguments,
     annotations: readOnly,
-    run: async (_, { session }: IdentityToolContext) => toResult({ ok: true, value: { ...session.getSessionState() } }),
+    run: async (_, { identity }: IdentityToolContext) => toResult({ ok: true, value: { ...identity.getSessionState() } }),
   }),
   defineTool({
     name: "set_active_identity",
@@ -34,7 +34,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     description: `Chooses the identity that later calls are made for. ${gives} A region or profile that is not this identity's is cleared.`,
     input: z.strictObject({ identity: oneOf("identities") }),
     annotations: sets,
-    run: async ({ identity }, { session }: IdentityToolContext) => toResult(session.setActiveIdentity(identity)),
+    run: async ({ identity: name }, { identity }: IdentityToolContext) => toResult(identity.setActiveIdentity(name)),
   }),
   defineTool({
     name: "set_region",
@@ -42,7 +42,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     description: `Chooses the region that later calls are made in. ${gives}`,
     input: z.strictObject({ region: oneOf("regions") }),
     annotations: sets,
-    run: async ({ region }, { session }: IdentityToolContext) => toResult(session.setRegion(region)),
+    run: async ({ region }, { identity }: IdentityToolContext) => toResult(identity.setRegion(region)),
   }),
   defineTool({
     name: "set_active_profile",
@@ -50,7 +50,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     description: `Chooses the profile that later calls are made with. ${gives}`,
     input: z.strictObject({ profile: oneOf("profiles") }),
     annotations: sets,
-    run: async ({ profile }, { session }: IdentityToolContext) => toResult(session.setActiveProfile(profile)),
+    run: async ({ profile }, { identity }: IdentityToolContext) => toResult(identity.setActiveProfile(profile)),
   }),
   defineTool({
     name: "get_active_context",
@@ -59,7 +59,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
       "The active identity, region and profile by name, those that can be chosen now, and what get_session_state gives. Read-only, no I/O.",
     input: noArguments,
     annotations: readOnly,
-    run: async (_, { session }: IdentityToolContext) => toResult(session.getActiveContext()),
+    run: async (_, { identity }: IdentityToolContext) => toResult(identity.getActiveContext()),
   }),
 ];
 

@@ -32,7 +32,7 @@ export function createMcpEndpoint(
   { extend = (surface) => surface, onError = () => {} }: McpEndpointOptions = {},
 ): McpEndpoint {
   const registry = new ConnectionRegistry(parts);
-  const states = parts.sessions ?? createIdentityStore({ configuration: {} });
+  const identities = parts.identities ?? createIdentityStore({ configuration: {} });
   const own = createMcpTools(parts);
 
   async function serverFor(access: ConnectionAccess, tenant: string): Promise<ReturnType<typeof createMcpServer>> {
@@ -45,7 +45,7 @@ export function createMcpEndpoint(
     onError,
     openServer: (session, caller) => {
       const { tenant } = session;
-      return serverFor(accessByConnection({ registry, states, tenant, tokenHash: () => caller().tokenHash ?? null }, session), tenant);
+      return serverFor(accessByConnection({ registry, identities, tenant, tokenHash: () => caller().tokenHash ?? null }, session), tenant);
     },
   });
 
@@ -53,7 +53,7 @@ export function createMcpEndpoint(
   const stateless = createMcpHandler(
     ({ authInfo }) => {
       const { tenant, tokenHash = null } = authInfo!.extra!["caller"] as McpCaller;
-      return serverFor(accessByHandle({ registry, states, tenant, tokenHash: () => tokenHash }), tenant);
+      return serverFor(accessByHandle({ registry, identities, tenant, tokenHash: () => tokenHash }), tenant);
     },
     { legacy: "reject", onerror: onError },
   );

@@ -5,7 +5,7 @@ import type { ProbeSink } from "../../protocol/probe.ts";
 import type { CallToolResult, ReadResourceResult, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
 
 /** What every session of a process shares. Whoever made the parts closes them, after the sessions. */
-export interface McpParts extends Pick<Configured, "configuration" | "runtime" | "catalog" | "policy" | "sessions" | "artifacts"> {
+export interface McpParts extends Pick<Configured, "configuration" | "runtime" | "catalog" | "policy" | "identities" | "artifacts"> {
   /** Looks into large data for `list_data` and `read_data`. */
   readonly tables: Tables;
   /** What `--data` gave, for every session. */
@@ -38,7 +38,7 @@ export interface ConnectionLifetimes {
   /** A sandbox that has run nothing for this long is given up when somebody waits for one. */
   readonly spareMs: number;
   /** Of one tenant. Past it the longest unused goes. */
-  readonly maxSessions: number;
+  readonly maxContexts: number;
   /** What all sessions of one tenant may keep. Past it the longest unused goes. */
   readonly maxBytes: number;
   /** What one session may keep. */
@@ -50,7 +50,7 @@ export const defaultLifetimes: ConnectionLifetimes = {
   sessionIdleMs: 60 * 60_000,
   vanishedMs: 30_000,
   spareMs: 10_000,
-  maxSessions: 1_000,
+  maxContexts: 1_000,
   maxBytes: 1024 ** 3,
   sessionBytes: 512 * 1024 ** 2,
 };

@@ -22,8 +22,8 @@ const tenant = "local";
 export async function serveMcpStdio(parts: McpParts, { input, output, signal, onError = () => {} }: McpStdioOptions): Promise<void> {
   await using registry = new ConnectionRegistry(parts);
   const session = registry.open({ tenant, isPermanent: true });
-  const states = parts.sessions ?? createIdentityStore({ configuration: {} });
-  const access = accessByConnection({ registry, states, tenant, tokenHash: () => null }, session);
+  const identities = parts.identities ?? createIdentityStore({ configuration: {} });
+  const access = accessByConnection({ registry, identities, tenant, tokenHash: () => null }, session);
   const own = createMcpTools(parts);
   const transport = new ClosingTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
   const handle = serveStdio(async () => createMcpServer(await createConnectionSurface(parts, { registry, access, tenant, own })), {

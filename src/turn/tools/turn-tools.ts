@@ -42,12 +42,12 @@ export class TurnTools {
   schemas: ToolSet = {};
 
   constructor(options: TurnToolsOptions) {
-    const { catalog, session, toolTimeoutMs, codeMode } = options.request;
+    const { catalog, identity, toolTimeoutMs, codeMode } = options.request;
     const { evidence } = options.conversation;
     this.#options = options;
     this.#own = createOwnTools(options);
     this.#policy = options.calls.policyFor("");
-    this.#codeMode = options.runtime.createCodeMode({ catalog, policy: this.#policy, evidence, session, toolTimeoutMs, ...codeMode });
+    this.#codeMode = options.runtime.createCodeMode({ catalog, policy: this.#policy, evidence, identity, toolTimeoutMs, ...codeMode });
   }
 
   async refresh(): Promise<void> {
@@ -119,10 +119,10 @@ export class TurnTools {
 
   async #runBackend({ name, args }: Pick<BackendToolCall, "name" | "args">, { callId, policy }: OpenCall): Promise<CallResult> {
     const { request, conversation, budgets, emit, signal } = this.#options;
-    const { catalog, session, toolTimeoutMs: timeoutMs } = request;
+    const { catalog, identity, toolTimeoutMs: timeoutMs } = request;
     const { evidence } = conversation;
     const result = await runBackendTool({
-      ...{ catalog, session, evidence, policy, name, timeoutMs, signal },
+      ...{ catalog, identity, evidence, policy, name, timeoutMs, signal },
       args: args ?? {},
       onProgress: ({ progress, total, message }) => emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
     });

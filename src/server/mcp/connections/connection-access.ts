@@ -19,7 +19,7 @@ export type Entry = { readonly ok: true; readonly entered: EnteredConnection } |
 export interface EnteredConnection {
   readonly session: McpConnection;
   /** Identity, region and profile as this call sees them. */
-  readonly state: IdentityContext;
+  readonly identity: IdentityContext;
   /** Whether the sandbox is there for the next call. */
   readonly keepsSandbox: boolean;
   /** What the answer has to say about the session beside its own words. */
@@ -30,7 +30,7 @@ export interface EnteredConnection {
 
 export interface AccessOptions {
   readonly registry: ConnectionRegistry;
-  readonly states: IdentityStore;
+  readonly identities: IdentityStore;
   readonly tenant: string;
   /** Of the bearer token that came with the request that is served now. */
   tokenHash(): string | null;
@@ -65,22 +65,22 @@ export function accessByHandle(options: AccessOptions): ConnectionAccess {
 }
 
 function enterKept(
-  { registry, states, tenant, tokenHash }: AccessOptions,
+  { registry, identities, tenant, tokenHash }: AccessOptions,
   session: McpConnection,
 ): EnteredConnection & { leaveNow(): boolean } {
   const leaveNow = registry.use(session);
-  const state = states.open({ tenant, sessionId: session.id, tokenHash: tokenHash() });
-  return { session, state, keepsSandbox: true, fields: {}, leaveNow, leave: async () => void leaveNow() };
+  const identity = identities.open({ tenant, contextId: session.id, tokenHash: tokenHash() });
+  return { session, identity, keepsSandbox: true, fields: {}, leaveNow, leave: async () => void leaveNow() };
 }
 
-function enterNew({ registry, states, tenant }: AccessOptions): EnteredConnection {
+function enterNew({ registry, identities, tenant }: AccessOptions): EnteredConnection {
   const session = registry.open({ tenant });
   const leave = registry.use(session);
   const kept = words(registry.lifetimes.sessionIdleMs);
   const session_note = `No session was passed: the sandbox of this call is gone, its aliases are kept for ${kept}. Pass "session": ${JSON.stringify(session.id)} with the next call to use them, and to keep variables from then on.`;
   return {
     session,
-    state: states.openRequest(),
+    identity: identities.openRequest(),
     keepsSandbox: false,
     fields: { session: session.id, state_scope: "request", session_note },
     async leave() {

@@ -107,7 +107,7 @@ export class ConnectionRegistry implements AsyncDisposable {
     stopTimers(entry);
     this.#entries.delete(session.id);
     this.#spare.remove(session);
-    this.#parts.sessions?.delete({ tenant: session.tenant, sessionId: session.id });
+    this.#parts.identities?.delete({ tenant: session.tenant, contextId: session.id });
     await session[Symbol.asyncDispose]();
   }
 
@@ -131,7 +131,7 @@ export class ConnectionRegistry implements AsyncDisposable {
     let count = own.length + added;
     let bytes = own.reduce((sum, { session }) => sum + session.evidence.totalBytes, 0);
     for (const entry of own) {
-      if (count <= this.lifetimes.maxSessions && bytes <= this.lifetimes.maxBytes) return;
+      if (count <= this.lifetimes.maxContexts && bytes <= this.lifetimes.maxBytes) return;
       if (entry.uses > 0 || entry.isPermanent === true) continue;
       count -= 1;
       bytes -= entry.session.evidence.totalBytes;

@@ -104,7 +104,7 @@ function toStart(cursor: string | undefined, count: number): number {
 }
 
 function guideOf({ configuration: { limits, execute } }: McpParts): string {
-  return describeExecute({ limits: limits.execute, engine: execute.engine, hasCpython: true, hasSession: true });
+  return describeExecute({ limits: limits.execute, engine: execute.engine, hasCpython: true, hasIdentity: true });
 }
 
 function hintOf([hint]: readonly string[]): { hint?: string } {

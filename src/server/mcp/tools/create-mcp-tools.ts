@@ -25,7 +25,7 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
   const { runtime, catalog, policy, configuration } = parts;
   const { engine } = configuration.execute;
   const { execute: limits, mcp } = configuration.limits;
-  const codeMode = runtime.createCodeModeTools({ catalog, policy, engine, limits, toolTimeoutMs: mcp.timeoutMs, hasSession: true });
+  const codeMode = runtime.createCodeModeTools({ catalog, policy, engine, limits, toolTimeoutMs: mcp.timeoutMs, hasIdentity: true });
   const meta = hasChartApp(parts.chartAppFile ?? builtChartApp) ? chartAppMeta : undefined;
   const tools: McpTool[] = [
     ...[codeInterpreterTool, pythonCodeEditTool].map((tool) => ({
@@ -41,7 +41,7 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
     ...codeMode.map((tool): McpTool => ({
       ...tool,
       description: tool.name === "execute" ? summarizeExecute(engine) : tool.description,
-      run: (input, { entered: { session, state }, signal }) => tool.run(input, { evidence: session.evidence, session: state, signal }),
+      run: (input, { entered: { session, identity }, signal }) => tool.run(input, { evidence: session.evidence, identity, signal }),
     })),
   ];
   return new Map(tools.map((tool) => [tool.name, tool]));
@@ -119,7 +119,7 @@ async function runExposed(
 ): Promise<ToolCallResult> {
   const { evidence } = entered.session;
   const result = await runBackendTool({
-    ...{ catalog: parts.catalog, policy: parts.policy, session: entered.state, evidence, name, tool: known, args, signal },
+    ...{ catalog: parts.catalog, policy: parts.policy, identity: entered.identity, evidence, name, tool: known, args, signal },
     timeoutMs: parts.configuration.limits.mcp.timeoutMs,
     onProgress: ({ progress: done, total, message }) => progress.say(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
   });
