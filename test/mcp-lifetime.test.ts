@@ -204,7 +204,7 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
   });
 
   test.each([
-    ["when there are too many", { maxContexts: 2 }],
+    ["when there are too many", { maxConnections: 2 }],
     ["when they keep too much", { maxBytes: 25_000 }],
   ])("the longest unused session of a tenant makes room %s, and none of another tenant", async (_when, lifetimes) => {
     await using opened = await open(lifetimes);

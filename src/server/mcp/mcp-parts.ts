@@ -38,7 +38,7 @@ export interface ConnectionLifetimes {
   /** A sandbox that has run nothing for this long is given up when somebody waits for one. */
   readonly spareMs: number;
   /** Of one tenant. Past it the longest unused goes. */
-  readonly maxContexts: number;
+  readonly maxConnections: number;
   /** What all sessions of one tenant may keep. Past it the longest unused goes. */
   readonly maxBytes: number;
   /** What one session may keep. */
@@ -50,7 +50,7 @@ export const defaultLifetimes: ConnectionLifetimes = {
   sessionIdleMs: 60 * 60_000,
   vanishedMs: 30_000,
   spareMs: 10_000,
-  maxContexts: 1_000,
+  maxConnections: 1_000,
   maxBytes: 1024 ** 3,
   sessionBytes: 512 * 1024 ** 2,
 };

@@ -131,7 +131,7 @@ export class ConnectionRegistry implements AsyncDisposable {
     let count = own.length + added;
     let bytes = own.reduce((sum, { session }) => sum + session.evidence.totalBytes, 0);
     for (const entry of own) {
-      if (count <= this.lifetimes.maxContexts && bytes <= this.lifetimes.maxBytes) return;
+      if (count <= this.lifetimes.maxConnections && bytes <= this.lifetimes.maxBytes) return;
       if (entry.uses > 0 || entry.isPermanent === true) continue;
       count -= 1;
       bytes -= entry.session.evidence.totalBytes;
