@@ -10,7 +10,7 @@ import { librarianPrompt } from "../src/prompts/librarian-prompt.ts";
 import { createInterpreterTurn, disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import { defaultLimits } from "../src/sandbox/limits.ts";
-import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
+import { createCodeInterpreterTools } from "../src/turn/tools/create-code-interpreter-tools.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 const packages = { pandas: "3.0.1", numpy: "2.4.0", matplotlib: "3.11.0", scipy: "1.17.0", statsmodels: "0.15.0", six: "1.17.0" };

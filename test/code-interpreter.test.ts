@@ -21,7 +21,7 @@ import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
 import type { Lease, SandboxLimits } from "../src/sandbox/contract.ts";
 import type { SandboxPool, TakenLease } from "../src/sandbox/pool.ts";
-import { createCodeInterpreterTools } from "../src/turn/create-code-interpreter-tools.ts";
+import { createCodeInterpreterTools } from "../src/turn/tools/create-code-interpreter-tools.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 interface Written {

@@ -10,7 +10,7 @@ import { loadConfiguration } from "../src/config/load-configuration.ts";
 import { listLeaves } from "../src/config/trace-origins.ts";
 import { toPathText } from "../src/errors/argument-path.ts";
 import { writeDocument } from "../scripts/write-docs.ts";
-import { parseScript } from "../src/models/read-script.ts";
+import { parseModelScript } from "../src/models/model-script.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const page = readFileSync(path.join(root, "docs/configuration.md"), "utf8");
@@ -93,6 +93,6 @@ describe("docs/models.md", () => {
   it("has a configuration that loads and a script that is one", async () => {
     const [configuration, script] = fencesOf(models, "json") as [string, string];
     expect((await load(configuration)).configuration.model).toBe("openai-compatible:llama3.3");
-    expect(parseScript(script, "docs/models.md").steps).toHaveLength(3);
+    expect(parseModelScript(script, "docs/models.md").steps).toHaveLength(3);
   });
 });

@@ -8,8 +8,8 @@ import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
-import { demoScript } from "../src/models/demo-script.ts";
-import { modelScriptSchema } from "../src/models/model-settings.ts";
+import demo from "../src/models/demo-script.json" with { type: "json" };
+import { modelScriptSchema, type ModelScript } from "../src/models/model-script.ts";
 import { callBackendTool } from "../src/tools/call-backend-tool.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
@@ -23,7 +23,9 @@ interface Derived {
   readonly monthly: readonly { month: string; net_flow: number; coverage_change: number }[];
 }
 
-/** Every call of the script, made for real: the sample as a process, the default sandbox for the cell. */
+const demoScript: ModelScript = demo;
+
+/** Runs every call of the script for real: the sample as a process, the cell in the default sandbox. */
 describe("the bundled demo", () => {
   const evidence = createEvidenceStore();
   const artifacts = createMemoryStore();
@@ -51,11 +53,11 @@ describe("the bundled demo", () => {
   });
   afterAll(() => runtime.close());
 
-  it("is a script like any other", () => {
+  it("is a valid model script", () => {
     expect(modelScriptSchema.safeParse(demoScript).success).toBe(true);
   });
 
-  it("derives, draws a figure without anything to mend, and a chart", () => {
+  it("draws a chart, and a figure that needs no repair", () => {
     expect(cell.error).toBeNull();
     expect([cell.outcome?.status, cell.resultAlias, cell.repair]).toEqual(["ok", "result_1", null]);
     expect(cell.artifacts).toMatchObject([{ kind: "image", title: "Total reserves and net flow" }]);
@@ -64,7 +66,7 @@ describe("the bundled demo", () => {
     expect(chart.ok && chart.artifact.data).toHaveLength(24);
   });
 
-  it("tells flow from coverage: the parts make up the whole", () => {
+  it("separates flow from coverage, and the parts add up to the total", () => {
     const { summary, coverage_events, monthly } = derived;
     expect(summary.net_flow + summary.coverage_change).toBeCloseTo(summary.total_change, 2);
     expect(summary.last_total - summary.first_total).toBeCloseTo(summary.total_change, 2);
@@ -77,7 +79,7 @@ describe("the bundled demo", () => {
     ]);
   });
 
-  it("says in its answer what was computed, and names every coverage event", () => {
+  it("states the computed numbers in its answer, and names every coverage event", () => {
     const answer = demoScript.synthesis ?? "";
     expect(demoScript.steps.at(-1)).toEqual({ text: answer });
     const { summary, coverage_events } = derived;

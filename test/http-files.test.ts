@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aliasSchema, tableRowsSchema, tableSchemaSchema } from "../src/protocol/http-tables.ts";
 import { turnDocumentSchema, type TurnDocument } from "../src/protocol/http-turns.ts";
-import type { ModelScript } from "../src/models/model-settings.ts";
+import type { ModelScript } from "../src/models/model-script.ts";
 import { openTestServer, plainScript, type TestServer } from "./fixtures/open-test-server.ts";
 
 describe("files of the server", { timeout: 240_000 }, () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { InterpreterTurn } from "../src/interpreter/turn.ts";
-import type { ModelScript } from "../src/models/model-settings.ts";
+import type { ModelScript } from "../src/models/model-script.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnDocumentSchema, type TurnDocument } from "../src/protocol/http-turns.ts";
 import type { CellRun } from "../src/protocol/http-cells.ts";

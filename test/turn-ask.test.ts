@@ -34,7 +34,7 @@ describe("sluice ask", () => {
     expect(status).toBe(0);
     expect(stderr).toContain("configuration: no sluice.config.json was found; using the bundled sample\n");
     expect(stderr).toMatch(/✓ market · get_reserves: 28,878 rows, 2 MB, [\d.]+ s, as get_reserves_1\n/);
-    expect(stderr).toContain("| 731 days; 4 coverage events; -14,106 BTC was the month with the largest outflow\n");
+    expect(stderr).toContain("| 731 days; 4 coverage events; largest monthly outflow: -14,106 BTC\n");
     expect(stderr).toContain("✓ figure: Total reserves and net flow\n");
     for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000", "Quarry was delisted"])
       expect(stdout).toContain(words);
@@ -55,7 +55,7 @@ describe("sluice ask", () => {
     );
     const result = turnResultSchema.parse(JSON.parse(readFileSync(path.join(directory, "out/result.json"), "utf8")));
     const events =
-      "Who was counted changed: Meridian stopped reporting on 2024-09-10 with 93,069.15; Meridian reported again on 2024-09-24 with 92,756.88; Harbour was first listed on 2025-03-03 with 35,000; Quarry was delisted on 2025-07-01 with 63,680.17.";
+      "Coverage changed: Meridian stopped reporting on 2024-09-10 with 93,069.15; Meridian reported again on 2024-09-24 with 92,756.88; Harbour was first listed on 2025-03-03 with 35,000; Quarry was delisted on 2025-07-01 with 63,680.17.";
     expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: events }]);
     expect(result.answer.split(events)).toHaveLength(2); // said once
     for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);

@@ -223,7 +223,7 @@ describe("loadConfiguration", () => {
       "  mcpServers.b.command: must be a string, not 5.",
       "  mcpServers.b.allow[0]: must be the name of a tool, or * for all of this server's.",
       "  mcpServers.c: must be an object, not an array.",
-      '  model: There is no provider "antropic" of models. Did you mean anthropic:x? A model is anthropic:MODEL, openai:MODEL, openai-compatible:MODEL, gateway:PROVIDER/MODEL, PROVIDER/MODEL (AI Gateway), script:FILE.json or demo.',
+      '  model: Unknown model provider "antropic". Did you mean anthropic:x? A model is anthropic:MODEL, openai:MODEL, openai-compatible:MODEL, gateway:PROVIDER/MODEL, PROVIDER/MODEL (AI Gateway), script:FILE.json or demo.',
       '  sandbox.driver: must be one of "auto", "gvisor", "gvisor-rootless", "bubblewrap", not "gvizor". Did you mean "gvisor"?',
       "  sandbox.poolSize: must be at least 0, not -1.",
       '  sandbox.maxSandboxes: must be a number, not "three".',

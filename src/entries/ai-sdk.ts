@@ -1,12 +1,12 @@
 /** `sluice/ai-sdk`: for programs that have a model of the AI SDK. The tools, for a loop of your own, and the whole turn. */
 import "../require-node.ts";
-export { createCodeInterpreterTools, createExecuteTools, type CodeInterpreterTools } from "../turn/create-code-interpreter-tools.ts";
+export { createCodeInterpreterTools, createExecuteTools, type CodeInterpreterTools } from "../turn/tools/create-code-interpreter-tools.ts";
 export { runTurn } from "../turn/run-turn.ts";
 export type { TurnRequest, TurnRuntime } from "../turn/turn-request.ts";
 export { CHART_REQUIRED_STEP_BUDGET_BOOST, STEP_BUDGET, type TurnBudgets } from "../turn/budgets.ts";
 export { createConversation, type Conversation } from "../turn/create-conversation.ts";
 export { createApprovals, type Approvals } from "../turn/create-approvals.ts";
-export { buildBestEffortTerminalOutcome } from "../turn/outcome/build-best-effort-terminal-outcome.ts";
+export { buildBestEffortTerminalOutcome } from "../turn/answer/build-best-effort-terminal-outcome.ts";
 export { openModel, type OpenModelOptions } from "../models/open-model.ts";
 export { createScriptedModel } from "../models/create-scripted-model.ts";
-export type { ModelScript } from "../models/model-settings.ts";
+export type { ModelScript } from "../models/model-script.ts";

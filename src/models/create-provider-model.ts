@@ -4,33 +4,30 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { createGateway } from "ai";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { ModelProviders } from "./model-settings.ts";
-import type { ProviderName } from "./parse-model-name.ts";
+import type { ModelProviders, ProviderName } from "./model-settings.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-interface Reach {
+interface ProviderOptions {
   readonly providers: ModelProviders;
-  readonly environment: Environment;
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Every address and key is handed over, so that what the SDKs would read from the process's own environment does not count. The addresses without one
- * are those the SDKs have.
+ * Creates a model of a provider's SDK. Always passes the URL and the key, so that the SDK does not read them from the process's environment. Default URLs
+ * are those of the SDKs. Throws UsageError for a missing key or an invalid URL.
  */
-export function createProviderModel({ provider, id }: { provider: ProviderName; id: string }, reach: Reach): LanguageModelV4 {
-  return makers[provider](id, reach);
+export function createProviderModel({ provider, id }: { provider: ProviderName; id: string }, options: ProviderOptions): LanguageModelV4 {
+  return createByProvider[provider](id, options);
 }
 
-const makers: Readonly<Record<ProviderName, (id: string, reach: Reach) => LanguageModelV4>> = {
+const createByProvider: Readonly<Record<ProviderName, (id: string, options: ProviderOptions) => LanguageModelV4>> = {
   anthropic(id, { providers: { anthropic = {} }, environment }) {
-    const apiKey = keyOf("anthropic", anthropic.apiKey ?? environment["ANTHROPIC_API_KEY"], "ANTHROPIC_API_KEY", id);
-    const baseURL = urlOf("anthropic", anthropic.baseUrl ?? environment["ANTHROPIC_BASE_URL"]) ?? "https://api.anthropic.com/v1";
+    const apiKey = requireKey("anthropic", anthropic.apiKey ?? environment["ANTHROPIC_API_KEY"], "ANTHROPIC_API_KEY", id);
+    const baseURL = checkUrl("anthropic", anthropic.baseUrl ?? environment["ANTHROPIC_BASE_URL"]) ?? "https://api.anthropic.com/v1";
     return createAnthropic({ apiKey, baseURL, headers: { ...anthropic.headers } }).languageModel(id);
   },
   openai(id, { providers: { openai = {} }, environment }) {
-    const apiKey = keyOf("openai", openai.apiKey ?? environment["OPENAI_API_KEY"], "OPENAI_API_KEY", id);
-    const baseURL = urlOf("openai", openai.baseUrl ?? environment["OPENAI_BASE_URL"]) ?? "https://api.openai.com/v1";
+    const apiKey = requireKey("openai", openai.apiKey ?? environment["OPENAI_API_KEY"], "OPENAI_API_KEY", id);
+    const baseURL = checkUrl("openai", openai.baseUrl ?? environment["OPENAI_BASE_URL"]) ?? "https://api.openai.com/v1";
     const { organization, project, api = "responses", headers } = openai;
     const provider = createOpenAI({
       apiKey,
@@ -42,8 +39,8 @@ const makers: Readonly<Record<ProviderName, (id: string, reach: Reach) => Langua
     return api === "chat" ? provider.chat(id) : provider.responses(id);
   },
   "openai-compatible"(id, { providers: { "openai-compatible": compatible = {} }, environment }) {
-    const baseURL = urlOf("openai-compatible", compatible.baseUrl ?? environment["OPENAI_COMPATIBLE_BASE_URL"]);
-    if (baseURL === undefined) throw noAddress(id);
+    const baseURL = checkUrl("openai-compatible", compatible.baseUrl ?? environment["OPENAI_COMPATIBLE_BASE_URL"]);
+    if (baseURL === undefined) throw missingUrl(id);
     const apiKey = compatible.apiKey ?? environment["OPENAI_COMPATIBLE_API_KEY"];
     return createOpenAICompatible({
       name: "openai-compatible",
@@ -55,9 +52,9 @@ const makers: Readonly<Record<ProviderName, (id: string, reach: Reach) => Langua
     }).languageModel(id);
   },
   gateway(id, { providers: { gateway = {} }, environment }) {
-    const given = gateway.apiKey ?? environment["AI_GATEWAY_API_KEY"] ?? environment["VERCEL_OIDC_TOKEN"];
-    const apiKey = keyOf("gateway", given, "AI_GATEWAY_API_KEY", id);
-    const baseURL = urlOf("gateway", gateway.baseUrl);
+    const key = gateway.apiKey ?? environment["AI_GATEWAY_API_KEY"] ?? environment["VERCEL_OIDC_TOKEN"];
+    const apiKey = requireKey("gateway", key, "AI_GATEWAY_API_KEY", id);
+    const baseURL = checkUrl("gateway", gateway.baseUrl);
     return createGateway({ apiKey, headers: { ...gateway.headers }, ...(baseURL === undefined ? {} : { baseURL }) }).languageModel(id);
   },
 };
@@ -69,31 +66,31 @@ const titles: Readonly<Record<ProviderName, string>> = {
   gateway: "the AI Gateway",
 };
 
-function keyOf(provider: ProviderName, key: string | undefined, variable: string, id: string): string {
+function requireKey(provider: ProviderName, key: string | undefined, variable: string, id: string): string {
   if (key) return key;
   throw new UsageError({
     code: "MODEL_KEY_MISSING",
-    message: `The model ${JSON.stringify(id)} needs a key of ${titles[provider]}, and there is none.`,
+    message: `The model ${JSON.stringify(id)} needs an API key for ${titles[provider]}.`,
     hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json. \`--model demo\` works without a key.`,
     details: { provider, variable },
   });
 }
 
-function urlOf(provider: ProviderName, text: string | undefined): string | undefined {
+function checkUrl(provider: ProviderName, text: string | undefined): string | undefined {
   if (!text) return undefined;
   const protocol = URL.parse(text)?.protocol;
   if (protocol === "http:" || protocol === "https:") return text;
   throw new UsageError({
     code: "MODEL_URL_INVALID",
-    message: `The address of ${titles[provider]} is no http or https URL: ${JSON.stringify(text)}`,
-    hint: `Put it right in models.${provider}.baseUrl of sluice.config.json, or in the variable for it.`,
+    message: `The URL of ${titles[provider]} must begin with http:// or https://, not ${JSON.stringify(text)}.`,
+    hint: `Correct models.${provider}.baseUrl in sluice.config.json, or its environment variable.`,
   });
 }
 
-function noAddress(id: string): UsageError {
+function missingUrl(id: string): UsageError {
   return new UsageError({
     code: "MODEL_URL_MISSING",
-    message: `The model ${JSON.stringify(id)} is on an OpenAI-compatible server, and there is no address for one.`,
-    hint: "Set models.openai-compatible.baseUrl in sluice.config.json, or the variable OPENAI_COMPATIBLE_BASE_URL, like http://127.0.0.1:11434/v1. `--model demo` works without.",
+    message: `The model ${JSON.stringify(id)} needs the URL of an OpenAI-compatible server.`,
+    hint: "Set models.openai-compatible.baseUrl in sluice.config.json, or the variable OPENAI_COMPATIBLE_BASE_URL, for example http://127.0.0.1:11434/v1. `--model demo` works without one.",
   });
 }

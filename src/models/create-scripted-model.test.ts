@@ -1,6 +1,6 @@
 import { generateText, isStepCount, jsonSchema, Output, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
-import type { ModelScript } from "./model-settings.ts";
+import type { ModelScript } from "./model-script.ts";
 import { createScriptedModel } from "./create-scripted-model.ts";
 
 const script: ModelScript = {
@@ -29,7 +29,7 @@ const final_response = tool({
 const phase = (name: string, step?: number) => ({ providerOptions: { sluice: { phase: name, ...(step === undefined ? {} : { step }) } } });
 
 describe("a scripted model", () => {
-  it("goes through its steps in the loop of the AI SDK", async () => {
+  it("replies with its steps in the loop of the AI SDK", async () => {
     const { text, steps, usage } = await generateText({
       model: createScriptedModel(script),
       tools: { add },
@@ -41,7 +41,7 @@ describe("a scripted model", () => {
     expect([usage.inputTokens, usage.outputTokens]).toEqual([10, 5]);
   });
 
-  it("says the same over a stream, in pieces that make up the whole", async () => {
+  it("streams the same replies in pieces", async () => {
     const result = streamText({ model: createScriptedModel(script), tools: { add }, stopWhen: isStepCount(9), prompt: "Add." });
     const parts = await Array.fromAsync(result.stream);
     const deltas = parts.flatMap((part) => (part.type === "text-delta" ? [part.text] : []));
@@ -51,7 +51,7 @@ describe("a scripted model", () => {
     expect(await result.finishReason).toBe("stop");
   });
 
-  it("answers a call for structured output with its plan, and an object without properties when it has none", async () => {
+  it("answers a call for structured output with its plan, or with an empty object", async () => {
     const output = Output.object({ schema: jsonSchema<object>({ type: "object" }) });
     expect((await generateText({ model: createScriptedModel(script), output, prompt: "Plan." })).output).toEqual({
       chartIntent: "explicit",
@@ -59,7 +59,7 @@ describe("a scripted model", () => {
     expect((await generateText({ model: createScriptedModel({ steps: [{ text: "x" }] }), output, prompt: "Plan." })).output).toEqual({});
   });
 
-  it("takes the part of the script that the caller names", async () => {
+  it("replies with the phase and step that the caller names", async () => {
     const model = createScriptedModel(script);
     const say = async (name: string, step?: number) => (await generateText({ model, prompt: "Go.", ...phase(name, step) })).text;
     expect(await say("synthesis")).toBe("Three sums were made.");
@@ -68,14 +68,14 @@ describe("a scripted model", () => {
     expect(await say("step", 0)).toBe("First I add.");
   });
 
-  it("repeats its last step when the steps have run out, and begins anew with a plan", async () => {
+  it("repeats its last step when the steps run out, and starts over with a plan", async () => {
     const model = createScriptedModel({ steps: [{ text: "one" }, { text: "two" }] });
     const say = async (name: string) => (await generateText({ model, prompt: "Go.", ...phase(name) })).text;
     expect([await say("step"), await say("step"), await say("step")]).toEqual(["one", "two", "two"]);
     expect([await say("plan"), await say("step")]).toEqual(["{}", "one"]);
   });
 
-  it("writes the synthesis from its last text when it has none of its own", async () => {
+  it("uses its last text as the synthesis when the script has none", async () => {
     const model = createScriptedModel({ steps: [{ text: "early" }, { text: "late" }, { toolCalls: [{ tool: "add", input: {} }] }] });
     expect((await generateText({ model, prompt: "Go.", ...phase("synthesis") })).text).toBe("late");
     const ended = createScriptedModel({
@@ -84,7 +84,7 @@ describe("a scripted model", () => {
     expect((await generateText({ model: ended, prompt: "Go.", ...phase("synthesis") })).text).toBe("It is 3.");
   });
 
-  it("gives its answer through final_response when that is forced", async () => {
+  it("sends its answer through final_response when that tool is forced", async () => {
     const forced = { tools: { add, final_response }, toolChoice: { type: "tool", toolName: "final_response" } as const, prompt: "End." };
     const calls = async (wanted: ModelScript, step: number) =>
       (await generateText({ model: createScriptedModel(wanted), ...forced, ...phase("step", step) })).toolCalls.map(
@@ -96,7 +96,7 @@ describe("a scripted model", () => {
     expect(await calls(own, 0)).toEqual([["final_response", { answer: "Mine." }]]);
   });
 
-  it("stops at once when it is told to", async () => {
+  it("stops as soon as the signal aborts", async () => {
     const model = createScriptedModel(script);
     const stop = new AbortController();
     const { stream } = await model.doStream({ prompt: [], abortSignal: stop.signal });

@@ -5,30 +5,30 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
-import type { ModelPhase, ModelScript, ScriptStep } from "./model-settings.ts";
+import type { ModelPhase, ModelScript, ScriptStep } from "./model-script.ts";
 
-type Answer = Pick<LanguageModelV4GenerateResult, "content" | "finishReason" | "usage">;
+type Reply = Pick<LanguageModelV4GenerateResult, "content" | "finishReason" | "usage">;
 
 /**
- * A language model that says what its script says, over the same interface as any other. Which part of the script a call is for is what the caller says in
- * `providerOptions.sluice` (`phase`, and `step` counted from 0), or else what can be told from the call: structured output is the plan, tools are a step.
- * Without `step`, steps are counted here, and a planning call begins anew: then one model serves one turn at a time.
+ * Creates a language model that replies from a script. `providerOptions.sluice` selects the reply: `phase`, and `step` counted from 0. Without a phase,
+ * a call for structured output is the plan and a call with tools is a step. Without `step`, the model counts the steps itself and a planning call
+ * restarts the count, so it can serve only one turn at a time.
  */
 export function createScriptedModel(script: ModelScript, { modelId = "script" }: { modelId?: string } = {}): LanguageModelV4 {
-  let next = 0;
+  let nextStep = 0;
 
-  function answer(options: LanguageModelV4CallOptions): Answer {
+  function reply(options: LanguageModelV4CallOptions): Reply {
     options.abortSignal?.throwIfAborted();
-    switch (phaseOf(options, script)) {
+    switch (readPhase(options, script)) {
       case "plan":
-        next = 0;
-        return toAnswer({ text: JSON.stringify(script.plan ?? {}) }, "plan");
+        nextStep = 0;
+        return toReply({ text: JSON.stringify(script.plan ?? {}) }, "plan");
       case "synthesis":
-        return toAnswer({ text: script.synthesis ?? lastText(script) }, "synthesis");
+        return toReply({ text: script.synthesis ?? lastText(script) }, "synthesis");
       case "step": {
-        const index = stepOf(options) ?? next;
-        next = index + 1;
-        return toAnswer(obeying(script.steps[Math.min(index, script.steps.length - 1)]!, options, script), String(index));
+        const index = readStep(options) ?? nextStep;
+        nextStep = index + 1;
+        return toReply(withForcedFinalResponse(script.steps[Math.min(index, script.steps.length - 1)]!, options, script), String(index));
       }
     }
   }
@@ -38,32 +38,32 @@ export function createScriptedModel(script: ModelScript, { modelId = "script" }:
     provider: "sluice.script",
     modelId,
     supportedUrls: {},
-    doGenerate: async (options) => ({ ...answer(options), warnings: [], response: { modelId } }),
-    doStream: async (options) => ({ stream: toStream(answer(options), modelId, options.abortSignal) }),
+    doGenerate: async (options) => ({ ...reply(options), warnings: [], response: { modelId } }),
+    doStream: async (options) => ({ stream: toStream(reply(options), modelId, options.abortSignal) }),
   };
 }
 
-function phaseOf({ providerOptions, responseFormat, tools = [] }: LanguageModelV4CallOptions, script: ModelScript): ModelPhase {
-  const said = providerOptions?.["sluice"]?.["phase"];
-  if (said === "plan" || said === "step" || said === "synthesis") return said;
+function readPhase({ providerOptions, responseFormat, tools = [] }: LanguageModelV4CallOptions, script: ModelScript): ModelPhase {
+  const phase = providerOptions?.["sluice"]?.["phase"];
+  if (phase === "plan" || phase === "step" || phase === "synthesis") return phase;
   if (responseFormat?.type === "json") return "plan";
   return tools.length === 0 && script.synthesis !== undefined ? "synthesis" : "step";
 }
 
-function stepOf({ providerOptions }: LanguageModelV4CallOptions): number | null {
-  const said = providerOptions?.["sluice"]?.["step"];
-  return Number.isSafeInteger(said) && Number(said) >= 0 ? Number(said) : null;
+function readStep({ providerOptions }: LanguageModelV4CallOptions): number | null {
+  const step = providerOptions?.["sluice"]?.["step"];
+  return Number.isSafeInteger(step) && Number(step) >= 0 ? Number(step) : null;
 }
 
-/** Where `final_response` is forced, the script's answer is given through it. Any other force is not a script's to obey. */
-function obeying(step: ScriptStep, { toolChoice }: LanguageModelV4CallOptions, script: ModelScript): ScriptStep {
+/** When `final_response` is forced, the script's answer is sent through it. Any other forced tool is ignored. */
+function withForcedFinalResponse(step: ScriptStep, { toolChoice }: LanguageModelV4CallOptions, script: ModelScript): ScriptStep {
   const isForced = toolChoice?.type === "tool" && toolChoice.toolName === "final_response";
   if (!isForced || step.toolCalls?.some(({ tool }) => tool === "final_response")) return step;
   const text = step.toolCalls === undefined ? step.text : undefined;
   return { toolCalls: [{ tool: "final_response", input: { answer: text ?? script.synthesis ?? lastText(script) } }] };
 }
 
-/** What it said last, in words or through `final_response`. */
+/** The last answer of the script, as text or through `final_response`. */
 function lastText({ steps }: ModelScript): string {
   return steps.map((step) => step.text ?? finalAnswerOf(step)).findLast((text) => text !== undefined) ?? "The script has no answer.";
 }
@@ -73,7 +73,7 @@ function finalAnswerOf(step: ScriptStep): string | undefined {
   return typeof answer === "string" ? answer : undefined;
 }
 
-function toAnswer(step: ScriptStep, id: string): Answer {
+function toReply(step: ScriptStep, id: string): Reply {
   const { text, toolCalls: calls = [], usage: { inputTokens = 0, outputTokens = 0 } = {} } = step;
   const content: LanguageModelV4Content[] = [
     ...(text === undefined ? [] : [{ type: "text" as const, text }]),
@@ -96,7 +96,7 @@ function toAnswer(step: ScriptStep, id: string): Answer {
 }
 
 function toStream(
-  { content, finishReason, usage }: Answer,
+  { content, finishReason, usage }: Reply,
   modelId: string,
   signal?: AbortSignal,
 ): ReadableStream<LanguageModelV4StreamPart> {
@@ -117,19 +117,19 @@ function toStream(
   });
 }
 
-/** Texts come a few words at a time, inputs in pieces, as from a real one. */
+/** Streams texts a few words at a time and inputs in pieces, as a real provider does. */
 function toParts(part: LanguageModelV4Content, id: string): LanguageModelV4StreamPart[] {
   if (part.type === "text") {
-    const deltas = piecesOf(part.text, 12).map((delta) => ({ type: "text-delta" as const, id, delta }));
+    const deltas = splitText(part.text, 12).map((delta) => ({ type: "text-delta" as const, id, delta }));
     return [{ type: "text-start", id }, ...deltas, { type: "text-end", id }];
   }
   if (part.type !== "tool-call") return [];
   const { toolCallId, toolName, input } = part;
-  const deltas = piecesOf(input, 2_000).map((delta) => ({ type: "tool-input-delta" as const, id: toolCallId, delta }));
+  const deltas = splitText(input, 2_000).map((delta) => ({ type: "tool-input-delta" as const, id: toolCallId, delta }));
   return [{ type: "tool-input-start", id: toolCallId, toolName }, ...deltas, { type: "tool-input-end", id: toolCallId }, part];
 }
 
-/** Of at least so many characters, ending after a space where there is one. A surrogate pair is never cut, since a piece ends at white space or the end. */
-function piecesOf(text: string, length: number): string[] {
+/** Splits a text into pieces of at least `length` characters. A piece ends at white space or at the end, so a surrogate pair is never cut. */
+function splitText(text: string, length: number): string[] {
   return text.match(new RegExp(`[\\s\\S]{1,${length}}\\S*\\s?`, "gu")) ?? [];
 }

@@ -1,66 +1,71 @@
 import { z } from "zod";
+import { nearestName } from "../errors/nearest-name.ts";
+import { UsageError } from "../errors/sluice-error.ts";
 import { httpUrl } from "../protocol/setting.ts";
 
 const provider = z.strictObject({
   baseUrl: httpUrl.optional(),
   apiKey: z.string().min(1).optional(),
-  /** They go with every request. */
+  /** Sent with every request. */
   headers: z.record(z.string().min(1).max(200), z.string()).optional(),
 });
 
 const openai = provider.extend({
   organization: z.string().optional(),
   project: z.string().optional(),
-  /** `responses` unless told; `chat` for proxies that know chat completions only. */
+  /** Default: `responses`. Use `chat` for proxies that only support chat completions. */
   api: z.enum(["responses", "chat"]).optional(),
 });
 
 const compatible = provider.extend({
-  /** Whether the server takes a JSON schema for its answer. False unless told: then the model is asked for JSON, and the answer is checked. */
+  /** Whether the server accepts a JSON schema for its answer. Default: false; the model is asked for JSON, and Sluice validates it. */
   structuredOutputs: z.boolean().optional(),
 });
 
-/** How each provider of models is reached: `models` in the configuration. Everything in it is optional; keys come from the usual variables otherwise. */
+/** The configuration key `models`: how to reach each provider. All fields are optional; keys default to the usual environment variables. */
 export const modelProvidersSchema = z.strictObject({
   anthropic: provider.optional().describe("`baseUrl`, `apiKey`, `headers`, see [models.md](models.md)"),
-  openai: openai.optional().describe("the same, and `organization`, `project`, `api`"),
+  openai: openai.optional().describe("the same, plus `organization`, `project`, `api`"),
   "openai-compatible": compatible
     .optional()
-    .describe("any server that speaks the chat completions of OpenAI: the same, and `structuredOutputs`"),
+    .describe("any server with the chat completions API of OpenAI: the same as `anthropic`, plus `structuredOutputs`"),
   gateway: provider.optional().describe("`baseUrl`, `apiKey`, `headers`"),
 });
 
-export type ModelProvider = z.infer<typeof provider>;
-export type OpenaiProvider = z.infer<typeof openai>;
-export type CompatibleProvider = z.infer<typeof compatible>;
 export type ModelProviders = z.infer<typeof modelProvidersSchema>;
 
-const scriptStep = z
-  .strictObject({
-    toolCalls: z
-      .array(z.strictObject({ tool: z.string().min(1), input: z.record(z.string(), z.unknown()) }).readonly())
-      .min(1)
-      .readonly()
-      .optional(),
-    text: z.string().optional(),
-    /** What the step is said to have cost; nothing unless given. */
-    usage: z.strictObject({ inputTokens: z.int().min(0), outputTokens: z.int().min(0) }).optional(),
-  })
-  .readonly()
-  .refine(({ toolCalls, text }) => toolCalls !== undefined || text !== undefined, "needs toolCalls or text");
+const providerNames = ["anthropic", "openai", "openai-compatible", "gateway"] as const;
+export type ProviderName = (typeof providerNames)[number];
 
-export const modelScriptSchema = z.strictObject({
-  plan: z.record(z.string(), z.unknown()).optional(),
-  steps: z.array(scriptStep).min(1).readonly(),
-  synthesis: z.string().optional(),
-});
+export type ModelName =
+  | { readonly kind: "provider"; readonly provider: ProviderName; readonly id: string }
+  | { readonly kind: "script"; readonly file: string }
+  | { readonly kind: "demo" };
 
 /**
- * What a scripted model says, in order; a `script:FILE.json`. The planning call takes `plan` (`{}` without one), each step takes the next of `steps` (the
- * last one again when they have run out), synthesis takes `synthesis`, or else the text of the last step.
+ * Parses `anthropic:ID`, `openai:ID`, `openai-compatible:ID`, `gateway:ID`, plain `provider/model` (gateway), `script:FILE.json` or `demo`.
+ * Throws UsageError for anything else.
  */
-export type ModelScript = Readonly<z.infer<typeof modelScriptSchema>>;
-export type ScriptStep = z.infer<typeof scriptStep>;
+export function parseModelName(name: string): ModelName {
+  if (name === "demo") return { kind: "demo" };
+  const match = /^([^:/]*):(.*)$/s.exec(name);
+  if (match === null) {
+    if (/^[^/\s]+\/\S+$/.test(name)) return { kind: "provider", provider: "gateway", id: name };
+    throw invalidName(`The model ${JSON.stringify(name)} has no provider.`);
+  }
+  const [, prefix = "", rest = ""] = match;
+  if (rest.trim() === "") throw invalidName(`The model ${JSON.stringify(name)} has nothing after the colon.`);
+  if (prefix === "script") return { kind: "script", file: rest };
+  const provider = providerNames.find((known) => known === prefix);
+  if (provider !== undefined) return { kind: "provider", provider, id: rest };
+  const nearest = nearestName(prefix, [...providerNames, "script"]);
+  throw invalidName(`Unknown model provider ${JSON.stringify(prefix)}.${nearest === null ? "" : ` Did you mean ${nearest}:${rest}?`}`);
+}
 
-/** What a call is for: the turn says it in `providerOptions.sluice.phase` (with `step`, counted from 0), and real providers leave it alone. */
-export type ModelPhase = "plan" | "step" | "synthesis";
+function invalidName(message: string): UsageError {
+  return new UsageError({
+    code: "MODEL_NAME_INVALID",
+    message,
+    hint: "A model is anthropic:MODEL, openai:MODEL, openai-compatible:MODEL, gateway:PROVIDER/MODEL, PROVIDER/MODEL (AI Gateway), script:FILE.json or demo.",
+  });
+}

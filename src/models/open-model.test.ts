@@ -10,7 +10,7 @@ import { openModel } from "./open-model.ts";
 
 const bare = { configuration: {}, environment: {} };
 
-async function refusal(opening: Promise<unknown>): Promise<{ code: string; message: string; hint: string | undefined }> {
+async function errorOf(opening: Promise<unknown>): Promise<{ code: string; message: string; hint: string | undefined }> {
   const error = await opening.then(
     () => null,
     (reason: unknown) => reason,
@@ -20,7 +20,7 @@ async function refusal(opening: Promise<unknown>): Promise<{ code: string; messa
 }
 
 describe("openModel", () => {
-  it("opens every provider without a word to the network", async () => {
+  it("opens every provider without sending anything", async () => {
     const environment = { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o", AI_GATEWAY_API_KEY: "g" };
     const configuration = { models: { "openai-compatible": { baseUrl: "http://127.0.0.1:9/v1" } } };
     const open = async (name: string) => {
@@ -36,13 +36,13 @@ describe("openModel", () => {
     expect(await open("demo")).toEqual(["sluice.script", "demo", "v4"]);
   });
 
-  it("speaks chat completions to OpenAI where the configuration says so", async () => {
+  it("uses the chat completions API of OpenAI when the configuration sets it", async () => {
     const configuration = { models: { openai: { apiKey: "o", api: "chat" as const } } };
     expect((await openModel("openai:gpt-x", { configuration, environment: {} })).provider).toBe("openai.chat");
   });
 
-  it("says what to set when there is no model", async () => {
-    expect(await refusal(openModel(null, bare))).toEqual({
+  it("says what to set when no model is configured", async () => {
+    expect(await errorOf(openModel(null, bare))).toEqual({
       code: "MODEL_MISSING",
       message: "No model is configured.",
       hint: 'Set "model" in sluice.config.json, the variable SLUICE_MODEL, or --model: anthropic:MODEL (with ANTHROPIC_API_KEY), openai:MODEL (OPENAI_API_KEY), openai-compatible:MODEL (OPENAI_COMPATIBLE_BASE_URL), PROVIDER/MODEL of the AI Gateway (AI_GATEWAY_API_KEY). `--model demo` works without any of them.',
@@ -53,42 +53,42 @@ describe("openModel", () => {
     ["anthropic:m", "anthropic", "ANTHROPIC_API_KEY", "Anthropic"],
     ["openai:m", "openai", "OPENAI_API_KEY", "OpenAI"],
     ["gateway:m", "gateway", "AI_GATEWAY_API_KEY", "the AI Gateway"],
-  ])("says which variable %s lacks", async (name, provider, variable, title) => {
-    expect(await refusal(openModel(name, bare))).toEqual({
+  ])("names the missing variable of %s", async (name, provider, variable, title) => {
+    expect(await errorOf(openModel(name, bare))).toEqual({
       code: "MODEL_KEY_MISSING",
-      message: `The model "m" needs a key of ${title}, and there is none.`,
+      message: `The model "m" needs an API key for ${title}.`,
       hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json. \`--model demo\` works without a key.`,
     });
   });
 
-  it("needs an address for a compatible server, and a good one", async () => {
-    expect(await refusal(openModel("openai-compatible:m", bare))).toMatchObject({
+  it("needs a valid URL for an OpenAI-compatible server", async () => {
+    expect(await errorOf(openModel("openai-compatible:m", bare))).toMatchObject({
       code: "MODEL_URL_MISSING",
-      message: 'The model "m" is on an OpenAI-compatible server, and there is no address for one.',
+      message: 'The model "m" needs the URL of an OpenAI-compatible server.',
     });
     const configuration = { models: { "openai-compatible": { baseUrl: "localhost:11434" } } };
-    expect(await refusal(openModel("openai-compatible:m", { configuration, environment: {} }))).toMatchObject({
+    expect(await errorOf(openModel("openai-compatible:m", { configuration, environment: {} }))).toMatchObject({
       code: "MODEL_URL_INVALID",
-      message: 'The address of the OpenAI-compatible server is no http or https URL: "localhost:11434"',
+      message: 'The URL of the OpenAI-compatible server must begin with http:// or https://, not "localhost:11434".',
     });
   });
 
   it.each([
-    ["antropic:m", 'There is no provider "antropic" of models. Did you mean anthropic:m?'],
-    ["nobody:m", 'There is no provider "nobody" of models.'],
+    ["antropic:m", 'Unknown model provider "antropic". Did you mean anthropic:m?'],
+    ["nobody:m", 'Unknown model provider "nobody".'],
     ["gpt-x", 'The model "gpt-x" has no provider.'],
     ["openai:", 'The model "openai:" has nothing after the colon.'],
     ["", 'The model "" has no provider.'],
   ])("refuses the name %j", async (name, message) => {
-    expect(await refusal(openModel(name, bare))).toMatchObject({ code: "MODEL_NAME_INVALID", message });
+    expect(await errorOf(openModel(name, bare))).toMatchObject({ code: "MODEL_NAME_INVALID", message });
   });
 });
 
-describe("a compatible server", () => {
-  it("is spoken to at its address, with its key and headers, and with nothing of the process's own environment", async () => {
-    const seen: { url: string | undefined; authorization: string | undefined; extra: unknown }[] = [];
+describe("an OpenAI-compatible server", () => {
+  it("receives its own key and headers, and nothing from the process's environment", async () => {
+    const requests: { url: string | undefined; authorization: string | undefined; extra: unknown }[] = [];
     const server = createServer((request, response) => {
-      seen.push({ url: request.url, authorization: request.headers.authorization, extra: request.headers["x-extra"] });
+      requests.push({ url: request.url, authorization: request.headers.authorization, extra: request.headers["x-extra"] });
       request.resume().on("end", () => {
         const choices = [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }];
         response.setHeader("content-type", "application/json").end(JSON.stringify({ id: "1", created: 1, model: "m", choices }));
@@ -100,22 +100,22 @@ describe("a compatible server", () => {
     const model = await openModel("openai-compatible:m", { configuration, environment: { OPENAI_COMPATIBLE_API_KEY: "secret" } });
     const providerOptions = { sluice: { phase: "step", step: 0 } };
     expect((await generateText({ model, prompt: "hi", providerOptions })).text).toBe("hello");
-    expect(seen).toEqual([{ url: "/v1/chat/completions", authorization: "Bearer secret", extra: "yes" }]);
+    expect(requests).toEqual([{ url: "/v1/chat/completions", authorization: "Bearer secret", extra: "yes" }]);
     server.close();
   });
 });
 
-describe("a provider at an address of one's own", () => {
+describe("a provider with a custom base URL", () => {
   const keys = { ANTHROPIC_API_KEY: "a-key", OPENAI_API_KEY: "o-key", AI_GATEWAY_API_KEY: "g-key" };
 
   it.each([
     ["anthropic:m", "anthropic", "/base/messages", "x-api-key", "a-key"],
     ["openai:m", "openai", "/base/responses", "authorization", "Bearer o-key"],
     ["p/m", "gateway", "/base/language-model", "authorization", "Bearer g-key"],
-  ])("is spoken to there: %s", async (name, provider, url, header, value) => {
-    const seen: unknown[] = [];
+  ])("receives the requests there: %s", async (name, provider, url, header, value) => {
+    const requests: unknown[] = [];
     const server = createServer((request, response) => {
-      seen.push([request.url, request.headers[header], request.headers["x-extra"]]);
+      requests.push([request.url, request.headers[header], request.headers["x-extra"]]);
       request.resume().on("end", () => response.writeHead(400, { "content-type": "application/json" }).end('{"error":{"message":"no"}}'));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -123,7 +123,7 @@ describe("a provider at an address of one's own", () => {
     const configuration = { models: { [provider]: { baseUrl, headers: { "X-Extra": "yes" } } } };
     const model = await openModel(name, { configuration, environment: keys });
     expect(await generateText({ model, prompt: "hi", maxRetries: 0 }).catch(() => "refused")).toBe("refused");
-    expect(seen).toEqual([[url, value, "yes"]]);
+    expect(requests).toEqual([[url, value, "yes"]]);
     server.close();
   });
 });
@@ -140,20 +140,20 @@ describe("a script from a file", () => {
     return await openModel("script:script.json", { ...bare, workingDirectory: directory });
   };
 
-  it("is looked for from the working directory", async () => {
+  it("is resolved against the working directory", async () => {
     const model = await open({ steps: [{ text: "from the file" }] });
     expect((await generateText({ model, prompt: "hi" })).text).toBe("from the file");
   });
 
-  it("names every fault with its path", async () => {
+  it("reports every problem with its path", async () => {
     const file = path.join(directory, "script.json");
     const wrong = {
       plann: {},
       steps: [{ toolCall: [] }, { toolCalls: [{ tool: 5, inputs: {} }] }, { text: "x", usage: { inputTokens: -1, outputTokens: 1.5 } }],
       synthesis: null,
     };
-    expect((await refusal(open(wrong))).message.split("\n")).toEqual([
-      `The script of the model is wrong (${file}):`,
+    expect((await errorOf(open(wrong))).message.split("\n")).toEqual([
+      `The model script is invalid (${file}):`,
       '  steps[0].toolCall: is not a known field. Did you mean "toolCalls"?',
       "  steps[0]: needs toolCalls or text.",
       "  steps[1].toolCalls[0].tool: must be a string, not 5.",
@@ -164,16 +164,16 @@ describe("a script from a file", () => {
       "  synthesis: must be a string, not null.",
       '  plann: is not a known field. Did you mean "plan"?',
     ]);
-    expect((await refusal(open({ steps: [] }))).message).toContain("  steps: must not be empty.");
-    expect((await refusal(open({ steps: [{}] }))).message).toContain("  steps[0]: needs toolCalls or text.");
-    expect((await refusal(open("[1"))).message).toContain("is no JSON");
+    expect((await errorOf(open({ steps: [] }))).message).toContain("  steps: must not be empty.");
+    expect((await errorOf(open({ steps: [{}] }))).message).toContain("  steps[0]: needs toolCalls or text.");
+    expect((await errorOf(open("[1"))).message).toContain("is not valid JSON");
   });
 
-  it("says so when there is no file", async () => {
+  it("reports a missing file", async () => {
     const missing = path.join(directory, "none.json");
-    expect(await refusal(openModel(`script:${missing}`, bare))).toEqual({
+    expect(await errorOf(openModel(`script:${missing}`, bare))).toEqual({
       code: "MODEL_SCRIPT_NOT_READ",
-      message: `The script of the model cannot be read from ${missing}: there is no such file.`,
+      message: `The model script cannot be read from ${missing}: no such file.`,
       hint: undefined,
     });
   });

@@ -1,23 +1,22 @@
 import path from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { UsageError } from "../errors/sluice-error.ts";
-import type { ModelProviders } from "./model-settings.ts";
 import { createProviderModel } from "./create-provider-model.ts";
 import { createScriptedModel } from "./create-scripted-model.ts";
-import { demoScript } from "./demo-script.ts";
-import { parseModelName } from "./parse-model-name.ts";
-import { readScript } from "./read-script.ts";
+import demoScript from "./demo-script.json" with { type: "json" };
+import { readModelScript } from "./model-script.ts";
+import { parseModelName, type ModelProviders } from "./model-settings.ts";
 
 export interface OpenModelOptions {
-  /** Of the configuration, what says how models are reached. */
+  /** Only the configuration key `models` is read. */
   readonly configuration: { readonly models?: ModelProviders | undefined };
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Where `script:FILE.json` is looked for; paths of a configuration are absolute already. The process's own unless told. */
+  /** Base of relative `script:FILE.json` paths. Default: the process's working directory. A loaded configuration has absolute paths already. */
   readonly workingDirectory?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The model of a name; null stands for no model configured. Nothing is sent anywhere. Throws UsageError that says what to set. */
+/** Opens a model by name; null means that none is configured. Sends nothing. Throws UsageError with a hint on what to set. */
 export async function openModel(name: string | null, options: OpenModelOptions): Promise<LanguageModelV4> {
   if (name === null) throw noModel();
   const parsed = parseModelName(name);
@@ -26,7 +25,7 @@ export async function openModel(name: string | null, options: OpenModelOptions):
       return createScriptedModel(demoScript, { modelId: "demo" });
     case "script": {
       const file = path.resolve(options.workingDirectory ?? ".", parsed.file);
-      return createScriptedModel(await readScript(file, options.signal), { modelId: name });
+      return createScriptedModel(await readModelScript(file, options.signal), { modelId: name });
     }
     case "provider":
       return createProviderModel(parsed, { providers: options.configuration.models ?? {}, environment: options.environment });

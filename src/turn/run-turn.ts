@@ -3,21 +3,21 @@ import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/turn.ts
 import type { TurnResult } from "../protocol/turn-result.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { createTurnClock, withBudgets } from "./budgets.ts";
-import { createCallGuard } from "./call-guard.ts";
+import { createCallGuard } from "./steps/call-guard.ts";
 import type { TurnParts, TurnRequest, TurnRuntime } from "./turn-request.ts";
 import { createConversation, type Exchange } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
 import { toFirstMessages, toInstructions } from "../prompts/instructions.ts";
 import { Ledger } from "./ledger.ts";
-import { createObservations } from "./observations.ts";
-import { buildBestEffortTerminalOutcome } from "./outcome/build-best-effort-terminal-outcome.ts";
-import { keepDataset } from "./outcome/keep-dataset.ts";
-import { toTurnResult } from "./outcome/to-turn-result.ts";
+import { createObservations } from "./steps/observations.ts";
+import { buildBestEffortTerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
+import { keepDataset } from "./keep-dataset.ts";
+import { toTurnResult } from "./to-turn-result.ts";
 import { planTurn } from "./plan-turn.ts";
 import { endByClock, runSteps, type StepsEnd } from "./steps/run-steps.ts";
-import { synthesize } from "./synthesis/synthesize.ts";
+import { synthesize } from "./answer/synthesize.ts";
 import { TurnTools } from "./tools/turn-tools.ts";
-import { createTurnCalls } from "./turn-calls.ts";
+import { createTurnCalls } from "./steps/turn-calls.ts";
 
 /**
  * A turn, from the question to its result: plan, steps, what is missing, the data behind it, the answer. It always ends with a result, whatever failed, and

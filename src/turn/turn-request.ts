@@ -12,7 +12,7 @@ import type { Approval, ToolPolicy } from "../tools/tool-policy.ts";
 import type { TurnBudgets, TurnClock } from "./budgets.ts";
 import type { Conversation } from "./create-conversation.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Observations } from "./observations.ts";
+import type { Observations } from "./steps/observations.ts";
 
 /** What a turn needs of a runtime. */
 export interface TurnRuntime {

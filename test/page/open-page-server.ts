@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
 import { createLog } from "../../src/server/http/create-log.ts";
 import { openServer, type RunningServer } from "../../src/server/http/open-server.ts";
-import type { ModelScript } from "../../src/models/model-settings.ts";
+import type { ModelScript } from "../../src/models/model-script.ts";
 import type { ServerInfo } from "../../src/protocol/http-operations.ts";
 import type { TurnDocument } from "../../src/protocol/http-turns.ts";
 import { notesServer } from "../fixtures/open-test-server.ts";

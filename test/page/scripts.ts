@@ -1,4 +1,4 @@
-import type { ModelScript } from "../../src/models/model-settings.ts";
+import type { ModelScript } from "../../src/models/model-script.ts";
 import { sampleCharts } from "./sample-charts.ts";
 
 const contract = {
@@ -114,7 +114,7 @@ export const failedChartScript: ModelScript = {
 };
 
 /** A line with a hole that nobody mends. */
-export const sparseScript: ModelScript = {
+export const sparseModelScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: ["price"], population: "all days" },
   steps: [
     fetching,

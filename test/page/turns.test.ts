@@ -1,11 +1,11 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ModelScript } from "../../src/models/model-settings.ts";
+import type { ModelScript } from "../../src/models/model-script.ts";
 import { openBrowser, openDetails, soon } from "./browser.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { openPageServer, type PageServer } from "./open-page-server.ts";
 import { sampleCharts } from "./sample-charts.ts";
-import { endlessCode, endlessScript, failedChartScript, galleryScript, sparseScript } from "./scripts.ts";
+import { endlessCode, endlessScript, failedChartScript, galleryScript, sparseModelScript } from "./scripts.ts";
 
 const minutes = 60_000;
 
@@ -198,7 +198,7 @@ describe("turns on the page", () => {
   it(
     "says in sight that a line has a hole, and copies the answer as it is",
     async () => {
-      await begin(sparseScript, "Plot the prices");
+      await begin(sparseModelScript, "Plot the prices");
       await ended();
       expect(await page.locator("[data-gap=low_coverage]").innerText()).toMatch(/^Low coverage\. .*10 of 100/);
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

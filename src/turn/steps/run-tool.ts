@@ -1,7 +1,7 @@
 import { createToolError, type ToolError } from "../../errors/tool-error.ts";
-import type { Observations } from "../observations.ts";
+import type { Observations } from "./observations.ts";
 import type { TurnTools } from "../tools/turn-tools.ts";
-import { leftRunning, toAborted, toFailedCall, type CallResult, type TurnCalls } from "../turn-calls.ts";
+import { leftRunning, toAborted, toFailedCall, type CallResult, type TurnCalls } from "./turn-calls.ts";
 import type { AskedCall } from "./ask-model.ts";
 
 export interface RunToolOptions {

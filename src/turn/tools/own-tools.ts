@@ -3,7 +3,7 @@ import type { InterpreterTurn } from "../../interpreter/turn.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../turn-request.ts";
 import type { Ledger } from "../ledger.ts";
-import { toCallResult, type CallResult, type OpenCall } from "../turn-calls.ts";
+import { toCallResult, type CallResult, type OpenCall } from "../steps/turn-calls.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./interpreter-tools.ts";
 
 /** A tool as the loop of a turn runs it. */

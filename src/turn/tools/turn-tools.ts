@@ -12,7 +12,7 @@ import type { ToolPolicy } from "../../tools/tool-policy.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { describeError } from "../describe-error.ts";
 import type { Call, CallEnd } from "../ledger.ts";
-import { toAborted, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../turn-calls.ts";
+import { toAborted, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../steps/turn-calls.ts";
 import { createOwnTools, toTurnTool, type OwnToolsOptions, type TurnTool } from "./own-tools.ts";
 
 /** From here on the model gets discovery and one dispatcher instead of every schema. */

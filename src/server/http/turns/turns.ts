@@ -6,7 +6,7 @@ import type { TurnEvent } from "../../../protocol/turn-events.ts";
 import type { TurnResult } from "../../../protocol/turn-result.ts";
 import { type Conversation, createConversation } from "../../../turn/create-conversation.ts";
 import { runTurn } from "../../../turn/run-turn.ts";
-import { removeRemoteImages } from "../../../turn/synthesis/remove-remote-images.ts";
+import { removeRemoteImages } from "../../../turn/answer/remove-remote-images.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
 import type { Conversations, LiveConversation } from "../conversations.ts";
 import type { Limiter } from "../../../concurrency/create-limiter.ts";

@@ -1,8 +1,8 @@
 import { jsonSchema, tool, type Tool as AiSdkTool } from "ai";
-import type { CodeModeTool } from "../execute/create-code-mode.ts";
-import type { InterpreterTurn } from "../interpreter/turn.ts";
-import type { Tool, ToolCallResult } from "../tools/tool.ts";
-import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./tools/interpreter-tools.ts";
+import type { CodeModeTool } from "../../execute/create-code-mode.ts";
+import type { InterpreterTurn } from "../../interpreter/turn.ts";
+import type { Tool, ToolCallResult } from "../../tools/tool.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./interpreter-tools.ts";
 
 export interface CodeInterpreterTools {
   code_interpreter: AiSdkTool<unknown, CellResult>;

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { createToolError, serializeToolError, type ToolError } from "../errors/tool-error.ts";
-import type { ErrorCode } from "../errors/error-table.ts";
-import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
-import type { EvidenceStore } from "../evidence/evidence-store.ts";
-import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent, TurnEvent } from "../protocol/turn-events.ts";
-import type { Approval, ToolPolicy } from "../tools/tool-policy.ts";
-import type { ToolCallResult } from "../tools/tool.ts";
-import { orAbort } from "../concurrency/or-abort.ts";
+import { createToolError, serializeToolError, type ToolError } from "../../errors/tool-error.ts";
+import type { ErrorCode } from "../../errors/error-table.ts";
+import type { ForeignToolError } from "../../errors/foreign-tool-error.ts";
+import type { EvidenceStore } from "../../evidence/evidence-store.ts";
+import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent, TurnEvent } from "../../protocol/turn-events.ts";
+import type { Approval, ToolPolicy } from "../../tools/tool-policy.ts";
+import type { ToolCallResult } from "../../tools/tool.ts";
+import { orAbort } from "../../concurrency/or-abort.ts";
 import type { CallGuard } from "./call-guard.ts";
-import type { TurnRequest } from "./turn-request.ts";
-import type { Call, CallEnd, CallFailure, Ledger } from "./ledger.ts";
+import type { TurnRequest } from "../turn-request.ts";
+import type { Call, CallEnd, CallFailure, Ledger } from "../ledger.ts";
 
 /** The only way to a tool in a turn, for the model and for scripts: every call is recorded, told to listeners, and admitted or refused here. */
 export interface TurnCalls {

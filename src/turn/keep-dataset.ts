@@ -1,10 +1,10 @@
-import type { DatasetReference } from "../../protocol/turn-result.ts";
-import type { EvidenceItem } from "../../evidence/evidence-store.ts";
-import type { DatasetArtifact } from "../../evidence/dataset/dataset.ts";
-import { describeError } from "../describe-error.ts";
-import type { TurnParts } from "../turn-request.ts";
-import type { Ledger } from "../ledger.ts";
-import type { StepsEnd } from "../steps/run-steps.ts";
+import type { DatasetReference } from "../protocol/turn-result.ts";
+import type { EvidenceItem } from "../evidence/evidence-store.ts";
+import type { DatasetArtifact } from "../evidence/dataset/dataset.ts";
+import { describeError } from "./describe-error.ts";
+import type { TurnParts } from "./turn-request.ts";
+import type { Ledger } from "./ledger.ts";
+import type { StepsEnd } from "./steps/run-steps.ts";
 
 type DatasetSources = Pick<TurnParts, "turnId" | "runtime" | "request" | "conversation" | "plan" | "ledger" | "earlierAliases">;
 

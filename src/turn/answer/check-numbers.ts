@@ -1,8 +1,8 @@
-import type { ArtifactEnvelope } from "../../../protocol/artifact.ts";
-import type { Gap } from "../../../protocol/turn-result.ts";
-import type { TurnParts } from "../../turn-request.ts";
-import type { Conversation } from "../../create-conversation.ts";
-import { readItemText } from "../../outcome/build-best-effort-terminal-outcome.ts";
+import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
+import type { Gap } from "../../protocol/turn-result.ts";
+import type { TurnParts } from "../turn-request.ts";
+import type { Conversation } from "../create-conversation.ts";
+import { readItemText } from "./build-best-effort-terminal-outcome.ts";
 import { createKnownNumbers, type KnownNumbers } from "./find-unknown-numbers.ts";
 
 /** Of results, which are the turn's own numbers; more than this of them is not read again. */

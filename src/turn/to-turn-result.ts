@@ -1,7 +1,7 @@
-import type { Confidence, DatasetReference, Gap, Grounding, StopReason, TraceStep, TurnResult } from "../../protocol/turn-result.ts";
-import type { TurnParts } from "../turn-request.ts";
-import type { CallRecord, Ledger } from "../ledger.ts";
-import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
+import type { Confidence, DatasetReference, Gap, Grounding, StopReason, TraceStep, TurnResult } from "../protocol/turn-result.ts";
+import type { TurnParts } from "./turn-request.ts";
+import type { CallRecord, Ledger } from "./ledger.ts";
+import type { TerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
 
 export interface TurnEnd extends TerminalOutcome {
   readonly dataset: DatasetReference | null;

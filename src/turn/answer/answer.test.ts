@@ -4,7 +4,7 @@ import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import { claimsMissingFigure, createAnswerChecker } from "./answer-checker.ts";
 import { labelArtifacts, missingSentences } from "./missing-sentences.ts";
-import { createKnownNumbers, findUnknownNumbers } from "./numbers/find-unknown-numbers.ts";
+import { createKnownNumbers, findUnknownNumbers } from "./find-unknown-numbers.ts";
 import { removeRemoteImages } from "./remove-remote-images.ts";
 
 const hash = "a".repeat(64);

@@ -1,7 +1,7 @@
-import type { EvidenceStore, Preview } from "../evidence/evidence-store.ts";
-import type { TurnBudgets } from "./budgets.ts";
+import type { EvidenceStore, Preview } from "../../evidence/evidence-store.ts";
+import type { TurnBudgets } from "../budgets.ts";
 import type { CallResult } from "./turn-calls.ts";
-import { clipText, leftOutNote } from "../text/clip-text.ts";
+import { clipText, leftOutNote } from "../../text/clip-text.ts";
 
 /** What a model reads of one call. */
 interface Observation {

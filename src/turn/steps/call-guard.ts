@@ -1,5 +1,5 @@
-import type { StopReason } from "../protocol/turn-result.ts";
-import type { CallRecord } from "./ledger.ts";
+import type { StopReason } from "../../protocol/turn-result.ts";
+import type { CallRecord } from "../ledger.ts";
 
 /** Why the loop must not go on. */
 export interface GuardTrip {

@@ -5,11 +5,11 @@ import { clipText, leftOutNote } from "../../text/clip-text.ts";
 import { overBudget } from "../budgets.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { describeError, describeFinish } from "../describe-error.ts";
-import type { TerminalOutcome } from "../outcome/build-best-effort-terminal-outcome.ts";
+import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
 import { labelArtifacts, missingSentences } from "./missing-sentences.ts";
-import { findUnknownNumbers } from "./numbers/find-unknown-numbers.ts";
-import { readShownNumbers } from "./numbers/shown-numbers.ts";
+import { findUnknownNumbers } from "./find-unknown-numbers.ts";
+import { readShownNumbers } from "./check-numbers.ts";
 
 type SynthesisSources = Pick<
   TurnParts,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createCallGuard } from "./call-guard.ts";
-import type { CallRecord } from "./ledger.ts";
+import type { CallRecord } from "../ledger.ts";
 
 const record = (facts: Partial<CallRecord>): CallRecord => ({
   step: 1,
