@@ -19,7 +19,7 @@ const harbour = { period: "2025-03-03T00:00:00", entity: "Harbour", kind: "first
 test("coverage events that a result keeps are one note, each said once", () => {
   const quarry = { period: "2025-07-01", entity: "Quarry", kind: "delisted", value: null };
   expect(eventsOf({ summary: { coverage_events: [harbour, quarry] } }, { coverage_events: [harbour] })).toEqual([
-    "coverage_events info: Who was counted changed: Harbour was first listed on 2025-03-03 with 35,000; Quarry was delisted on 2025-07-01.",
+    "coverage_events info: Coverage changed: Harbour was first listed on 2025-03-03 with 35,000; Quarry was delisted on 2025-07-01.",
   ]);
 });
 

@@ -122,9 +122,7 @@ export function findCoverageEvents({ ledger, conversation }: { ledger: Pick<Ledg
   }
   if (found.size === 0) return [];
   const more = found.size > LISTED ? `; and ${found.size - LISTED} more` : "";
-  return [
-    { code: "coverage_events", severity: "info", detail: `Who was counted changed: ${[...found].slice(0, LISTED).join("; ")}${more}.` },
-  ];
+  return [{ code: "coverage_events", severity: "info", detail: `Coverage changed: ${[...found].slice(0, LISTED).join("; ")}${more}.` }];
 }
 
 function eventsIn(value: unknown, depth: number): string[] {
