@@ -146,7 +146,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     await server.end("SIGKILL");
     const again = await serve();
     const turn = (await (await again.request(`/api/turns/${turnId}`)).json()) as TurnDocument;
-    const detail = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
+    const detail = "The server stopped during this turn, so the answer is incomplete. Ask again.";
     expect([turn.status, turn.stopReason, turn.result!.answer]).toEqual(["ended", "aborted", detail]);
     expect(again.stderr()).toContain('"event":"turns_recovered","turns":1');
     expect(await again.end("SIGTERM")).toBe(0);

@@ -62,7 +62,7 @@ describe("a directory of version 0.1.0", () => {
   test("opens: artifacts, the dataset, evidence and uploads, under their old names and addresses", async () => {
     expect(await text(stores.artifacts.get(picture, "png"))).toBe("a picture");
     expect(await text(stores.artifacts.get(chart, "json"))).toBe('{"spec":{},"data":[]}');
-    expect(history.turns.byDataset(tenant, datasetId)).toEqual({ hash: dataset });
+    expect(history.turns.findDataset(tenant, datasetId)).toEqual({ hash: dataset });
     await expectDataset(stores.datasets);
     const kept = history.evidence.list(tenant, "c1").map(({ alias, sha256 }) => [alias, Buffer.from(stores.evidence.read(sha256)).length]);
     expect(kept).toEqual([

@@ -1,12 +1,12 @@
 import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
-import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, TurnRows, UploadRows } from "./create-rows.ts";
 import type { ReferenceRows } from "./reference-rows.ts";
+import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, TurnRows, UploadRows } from "./rows.ts";
 
 /**
- * What outlives a process: conversations, their turns with every event, what they hold by alias, and who is logged in. One SQLite file. Every row
- * carries a tenant, and nothing is found without naming one. Bytes of evidence, artifacts and datasets are files of their own; here is only who uses them.
+ * Everything of the server that survives a restart, in one SQLite file: conversations, turns with all their events, aliases and logins. Every row belongs to
+ * a tenant, and every query names one. The bytes of evidence, artifacts, datasets and uploads are separate files; rows only refer to them by hash.
  * All calls are synchronous and short.
  */
 export interface History extends Disposable {
@@ -16,15 +16,19 @@ export interface History extends Disposable {
   readonly evidence: EvidenceRows;
   readonly uploads: UploadRows;
   readonly cellRuns: CellRunRows;
-  readonly sessions: LoginRows;
+  readonly logins: LoginRows;
   readonly references: ReferenceRows;
   readonly tenants: { list(): string[] };
-  /** Nobody else writes meanwhile, of this process or another; all of it or nothing. */
-  exclusively<Value>(work: () => Value): Value;
-  /** Does it, and undoes it: to see what would be. */
-  rehearse<Value>(work: () => Value): Value;
-  /** Turns that ran when the last server died are ended, truthfully. Gives their ids. Only for who has the history to itself. */
-  recover(at: string): string[];
+  /** Runs `work` in one transaction that blocks all other writers, also those of other processes. Rolls back if it throws. */
+  inTransaction<Value>(work: () => Value): Value;
+  /** Runs `work` in a transaction and always rolls it back: shows what a change would do. */
+  dryRun<Value>(work: () => Value): Value;
+  /**
+   * Ends the turns that were running when the last server died, with the events that were stored, and returns their ids.
+   * Call it only while no other server uses the file.
+   */
+  recoverTurns(at: string): string[];
+  /** Idempotent. */
   close(): void;
 }
 
@@ -38,18 +42,20 @@ export interface StoredConversation {
 
 export interface ListedConversation extends StoredConversation {
   readonly turns: number;
+  /** The text around the first match of a search, else null. */
   readonly snippet: string | null;
 }
 
 export interface ListOptions {
   readonly tenant: string;
   readonly limit: number;
-  /** What the page before gave as `next`. */
+  /** The `next` of the previous page. */
   readonly before?: string | undefined;
 }
 
 export interface Page<Item> {
   readonly items: Item[];
+  /** The cursor of the next page; null on the last one. */
   readonly next: string | null;
 }
 
@@ -72,7 +78,7 @@ export interface NewTurn {
   readonly conversationId: string;
   readonly question: string;
   readonly at: string;
-  /** Turns that this one is asked instead of. */
+  /** Turns that this one replaces: the user edited or repeated a question. */
   readonly supersedes?: readonly string[] | undefined;
   readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined;
 }
@@ -84,7 +90,7 @@ export interface StoredEvent {
   readonly event: TurnEvent;
 }
 
-/** One alias. `record` is JSON text that whoever keeps it can read again. */
+/** One alias. `record` is JSON that only the caller interprets. */
 export interface StoredEvidence {
   readonly alias: string;
   readonly turnId: string | null;
@@ -93,8 +99,8 @@ export interface StoredEvidence {
   readonly bytes: number;
 }
 
-/** A file that somebody gave to a conversation; `record` is JSON text, as above. */
-export interface StoredUploadRow {
+/** A file that was uploaded to a conversation. `record` is JSON that only the caller interprets. */
+export interface UploadRow {
   readonly alias: string;
   readonly record: string;
   readonly sha256: string;
@@ -107,28 +113,29 @@ export interface StoredLogin {
   readonly expiresAt: string;
 }
 
-/** Browsers that exchanged a link for a cookie, by the hash of what the cookie holds. */
+/** Browsers that are logged in, by the hash of their cookie's value. */
 export interface LoginRows {
-  add(sha256: string, session: StoredLogin): void;
+  add(sha256: string, login: StoredLogin): void;
+  /** The login, unless it has expired at `at`. */
   find(sha256: string, at: string): StoredLogin | null;
   remove(sha256: string): void;
   removeExpired(at: string): void;
 }
 
-/** Files of a tenant, by name: artifacts with their ending, the rest by hash. */
-export interface Files {
+/** Names of a tenant's files: `hash.type` for artifacts, the hash for the others. */
+export interface FileNames {
   readonly artifacts: readonly string[];
   readonly datasets: readonly string[];
   readonly evidence: readonly string[];
   readonly uploads: readonly string[];
 }
 
-/** What is removed by itself: a conversation with all that only it uses, or an artifact that a client without a conversation made. */
-export type Removable =
+/** The unit of retention: a conversation with everything that only it uses, or an artifact that an MCP client published without a conversation. */
+export type PrunableItem =
   | { readonly kind: "conversation"; readonly id: string }
   | { readonly kind: "artifact"; readonly contentHash: string; readonly type: string };
 
-export interface StoredArtifact {
+export interface ArtifactReference {
   readonly tenant: string;
   readonly contentHash: string;
   readonly type: string;

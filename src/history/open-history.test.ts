@@ -4,14 +4,14 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TurnResult } from "../protocol/turn-result.ts";
-import type { Files, History } from "./history.ts";
-import { migrations } from "./migrations.ts";
+import type { FileNames, History } from "./history.ts";
+import { migrations } from "./open-database.ts";
 import { openHistory } from "./open-history.ts";
 
 const at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
 const hash = (digit: string): string => digit.repeat(64);
 
-describe("the history", () => {
+describe("openHistory", () => {
   let directory: string;
   let file: string;
   let history: History;
@@ -34,7 +34,7 @@ describe("the history", () => {
       artifacts: [],
       gaps: [],
       outcome: { stopReason: "complete_answer" },
-      confidence: { level: "high", reason: "All is well." },
+      confidence: { level: "high", reason: "All calls succeeded." },
       grounding: { toolCallAttemptCount: 0, toolCallSuccessCount: 0, toolCallFailureCount: 0, failures: [] },
       dataset: dataset === null ? null : { datasetId: `ds_${dataset.slice(0, 24)}`, hash: dataset, bytes: 10, publicDataUrl: "/data/x" },
       usage: { steps: 1, inputTokens: 0, outputTokens: 0, wallMs: 1, sandboxMs: 0 },
@@ -46,12 +46,12 @@ describe("the history", () => {
     history.turns.begin({ tenant, turnId, conversationId, question: `What of ${turnId}?`, at: at(minute) });
     history.turns.end({ tenant, turnId, result: result(turnId, conversationId, dataset), at: at(minute) });
   }
-  const keep = (): { removed: Files[]; remove: (files: Files) => void } => {
-    const removed: Files[] = [];
+  const recordRemovals = (): { removed: FileNames[]; remove: (files: FileNames) => void } => {
+    const removed: FileNames[] = [];
     return { removed, remove: (files) => void removed.push(files) };
   };
 
-  test("is a file that only its owner reads, and is there again when it is opened again", () => {
+  test("creates a file that only its owner can read, and finds everything in it after reopening", () => {
     addTurn("a", "t1");
     history.events.append({ tenant: "a", turnId: "t1" }, { seq: 1, at: at(0), event: { type: "answer-delta", text: "ä\u2028" } });
     history.close();
@@ -74,18 +74,20 @@ describe("the history", () => {
     ]);
   });
 
-  test("refuses a file that a newer version wrote, by its number, and leaves it as it is", () => {
+  test("refuses a file of a newer schema version and leaves it unchanged", () => {
     history.close();
     const database = new DatabaseSync(file);
     database.exec("PRAGMA user_version = 7");
     database.close();
-    expect(() => openHistory({ file })).toThrow(`The history ${file} has schemaVersion 7; this version of Sluice knows up to 3.`);
+    expect(() => openHistory({ file })).toThrow(
+      `The history ${file} has schema version 7; this version of Sluice supports versions up to 3.`,
+    );
     const again = new DatabaseSync(file);
     expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
     again.close();
   });
 
-  test("brings a file of an older version to its own form, with all that is in it", () => {
+  test("migrates a file of an older version and keeps its rows", () => {
     history.close();
     rmSync(file);
     const database = new DatabaseSync(file);
@@ -97,33 +99,33 @@ describe("the history", () => {
     expect([history.conversations.get("a", "c")?.title, history.tenants.list()]).toEqual(["Old", ["a", "b"]]);
   });
 
-  test("adds an upload only while its bytes are there", () => {
+  test("adds an upload only if its bytes exist", () => {
     const place = { tenant: "a", conversationId: "c", at: at(0) };
     const row = { alias: "x", record: "{}", sha256: hash("1"), bytes: 5 };
     expect([history.uploads.add(place, row, () => false), history.uploads.list("a", "c")]).toEqual([false, []]);
     expect([history.uploads.add(place, row, () => true), history.uploads.list("a", "c")]).toEqual([true, [row]]);
   });
 
-  test("rehearses without a trace", () => {
+  test("rolls back a dry run", () => {
     addTurn("a", "t1");
-    const seen = history.rehearse(() => {
+    const duringDryRun = history.dryRun(() => {
       history.references.deleteConversation("a", "c", () => {});
       return history.conversations.get("a", "c");
     });
-    expect([seen, history.conversations.get("a", "c")?.id]).toEqual([null, "c"]);
+    expect([duringDryRun, history.conversations.get("a", "c")?.id]).toEqual([null, "c"]);
   });
 
-  test("finds nothing of another tenant", () => {
+  test("never finds rows of another tenant", () => {
     addTurn("a", "t1", { dataset: hash("1") });
     expect(history.turns.get("b", "t1")).toBeNull();
     expect(history.conversations.get("b", "c")).toBeNull();
-    expect(history.turns.byDataset("b", `ds_${"1".repeat(24)}`)).toBeNull();
+    expect(history.turns.findDataset("b", `ds_${"1".repeat(24)}`)).toBeNull();
     expect(history.conversations.list({ tenant: "b", limit: 10, search: "answer" }).items).toEqual([]);
-    expect(history.references.deleteTurn("b", "t1", keep().remove)).toBe(false);
-    expect(history.turns.byDataset("a", `ds_${"1".repeat(24)}`)).toEqual({ hash: hash("1") });
+    expect(history.references.deleteTurn("b", "t1", recordRemovals().remove)).toBe(false);
+    expect(history.turns.findDataset("a", `ds_${"1".repeat(24)}`)).toEqual({ hash: hash("1") });
   });
 
-  test("lists conversations page by page, the last used first, and finds words whatever signs they have", () => {
+  test("lists conversations page by page, most recently used first, and searches text with wildcard characters literally", () => {
     for (const [index, id] of ["c1", "c2", "c3"].entries()) addTurn("a", `t${index + 1}`, { conversationId: id, minute: index });
     const first = history.conversations.list({ tenant: "a", limit: 2 });
     expect(first.items.map(({ id, turns }) => [id, turns])).toEqual([
@@ -138,7 +140,7 @@ describe("the history", () => {
     expect(history.conversations.list({ tenant: "a", limit: 9, search: "100%_" }).items).toEqual([]);
   });
 
-  test("removes a turn with what only it uses, and keeps what others use", () => {
+  test("deletes a turn with the files that only it uses", () => {
     addTurn("a", "t1", { dataset: hash("1") });
     addTurn("a", "t2", { minute: 1, dataset: hash("2") });
     addTurn("b", "t3");
@@ -157,27 +159,27 @@ describe("the history", () => {
       { tenant: "a", turnId: "t2" },
       { seq: 1, at: at(1), event: { type: "tool-start", step: 1, callId: "x", tool: "render_chart", arguments: { alias: "named_later" } } },
     );
-    const { removed, remove } = keep();
+    const { removed, remove } = recordRemovals();
     expect(history.references.deleteTurn("a", "t1", remove)).toBe(true);
     expect(removed).toEqual([{ artifacts: [`${hash("a")}.png`], datasets: [hash("1")], evidence: [hash("c")], uploads: [] }]);
     expect(history.evidence.list("a", "c").map(({ alias, turnId }) => [alias, turnId])).toEqual([
       ["named_later", null],
       ["of_second", "t2"],
     ]);
-    expect(history.references.inUse("b").artifacts).toEqual([`${hash("a")}.png`]);
+    expect(history.references.filesInUse("b").artifacts).toEqual([`${hash("a")}.png`]);
   });
 
-  test("removes nothing when the files cannot be removed", () => {
+  test("deletes nothing if the files cannot be removed", () => {
     addTurn("a", "t1");
     expect(() =>
       history.references.deleteConversation("a", "c", () => {
-        throw new Error("the disk says no");
+        throw new Error("the disk is read-only");
       }),
-    ).toThrow("the disk says no");
+    ).toThrow("the disk is read-only");
     expect(history.turns.get("a", "t1")).not.toBeNull();
   });
 
-  test("ends turns that ran when the server died, with what was seen of them", () => {
+  test("ends turns that were running when the server died, with a result built from their events", () => {
     history.conversations.ensure({ tenant: "a", id: "c", title: "x", at: at(0) });
     history.turns.begin({ tenant: "a", turnId: "t1", conversationId: "c", question: "Go?", at: at(0) });
     const place = { tenant: "a", turnId: "t1" };
@@ -193,8 +195,8 @@ describe("the history", () => {
     } as const;
     history.events.append(place, { seq: 2, at: at(1), event: end });
     history.events.append(place, { seq: 3, at: at(1), event: { type: "answer-delta", text: "So far." } });
-    expect(history.recover(at(9))).toEqual(["t1"]);
-    const detail = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
+    expect(history.recoverTurns(at(9))).toEqual(["t1"]);
+    const detail = "The server stopped during this turn, so the answer is incomplete. Ask again.";
     const turn = history.turns.get("a", "t1")!;
     expect(turn).toMatchObject({ status: "ended", endedAt: at(9), stopReason: "aborted" });
     expect(turn.result).toEqual({
@@ -220,6 +222,6 @@ describe("the history", () => {
       [4, "answer-delta"],
       [5, "turn-end"],
     ]);
-    expect(history.recover(at(10))).toEqual([]);
+    expect(history.recoverTurns(at(10))).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { ToolEndEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { Gap, TraceStep, TurnResult } from "../protocol/turn-result.ts";
 import type { StoredEvent } from "./history.ts";
-import type { EventRows, TurnRows } from "./create-rows.ts";
+import type { EventRows, TurnRows } from "./rows.ts";
 
 interface RecoverOptions {
   readonly database: DatabaseSync;
@@ -12,51 +12,51 @@ interface RecoverOptions {
   readonly at: string;
 }
 
-/** Turns of a server that died. They get the end that they can have: what was seen of them, and that the rest is missing. */
+/** Ends the turns of a server that died: each gets a result built from its stored events, with a gap for the rest. Returns their ids. */
 export function recoverTurns({ database, turns, events, at }: RecoverOptions): string[] {
   const running = database.prepare("SELECT tenant, id, conversation_id FROM turns WHERE status = 'running'").all();
   for (const row of running) {
     const place = { tenant: String(row["tenant"]), turnId: String(row["id"]) };
-    const seen = events.read(place);
-    const result = toAbandonedResult(seen, {
+    const stored = events.read(place);
+    const result = toAbandonedResult(stored, {
       turnId: place.turnId,
       conversationId: String(row["conversation_id"]),
       code: "server_stopped",
-      detail: stopped,
+      detail: serverStopped,
     });
-    const missing = result.answer.slice(answerOf(seen).length);
-    let { seq } = seen.at(-1) ?? { seq: 0 };
+    const addedAnswer = result.answer.slice(answerOf(stored).length);
+    let { seq } = stored.at(-1) ?? { seq: 0 };
     const append = (event: TurnEvent): void => events.append(place, { seq: (seq += 1), at, event });
-    if (missing !== "") append({ type: "answer-delta", text: missing });
+    if (addedAnswer !== "") append({ type: "answer-delta", text: addedAnswer });
     append({ type: "turn-end", result });
     turns.end({ ...place, result, at });
   }
   return running.map(({ id }) => String(id));
 }
 
-const stopped = "The server stopped while this turn ran, so it has no answer of its own. Ask again.";
+const serverStopped = "The server stopped during this turn, so the answer is incomplete. Ask again.";
 
-interface Abandoned {
+interface AbandonedTurn {
   readonly turnId: string;
   readonly conversationId: string;
-  /** Of the gap. */
+  /** Code of the gap. */
   readonly code: string;
-  /** What happened to it, as a sentence of the answer. */
+  /** What happened, as a sentence. It ends the answer and explains the gap. */
   readonly detail: string;
 }
 
-/** The end of a turn that did not come to one by itself, from what was seen of it. */
-export function toAbandonedResult(seen: readonly StoredEvent[], { code, detail, ...ids }: Abandoned): TurnResult {
-  const events = seen.map(({ event }) => event);
+/** A result for a turn that ended without one, built from the events that it emitted. */
+export function toAbandonedResult(stored: readonly StoredEvent[], { code, detail, ...ids }: AbandonedTurn): TurnResult {
+  const events = stored.map(({ event }) => event);
   const ends = events.filter((event): event is ToolEndEvent => event.type === "tool-end" && event.tool !== "final_response");
   const failed = ends.filter(({ status }) => status !== "ok");
-  const said = answerOf(seen);
+  const answer = answerOf(stored);
   const gap: Gap = { code, severity: "major", detail };
   return {
     schemaVersion: 1,
     ...ids,
-    answer: `${said}${said.trim() === "" ? "" : "\n\n"}${detail}`,
-    artifacts: artifactsOf(events),
+    answer: `${answer}${answer.trim() === "" ? "" : "\n\n"}${detail}`,
+    artifacts: currentArtifacts(events),
     gaps: [gap],
     outcome: { stopReason: "aborted" },
     confidence: { level: "low", reason: detail },
@@ -64,26 +64,26 @@ export function toAbandonedResult(seen: readonly StoredEvent[], { code, detail, 
       toolCallAttemptCount: ends.length,
       toolCallSuccessCount: ends.length - failed.length,
       toolCallFailureCount: failed.length,
-      failures: failed.map(({ tool, reason }) => ({ tool, reason: reason ?? "it did not say why" })),
+      failures: failed.map(({ tool, reason }) => ({ tool, reason: reason ?? "no reason given" })),
     },
     dataset: null,
     usage: {
       steps: events.filter(({ type }) => type === "step-start").length,
       inputTokens: 0,
       outputTokens: 0,
-      wallMs: elapsed(seen),
+      wallMs: elapsedMs(stored),
       sandboxMs: 0,
     },
-    trace: traceOf(ends),
+    trace: toTrace(ends),
   };
 }
 
-function answerOf(seen: readonly StoredEvent[]): string {
-  return seen.map(({ event }) => (event.type === "answer-delta" ? event.text : "")).join("");
+function answerOf(stored: readonly StoredEvent[]): string {
+  return stored.map(({ event }) => (event.type === "answer-delta" ? event.text : "")).join("");
 }
 
-/** Those that were not replaced by an edit. */
-function artifactsOf(events: readonly TurnEvent[]): ArtifactEnvelope[] {
+/** The artifacts that no edit replaced. */
+function currentArtifacts(events: readonly TurnEvent[]): ArtifactEnvelope[] {
   const kept = new Map<string, ArtifactEnvelope>();
   for (const event of events) {
     if (event.type !== "artifact") continue;
@@ -93,7 +93,7 @@ function artifactsOf(events: readonly TurnEvent[]): ArtifactEnvelope[] {
   return [...kept.values()];
 }
 
-function traceOf(ends: readonly ToolEndEvent[]): TraceStep[] {
+function toTrace(ends: readonly ToolEndEvent[]): TraceStep[] {
   const steps = Map.groupBy(ends, ({ step }) => step);
   return [...steps].map(([step, calls]) => ({
     step,
@@ -107,7 +107,7 @@ function traceOf(ends: readonly ToolEndEvent[]): TraceStep[] {
   }));
 }
 
-function elapsed(seen: readonly StoredEvent[]): number {
-  const [first, last] = [seen[0], seen.at(-1)];
+function elapsedMs(stored: readonly StoredEvent[]): number {
+  const [first, last] = [stored[0], stored.at(-1)];
   return first === undefined || last === undefined ? 0 : Math.max(0, Date.parse(last.at) - Date.parse(first.at));
 }

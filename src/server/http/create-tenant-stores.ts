@@ -8,7 +8,7 @@ import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blo
 import type { UploadStore } from "../../data/conversation-data.ts";
 import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
 import { createDatasetStore } from "../../evidence/dataset/dataset-store.ts";
-import type { Files, History, StoredArtifact } from "../../history/history.ts";
+import type { FileNames, History, ArtifactReference } from "../../history/history.ts";
 
 /** Where one tenant's bytes are. Nothing is shared between tenants, not even what is the same. */
 export interface TenantStores {
@@ -22,11 +22,11 @@ export interface TenantStores {
   datasetsFor(turnId: string): DatasetStore;
   /** For clients without a turn, of `/mcp`. */
   readonly published: ArtifactStore;
-  remove(files: Files): void;
+  remove(files: FileNames): void;
   /** Lists the files once. The returned function adds up the bytes of those that rows still refer to. */
   measure(): () => number;
-  /** Files older than this that no row refers to. */
-  orphans(olderThanMs: number): Files;
+  /** FileNames older than this that no row refers to. */
+  orphans(olderThanMs: number): FileNames;
   /** What writers that were killed left; how many there were. */
   removeDrafts(olderThanMs: number): number;
 }
@@ -44,14 +44,14 @@ export function createTenantStores(options: TenantStoresOptions): (tenant: strin
 
   function make(tenant: string): TenantStores {
     const home = path.join(directory, "tenants", directoryName(tenant));
-    const places: Record<keyof Files, BlobStore> = {
+    const places: Record<keyof FileNames, BlobStore> = {
       artifacts: createFileBlobs({ directory: path.join(home, "artifacts"), subject: "Artifacts" }),
       datasets: createFileBlobs({ directory: path.join(home, "datasets"), subject: "The dataset" }),
       evidence: createFileBlobs({ directory: path.join(home, "evidence"), subject: "Evidence", isPrivate: true }),
       uploads: uploads.blobsOf(tenant),
     };
     const artifacts = createArtifactStore(places.artifacts, (name) => `/artifacts/${name}`);
-    const recorded = (record: (artifact: StoredArtifact) => void): ArtifactStore => ({
+    const recorded = (record: (artifact: ArtifactReference) => void): ArtifactStore => ({
       get: (contentHash, type) => artifacts.get(contentHash, type),
       async put({ bytes, type }) {
         const contentHash = createHash("sha256").update(bytes).digest("hex");
@@ -68,14 +68,14 @@ export function createTenantStores(options: TenantStoresOptions): (tenant: strin
         toUrl: (hash) => `/data/ds_${hash.slice(0, 24)}.json`,
         ...(onBody && { onBody }),
       });
-    const each = Object.entries(places) as [keyof Files, BlobStore][];
-    const toKey = (place: keyof Files, name: string): string => (place === "artifacts" ? name : name.slice(0, 64));
+    const each = Object.entries(places) as [keyof FileNames, BlobStore][];
+    const toKey = (place: keyof FileNames, name: string): string => (place === "artifacts" ? name : name.slice(0, 64));
     return {
       artifacts,
       datasets: datasetsWith(),
       evidence: places.evidence,
       artifactsFor: (turnId) => recorded((artifact) => history.references.addArtifact({ ...artifact, turnId })),
-      datasetsFor: (turnId) => datasetsWith((sha256) => history.references.addBody({ tenant, turnId, sha256 })),
+      datasetsFor: (turnId) => datasetsWith((sha256) => history.references.addDatasetBody({ tenant, turnId, sha256 })),
       published: recorded((artifact) => history.references.addPublished({ ...artifact, at: new Date().toISOString() })),
       remove(files) {
         for (const [place, blobs] of each) deleteBlobs(blobs, files[place]);
@@ -83,17 +83,17 @@ export function createTenantStores(options: TenantStoresOptions): (tenant: strin
       measure() {
         const files = each.flatMap(([place, blobs]) => blobs.list().map(({ name, bytes }) => ({ place, key: toKey(place, name), bytes })));
         return () => {
-          const inUse = history.references.inUse(tenant);
+          const inUse = history.references.filesInUse(tenant);
           const used = Object.fromEntries(each.map(([place]) => [place, new Set(inUse[place])]));
           return files.reduce((sum, { place, key, bytes }) => sum + (used[place]!.has(key) ? bytes : 0), 0);
         };
       },
       orphans(olderThanMs) {
-        const inUse = history.references.inUse(tenant);
+        const inUse = history.references.filesInUse(tenant);
         const unused = each.map(([place, blobs]) => {
           return [place, listUnused(blobs, { olderThanMs, inUse: inUse[place], toKey: (name) => toKey(place, name) })] as const;
         });
-        return Object.fromEntries(unused) as unknown as Files;
+        return Object.fromEntries(unused) as unknown as FileNames;
       },
       removeDrafts: (olderThanMs) => each.reduce((count, [, blobs]) => count + removeOldDrafts(blobs, olderThanMs), 0),
     };

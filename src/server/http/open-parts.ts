@@ -9,7 +9,7 @@ import { createTables } from "../../data/tables/create-tables.ts";
 import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 import { openHistory } from "../../history/open-history.ts";
-import { sqlite } from "../../history/sqlite.ts";
+import { sqlite } from "../../history/open-database.ts";
 import { createMcpEndpoint } from "../mcp/create-mcp-endpoint.ts";
 import type { Authenticator } from "./create-authenticator.ts";
 import { createConversations } from "./conversations.ts";
@@ -40,7 +40,7 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const isBundledSample = loaded.path === null;
   cleanup.use(lockDirectory(directory));
   const history = cleanup.use(openHistory({ file: path.join(directory, "history.sqlite") }));
-  const recovered = history.recover(new Date().toISOString());
+  const recovered = history.recoverTurns(new Date().toISOString());
   if (recovered.length > 0) log.warn("turns_recovered", { turns: recovered.length });
 
   let onProbe = (_line: string): void => {}; // probes come from parts that are there before what counts them

@@ -64,7 +64,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
   const publicUrl = toOrigin(options.publicUrl ?? rules.publicUrl);
   const isSecure = publicUrl?.startsWith("https:") ?? false;
-  const authenticator = createAuthenticator({ tokens: tokens.tokens, sessions: opened.history.sessions, port, isOpen, isSecure });
+  const authenticator = createAuthenticator({ tokens: tokens.tokens, sessions: opened.history.logins, port, isOpen, isSecure });
   const parts: ServerParts = { ...opened, authenticator, url: publicUrl ?? url, publicUrl };
   const driver = (await parts.configured.runtime.driver()).name;
   const page = createPage({

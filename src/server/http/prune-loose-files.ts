@@ -28,7 +28,7 @@ interface Found extends BlobFacts {
   readonly files: number;
 }
 
-/** Files that no history knows of, because those who made them keep none: their age is all that there is to go by. */
+/** FileNames that no history knows of, because those who made them keep none: their age is all that there is to go by. */
 export async function pruneLooseFiles({ directory, tooOld, maxBytes, untouchedSince, isDryRun }: LooseFilesOptions): Promise<PrunedFiles> {
   const artifacts = createFileBlobs({ directory, subject: "Artifacts" });
   const datasets = createFileBlobs({ directory: path.join(directory, "datasets"), subject: "The dataset" });

@@ -77,7 +77,7 @@ describe("prune", () => {
       { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
     ]);
     expect([listed(), existsSync(old)]).toEqual([["fresh", "runs"], false]);
-    const picture = history.references.inUse("a").artifacts.find((name) => name.endsWith(".png"));
+    const picture = history.references.filesInUse("a").artifacts.find((name) => name.endsWith(".png"));
     expect(Buffer.from((await storesOf("a").artifacts.get(picture!.slice(0, 64), "png"))!).toString()).toBe("shared");
   });
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Configuration } from "../../config/loaded-configuration.ts";
-import type { Files, History, Removable } from "../../history/history.ts";
+import type { FileNames, History, PrunableItem } from "../../history/history.ts";
 import type { TenantStores } from "./create-tenant-stores.ts";
 import { pruneLooseFiles } from "./prune-loose-files.ts";
 
@@ -27,7 +27,7 @@ export interface Pruned {
   readonly expired: number;
   /** The oldest of a tenant that has too much. */
   readonly overQuota: number;
-  /** Files that nothing referred to. */
+  /** FileNames that nothing referred to. */
   readonly orphans: number;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
@@ -43,7 +43,7 @@ export async function prune(options: PruneOptions): Promise<Pruned[]> {
   const pruned: Pruned[] = [];
   for (const tenant of [...new Set([...history.tenants.list(), ...tenants])].sort()) {
     const steps = pruneTenant(tenant, options);
-    pruned.push(isDryRun ? history.rehearse(() => atOnce(steps)) : await oneByOne(steps));
+    pruned.push(isDryRun ? history.dryRun(() => atOnce(steps)) : await oneByOne(steps));
   }
   pruned.push(await pruneCommands(options));
   return pruned.filter(({ bytesBefore, orphans }) => bytesBefore > 0 || orphans > 0);
@@ -61,11 +61,11 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
   const { history, storesOf, retention, isDryRun = false, now = new Date(), isInUse = () => false, onRemoved = () => {} } = options;
   const { references } = history;
   const stores = storesOf(tenant);
-  const removeFiles = isDryRun ? () => {} : (files: Files) => stores.remove(files);
-  const unused = (at: Date): Removable[] =>
+  const removeFiles = isDryRun ? () => {} : (files: FileNames) => stores.remove(files);
+  const unused = (at: Date): PrunableItem[] =>
     references.unusedSince(tenant, at.toISOString()).filter((one) => one.kind === "artifact" || !isInUse({ tenant, id: one.id }));
-  const remove = (one: Removable): void => {
-    references.remove(tenant, one, removeFiles);
+  const remove = (one: PrunableItem): void => {
+    references.deleteItem(tenant, one, removeFiles);
     if (one.kind === "conversation") onRemoved({ tenant, id: one.id });
   };
 
@@ -83,7 +83,7 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
     overQuota += 1;
     yield;
   }
-  const orphans = history.exclusively(() => {
+  const orphans = history.inTransaction(() => {
     const found = stores.orphans(Math.max(retention.days * DAY_MS, UNFINISHED_MS));
     removeFiles(found);
     return countOf(found);
@@ -107,6 +107,6 @@ async function oneByOne<Value>(steps: Generator<void, Value>): Promise<Value> {
   }
 }
 
-function countOf({ artifacts, datasets, evidence, uploads }: Files): number {
+function countOf({ artifacts, datasets, evidence, uploads }: FileNames): number {
   return artifacts.length + datasets.length + evidence.length + uploads.length;
 }

@@ -47,7 +47,7 @@ export function chatRoutes({ history, turns }: Pick<ServerParts, "history" | "tu
       summary: "The stream of the turn that runs, from its beginning.",
       answers: { 200: stream, 204: { description: "No turn of the conversation runs." } },
       handle({ parameters, principal: { tenant }, signal }) {
-        const turn = turns.ofConversation(tenant, parameters["conversationId"]!);
+        const turn = turns.findRunning(tenant, parameters["conversationId"]!);
         return turn === null ? new Response(null, { status: 204 }) : toStream(history, turn, signal);
       },
     },
@@ -69,7 +69,7 @@ function toStream(history: History, turn: LiveTurn, signal: AbortSignal): Respon
 
 /** The question, and the turns that it is asked instead of. */
 function readQuestion(history: History, tenant: string, request: ChatRequest): { question: string; supersedes: string[] } {
-  const earlier = history.turns.ofConversation(tenant, request.id);
+  const earlier = history.turns.listByConversation(tenant, request.id);
   const from = (id: string | undefined): string[] => {
     const at = id === undefined ? -1 : earlier.findIndex(({ turnId }) => id === turnId || id === `${turnId}.user`);
     return at === -1 ? [] : earlier.slice(at).map(({ turnId }) => turnId);

@@ -28,9 +28,9 @@ export function conversationRoutes({
   async function read({ tenant, id, title, createdAt, updatedAt }: StoredConversation): Promise<Response> {
     const aliases = await conversations.use({ tenant, id }, async (live) => toAliases(live, history));
     const messages = history.turns
-      .ofConversation(tenant, id)
+      .listByConversation(tenant, id)
       .flatMap((turn) => toChatMessages(turn, history.events.read({ tenant, turnId: turn.turnId })));
-    const runningTurnId = turns.ofConversation(tenant, id)?.turnId ?? null;
+    const runningTurnId = turns.findRunning(tenant, id)?.turnId ?? null;
     return json({ id, title, createdAt, updatedAt, runningTurnId, messages, aliases } satisfies ConversationDocument);
   }
 
@@ -55,7 +55,7 @@ export function conversationRoutes({
           createdAt,
           updatedAt,
           turns: count,
-          runningTurnId: turns.ofConversation(tenant, id)?.turnId ?? null,
+          runningTurnId: turns.findRunning(tenant, id)?.turnId ?? null,
           ...(snippet === null ? {} : { snippet }),
         }));
         return json({ conversations: found, next });

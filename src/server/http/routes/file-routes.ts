@@ -120,7 +120,7 @@ function findDataset(
   { parameters, tenant }: Pick<RouteRequest, "parameters"> & { tenant: string },
   what = "",
 ): { hash: string; etag: string } {
-  const found = history.turns.byDataset(tenant, parameters["datasetId"]!);
+  const found = history.turns.findDataset(tenant, parameters["datasetId"]!);
   if (found === null) throw noFile();
   return { hash: found.hash, etag: `"${found.hash}${what}"` };
 }

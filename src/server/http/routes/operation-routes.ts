@@ -137,7 +137,7 @@ async function toReadiness({ configured, model, history, work }: OperationParts)
   };
   const checks = [
     await trial("sandbox", () => configured.runtime.driver()),
-    await trial("history", () => history.exclusively(() => history.tenants.list())),
+    await trial("history", () => history.inTransaction(() => history.tenants.list())),
     { name: "model", ok: model.problem === null, detail: model.problem },
     ...(work.isStopping ? [{ name: "server", ok: false, detail: "It is stopping." }] : []),
   ];

@@ -134,7 +134,7 @@ async function create(parts: TurnParts, asked: RouteRequest, beginning: Map<stri
   const place = JSON.stringify([tenant, key]);
   for (let first = beginning.get(place); first !== undefined; first = beginning.get(place)) await first.catch(() => null);
   // From here to where it is set nothing is awaited: of those who waited for one that was refused, the next begins it and the others wait again.
-  const earlier = key === null ? null : history.turns.byIdempotencyKey(tenant, key);
+  const earlier = key === null ? null : history.turns.findByIdempotencyKey(tenant, key);
   if (earlier !== null) {
     if (earlier.requestHash !== requestHash) {
       const message = "This Idempotency-Key came with another request before.";

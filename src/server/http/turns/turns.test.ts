@@ -91,7 +91,7 @@ describe("the end of a turn", () => {
     const ended = { status: "ended", stopReason: "aborted", result: { gaps: [{ code: "turn_failed" }] } };
     expect(history.turns.get("a", turn.turnId)).toMatchObject({ status: "running" });
     expect(findTurn({ history, turns }, "a", turn.turnId)).toMatchObject(ended);
-    expect(turns.ofConversation("a", "c")).toBeNull();
+    expect(turns.findRunning("a", "c")).toBeNull();
     const heard = [];
     for await (const { event } of turns.find("a", turn.turnId)!.follow(0, new AbortController().signal)) heard.push(event.type);
     expect(heard).toEqual(["turn-end"]);

@@ -84,7 +84,7 @@ export class Turns {
   }
 
   /** The one that runs. */
-  ofConversation(tenant: string, conversationId: string): LiveTurn | null {
+  findRunning(tenant: string, conversationId: string): LiveTurn | null {
     for (const turn of this.#live.values())
       if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
     return null;
@@ -138,7 +138,7 @@ export class Turns {
     const { history, log } = this.#options;
     try {
       const { at } = events.at(-1)!;
-      history.exclusively(() => {
+      history.inTransaction(() => {
         const written = new Set(history.events.read({ tenant, turnId }).map(({ seq }) => seq));
         for (const stored of events) if (!written.has(stored.seq)) history.events.append({ tenant, turnId }, stored);
         history.turns.end({ tenant, turnId, result, at });
@@ -217,7 +217,7 @@ async function answer(
 /** With what was said in it so far: a turn that is asked again, or was removed, was not. */
 function toConversation(history: History, { tenant, id, evidence, data }: LiveConversation): Conversation {
   const exchanges = history.turns
-    .ofConversation(tenant, id)
+    .listByConversation(tenant, id)
     .flatMap(({ turnId, question, result }) => (result === null ? [] : [{ turnId, question, answer: result.answer }]));
   return createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows });
 }

@@ -7,21 +7,22 @@ import { clipText, endOf } from "../text/clip-text.ts";
 import type {
   ListedConversation,
   ListOptions,
+  LoginRows,
   NewTurn,
   Page,
-  LoginRows,
   StoredConversation,
   StoredEvent,
   StoredEvidence,
   StoredLogin,
   StoredTurn,
-  StoredUploadRow,
+  UploadRow,
 } from "./history.ts";
+import { inTransaction } from "./open-database.ts";
 
 const SNIPPET_BEFORE = 40;
 const SNIPPET_CHARACTERS = 160;
 
-// The tables are STRICT, so a row has the types that its columns say; the queries name columns as the contract names them.
+// Rows are cast without checks: the tables are STRICT, and the queries rename columns to the fields of history.ts.
 
 export type ConversationRows = ReturnType<typeof createConversationRows>;
 
@@ -47,7 +48,7 @@ export function createConversationRows(database: DatabaseSync) {
   const get = (tenant: string, id: string): StoredConversation | null => (select.get(tenant, id) as StoredConversation | undefined) ?? null;
 
   return {
-    /** Makes it when it is not there. */
+    /** Creates the conversation unless it exists. */
     ensure({ tenant, id, title, at }: { tenant: string; id: string; title: string; at: string }): StoredConversation {
       insert.run({ tenant, id, title, at });
       return get(tenant, id)!;
@@ -55,8 +56,8 @@ export function createConversationRows(database: DatabaseSync) {
     get,
     list({ tenant, limit, before, search = "" }: ListOptions & { search?: string | undefined }): Page<ListedConversation> {
       const [at, id] = fromCursor(before, ["\uFFFF", "\uFFFF"]);
-      const rows = list.all({ tenant, at, id, limit: limit + 1, pattern: likePattern(search) }) as unknown as ListedConversation[];
-      const items = rows.slice(0, limit).map((row) => ({ ...row, snippet: row.snippet === null ? null : snippetOf(row.snippet, search) }));
+      const rows = list.all({ tenant, at, id, limit: limit + 1, pattern: toLikePattern(search) }) as unknown as ListedConversation[];
+      const items = rows.slice(0, limit).map((row) => ({ ...row, snippet: row.snippet === null ? null : toSnippet(row.snippet, search) }));
       const last = items.at(-1);
       return { items, next: rows.length > limit && last !== undefined ? toCursor([last.updatedAt, last.id]) : null };
     },
@@ -67,14 +68,14 @@ export function createConversationRows(database: DatabaseSync) {
 
 const touchConversation = "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?";
 
-/** A text to be found anywhere, whatever signs it has. */
-function likePattern(search: string): string {
+/** A LIKE pattern that finds the text anywhere, with wildcards escaped. */
+function toLikePattern(search: string): string {
   const text = search.trim();
   return text === "" ? "%" : `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
 }
 
-/** What stands around the find. */
-function snippetOf(text: string, search: string): string {
+/** The text around the first match. */
+function toSnippet(text: string, search: string): string {
   const at = Math.max(0, text.toLowerCase().indexOf(search.toLowerCase()) - SNIPPET_BEFORE);
   return `${at > 0 ? "…" : ""}${clipText(endOf(text, text.length - at), SNIPPET_CHARACTERS, () => "…")}`;
 }
@@ -84,42 +85,20 @@ type TurnRow = Omit<StoredTurn, "result"> & { readonly position: number; readonl
 export type TurnRows = ReturnType<typeof createTurnRows>;
 
 export function createTurnRows(database: DatabaseSync) {
-  const columns = `position, tenant, id AS turnId, conversation_id AS conversationId, question, status, created_at AS createdAt, ended_at AS endedAt,
-    stop_reason AS stopReason, superseded_by AS supersededBy, result`;
-  const insert = database.prepare(
-    `INSERT INTO turns (tenant, id, conversation_id, question, status, created_at, idempotency_key, request_hash)
-     VALUES (:tenant, :turnId, :conversationId, :question, 'running', :at, :key, :requestHash)`,
-  );
-  const supersede = database.prepare("UPDATE turns SET superseded_by = ? WHERE tenant = ? AND id = ? AND superseded_by IS NULL");
-  const touch = database.prepare(touchConversation);
-  const end = database.prepare(
-    `UPDATE turns SET status = 'ended', ended_at = :at, stop_reason = :stopReason, answer = :answer, result = :result,
-       dataset_id = :datasetId, dataset_hash = :datasetHash, dataset_bytes = :datasetBytes WHERE tenant = :tenant AND id = :turnId`,
-  );
-  const select = database.prepare(`SELECT ${columns} FROM turns WHERE tenant = ? AND id = ?`);
-  const ofConversation = database.prepare(
-    `SELECT ${columns} FROM turns WHERE tenant = ? AND conversation_id = ? AND superseded_by IS NULL ORDER BY position`,
-  );
-  const list = database.prepare(
-    `SELECT ${columns} FROM turns WHERE tenant = :tenant AND position < :before AND (:conversationId IS NULL OR conversation_id = :conversationId)
-     AND (:status IS NULL OR status = :status) ORDER BY position DESC LIMIT :limit`,
-  );
-  const byKey = database.prepare("SELECT id AS turnId, request_hash AS requestHash FROM turns WHERE tenant = ? AND idempotency_key = ?");
-  const byDataset = database.prepare("SELECT dataset_hash AS hash FROM turns WHERE tenant = ? AND dataset_id = ?");
-
+  const statements = prepareTurnStatements(database);
   return {
     begin({ tenant, turnId, conversationId, question, at, supersedes = [], idempotency }: NewTurn): void {
       inTransaction(database, () => {
         const { key = null, requestHash = null } = idempotency ?? {};
-        insert.run({ tenant, turnId, conversationId, question, at, key, requestHash });
-        for (const id of supersedes) supersede.run(turnId, tenant, id);
-        touch.run(at, tenant, conversationId);
+        statements.insert.run({ tenant, turnId, conversationId, question, at, key, requestHash });
+        for (const id of supersedes) statements.supersede.run(turnId, tenant, id);
+        statements.touchConversation.run(at, tenant, conversationId);
       });
     },
     end({ tenant, turnId, result, at }: { tenant: string; turnId: string; result: TurnResult; at: string }): void {
       const { outcome, answer, dataset, conversationId } = result;
       inTransaction(database, () => {
-        end.run({
+        statements.end.run({
           tenant,
           turnId,
           at,
@@ -130,27 +109,58 @@ export function createTurnRows(database: DatabaseSync) {
           datasetHash: dataset?.hash ?? null,
           datasetBytes: dataset?.bytes ?? null,
         });
-        touch.run(at, tenant, conversationId);
+        statements.touchConversation.run(at, tenant, conversationId);
       });
     },
     get(tenant: string, turnId: string): StoredTurn | null {
-      const row = select.get(tenant, turnId) as TurnRow | undefined;
+      const row = statements.select.get(tenant, turnId) as TurnRow | undefined;
       return row === undefined ? null : toTurn(row);
     },
+    /** Latest first. */
     list(options: ListOptions & { conversationId?: string | undefined; status?: TurnStatus | undefined }): Page<StoredTurn> {
       const { tenant, limit, before, conversationId = null, status = null } = options;
-      const [position] = fromCursor(before, [String(Number.MAX_SAFE_INTEGER), ""]);
-      const found = list.all({ tenant, limit: limit + 1, before: Number(position) || 0, conversationId, status }) as unknown as TurnRow[];
+      const [cursor] = fromCursor(before, [String(Number.MAX_SAFE_INTEGER), ""]);
+      const query = { tenant, limit: limit + 1, before: Number(cursor) || 0, conversationId, status };
+      const found = statements.list.all(query) as unknown as TurnRow[];
       const rows = found.slice(0, limit);
       const last = rows.at(-1);
       return { items: rows.map(toTurn), next: found.length > limit && last !== undefined ? toCursor([String(last.position), ""]) : null };
     },
-    /** Oldest first, without those that were superseded. */
-    ofConversation: (tenant: string, conversationId: string): StoredTurn[] =>
-      (ofConversation.all(tenant, conversationId) as unknown as TurnRow[]).map(toTurn),
-    byIdempotencyKey: (tenant: string, key: string) =>
-      (byKey.get(tenant, key) as { turnId: string; requestHash: string } | undefined) ?? null,
-    byDataset: (tenant: string, datasetId: string) => (byDataset.get(tenant, datasetId) as { hash: string } | undefined) ?? null,
+    /** Oldest first, without superseded turns. */
+    listByConversation: (tenant: string, conversationId: string): StoredTurn[] =>
+      (statements.listByConversation.all(tenant, conversationId) as unknown as TurnRow[]).map(toTurn),
+    findByIdempotencyKey: (tenant: string, key: string) =>
+      (statements.findByKey.get(tenant, key) as { turnId: string; requestHash: string } | undefined) ?? null,
+    /** The hash of a dataset that belongs to a turn. */
+    findDataset: (tenant: string, datasetId: string) =>
+      (statements.findDataset.get(tenant, datasetId) as { hash: string } | undefined) ?? null,
+  };
+}
+
+function prepareTurnStatements(database: DatabaseSync) {
+  const columns = `position, tenant, id AS turnId, conversation_id AS conversationId, question, status, created_at AS createdAt, ended_at AS endedAt,
+    stop_reason AS stopReason, superseded_by AS supersededBy, result`;
+  return {
+    insert: database.prepare(
+      `INSERT INTO turns (tenant, id, conversation_id, question, status, created_at, idempotency_key, request_hash)
+       VALUES (:tenant, :turnId, :conversationId, :question, 'running', :at, :key, :requestHash)`,
+    ),
+    supersede: database.prepare("UPDATE turns SET superseded_by = ? WHERE tenant = ? AND id = ? AND superseded_by IS NULL"),
+    touchConversation: database.prepare(touchConversation),
+    end: database.prepare(
+      `UPDATE turns SET status = 'ended', ended_at = :at, stop_reason = :stopReason, answer = :answer, result = :result,
+         dataset_id = :datasetId, dataset_hash = :datasetHash, dataset_bytes = :datasetBytes WHERE tenant = :tenant AND id = :turnId`,
+    ),
+    select: database.prepare(`SELECT ${columns} FROM turns WHERE tenant = ? AND id = ?`),
+    list: database.prepare(
+      `SELECT ${columns} FROM turns WHERE tenant = :tenant AND position < :before AND (:conversationId IS NULL OR conversation_id = :conversationId)
+       AND (:status IS NULL OR status = :status) ORDER BY position DESC LIMIT :limit`,
+    ),
+    listByConversation: database.prepare(
+      `SELECT ${columns} FROM turns WHERE tenant = ? AND conversation_id = ? AND superseded_by IS NULL ORDER BY position`,
+    ),
+    findByKey: database.prepare("SELECT id AS turnId, request_hash AS requestHash FROM turns WHERE tenant = ? AND idempotency_key = ?"),
+    findDataset: database.prepare("SELECT dataset_hash AS hash FROM turns WHERE tenant = ? AND dataset_id = ?"),
   };
 }
 
@@ -167,7 +177,7 @@ export function createEventRows(database: DatabaseSync) {
   return {
     append: ({ tenant, turnId }: { tenant: string; turnId: string }, { seq, at, event }: StoredEvent): void =>
       void insert.run(tenant, turnId, seq, at, JSON.stringify(event)),
-    /** Those after a number, in order. */
+    /** The events after number `after`, in order. */
     read: ({ tenant, turnId, after = 0 }: { tenant: string; turnId: string; after?: number | undefined }): StoredEvent[] =>
       select
         .all(tenant, turnId, after)
@@ -189,7 +199,7 @@ export function createEvidenceRows(database: DatabaseSync) {
       const { alias, turnId, record, sha256, bytes } = item;
       insert.run(tenant, conversationId, alias, turnId, record, sha256, bytes);
     },
-    /** In the order in which they came. */
+    /** Oldest first. */
     list: (tenant: string, conversationId: string) => select.all(tenant, conversationId) as unknown as StoredEvidence[],
   };
 }
@@ -204,12 +214,15 @@ export function createUploadRows(database: DatabaseSync) {
     "SELECT alias, record, sha256, bytes FROM uploads WHERE tenant = ? AND conversation_id = ? ORDER BY position",
   );
   return {
-    /** `isThere`: whether the bytes are, asked when nobody can remove them any more. When they are not, nothing is added, and it says so. */
-    add(place: { tenant: string; conversationId: string; at: string }, upload: StoredUploadRow, isThere: () => boolean): boolean {
+    /** Adds the row and returns true, unless `hasBytes` says that the file was removed. It runs inside the transaction, where no other writer can remove the file. */
+    add(place: { tenant: string; conversationId: string; at: string }, upload: UploadRow, hasBytes: () => boolean): boolean {
       const { tenant, conversationId, at, alias, record, sha256, bytes } = { ...place, ...upload };
-      return inTransaction(database, () => isThere() && insert.run(tenant, conversationId, alias, at, record, sha256, bytes).changes === 1);
+      return inTransaction(
+        database,
+        () => hasBytes() && insert.run(tenant, conversationId, alias, at, record, sha256, bytes).changes === 1,
+      );
     },
-    list: (tenant: string, conversationId: string) => select.all(tenant, conversationId) as unknown as StoredUploadRow[],
+    list: (tenant: string, conversationId: string) => select.all(tenant, conversationId) as unknown as UploadRow[],
   };
 }
 
@@ -243,30 +256,17 @@ export function createLoginRows(database: DatabaseSync): LoginRows {
   };
 }
 
-/** All of it or nothing. `IMMEDIATE`: nobody else writes meanwhile, of this process or another. Within another one it is a part of that. */
-export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
-  if (database.isTransaction) return work();
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    const value = work();
-    database.exec("COMMIT");
-    return value;
-  } catch (error) {
-    database.exec("ROLLBACK");
-    throw error;
-  }
+/** The sort key of a page's last row, as an opaque text for the client. */
+function toCursor(sortKey: readonly string[]): string {
+  return Buffer.from(JSON.stringify(sortKey)).toString("base64url");
 }
 
-/** Where a page ends, as a text that a client gives back. One that is not of ours is the same as none. */
-function toCursor(place: readonly string[]): string {
-  return Buffer.from(JSON.stringify(place)).toString("base64url");
-}
-
-function fromCursor(cursor: string | undefined, unless: readonly [string, string]): readonly [string, string] {
+/** The start of the list for a missing or malformed cursor. */
+function fromCursor(cursor: string | undefined, start: readonly [string, string]): readonly [string, string] {
   try {
-    const place: unknown = JSON.parse(Buffer.from(cursor ?? "", "base64url").toString());
-    return Array.isArray(place) && place.length === 2 ? [String(place[0]), String(place[1])] : unless;
+    const sortKey: unknown = JSON.parse(Buffer.from(cursor ?? "", "base64url").toString());
+    return Array.isArray(sortKey) && sortKey.length === 2 ? [String(sortKey[0]), String(sortKey[1])] : start;
   } catch {
-    return unless;
+    return start;
   }
 }
