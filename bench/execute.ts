@@ -1,4 +1,4 @@
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createOutputReader } from "../src/evidence/reading/create-output-reader.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
-import { processEnvironment } from "../src/config/process-environment.ts";
+import { processEnvironment } from "../src/config/environment.ts";
 import { createLog } from "../src/server/http/create-log.ts";
 import { openServer } from "../src/server/http/open-server.ts";
 import { countScriptBytes } from "../test/page/count-script-bytes.ts";

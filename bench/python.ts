@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
 import { insideArguments } from "../src/sandbox/snapshot/run-inside.ts";
 import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";

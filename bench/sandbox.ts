@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import type { CellSession } from "../src/cells/open-cell-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";

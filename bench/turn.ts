@@ -1,6 +1,6 @@
 import { generateText, isStepCount, jsonSchema, tool } from "ai";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import type { DatasetStore } from "../src/evidence/dataset/dataset.ts";
 import { createScriptedModel } from "../src/models/create-scripted-model.ts";

@@ -1,7 +1,7 @@
 /** The part of set-up that runs on Node.js 24: the page, gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
 import { prepareSandbox, prepareSnapshot } from "../src/cli/commands/prepare.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
-import { cacheDirectory, searchPath } from "../src/config/directories.ts";
+import { cacheDirectory, searchPath } from "../src/config/environment.ts";
 import { SluiceError } from "../src/errors/sluice-error.ts";
 import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
 import { toCacheFailure } from "../src/sandbox/snapshot/to-cache-failure.ts";

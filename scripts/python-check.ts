@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
 import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
 import { insideArguments } from "../src/sandbox/snapshot/run-inside.ts";

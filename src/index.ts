@@ -1,7 +1,7 @@
 /** The package `sluice`: sandboxed Python, evidence, tools and code mode; all that needs no language model. What no entry exports is not public. */
 import "./require-node.ts";
 export { createRuntime, type Runtime, type RuntimeOptions } from "./create-runtime.ts";
-export { cacheDirectory } from "./config/directories.ts";
+export { cacheDirectory } from "./config/environment.ts";
 export { defaultLimits, withLimits } from "./sandbox/limits.ts";
 export type { SandboxLimits } from "./sandbox/contract.ts";
 

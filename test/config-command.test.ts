@@ -22,13 +22,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-interface Ended {
+interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-function config(args: string[], env: Record<string, string> = { MARKET_KEY: "hunter2" }): Promise<Ended> {
+function config(args: string[], env: Record<string, string> = { MARKET_KEY: "hunter2" }): Promise<CommandResult> {
   const options = { cwd: path.join(directory, "below"), env: { PATH: process.env["PATH"] ?? "", HOME: directory, ...env } };
   return new Promise((resolve) => {
     execFile(process.execPath, [program, "config", ...args], options, (error, stdout, stderr) =>
@@ -38,7 +38,7 @@ function config(args: string[], env: Record<string, string> = { MARKET_KEY: "hun
 }
 
 describe("sluice config", () => {
-  it("prints each value with where it came from, and no secret", async () => {
+  it("prints each value with its origin, and no secret", async () => {
     const { code, stdout, stderr } = await config([]);
     expect([code, stderr]).toEqual([0, ""]);
     const lines = stdout.split("\n").map((line) => line.replaceAll(/ {2,}/g, "  "));
@@ -71,7 +71,7 @@ describe("sluice config", () => {
     expect(await config([], {})).toEqual({
       code: 2,
       stdout: "",
-      stderr: `sluice: 2 things are wrong in ${path.join(directory, "sluice.config.json")}:\n  mcpServers.market.args[1]: the variable MARKET_KEY is not set.\n  mcpServers.market.env.BOTH: the variable MARKET_KEY is not set.\n  Every key is in docs/configuration.md. Nothing was started.\n`,
+      stderr: `sluice: 2 problems in ${path.join(directory, "sluice.config.json")}:\n  mcpServers.market.args[1]: environment variable MARKET_KEY is not set.\n  mcpServers.market.env.BOTH: environment variable MARKET_KEY is not set.\n  docs/configuration.md lists every key. Nothing was started.\n`,
     });
   });
 });

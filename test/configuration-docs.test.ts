@@ -5,8 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configurationSchema } from "../src/config/configuration-schema.ts";
-import type { LoadedConfiguration } from "../src/config/loaded-configuration.ts";
-import { loadConfiguration } from "../src/config/load-configuration.ts";
+import { loadConfiguration, type LoadedConfiguration } from "../src/config/load-configuration.ts";
 import { listLeaves } from "../src/config/trace-origins.ts";
 import { toPathText } from "../src/errors/argument-path.ts";
 import { writeDocument } from "../scripts/write-docs.ts";
@@ -39,32 +38,32 @@ describe("docs/configuration.md", () => {
     expect([configuration.budgets.steps, configuration.limits.sandbox.cellTimeoutMs]).toEqual([8, 30_000]);
   });
 
-  it("shows the errors as they are", async () => {
+  it("shows the real error messages", async () => {
     const wrong =
       '{"mcpServers": {"market": {"comand": "x", "url": "http://h/"}}, "limits": {"cellTimeoutMs": 1}, "sandbox": {"poolSize": "two"}}';
     const error = await load(wrong).catch((reason: unknown) => reason as Error);
-    const said = (error as Error).message.split("\n").slice(1);
+    const reported = (error as Error).message.split("\n").slice(1);
     const shown = fencesOf(page, "text")
       .find((text) => text.includes("comand"))!
       .split("\n")
       .slice(1, -1);
-    expect([...said].sort()).toEqual([...shown].sort());
+    expect([...reported].sort()).toEqual([...shown].sort());
   });
 
-  it("has the table that is made from the schema (scripts/write-docs.ts writes it)", async () => {
+  it("contains the table that scripts/write-docs.ts generates from the schema", async () => {
     expect(page).toBe(await writeDocument("docs/configuration.md"));
   });
 
-  it("names every key that the schema has", () => {
+  it("names every key of the schema", () => {
     const named = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, text = ""]) => text.split(/[.\s,]+/)));
     expect(
       keysOf(z.toJSONSchema(configurationSchema, { io: "input", unrepresentable: "any" })).filter(
-        (key) => !named.has(key) && !ofSession.has(key),
+        (key) => !named.has(key) && !identityKeys.has(key),
       ),
     ).toEqual([]);
   });
 
-  it("has the default of every number and choice", async () => {
+  it("gives the default of every number and choice", async () => {
     const { configuration } = await load("{}");
     const { artifacts: _, mcpServers: __, model: ___, models: ____, session: _____, ...rest } = configuration;
     const missing = listLeaves(rest)
@@ -76,8 +75,8 @@ describe("docs/configuration.md", () => {
   });
 });
 
-/** They are on a page of their own. */
-const ofSession = new Set(["choices", "rides", "value", "description", "as", "name", "servers"]);
+/** These keys are documented in docs/session-state.md. */
+const identityKeys = new Set(["choices", "rides", "value", "description", "as", "name", "servers"]);
 
 function keysOf(schema: unknown): string[] {
   if (typeof schema !== "object" || schema === null) return [];
@@ -90,7 +89,7 @@ function keysOf(schema: unknown): string[] {
 }
 
 describe("docs/models.md", () => {
-  it("has a configuration that loads and a script that is one", async () => {
+  it("has a configuration that loads and a valid script", async () => {
     const [configuration, script] = fencesOf(models, "json") as [string, string];
     expect((await load(configuration)).configuration.model).toBe("openai-compatible:llama3.3");
     expect(parseModelScript(script, "docs/models.md").steps).toHaveLength(3);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { findSnapshot } from "../src/sandbox/snapshot/find-snapshot.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";

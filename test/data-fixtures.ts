@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import type { ConversationData, DataAnswer, Tables } from "../src/data/conversation-data.ts";
 import { createConversationData } from "../src/data/create-conversation-data.ts";
 import { openDataFiles } from "../src/data/files/open-data-files.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { renderChart, type ChartAnswer } from "../src/interpreter/render-chart.ts";
-import { bundledSample } from "../src/config/bundled-sample.ts";
+import { bundledSample } from "../src/config/open-configured.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";

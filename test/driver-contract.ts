@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import type { Lease, SandboxDriver, Snapshot } from "../src/sandbox/contract.ts";
 import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
 import { listProcessTree } from "../src/processes/process-identity.ts";

@@ -1,4 +1,4 @@
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createGvisorDriver } from "../src/sandbox/drivers/gvisor/gvisor-driver.ts";
 import { describeDriverContract } from "./driver-contract.ts";
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Earnings, Price, Reserve, Venue } from "../examples/backends/market/market-data.ts";
-import { bundledSample } from "../src/config/bundled-sample.ts";
+import { bundledSample } from "../src/config/open-configured.ts";
 import type { EvidenceItem } from "../src/evidence/evidence-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";

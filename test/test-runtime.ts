@@ -1,4 +1,4 @@
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../src/create-runtime.ts";
 import type { DriverName } from "../src/sandbox/contract.ts";
 

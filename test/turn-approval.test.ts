@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema, type ApprovalRequestEvent, type TurnEvent } from "../src/protocol/turn-events.ts";
 import type { TurnResult } from "../src/protocol/turn-result.ts";

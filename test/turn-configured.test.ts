@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { loadConfiguration } from "../src/config/load-configuration.ts";
-import { processEnvironment } from "../src/config/process-environment.ts";
+import { processEnvironment } from "../src/config/environment.ts";
 import { openConfigured, type Configured } from "../src/config/open-configured.ts";
 import type { ProbeSink } from "../src/protocol/probe.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";

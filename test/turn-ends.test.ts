@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { toEvidenceRecord } from "../src/evidence/evidence-record.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { cacheDirectory } from "../src/config/directories.ts";
+import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import { parseProbe } from "../src/protocol/probe.ts";

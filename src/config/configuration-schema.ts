@@ -11,31 +11,34 @@ import { budgetsSchema } from "../turn/budgets.ts";
 
 const name = z.string().min(1).max(200);
 
+/** Whether a string is an http(s) origin such as `https://sluice.example:8443`, with or without a trailing slash. */
 export function isOrigin(text: string): boolean {
   const origin = httpUrl.safeParse(text).success ? new URL(text).origin : null;
   return origin !== null && (text.toLowerCase() === origin || text.toLowerCase() === `${origin}/`);
 }
 
+/** Keys that only servers with a command have. */
 const stdioOnly = ["args", "env", "cwd"] as const;
 
 const serverOptions = z.strictObject({
-  expose: z.boolean().optional().describe("`sluice mcp` passes the server's tools through"),
+  expose: z.boolean().optional().describe("`sluice mcp` offers this server's tools to its client"),
   allow: z
-    .array(name.regex(/^(?:\*|[^*]+)$/, "must be the name of a tool, or * for all of this server's"))
+    .array(name.regex(/^(?:\*|[^*]+)$/, "must be a tool name, or * for all tools of this server"))
     .optional()
-    .describe("tools of this server that say that they change something and may be called; `*` for all"),
+    .describe("tools of this server that may be called although they declare that they change something; `*` for all"),
 });
 
-/** One object for both ways, so that a wrong key is told with the right ones of both. */
+/** One object for both kinds of server, so that the message for an unknown key lists the keys of both. */
 const server = z
   .strictObject({ ...stdioServerSchema.partial().shape, ...httpServerSchema.partial().shape, ...serverOptions.shape })
   .superRefine((entry, context) => {
-    const wrong = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
-    if (entry.command === undefined && entry.url === undefined) return wrong([], "needs a command, or a url");
-    if (entry.command !== undefined && entry.url !== undefined) return wrong([], "has both a command and a url: one of them has to go");
-    if (entry.command !== undefined && entry.headers !== undefined) wrong(["headers"], "is for a server with a url; a command takes env");
+    const addIssue = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
+    if (entry.command === undefined && entry.url === undefined) return addIssue([], "needs a command or a url");
+    if (entry.command !== undefined && entry.url !== undefined) return addIssue([], "has both a command and a url; remove one of them");
+    if (entry.command !== undefined && entry.headers !== undefined)
+      addIssue(["headers"], "is only for servers with a url; use env for a command");
     if (entry.url === undefined) return;
-    for (const key of stdioOnly) if (entry[key] !== undefined) wrong([key], "is for a server with a command");
+    for (const key of stdioOnly) if (entry[key] !== undefined) addIssue([key], "is only for servers with a command");
   })
   .transform((entry) => entry as McpServerEntry & z.infer<typeof serverOptions>);
 
@@ -51,47 +54,49 @@ const model = z.string().superRefine((text, context) => {
 const allowEntry = name.regex(/^(?:[^*]+|[^*]+__\*)$/, "must be server__tool, tool, or server__*");
 
 const callLimits = mcpLimitsSchema.extend({
-  maxConcurrentCalls: count.default(DEFAULT_CONCURRENT_CALLS).describe("calls to all servers together, of all callers; more wait in line"),
+  maxConcurrentCalls: count.default(DEFAULT_CONCURRENT_CALLS).describe("calls to all servers at the same time; further calls wait"),
 });
 
 const token = z.strictObject({
   tenant: name,
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 digits of lower-case hexadecimal"),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lowercase hexadecimal digits"),
   operator: z.boolean().optional(),
 });
 
 const serve = z.strictObject({
   publicUrl: z
     .string()
-    .refine(isOrigin, "must be http:// or https:// and a host, with a port or without, and nothing after it")
+    .refine(isOrigin, "must be http:// or https:// and a host, with an optional port and nothing after it")
     .optional()
-    .describe("what clients reach `sluice serve` by behind a proxy, as `https://sluice.example`: see [server.md](server.md)"),
+    .describe(
+      "the address that clients use when `sluice serve` runs behind a proxy, such as `https://sluice.example`, see [server.md](server.md)",
+    ),
   allowedHosts: z
-    .array(name.regex(/^[A-Za-z0-9.-]+$/, "must be the name of a host, without a port"))
+    .array(name.regex(/^[A-Za-z0-9.-]+$/, "must be a host name without a port"))
     .default([])
-    .describe("names that `sluice serve` may be reached by, besides localhost, this machine's name and addresses"),
-  maxTurns: count.default(16).describe("turns that run at once; more wait in line"),
-  maxTurnsPerClient: count.default(8).describe("the same, of one tenant"),
-  maxQueuedPerClient: countOrNone.default(100).describe("turns of one tenant that may wait; the next gets 429"),
-  queueDeadlineMs: milliseconds.default(60_000).describe("then a turn in line gets 429, too"),
-  drainMs: countOrNone.max(maxTimeMs).default(10_000).describe("how long running turns may go on when the server is told to stop"),
-  uploadBytes: count.default(256 * 1024 * 1024).describe("the largest file that may be uploaded"),
+    .describe("additional host names that `sluice serve` accepts; localhost and this machine's name and addresses are always accepted"),
+  maxTurns: count.default(16).describe("turns that run at the same time; further turns wait"),
+  maxTurnsPerClient: count.default(8).describe("the same, per tenant"),
+  maxQueuedPerClient: countOrNone.default(100).describe("turns of one tenant that may wait; further requests get 429"),
+  queueDeadlineMs: milliseconds.default(60_000).describe("how long a turn may wait before its request gets 429"),
+  drainMs: countOrNone.max(maxTimeMs).default(10_000).describe("how long running turns may continue after the server was asked to stop"),
+  uploadBytes: count.default(256 * 1024 * 1024).describe("largest file that can be uploaded"),
   retention: z
     .strictObject({
-      days: z.number().gt(0).default(30).describe("conversations that were not used for so long are removed"),
-      maxBytes: count.default(10 * 1024 ** 3).describe("of one tenant; when it has more, its oldest conversations are removed"),
+      days: z.number().gt(0).default(30).describe("remove conversations that were not used for this many days"),
+      maxBytes: count.default(10 * 1024 ** 3).describe("storage per tenant; above it, the tenant's oldest conversations are removed"),
     })
     .prefault({}),
 });
 
-/** `sluice.config.json`: everything may be left out. docs/configuration.md is made from it (scripts/write-docs.ts). */
+/** The schema of `sluice.config.json`. Every key is optional. scripts/write-docs.ts generates docs/configuration.md from it. */
 export const configurationSchema = z.strictObject({
-  $schema: z.string().optional().describe("for editors; it means nothing here"),
+  $schema: z.string().optional().describe("for editors; ignored by Sluice"),
   mcpServers: z.record(name, server).default({}),
   model: model
     .optional()
     .transform((text) => text ?? null)
-    .describe("see [models.md](models.md)"),
+    .describe("the language model, see [models.md](models.md)"),
   models: modelProvidersSchema.default({}),
   sandbox: sandboxSettingsSchema.prefault({}),
   limits: z
@@ -104,24 +109,32 @@ export const configurationSchema = z.strictObject({
   execute: executeSettingsSchema.prefault({}),
   artifacts: z
     .strictObject({
-      directory: z.string().min(1).optional().describe("where figures, charts and datasets are kept; default: in the data directory"),
+      directory: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("directory for figures, charts and datasets; default: `artifacts` in the data directory"),
     })
     .prefault({}),
   session: identityConfigurationSchema
     .optional()
     .transform((session) => session ?? null)
-    .describe("`identities`, `regions`, `profiles`, `identityRequired`, see [session-state.md](session-state.md)"),
+    .describe(
+      "the identities that scripts can act as: `identities`, `regions`, `profiles`, `identityRequired`, see [session-state.md](session-state.md)",
+    ),
   budgets: budgetsSchema.prefault({}),
   tools: z
     .strictObject({
       allow: z
         .array(allowEntry)
         .default([])
-        .describe("tools of any server that say that they change something and may be called: `server__tool`, `tool`, `server__*`"),
+        .describe(
+          "tools of any server that may be called although they declare that they change something: `server__tool`, `tool` or `server__*`",
+        ),
       toolPolicy: z
         .enum(["annotations", "read-only"])
         .default("annotations")
-        .describe("`read-only` demands `readOnlyHint` of every tool, see [tools.md](tools.md)"),
+        .describe("`read-only` allows only tools that declare `readOnlyHint`, see [tools.md](tools.md)"),
     })
     .prefault({}),
   auth: z
@@ -130,7 +143,7 @@ export const configurationSchema = z.strictObject({
         .array(token)
         .default([])
         .describe(
-          "`tenant` and `sha256` (lower-case hexadecimal) of each token; the token itself is in no file; `operator` set to true lets it see `/ops` where there are several tenants",
+          "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator: true` gives access to `/ops` if there are several tenants",
         ),
     })
     .prefault({}),
@@ -141,5 +154,5 @@ export type ServerConfiguration = z.infer<typeof server>;
 export type AuthToken = z.infer<typeof token>;
 type ConfigurationFile = z.infer<typeof configurationSchema>;
 
-/** `sluice.config.json` as it takes effect: references expanded, relative paths made absolute, defaults filled in. */
+/** The effective configuration: references expanded, relative paths made absolute, defaults filled in. */
 export type Configuration = Omit<ConfigurationFile, "$schema" | "artifacts"> & { artifacts: { directory: string } };

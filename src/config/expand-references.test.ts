@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { expandReferences } from "./expand-references.ts";
 
 describe("expandReferences", () => {
-  it("gives any text back that was escaped", () => {
+  it("returns the original text of escaped text", () => {
     const texts = fc.array(fc.constantFrom("$", "{", "}", "${", "A", " ", "$${A}")).map((parts) => parts.join(""));
     fc.assert(
       fc.property(texts, (text) => {
@@ -21,7 +21,7 @@ describe("expandReferences", () => {
     );
   });
 
-  it("leaves everything that is no text as it is, and does not expand what came out of a variable", () => {
+  it("changes strings only, and does not expand the value of a variable again", () => {
     const document = { list: [1, null, true, { deep: "${A}" }], "${A}": "key" };
     const { value, references } = expandReferences(document, { A: "${B}", B: "no" });
     expect(value).toEqual({ list: [1, null, true, { deep: "${B}" }], "${A}": "key" });

@@ -1,24 +1,24 @@
 import { toPathText } from "../errors/argument-path.ts";
 import type { SchemaProblem } from "../errors/schema-problems.ts";
-import type { Environment } from "./loaded-configuration.ts";
+import type { Environment } from "./environment.ts";
 
-/** Where, and the rest of a sentence about it. */
+/** The path of a value, and the rest of a sentence that starts with the path. */
 export type ConfigurationProblem = Pick<SchemaProblem, "path" | "problem">;
 
 export interface Reference {
   readonly variables: readonly string[];
-  /** The text as it is in the file. */
+  /** The text in the file, before expansion. */
   readonly written: string;
 }
 
 export interface Expanded {
   readonly value: unknown;
-  /** By path: the texts that had references in them. */
+  /** The strings that contained references, by path. */
   readonly references: ReadonlyMap<string, Reference>;
   readonly problems: readonly ConfigurationProblem[];
 }
 
-/** Puts variables in place of `${NAME}` in every text of a document; `$${` stands for `${`. Keys are left alone. */
+/** Replaces `${NAME}` with the variable's value in every string of a document. `$${` is the escape for `${`. Keys are not expanded. */
 export function expandReferences(document: unknown, environment: Environment): Expanded {
   const references = new Map<string, Reference>();
   const problems: ConfigurationProblem[] = [];
@@ -32,23 +32,23 @@ export function expandReferences(document: unknown, environment: Environment): E
 
   function expandEntry(key: string, item: unknown, path: readonly PropertyKey[]): [string, unknown][] {
     if (key !== "__proto__") return [[key, expand(item, path)]];
-    problems.push({ path: toPathText(path), problem: "is no name that can be used here." });
+    problems.push({ path: toPathText(path), problem: "is not allowed as a key." });
     return [];
   }
 
   function expandText(written: string, path: string): string {
     const variables: string[] = [];
-    const text = written.replaceAll(/(\$\$\{)|\$\{([^}]*)(\}?)/g, (whole, escaped: string | undefined, name: string, end: string) => {
+    const text = written.replaceAll(/(\$\$\{)|\$\{([^}]*)(\}?)/g, (match, escaped: string | undefined, name: string, end: string) => {
       if (escaped !== undefined) return "${";
       if (!/^[A-Za-z_]\w*$/.test(name) || end === "") {
         problems.push({
           path,
-          problem: `${JSON.stringify(whole.slice(0, 40))} is no reference. Write \${NAME}, or $\${ for the characters themselves.`,
+          problem: `${JSON.stringify(match.slice(0, 40))} is not a valid reference. Write \${NAME} for a variable, or $\${ for a literal \${.`,
         });
-        return whole;
+        return match;
       }
       const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
-      if (value === undefined) problems.push({ path, problem: `the variable ${name} is not set.` });
+      if (value === undefined) problems.push({ path, problem: `environment variable ${name} is not set.` });
       else variables.push(name);
       return value ?? "";
     });

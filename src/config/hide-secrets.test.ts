@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LoadedConfiguration } from "./loaded-configuration.ts";
+import type { LoadedConfiguration } from "./load-configuration.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 
 function shown(configuration: object, origins: LoadedConfiguration["origins"] = {}): unknown {
@@ -7,7 +7,7 @@ function shown(configuration: object, origins: LoadedConfiguration["origins"] = 
 }
 
 describe("hideSecrets", () => {
-  it("hides headers, variables, keys, hashes and what rides for an identity, and nothing else beside them", () => {
+  it("hides headers, environment variables, API keys, token hashes and identity values, and nothing else", () => {
     expect(
       shown({
         mcpServers: {
@@ -31,7 +31,7 @@ describe("hideSecrets", () => {
     });
   });
 
-  it("shows a text with references as it is in the file, unless all of its kind is hidden", () => {
+  it("shows strings with references unexpanded, unless their path is secret", () => {
     const reference = { from: "environment", variables: ["A"], written: "--key=${A}" } as const;
     const origins = {
       "mcpServers.x.args[0]": reference,
@@ -44,7 +44,7 @@ describe("hideSecrets", () => {
     });
   });
 
-  it("takes credentials out of addresses and arguments", () => {
+  it("removes credentials from URLs and arguments", () => {
     const args = [
       "--port",
       "80",

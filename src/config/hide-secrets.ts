@@ -1,35 +1,42 @@
 import { toPathText } from "../errors/argument-path.ts";
 import { isCredentialName, withoutSecrets } from "../tools/find-credentials.ts";
-import type { LoadedConfiguration } from "./loaded-configuration.ts";
-import { isSecretPath } from "./is-secret-path.ts";
+import type { LoadedConfiguration } from "./load-configuration.ts";
 
 const HIDDEN = "(hidden)";
 
 /**
- * The configuration as it may be shown: headers, variables, keys, hashes and what rides for an identity are hidden; a text with references is shown as it
- * is in the file; what looks like a credential in an address or an argument is taken out.
+ * Returns a copy of the configuration that is safe to print. Values at secret paths become `(hidden)`, strings with references are shown unexpanded, and
+ * anything that looks like a credential is removed from URLs and command arguments.
  */
 export function hideSecrets({ configuration, origins }: LoadedConfiguration): unknown {
-  function hide(value: unknown, path: readonly PropertyKey[], before: unknown): unknown {
-    if (typeof value === "string") return hideText(value, path, before);
+  function hide(value: unknown, path: readonly PropertyKey[], previous: unknown): unknown {
+    if (typeof value === "string") return hideText(value, path, previous);
     if (Array.isArray(value)) return value.map((item: unknown, index) => hide(item, [...path, index], value[index - 1]));
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hide(item, [...path, key], undefined)]));
   }
 
-  function hideText(text: string, path: readonly PropertyKey[], before: unknown): string {
+  function hideText(text: string, path: readonly PropertyKey[], previous: unknown): string {
     if (isSecretPath(path)) return HIDDEN;
     const origin = origins[toPathText(path)];
     if (origin?.from === "environment" && origin.written !== undefined) return origin.written;
     const last = path.at(-1);
     if (last === "url" || last === "baseUrl") return hideInUrl(text);
-    return path[0] === "mcpServers" && path[2] === "args" ? hideInArgument(text, before) : text;
+    return path[0] === "mcpServers" && path[2] === "args" ? hideInArgument(text, previous) : text;
   }
 
   return hide(configuration, [], undefined);
 }
 
-/** A password, and every value of the query. */
+/** Whether the value at a path is always secret: headers, environment variables, API keys, token hashes and the values sent for an identity. */
+export function isSecretPath([top, second, third, fourth, fifth]: readonly PropertyKey[]): boolean {
+  if (top === "mcpServers") return (third === "headers" || third === "env") && fourth !== undefined;
+  if (top === "models") return third === "apiKey" || (third === "headers" && fourth !== undefined);
+  if (top === "auth") return second === "tokens" && fourth === "sha256";
+  return top === "session" && third === "choices" && fifth === "value";
+}
+
+/** Hides the user name, the password and every query value. */
 function hideInUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null) return HIDDEN;
@@ -40,10 +47,11 @@ function hideInUrl(text: string): string {
   return withoutSecrets(url.href);
 }
 
-/** `--api-key=x`, and `x` after `--api-key`. */
-function hideInArgument(text: string, before: unknown): string {
+/** Hides the value of `--api-key=x`, and `x` after `--api-key`. */
+function hideInArgument(text: string, previous: unknown): string {
   const [, flag] = /^(-{0,2}[\w.-]+)=/.exec(text) ?? [];
   if (flag !== undefined && isCredentialName(flag)) return `${flag}=${HIDDEN}`;
-  if (typeof before === "string" && /^-{1,2}[\w.-]+$/.test(before) && isCredentialName(before) && !text.startsWith("-")) return HIDDEN;
+  if (typeof previous === "string" && /^-{1,2}[\w.-]+$/.test(previous) && isCredentialName(previous) && !text.startsWith("-"))
+    return HIDDEN;
   return withoutSecrets(text);
 }

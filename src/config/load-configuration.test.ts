@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
@@ -6,8 +7,8 @@ import { UsageError } from "../errors/sluice-error.ts";
 import { defaultExecuteLimits } from "../execute/engine.ts";
 import { defaultMcpLimits } from "../tools/mcp/mcp-source-options.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
-import type { Environment, LoadedConfiguration } from "./loaded-configuration.ts";
-import { loadConfiguration } from "./load-configuration.ts";
+import type { Environment } from "./environment.ts";
+import { findRepeatedKeys, loadConfiguration, type LoadedConfiguration } from "./load-configuration.ts";
 
 let directory = "";
 beforeEach(async () => {
@@ -60,7 +61,7 @@ const full = {
 };
 
 describe("loadConfiguration", () => {
-  it("is all defaults when there is no file", async () => {
+  it("returns the defaults when there is no file", async () => {
     const { configuration, path: found, origins } = await loadConfiguration({ workingDirectory: directory, environment: {} });
     expect(found).toBeNull();
     expect(configuration).toEqual({
@@ -92,7 +93,7 @@ describe("loadConfiguration", () => {
     );
   });
 
-  it("takes every key that there is, expands references and counts paths from the file", async () => {
+  it("accepts every key, expands references and resolves paths relative to the file", async () => {
     const { configuration, path: found, origins } = await load(full, { TOKEN: "tee", OTHER: "oh" });
     expect(found).toBe(file());
     expect(configuration).toEqual({
@@ -165,25 +166,25 @@ describe("loadConfiguration", () => {
     expect([nearer.path, nearer.configuration.model]).toEqual([path.join(directory, "a/sluice.config.json"), null]);
   });
 
-  it("takes the given file and looks for no other", async () => {
+  it("reads the named file and does not search for another one", async () => {
     await writeFile(path.join(directory, "other.json"), '\uFEFF{"model": "demo"}');
     const given = await loadConfiguration({ file: "other.json", workingDirectory: directory, environment: {} });
     expect([given.path, given.configuration.model]).toEqual([path.join(directory, "other.json"), "demo"]);
     await expect(loadConfiguration({ file: "none.json", workingDirectory: directory, environment: {} })).rejects.toThrow(
-      `The configuration cannot be read from ${path.join(directory, "none.json")}: there is no such file.`,
+      `Cannot read the configuration file ${path.join(directory, "none.json")}: no such file.`,
     );
   });
 
-  it("refuses a file that was come upon and that everybody may write, and takes it when it is given", async () => {
+  it("refuses a world-writable file that it found by itself, and reads it when it is named", async () => {
     await writeFile(file(), "{}");
     await chmod(file(), 0o666);
     await expect(loadConfiguration({ workingDirectory: directory, environment: {} })).rejects.toThrow(
-      `${file()} was found and not read: everybody may write to it, and a configuration starts programs.`,
+      `Refusing to read ${file()}: every user can write to it, and a configuration can start programs.`,
     );
     expect((await loadConfiguration({ file: file(), workingDirectory: directory, environment: {} })).path).toBe(file());
   });
 
-  it("names every wrong key with its path and the nearest right one, all at once", async () => {
+  it("reports every unknown key with its path and the nearest known key", async () => {
     const wrong = {
       mcpserver: {},
       mcpServers: { market: { comand: "node", arg: [] }, both: { command: "x", url: "http://h/" }, web: { url: "http://h/", env: {} } },
@@ -192,12 +193,12 @@ describe("loadConfiguration", () => {
       zebra: 1,
     };
     expect(await problemsOf(wrong)).toEqual([
-      `11 things are wrong in ${file()}:`,
+      `11 problems in ${file()}:`,
       '  mcpServers.market.comand: is not a known field. Did you mean "command"?',
       '  mcpServers.market.arg: is not a known field. Did you mean "args"?',
-      "  mcpServers.market: needs a command, or a url.",
-      "  mcpServers.both: has both a command and a url: one of them has to go.",
-      "  mcpServers.web.env: is for a server with a command.",
+      "  mcpServers.market: needs a command or a url.",
+      "  mcpServers.both: has both a command and a url; remove one of them.",
+      "  mcpServers.web.env: is only for servers with a command.",
       '  limits.sandbox.cellTimeoutMS: is not a known field. Did you mean "cellTimeoutMs"?',
       '  limits.cellTimeoutMs: is not a known field. Did you mean "limits.sandbox.cellTimeoutMs"?',
       '  session.regions.choises: is not a known field. Did you mean "choices"?',
@@ -207,7 +208,7 @@ describe("loadConfiguration", () => {
     ]);
   });
 
-  it("names wrong values with their path and what was got", async () => {
+  it("reports wrong values with their path and the value", async () => {
     const wrong = {
       model: "antropic:x",
       sandbox: { driver: "gvizor", poolSize: -1, maxSandboxes: "three" },
@@ -218,10 +219,10 @@ describe("loadConfiguration", () => {
       budgets: { cost: { maximum: 0, inputPerMillionTokens: 1 } },
     };
     expect(await problemsOf(wrong)).toEqual([
-      `15 things are wrong in ${file()}:`,
+      `15 problems in ${file()}:`,
       "  mcpServers.a.url: must be a URL that begins with http:// or https://.",
       "  mcpServers.b.command: must be a string, not 5.",
-      "  mcpServers.b.allow[0]: must be the name of a tool, or * for all of this server's.",
+      "  mcpServers.b.allow[0]: must be a tool name, or * for all tools of this server.",
       "  mcpServers.c: must be an object, not an array.",
       '  model: Unknown model provider "antropic". Did you mean anthropic:x? A model is anthropic:MODEL, openai:MODEL, openai-compatible:MODEL, gateway:PROVIDER/MODEL, PROVIDER/MODEL (AI Gateway), script:FILE.json or demo.',
       '  sandbox.driver: must be one of "auto", "gvisor", "gvisor-rootless", "bubblewrap", not "gvizor". Did you mean "gvisor"?',
@@ -233,11 +234,11 @@ describe("loadConfiguration", () => {
       "  budgets.cost.maximum: must be more than 0, not 0.",
       "  budgets.cost.outputPerMillionTokens: is missing.",
       '  tools.allow: must be an array, not "all".',
-      "  auth.tokens[0].sha256: must be 64 digits of lower-case hexadecimal.",
+      "  auth.tokens[0].sha256: must be 64 lowercase hexadecimal digits.",
     ]);
   });
 
-  it("names the path and the variable of a reference that cannot be expanded, and does not show what others were expanded to", async () => {
+  it("reports the path and the variable of a reference that cannot be expanded, and never shows expanded values", async () => {
     const wrong = {
       mcpServers: { a: { command: "x", env: { KEY: "${MISSING_ONE}", B: "${toString}" }, args: ["${}", "${A:-b}", "${open"] } },
       model: "${ALSO_MISSING}",
@@ -245,20 +246,20 @@ describe("loadConfiguration", () => {
       models: { openai: { apiKey: 5, headers: { H: true } } },
     };
     expect(await problemsOf(wrong, { SECRET: "hunter2" })).toEqual([
-      `9 things are wrong in ${file()}:`,
-      "  mcpServers.a.env.KEY: the variable MISSING_ONE is not set.",
-      "  mcpServers.a.env.B: the variable toString is not set.",
-      '  mcpServers.a.args[0]: "${}" is no reference. Write ${NAME}, or $${ for the characters themselves.',
-      '  mcpServers.a.args[1]: "${A:-b}" is no reference. Write ${NAME}, or $${ for the characters themselves.',
-      '  mcpServers.a.args[2]: "${open" is no reference. Write ${NAME}, or $${ for the characters themselves.',
-      "  model: the variable ALSO_MISSING is not set.",
+      `9 problems in ${file()}:`,
+      "  mcpServers.a.env.KEY: environment variable MISSING_ONE is not set.",
+      "  mcpServers.a.env.B: environment variable toString is not set.",
+      '  mcpServers.a.args[0]: "${}" is not a valid reference. Write ${NAME} for a variable, or $${ for a literal ${.',
+      '  mcpServers.a.args[1]: "${A:-b}" is not a valid reference. Write ${NAME} for a variable, or $${ for a literal ${.',
+      '  mcpServers.a.args[2]: "${open" is not a valid reference. Write ${NAME} for a variable, or $${ for a literal ${.',
+      "  model: environment variable ALSO_MISSING is not set.",
       "  models.openai.apiKey: must be a string, not 5.",
       "  models.openai.headers.H: must be a string, not true.",
       '  sandbox.driver: must be one of "auto", "gvisor", "gvisor-rootless", "bubblewrap", not a string.',
     ]);
   });
 
-  it("leaves $${ as the characters themselves, and a single $ alone", async () => {
+  it("turns $${ into a literal ${ and leaves a single $ alone", async () => {
     const { configuration } = await load(
       { mcpServers: { a: { command: "x", args: ["$${HOME}", "$5 ${A}$${B}", "$HOME"] } } },
       { A: "${B}" },
@@ -266,24 +267,24 @@ describe("loadConfiguration", () => {
     expect(configuration.mcpServers["a"]).toMatchObject({ args: ["${HOME}", "$5 ${B}${B}", "$HOME"] });
   });
 
-  it("is JSON only, and does not repeat the file when it is none", async () => {
+  it("accepts JSON only, and does not quote the file in the error", async () => {
     expect(await problemsOf('{"model": "demo", // why\n}')).toEqual([
-      `${file()} is no JSON: Expected double-quoted property name (line 1 column 19).`,
+      `${file()} is not valid JSON: Expected double-quoted property name (line 1 column 19).`,
     ]);
-    expect(await problemsOf("module.exports = {secret: 1}")).toEqual([`${file()} is no JSON: it has something unexpected.`]);
-    expect(await problemsOf("")).toEqual([`${file()} is no JSON: Unexpected end of JSON input.`]);
-    expect(await problemsOf("[]")).toEqual([`One thing is wrong in ${file()}:`, "  the whole: must be an object, not an array."]);
+    expect(await problemsOf("module.exports = {secret: 1}")).toEqual([`${file()} is not valid JSON: unexpected character.`]);
+    expect(await problemsOf("")).toEqual([`${file()} is not valid JSON: Unexpected end of JSON input.`]);
+    expect(await problemsOf("[]")).toEqual([`1 problem in ${file()}:`, "  the file: must be an object, not an array."]);
     expect(await problemsOf('{"mcpServers": {"__proto__": {"command": "x"}}}')).toEqual([
-      `One thing is wrong in ${file()}:`,
-      "  mcpServers.__proto__: is no name that can be used here.",
+      `1 problem in ${file()}:`,
+      "  mcpServers.__proto__: is not allowed as a key.",
     ]);
     expect(await problemsOf('{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {}}')).toEqual([
-      `One thing is wrong in ${file()}:`,
-      "  mcpServers: is there twice.",
+      `1 problem in ${file()}:`,
+      "  mcpServers: is defined twice.",
     ]);
   });
 
-  it("takes the model and the place for data from variables", async () => {
+  it("takes the model and the data directory from environment variables", async () => {
     const environment = { SLUICE_MODEL: "script:x.json", XDG_DATA_HOME: "/data" };
     const { configuration, origins } = await load({ model: "demo" }, environment);
     expect([configuration.model, configuration.artifacts.directory]).toEqual([
@@ -297,9 +298,28 @@ describe("loadConfiguration", () => {
     });
   });
 
-  it("starts programs where the file is", async () => {
+  it("starts programs in the directory of the file", async () => {
     const { configuration, origins } = await load({ mcpServers: { a: { command: "x" } } });
     expect(configuration.mcpServers["a"]).toEqual({ command: "x", cwd: directory });
     expect(origins["mcpServers.a.cwd"]).toEqual({ from: "default" });
+  });
+});
+
+describe("findRepeatedKeys", () => {
+  it("reports the path of each repeated key, even if the two spellings differ", () => {
+    const text = String.raw`{"a": [{"b": 1}, {"b": {"x:{\"": 1, "b": "b"}, "b": [], "\u0062": 0}], "a": {"c": ["a", "a"]}, "d": {"a": 1}}`;
+    expect(findRepeatedKeys(text)).toEqual([
+      { path: "a[1].b", problem: "is defined twice." },
+      { path: "a[1].b", problem: "is defined twice." },
+      { path: "a", problem: "is defined twice." },
+    ]);
+  });
+
+  it("reports nothing for JSON without repeated keys", () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(findRepeatedKeys(text)).toEqual([]);
+      }),
+    );
   });
 });

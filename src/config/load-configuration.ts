@@ -1,95 +1,99 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { z } from "zod";
 import { toPathText } from "../errors/argument-path.ts";
 import { problemsOfZod } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
+import { forEachPart } from "../text/json.ts";
 import { configurationSchema, type Configuration, type ServerConfiguration } from "./configuration-schema.ts";
-import type { Environment, LoadedConfiguration } from "./loaded-configuration.ts";
-import { dataDirectory } from "./data-directory.ts";
+import { dataDirectory, type Environment } from "./environment.ts";
 import { expandReferences, type ConfigurationProblem, type Expanded } from "./expand-references.ts";
-import { findConfiguration } from "./find-configuration.ts";
-import { findRepeatedKeys } from "./find-repeated-keys.ts";
-import { isSecretPath } from "./is-secret-path.ts";
-import { traceOrigins } from "./trace-origins.ts";
+import { isSecretPath } from "./hide-secrets.ts";
+import { traceOrigins, type Origin } from "./trace-origins.ts";
+
+export interface LoadedConfiguration {
+  readonly configuration: Configuration;
+  /** The file that was read; null if no file was found. */
+  readonly path: string | null;
+  /** The origin of every value, by paths such as `limits.sandbox.cellTimeoutMs` or `mcpServers.market.args[0]`. */
+  readonly origins: Readonly<Record<string, Origin>>;
+}
 
 export interface LoadOptions {
-  /** The file to read; when it is left out, `sluice.config.json` is looked for from the working directory upward. Null: none is read. */
+  /** The file to read. Default: search for `sluice.config.json` from the working directory upward. Null: use the defaults only. */
   readonly file?: string | null | undefined;
   readonly workingDirectory: string;
   readonly environment: Environment;
 }
 
-/** Reads, expands, checks and fills in. Throws UsageError with everything that is wrong with the file at once. Nothing of it is ever run as code. */
+/** Reads the configuration file, expands references, validates it and fills in defaults. Throws a UsageError that lists every problem of the file. */
 export async function loadConfiguration({ file, workingDirectory, environment }: LoadOptions): Promise<LoadedConfiguration> {
   const found =
     file === undefined ? await findConfiguration(workingDirectory) : file === null ? null : path.resolve(workingDirectory, file);
-  const text = found === null ? "{}" : await read(found);
+  const text = found === null ? "{}" : await readText(found);
   const document = parse(text, found ?? "");
   const expanded = expandReferences(document, environment);
-  const checked = check(expanded, { file: found, repeated: findRepeatedKeys(text) });
+  const validated = validate(expanded, { file: found, repeatedKeys: findRepeatedKeys(text) });
   const base = found === null ? path.resolve(workingDirectory) : path.dirname(found);
   const data = dataDirectory(environment);
   const model = environment["SLUICE_MODEL"] || null;
-  const { $schema: _, mcpServers, ...rest } = checked;
+  const { $schema: _, mcpServers, ...rest } = validated;
   const configuration: Configuration = {
-    mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, server]) => [name, atBase(server, base)])),
+    mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, server]) => [name, resolveServer(server, base)])),
     ...rest,
-    model: model === null ? withScriptAt(checked.model, base) : withScriptAt(model, workingDirectory),
-    artifacts: { directory: path.resolve(base, checked.artifacts.directory ?? path.join(data.directory, "artifacts")) },
+    model: model === null ? resolveScript(validated.model, base) : resolveScript(model, workingDirectory),
+    artifacts: { directory: path.resolve(base, validated.artifacts.directory ?? path.join(data.directory, "artifacts")) },
   };
   const variables = {
     ...(model === null ? {} : { model: "SLUICE_MODEL" }),
-    ...(checked.artifacts.directory === undefined && data.variable !== null ? { "artifacts.directory": data.variable } : {}),
+    ...(validated.artifacts.directory === undefined && data.variable !== null ? { "artifacts.directory": data.variable } : {}),
   };
   const origins = traceOrigins({ configuration, document, references: expanded.references, variables });
   return { configuration, path: found, origins };
 }
 
-/** A program is started where the file is, so that its arguments mean the same from wherever sluice is started. */
-function atBase(server: ServerConfiguration, base: string): ServerConfiguration {
-  return "command" in server ? { ...server, cwd: path.resolve(base, server.cwd ?? ".") } : server;
+const configurationName = "sluice.config.json";
+
+/**
+ * Returns the nearest configuration file from a directory upward, or null. A configuration starts programs, so a file that was not named explicitly must
+ * belong to this user or root and must not be world-writable. An untrusted file is an error; skipping it would hide an attack from the user.
+ */
+async function findConfiguration(workingDirectory: string): Promise<string | null> {
+  for (let directory = path.resolve(workingDirectory); ; directory = path.dirname(directory)) {
+    const file = path.join(directory, configurationName);
+    const stats = await stat(file).catch(() => null);
+    if (stats?.isFile()) {
+      const reason = whyNotTrusted(stats);
+      if (reason !== null) throw notTrusted(file, reason);
+      return file;
+    }
+    if (directory === path.dirname(directory)) return null;
+  }
 }
 
-/** `script:FILE.json` with its path made absolute; other names as they are. */
-function withScriptAt<Model extends string | null>(model: Model, base: string): Model | string {
-  return model?.startsWith("script:") ? `script:${path.resolve(base, model.slice("script:".length))}` : model;
+function whyNotTrusted({ uid, mode }: { uid: number; mode: number }): string | null {
+  const self = process.getuid?.();
+  if (self === undefined) return null;
+  if (uid !== self && uid !== 0) return `it belongs to user ${uid}`;
+  return (mode & 0o002) === 0 ? null : "every user can write to it";
 }
 
-interface Checked {
-  readonly file: string | null;
-  readonly repeated: readonly ConfigurationProblem[];
-}
-
-function check({ value, references, problems }: Expanded, { file, repeated }: Checked): z.infer<typeof configurationSchema> {
-  const { success, data, error } = configurationSchema.safeParse(value);
-  const mayShow = (at: readonly PropertyKey[]): boolean => !isSecretPath(at) && !references.has(toPathText(at));
-  const wrong = success ? [] : problemsOfZod({ schema: configurationSchema, value, issues: error.issues, mayShow });
-  // A text whose variable is missing is wrong for that reason alone.
-  const missing = new Set(problems.map((problem) => problem.path));
-  const all = [...repeated, ...problems, ...wrong.filter((problem) => !missing.has(problem.path))];
-  if (success && all.length === 0) return data;
-  throw invalid(file, all);
-}
-
-function invalid(file: string | null, problems: readonly ConfigurationProblem[]): UsageError {
-  const count = problems.length === 1 ? "One thing is" : `${problems.length} things are`;
+function notTrusted(file: string, reason: string): UsageError {
   return new UsageError({
-    code: "CONFIGURATION_INVALID",
-    message: `${count} wrong in ${file}:\n${problems.map(({ path: at, problem }) => `  ${at || "the whole"}: ${problem}`).join("\n")}`,
-    hint: "Every key is in docs/configuration.md. Nothing was started.",
-    details: { file, problems: problems.map(({ path: at, problem }) => ({ path: at, problem })) },
+    code: "CONFIGURATION_NOT_TRUSTED",
+    message: `Refusing to read ${file}: ${reason}, and a configuration can start programs.`,
+    hint: `If you trust this file, name it explicitly: --config ${file}`,
   });
 }
 
-async function read(file: string): Promise<string> {
+async function readText(file: string): Promise<string> {
   try {
     return (await readFile(file, "utf8")).replace(/^\uFEFF/, "");
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     throw new UsageError({
       code: "CONFIGURATION_NOT_READ",
-      message: `The configuration cannot be read from ${file}: ${isMissing ? "there is no such file" : (error as Error).message}.`,
+      message: `Cannot read the configuration file ${file}: ${isMissing ? "no such file" : (error as Error).message}.`,
       cause: error,
     });
   }
@@ -101,18 +105,70 @@ function parse(text: string, file: string): unknown {
   } catch (error) {
     throw new UsageError({
       code: "CONFIGURATION_INVALID",
-      message: `${file} is no JSON: ${withoutContent((error as Error).message)}.`,
-      hint: "JSON has no comments, and no comma after the last item.",
+      message: `${file} is not valid JSON: ${withoutContent((error as Error).message)}.`,
+      hint: "JSON allows no comments and no trailing commas.",
     });
   }
 }
 
-/** V8 repeats a piece of the text, which may be a key. Only what and where is kept. */
+/** Removes the excerpt of the file from V8's message, because it may contain an API key. Keeps the problem and the position. */
 function withoutContent(message: string): string {
-  const where = (/\(line \d+ column \d+\)/.exec(message) ?? /at position \d+/.exec(message))?.[0];
-  const what = /^(?:Unexpected end of JSON input|Bad [\w ]+|Expected [^"]*?(?=in JSON)|Unterminated [\w ]+)/
+  const position = (/\(line \d+ column \d+\)/.exec(message) ?? /at position \d+/.exec(message))?.[0];
+  const problem = /^(?:Unexpected end of JSON input|Bad [\w ]+|Expected [^"]*?(?=in JSON)|Unterminated [\w ]+)/
     .exec(message)?.[0]
     .replace(/ in JSON.*$/, "")
     .trim();
-  return [what ?? "it has something unexpected", ...(where === undefined ? [] : [where])].join(" ");
+  return [problem ?? "unexpected character", ...(position === undefined ? [] : [position])].join(" ");
+}
+
+/** Finds keys that occur twice in an object of valid JSON text. JSON.parse silently keeps only the last one. */
+export function findRepeatedKeys(text: string): ConfigurationProblem[] {
+  const problems: ConfigurationProblem[] = [];
+  const walk = (path: readonly PropertyKey[], start: number): number => {
+    const keys = new Set<PropertyKey>();
+    return forEachPart(text, start, (key, from) => {
+      const keyPath = [...path, key];
+      if (keys.has(key)) problems.push({ path: toPathText(keyPath), problem: "is defined twice." });
+      keys.add(key);
+      return walk(keyPath, from);
+    });
+  };
+  walk([], 0);
+  return problems;
+}
+
+interface ValidateOptions {
+  readonly file: string | null;
+  readonly repeatedKeys: readonly ConfigurationProblem[];
+}
+
+function validate({ value, references, problems }: Expanded, { file, repeatedKeys }: ValidateOptions): z.infer<typeof configurationSchema> {
+  const { success, data, error } = configurationSchema.safeParse(value);
+  const mayShow = (at: readonly PropertyKey[]): boolean => !isSecretPath(at) && !references.has(toPathText(at));
+  const schemaProblems = success ? [] : problemsOfZod({ schema: configurationSchema, value, issues: error.issues, mayShow });
+  // Report a string with an unset variable once, not also as a schema violation.
+  const unexpanded = new Set(problems.map((problem) => problem.path));
+  const all = [...repeatedKeys, ...problems, ...schemaProblems.filter((problem) => !unexpanded.has(problem.path))];
+  if (success && all.length === 0) return data;
+  throw invalid(file, all);
+}
+
+function invalid(file: string | null, problems: readonly ConfigurationProblem[]): UsageError {
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  return new UsageError({
+    code: "CONFIGURATION_INVALID",
+    message: `${count} in ${file}:\n${problems.map(({ path: at, problem }) => `  ${at || "the file"}: ${problem}`).join("\n")}`,
+    hint: "docs/configuration.md lists every key. Nothing was started.",
+    details: { file, problems: problems.map(({ path: at, problem }) => ({ path: at, problem })) },
+  });
+}
+
+/** Makes `cwd` absolute. Default: the directory of the file, so that relative arguments do not depend on where sluice is started. */
+function resolveServer(server: ServerConfiguration, base: string): ServerConfiguration {
+  return "command" in server ? { ...server, cwd: path.resolve(base, server.cwd ?? ".") } : server;
+}
+
+/** Makes the path in `script:FILE.json` absolute. Returns other model names unchanged. */
+function resolveScript<Model extends string | null>(model: Model, base: string): Model | string {
+  return model?.startsWith("script:") ? `script:${path.resolve(base, model.slice("script:".length))}` : model;
 }

@@ -3,9 +3,9 @@ import path from "node:path";
 import type { LanguageModel } from "ai";
 import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
 import { createFileStore } from "../artifacts/artifact-store.ts";
-import { cacheDirectory, searchPath } from "./directories.ts";
-import type { Configuration, Environment, LoadedConfiguration, ServerConfiguration } from "./loaded-configuration.ts";
-import { toolPolicyOf } from "./tool-policy-of.ts";
+import type { Configuration, ServerConfiguration } from "./configuration-schema.ts";
+import { cacheDirectory, searchPath, type Environment } from "./environment.ts";
+import type { LoadedConfiguration } from "./load-configuration.ts";
 import { createRuntime, type Runtime } from "../create-runtime.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
@@ -17,34 +17,34 @@ import { openModel } from "../models/open-model.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { ToolSource } from "../tools/backend-tool.ts";
 import { createToolCatalog, type ToolCatalog } from "../tools/create-tool-catalog.ts";
-import { createToolPolicy, type ToolPolicy } from "../tools/tool-policy.ts";
+import { createToolPolicy, type ToolPolicy, type ToolPolicyOptions } from "../tools/tool-policy.ts";
 import type { TurnRequest } from "../turn/turn-request.ts";
 import { createConversation, type Conversation } from "../turn/create-conversation.ts";
 
-/** The parts that every way in shares, made from a configuration. Nothing is started before it is asked for; closing it ends what was. */
+/** The parts that the command, the MCP server and the HTTP server share. Each part starts on first use; disposing closes what was started. */
 export interface Configured extends AsyncDisposable {
   readonly configuration: Configuration;
   readonly runtime: Runtime;
-  /** By the name of the server. */
+  /** By server name. */
   readonly sources: ReadonlyMap<string, ToolSource>;
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
-  /** Null when the configuration has no identities, regions or profiles. */
+  /** Null if the configuration defines no identities, regions or profiles. */
   readonly identities: IdentityStore | null;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
-  /** That of the configuration unless one is named. Rejects with what to set when there is none. */
+  /** Default: the configured model. Rejects with a hint if no model is configured. */
   openModel(name?: string | null, signal?: AbortSignal): Promise<Exclude<LanguageModel, string>>;
-  /** All of a turn but its question and its model. */
+  /** Everything that a turn needs except its question and its model. */
   openConversation(options?: ConversationPlace): Omit<TurnRequest, "question" | "model">;
 }
 
-/** Whose conversation it is, and where what it gives is kept. */
+/** The owner of a conversation, and the stores for what it produces. */
 export interface ConversationPlace {
-  /** A new one unless told. */
+  /** Default: a new conversation. */
   readonly conversation?: Conversation | undefined;
   readonly tenant?: string | undefined;
-  /** Of the bearer token that came with the request. */
+  /** Hash of the bearer token of the request. */
   readonly tokenHash?: string | null | undefined;
   readonly artifacts?: ArtifactStore | undefined;
   readonly datasets?: DatasetStore | undefined;
@@ -53,9 +53,9 @@ export interface ConversationPlace {
 export interface ConfiguredOptions {
   readonly loaded: LoadedConfiguration;
   readonly environment: Environment;
-  /** Instead of those of the configuration. */
+  /** Replaces the configured MCP servers. */
   readonly servers?: Readonly<Record<string, ServerConfiguration>> | undefined;
-  /** What the name of a model's script is counted from. */
+  /** Base directory for the file in `script:FILE.json`. */
   readonly workingDirectory?: string | undefined;
   readonly onProbe?: ProbeSink | undefined;
 }
@@ -68,7 +68,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   const { maxConcurrentCalls, ...mcp } = limits.mcp;
   const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server, { limits: mcp, environment, onProbe })]));
   const catalog = createToolCatalog({ sources: [...sources.values()], maxConcurrentCalls });
-  const policy = createToolPolicy(toolPolicyOf(configuration));
+  const policy = createToolPolicy(toToolPolicyOptions(configuration));
   const identities = session === null ? null : createIdentityStore({ configuration: session });
   const artifacts = createFileStore({ directory: configuration.artifacts.directory });
   const datasets = createDatasetFileStore({ directory: path.join(configuration.artifacts.directory, "datasets") });
@@ -112,6 +112,23 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
       evidence: createEvidenceStore({ conversationId: randomUUID(), tenant, budget: { previewBytes, stepBytes } }),
     });
   }
+}
+
+/** The sample server for users without a configuration: made-up market data, in a process of its own. */
+export function bundledSample(): Readonly<Record<string, ServerConfiguration>> {
+  const isBuilt = path.extname(import.meta.filename) === ".js";
+  // A clone runs the TypeScript sources. A built package has the compiled example inside its own directory.
+  const program = isBuilt ? "../examples/backends/market/market-server.js" : "../../examples/backends/market/market-server.ts";
+  return { market: { command: process.execPath, args: [path.join(import.meta.dirname, program)] } };
+}
+
+/** Combines `tools.allow` with the `allow` list of each server. */
+export function toToolPolicyOptions({
+  tools,
+  mcpServers,
+}: Pick<Configuration, "tools" | "mcpServers">): Pick<ToolPolicyOptions, "allow" | "toolPolicy"> {
+  const allowedByServer = Object.entries(mcpServers).flatMap(([server, { allow = [] }]) => allow.map((tool) => `${server}__${tool}`));
+  return { toolPolicy: tools.toolPolicy, allow: [...new Set([...tools.allow, ...allowedByServer])] };
 }
 
 function toRuntimeOptions({ sandbox, limits, execute }: Configuration, environment: Environment): Parameters<typeof createRuntime>[0] {

@@ -1,7 +1,7 @@
 /** `sluice/server`: for programs that serve others. Parts from a configuration, the MCP server over them, and all of `sluice serve`. */
 import "../require-node.ts";
-export { loadConfiguration, type LoadOptions } from "../config/load-configuration.ts";
-export type { Configuration, LoadedConfiguration } from "../config/loaded-configuration.ts";
+export { loadConfiguration, type LoadedConfiguration, type LoadOptions } from "../config/load-configuration.ts";
+export type { Configuration } from "../config/configuration-schema.ts";
 export { openConfigured, type Configured, type ConfiguredOptions } from "../config/open-configured.ts";
 export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../server/mcp/create-mcp-endpoint.ts";
 export { serveMcpStdio, type McpStdioOptions } from "../server/mcp/serve-mcp-stdio.ts";

@@ -29,14 +29,14 @@ export type CallTool = (call: { readonly name: string; readonly paramsJson: stri
 export type ToolReply = { readonly ok: true; readonly json: string | Uint8Array } | { readonly ok: false; readonly message: string };
 
 export const executeLimitsSchema = z.strictObject({
-  executionMs: milliseconds.default(30_000).describe("the script's own time; waiting for tools does not count"),
-  totalMs: milliseconds.default(300_000).describe("all of it, waiting for tools too"),
-  memoryBytes: count.default(100_000_000).describe("memory of the script"),
-  toolCalls: count.default(50).describe("tool calls of one script"),
-  concurrentToolCalls: count.default(16).describe("tool calls that run at once"),
-  codeBytes: count.default(256 * 1024).describe("the script's code"),
-  printBytes: count.default(64 * 1024).describe("what the script prints; the middle of a longer text is cut"),
-  resultBytes: count.default(10_000_000).describe("the script's result, as JSON"),
+  executionMs: milliseconds.default(30_000).describe("time limit for the script's own code; waiting for tools is not included"),
+  totalMs: milliseconds.default(300_000).describe("time limit for the whole script, including waiting for tools"),
+  memoryBytes: count.default(100_000_000).describe("memory that the script may use"),
+  toolCalls: count.default(50).describe("tool calls per script"),
+  concurrentToolCalls: count.default(16).describe("tool calls of one script that may run at the same time"),
+  codeBytes: count.default(256 * 1024).describe("size of the script's code"),
+  printBytes: count.default(64 * 1024).describe("printed output that is kept; the middle of longer output is cut"),
+  resultBytes: count.default(10_000_000).describe("size of the script's result as JSON"),
 });
 
 export type ExecuteLimits = Readonly<z.infer<typeof executeLimitsSchema>>;
@@ -45,11 +45,14 @@ export const defaultExecuteLimits: ExecuteLimits = executeLimitsSchema.parse({})
 
 /** Which engine runs scripts, and how Monty is shut in. */
 export const executeSettingsSchema = z.strictObject({
-  engine: z.enum(["auto", "monty", "cpython"]).default("auto").describe("`monty`, `cpython`, see [execute.md](execute.md)"),
+  engine: z
+    .enum(["auto", "monty", "cpython"])
+    .default("auto")
+    .describe("the engine that runs scripts: `auto`, `monty` or `cpython`, see [execute.md](execute.md)"),
   isolation: z
     .enum(["namespaces", "process-only"])
     .default("namespaces")
-    .describe("`process-only` weakens it: see [execute.md](execute.md)"),
+    .describe("how the `monty` engine is isolated; `process-only` is weaker, see [execute.md](execute.md)"),
 });
 
 export type ExecuteSettings = Readonly<z.infer<typeof executeSettingsSchema>>;

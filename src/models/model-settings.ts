@@ -25,10 +25,10 @@ const compatible = provider.extend({
 /** The configuration key `models`: how to reach each provider. All fields are optional; keys default to the usual environment variables. */
 export const modelProvidersSchema = z.strictObject({
   anthropic: provider.optional().describe("`baseUrl`, `apiKey`, `headers`, see [models.md](models.md)"),
-  openai: openai.optional().describe("the same, plus `organization`, `project`, `api`"),
+  openai: openai.optional().describe("like `anthropic`, plus `organization`, `project` and `api`"),
   "openai-compatible": compatible
     .optional()
-    .describe("any server with the chat completions API of OpenAI: the same as `anthropic`, plus `structuredOutputs`"),
+    .describe("any server with an OpenAI-compatible chat completions API: like `anthropic`, plus `structuredOutputs`"),
   gateway: provider.optional().describe("`baseUrl`, `apiKey`, `headers`"),
 });
 

@@ -12,18 +12,20 @@ export const sandboxLimitsSchema = z.strictObject({
   cellTimeoutMs: milliseconds
     .default(60_000)
     .describe("time limit for a cell's code; queueing, start-up and sending inputs are not included"),
-  leaseTimeoutMs: milliseconds.default(15 * 60_000).describe("how long one sandbox may live"),
-  memoryBytes: count.default(2048 * MB).describe("for the sandbox as a whole, scratch files included"),
+  leaseTimeoutMs: milliseconds.default(15 * 60_000).describe("longest life of one sandbox"),
+  memoryBytes: count.default(2048 * MB).describe("memory of the whole sandbox, including scratch files"),
   processes: count.default(64).describe("processes and threads"),
-  scratchBytes: count.default(512 * MB).describe("files that cells write"),
-  openFiles: count.default(1024).describe("open files of one process"),
-  codeBytes: count.default(256 * KB).describe("the code of one cell"),
-  stdoutBytes: countOrNone.default(1 * MB).describe("what a cell prints; the middle of a longer text is cut and the cell goes on"),
-  stderrBytes: countOrNone.default(1 * MB).describe("the same for stderr"),
-  resultBytes: count.default(10 * MB).describe("the result of a cell, as JSON"),
-  artifacts: countOrNone.default(20).describe("figures and charts of one cell"),
-  artifactBytes: count.default(10 * MB).describe("one figure or chart"),
-  inputBytes: countOrNone.default(256 * MB).describe("one input"),
+  scratchBytes: count.default(512 * MB).describe("total size of the files that cells write"),
+  openFiles: count.default(1024).describe("open files per process"),
+  codeBytes: count.default(256 * KB).describe("size of one cell's code"),
+  stdoutBytes: countOrNone
+    .default(1 * MB)
+    .describe("standard output that is kept; the middle of longer output is cut, and the cell continues"),
+  stderrBytes: countOrNone.default(1 * MB).describe("the same for standard error"),
+  resultBytes: count.default(10 * MB).describe("size of a cell's result as JSON"),
+  artifacts: countOrNone.default(20).describe("figures and charts per cell"),
+  artifactBytes: count.default(10 * MB).describe("size of one figure or chart"),
+  inputBytes: countOrNone.default(256 * MB).describe("size of one input"),
 });
 
 export type SandboxLimits = Readonly<z.infer<typeof sandboxLimitsSchema>>;
@@ -35,10 +37,10 @@ export const sandboxSettingsSchema = z.strictObject({
   driver: z
     .enum(["auto", "gvisor", "gvisor-rootless", "bubblewrap"] satisfies ("auto" | DriverName)[])
     .default("auto")
-    .describe("`auto` takes the strongest one that passes its self-test; else `gvisor`, `gvisor-rootless`, `bubblewrap`"),
-  poolSize: countOrNone.default(1).describe("sandboxes that are kept ready"),
-  maxSandboxes: count.optional().describe("all together; default: as many as fit in 75 % of memory"),
-  queueDeadlineMs: milliseconds.default(60_000).describe("how long a call waits for a sandbox"),
+    .describe("`gvisor`, `gvisor-rootless` or `bubblewrap`; `auto` selects the strongest driver that passes its self-test"),
+  poolSize: countOrNone.default(1).describe("sandboxes to keep warm"),
+  maxSandboxes: count.optional().describe("most sandboxes at the same time; default: as many as fit in 75 % of memory"),
+  queueDeadlineMs: milliseconds.default(60_000).describe("how long a call may wait for a sandbox"),
 });
 
 export type SandboxSettings = Readonly<z.infer<typeof sandboxSettingsSchema>>;

@@ -17,13 +17,19 @@ const cost = z.strictObject({
 
 /** What a turn may use, as far as a configuration sets it. */
 export const budgetsSchema = z.strictObject({
-  steps: count.max(200).default(STEP_BUDGET).describe("model calls of a turn, the plan and the answer not counted"),
-  chartBoost: countOrNone.max(200).default(CHART_REQUIRED_STEP_BUDGET_BOOST).describe("more of them when a chart was asked for"),
+  steps: count.max(200).default(STEP_BUDGET).describe("steps (model calls) per turn, not counting the plan and the final answer"),
+  chartBoost: countOrNone.max(200).default(CHART_REQUIRED_STEP_BUDGET_BOOST).describe("extra steps when the user asked for a chart"),
   wallMs: milliseconds.default(5 * 60_000).describe("time limit for a turn"),
-  previewBytes: z.int().min(256).default(defaultEvidenceBudget.previewBytes).describe("one output, as the model reads it"),
-  stepBytes: z.int().min(1024).default(defaultEvidenceBudget.stepBytes).describe("all outputs, as the model reads them in one step"),
-  tokens: count.optional().describe("input and output together"),
-  cost: cost.optional().describe("`maximum`, `inputPerMillionTokens`, `outputPerMillionTokens`, in one currency"),
+  previewBytes: z.int().min(256).default(defaultEvidenceBudget.previewBytes).describe("size of the preview of one tool output"),
+  stepBytes: z
+    .int()
+    .min(1024)
+    .default(defaultEvidenceBudget.stepBytes)
+    .describe("total size of the previews that the model reads in one step"),
+  tokens: count.optional().describe("input and output tokens per turn; default: unlimited"),
+  cost: cost
+    .optional()
+    .describe("cost limit per turn: `maximum`, `inputPerMillionTokens` and `outputPerMillionTokens`, all in the same currency"),
 });
 
 export type CostBudget = Readonly<z.infer<typeof cost>>;

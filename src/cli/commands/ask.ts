@@ -1,8 +1,7 @@
 import { parseArgs } from "node:util";
-import { bundledSample } from "../../config/bundled-sample.ts";
+import { bundledSample, openConfigured } from "../../config/open-configured.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
-import { processEnvironment } from "../../config/process-environment.ts";
-import { openConfigured } from "../../config/open-configured.ts";
+import { processEnvironment } from "../../config/environment.ts";
 import type { DatasetReference, StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { escapeControls } from "../../text/json.ts";
 import { runTurn } from "../../turn/run-turn.ts";

@@ -1,9 +1,8 @@
 import { parseArgs } from "node:util";
-import type { Environment, LoadedConfiguration, Origin } from "../../config/loaded-configuration.ts";
 import { hideSecrets } from "../../config/hide-secrets.ts";
-import { loadConfiguration } from "../../config/load-configuration.ts";
-import { processEnvironment } from "../../config/process-environment.ts";
-import { listLeaves } from "../../config/trace-origins.ts";
+import { loadConfiguration, type LoadedConfiguration } from "../../config/load-configuration.ts";
+import { processEnvironment } from "../../config/environment.ts";
+import { listLeaves, type Origin } from "../../config/trace-origins.ts";
 import { toPathText } from "../../errors/argument-path.ts";
 import { escapeControls } from "../../text/json.ts";
 import { wrongUsage } from "../terminal.ts";
@@ -21,7 +20,7 @@ export async function configCommand(args: string[]): Promise<number> {
     options: { config: { type: "string" }, json: { type: "boolean", default: false } },
   });
   if (positionals.length > 0) throw wrongUsage("config", `sluice config does not understand: ${positionals.join(" ")}`);
-  const environment: Environment = processEnvironment();
+  const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: values.config, workingDirectory: process.cwd(), environment });
   process.stdout.write(values.json ? `${JSON.stringify(toJson(loaded), null, 2)}\n` : describe(loaded));
   return 0;

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { cacheDirectory, searchPath } from "../../config/directories.ts";
+import { cacheDirectory, searchPath } from "../../config/environment.ts";
 import { createRuntime, type Runtime } from "../../create-runtime.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { DriverReport } from "../../cells/choose-driver.ts";

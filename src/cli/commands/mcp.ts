@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { loadConfiguration } from "../../config/load-configuration.ts";
-import { processEnvironment } from "../../config/process-environment.ts";
+import { processEnvironment } from "../../config/environment.ts";
 import { openConfigured } from "../../config/open-configured.ts";
 import type { DataFiles } from "../../data/conversation-data.ts";
 import { openDataFiles } from "../../data/files/open-data-files.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { cacheDirectory, searchPath } from "../../config/directories.ts";
+import { cacheDirectory, searchPath } from "../../config/environment.ts";
 import { createProgressPrinter } from "../progress-printer.ts";
 import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
 import { fetchRunsc } from "../../sandbox/snapshot/fetch-runsc.ts";

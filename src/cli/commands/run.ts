@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { cacheDirectory, searchPath } from "../../config/directories.ts";
+import { cacheDirectory, searchPath } from "../../config/environment.ts";
 import { createRuntime } from "../../create-runtime.ts";
 import type { CellInput } from "../../cells/cell-inputs.ts";
 import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";

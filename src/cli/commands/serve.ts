@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { parseArgs } from "node:util";
 import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
-import { processEnvironment } from "../../config/process-environment.ts";
+import { processEnvironment } from "../../config/environment.ts";
 import { createLog, logLevels, takeConsole } from "../../server/http/create-log.ts";
 import { openServer, type RunningServer } from "../../server/http/open-server.ts";
 import { wrongUsage } from "../terminal.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { cacheDirectory } from "../../config/directories.ts";
+import { cacheDirectory } from "../../config/environment.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
 import { findSnapshot, type SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";

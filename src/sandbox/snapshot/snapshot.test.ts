@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { cacheDirectory } from "../../config/directories.ts";
+import { cacheDirectory } from "../../config/environment.ts";
 import { findSnapshot, type SnapshotInfo } from "./find-snapshot.ts";
 import { readManifestFile } from "./fixtures/read-manifest-file.ts";
 import { recipe } from "./recipe.ts";

@@ -3,7 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { LoginRows } from "../../history/history.ts";
 import { HttpFailure } from "./http-failure.ts";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import type { AuthToken } from "../../config/loaded-configuration.ts";
+import type { AuthToken } from "../../config/configuration-schema.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 
 /** Who is asking. Everything that is found, kept or removed for a request is of its tenant. */

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import type { Configuration } from "../../config/loaded-configuration.ts";
+import type { Configuration } from "../../config/configuration-schema.ts";
 import type { FileNames, History, PrunableItem } from "../../history/history.ts";
 import type { TenantStores } from "./create-tenant-stores.ts";
 import { pruneLooseFiles } from "./prune-loose-files.ts";

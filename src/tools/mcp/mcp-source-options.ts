@@ -6,15 +6,15 @@ const texts = z.record(z.string().min(1).max(200), z.string());
 
 /** A program that is started for us and speaks over its standard input and output. */
 export const stdioServerSchema = z.strictObject({
-  command: z.string().min(1).describe("a program that speaks over stdio, see [mcp-servers.md](mcp-servers.md)"),
-  args: z.array(z.string()).readonly().optional().describe("its arguments"),
-  env: texts.optional().describe("variables that it gets besides the few that every program gets"),
-  cwd: z.string().min(1).optional().describe("where it is started; the file's directory when it is left out"),
+  command: z.string().min(1).describe("the program of a server that uses stdio, see [mcp-servers.md](mcp-servers.md)"),
+  args: z.array(z.string()).readonly().optional().describe("arguments of the program"),
+  env: texts.optional().describe("environment variables for the program, in addition to the few that every program inherits"),
+  cwd: z.string().min(1).optional().describe("working directory of the program; default: the directory of the configuration file"),
 });
 
 export const httpServerSchema = z.strictObject({
-  url: httpUrl.describe("a server on streamable HTTP"),
-  headers: texts.optional().describe("they go with every request to it"),
+  url: httpUrl.describe("the URL of a server that uses streamable HTTP"),
+  headers: texts.optional().describe("HTTP headers for every request to the server"),
 });
 
 export type StdioServerEntry = Readonly<z.infer<typeof stdioServerSchema>>;
@@ -48,11 +48,11 @@ export interface McpLogEntry {
 }
 
 export const mcpLimitsSchema = z.strictObject({
-  timeoutMs: milliseconds.default(DEFAULT_CALL_TIMEOUT_MS).describe("time limit for one call, counted anew at each progress notification"),
-  maxTotalTimeoutMs: milliseconds.default(600_000).describe("time limit for one call, whatever progress it reports"),
-  connectTimeoutMs: milliseconds.default(30_000).describe("until a server has started and said its version"),
-  maxMessageBytes: count.default(256 * 1024 * 1024).describe("one message of a server"),
-  killAfterMs: milliseconds.default(2_000).describe("how long a program may take to end after SIGTERM, before SIGKILL"),
+  timeoutMs: milliseconds.default(DEFAULT_CALL_TIMEOUT_MS).describe("time limit for one call; each progress notification restarts it"),
+  maxTotalTimeoutMs: milliseconds.default(600_000).describe("time limit for one call, regardless of progress notifications"),
+  connectTimeoutMs: milliseconds.default(30_000).describe("time limit for starting a server and completing the MCP handshake"),
+  maxMessageBytes: count.default(256 * 1024 * 1024).describe("largest message that a server may send"),
+  killAfterMs: milliseconds.default(2_000).describe("time between SIGTERM and SIGKILL when a program is stopped"),
 });
 
 export type McpLimits = Readonly<z.infer<typeof mcpLimitsSchema>>;

@@ -21,7 +21,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { cacheDirectory } from "../../../config/directories.ts";
+import { cacheDirectory } from "../../../config/environment.ts";
 import { findSnapshot } from "../../snapshot/find-snapshot.ts";
 import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import { withLimits } from "../../limits.ts";

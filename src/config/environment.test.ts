@@ -1,10 +1,10 @@
 import { homedir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { cacheDirectory } from "./directories.ts";
+import { cacheDirectory } from "./environment.ts";
 
 describe("cacheDirectory", () => {
-  it("is what SLUICE_CACHE says, as an absolute path", () => {
+  it("is SLUICE_CACHE as an absolute path", () => {
     expect(cacheDirectory({ SLUICE_CACHE: "/somewhere", XDG_CACHE_HOME: "/other" })).toBe("/somewhere");
     expect(cacheDirectory({ SLUICE_CACHE: "here" })).toBe(path.resolve("here"));
   });
