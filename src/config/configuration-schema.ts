@@ -143,7 +143,7 @@ export const configurationSchema = z.strictObject({
         .array(token)
         .default([])
         .describe(
-          "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator: true` gives access to `/ops` if there are several tenants",
+          "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator` set to true gives access to `/ops` if there are several tenants",
         ),
     })
     .prefault({}),
