@@ -11,7 +11,7 @@ import type { ToolAnswer, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
-import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
+import { openExtraWheels } from "../src/sandbox/snapshot/wheels.ts";
 import { openPython, type BarePython } from "./baselines/open-python.ts";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";
 import { median } from "./median.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { cacheDirectory } from "../src/config/environment.ts";
 import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
-import { insideArguments } from "../src/sandbox/snapshot/run-inside.ts";
+import { toRootfsBwrapArguments } from "../src/sandbox/snapshot/run-program.ts";
 import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import type { BenchRow } from "./bench-row.ts";
@@ -39,7 +39,7 @@ function compare(name: string, { ours, plain, same }: Compared): BenchRow {
 
 async function measure(): Promise<Measurements> {
   const rootfs = await buildLayerOnly({ cacheDirectory: cacheDirectory(), onProgress: createProgressPrinter(process.stderr) });
-  const options = insideArguments({
+  const options = toRootfsBwrapArguments({
     rootfs,
     args: ["/usr/bin/python3", "/sandbox/bench/library.py"],
     workingDirectory: "/sandbox",

@@ -1,5 +1,5 @@
 import { readFile, readdir, readlink, stat } from "node:fs/promises";
-import { listProcessTree } from "../src/processes/process-identity.ts";
+import { listProcessTree } from "../src/processes.ts";
 
 const MB = 1024 * 1024;
 

@@ -6,7 +6,7 @@ import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import type { CellSession } from "../src/cells/open-cell-session.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
-import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
+import { openExtraWheels } from "../src/sandbox/snapshot/wheels.ts";
 import { openBareChart, openJupyterKernel, timeBareImport, timeBareJsonLoad } from "./baselines/bare-python.ts";
 import { toBenchRow, type Baseline, type BenchRow } from "./bench-row.ts";
 import { writeJsonRows } from "./json-rows.ts";

@@ -3,7 +3,7 @@ import { prepareSandbox, prepareSnapshot } from "../src/cli/commands/prepare.ts"
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { cacheDirectory, searchPath } from "../src/config/environment.ts";
 import { SluiceError } from "../src/errors/sluice-error.ts";
-import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
+import { openExtraWheels } from "../src/sandbox/snapshot/wheels.ts";
 import { toCacheFailure } from "../src/sandbox/snapshot/to-cache-failure.ts";
 
 const interrupted = new AbortController();

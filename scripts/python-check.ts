@@ -6,8 +6,8 @@ import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { cacheDirectory } from "../src/config/environment.ts";
 import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
-import { openExtraWheels } from "../src/sandbox/snapshot/extra-wheels.ts";
-import { insideArguments } from "../src/sandbox/snapshot/run-inside.ts";
+import { openExtraWheels } from "../src/sandbox/snapshot/wheels.ts";
+import { toRootfsBwrapArguments } from "../src/sandbox/snapshot/run-program.ts";
 import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 
@@ -37,7 +37,7 @@ for (const name of chosen ? [chosen] : ["ruff", "format", "mypy", "pytest"]) {
 process.exitCode = failed === 0 ? 0 : 1;
 
 function run(args: readonly string[]): number {
-  const options = insideArguments({
+  const options = toRootfsBwrapArguments({
     rootfs,
     args,
     workingDirectory: "/sandbox/python",

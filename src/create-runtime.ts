@@ -18,9 +18,9 @@ import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from ".
 import { openCellSession, type CellSession, type CellSessionOptions } from "./cells/open-cell-session.ts";
 import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
-import { createGvisorDriver } from "./sandbox/drivers/gvisor/gvisor-driver.ts";
+import { createGvisorDriver } from "./sandbox/drivers/gvisor/create-gvisor-driver.ts";
 import { createGate, createSandboxPool, type Gate, type SandboxPool } from "./sandbox/pool.ts";
-import { defaultLimits, defaultSandboxSettings as usual, placesFor, type SandboxSettings } from "./sandbox/limits.ts";
+import { defaultLimits, defaultSandboxSettings as usual, defaultMaxSandboxes, type SandboxSettings } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
 import { findSnapshot, type SnapshotInfo } from "./sandbox/snapshot/find-snapshot.ts";
@@ -66,7 +66,7 @@ export interface OpenCellSessionOptions {
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { cacheDirectory, limits = defaultLimits, maxSandboxes = placesFor(limits) } = options;
+  const { cacheDirectory, limits = defaultLimits, maxSandboxes = defaultMaxSandboxes(limits) } = options;
   const { driver: wanted = usual.driver, poolSize = usual.poolSize, queueDeadlineMs = usual.queueDeadlineMs } = options;
   const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
   const sessions = new Set<CellSession>();

@@ -8,7 +8,7 @@ const levels: Readonly<Record<string, number>> = {
   errors: 1,
   protocol: 1,
   concurrency: 1,
-  processes: 1,
+  "processes.ts": 1,
   "package-version.ts": 1,
   blobs: 2,
   prompts: 2,

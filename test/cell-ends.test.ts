@@ -93,14 +93,14 @@ const ends: Record<string, End> = {
   "a signal": {
     code: "os.kill(os.getpid(), signal.SIGSEGV)",
     status: "crashed",
-    error: crashed("died by SIGSEGV (signal 11)"),
+    error: crashed("was killed by SIGSEGV (signal 11)"),
     exitCode: 139,
   },
-  abort: { code: "os.abort()", status: "crashed", error: crashed("died by SIGABRT (signal 6)"), exitCode: 134 },
+  abort: { code: "os.abort()", status: "crashed", error: crashed("was killed by SIGABRT (signal 6)"), exitCode: 134 },
   "os._exit": {
     code: "os._exit(7)",
     status: "crashed",
-    error: crashed("ended by itself with exit status 7 (os._exit, or its channel was closed)"),
+    error: crashed("exited with status 7 (os._exit, or its channel was closed)"),
     exitCode: 7,
   },
   "not emitting what was declared": {

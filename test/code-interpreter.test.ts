@@ -834,7 +834,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         status: "crashed",
         code: "import os\nos._exit(3)",
         summary:
-          "The process that ran the cell ended by itself with exit status 3 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
+          "The process that ran the cell exited with status 3 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
         type: "Crashed",
         measured: /cell\.$/,
         hint: "The process died: leave out os._exit, ctypes and signals, and use less memory at once.",

@@ -165,7 +165,8 @@ describe("CPython", () => {
     expect((await inCpython("import ctypes\nctypes.string_at(0)")).error).toMatchObject({
       error_kind: "sandbox_runtime",
       error_code: "SANDBOX_CRASHED",
-      summary: "The process that ran the script died by SIGSEGV (signal 11). Nothing else was harmed; the next script gets a new one.",
+      summary:
+        "The process that ran the script was killed by SIGSEGV (signal 11). Nothing else was harmed; the next script gets a new one.",
     });
     expect((await auto.execute("import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)")).error).toMatchObject({
       error_code: "SANDBOX_CRASHED",

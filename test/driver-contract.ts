@@ -5,7 +5,7 @@ import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
 import { cacheDirectory } from "../src/config/environment.ts";
 import type { Lease, SandboxDriver, Snapshot } from "../src/sandbox/contract.ts";
 import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
-import { listProcessTree } from "../src/processes/process-identity.ts";
+import { listProcessTree } from "../src/processes.ts";
 import { openRunDirectory, type RunDirectory } from "../src/sandbox/run-directory.ts";
 import { workerEnvironment } from "../src/sandbox/worker-environment.ts";
 import { findSnapshot } from "../src/sandbox/snapshot/find-snapshot.ts";

@@ -251,12 +251,12 @@ async def safe(name):
       "import os\nos._exit(3)",
       {
         kind: "crashed",
-        detail: "The process that ran the script ended by itself with exit status 3 (os._exit, or its channel was closed).",
+        detail: "The process that ran the script exited with status 3 (os._exit, or its channel was closed).",
       },
     ],
     "a crash": [
       "import ctypes\nctypes.string_at(0)",
-      { kind: "crashed", detail: "The process that ran the script died by SIGSEGV (signal 11)." },
+      { kind: "crashed", detail: "The process that ran the script was killed by SIGSEGV (signal 11)." },
     ],
   };
   it.each(Object.keys(failures))("tells %s", async (name) => {

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { systemPackages } from "../src/sandbox/snapshot/require-system-packages.ts";
+import { systemPackages } from "../src/sandbox/snapshot/debian-packages.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const sluice = path.join(root, "bin/sluice");

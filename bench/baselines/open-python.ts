@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import readline from "node:readline";
-import { insideArguments } from "../../src/sandbox/snapshot/run-inside.ts";
+import { toRootfsBwrapArguments } from "../../src/sandbox/snapshot/run-program.ts";
 
 /** A script of this directory in the snapshot's own Python, without anything of ours: it answers each line it gets with one line of JSON. */
 export interface BarePython extends AsyncDisposable {
@@ -21,7 +21,7 @@ export interface BarePythonOptions {
 }
 
 export function openPython({ rootfs, script, args = [], binds = {}, pythonPath }: BarePythonOptions): BarePython {
-  const inside = insideArguments({
+  const inside = toRootfsBwrapArguments({
     rootfs,
     args: ["/usr/bin/python3", `/tmp/bench/${script}`, ...args],
     binds: { "/tmp/bench": import.meta.dirname, ...binds },

@@ -2,7 +2,7 @@ import { SandboxLostError, UsageError } from "../errors/sluice-error.ts";
 import type { EvidenceItem } from "../evidence/evidence-store.ts";
 import { inputOkFrame } from "../protocol/worker-frames.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
-import { deathOf } from "../sandbox/converse.ts";
+import { waitForDeath } from "../sandbox/run-in-worker.ts";
 
 /** How the bytes of an input become a Python value, inside the sandbox and only when it is used. */
 export type InputFormat = "json" | "jsonl" | "csv" | "tsv" | "parquet" | "xlsx" | "text" | "bytes";
@@ -94,7 +94,7 @@ export async function sendInput(lease: Lease, alias: string, { format, bytes }: 
   } catch (error) {
     if (!(error instanceof SandboxLostError)) throw error;
   }
-  const death = await deathOf(lease);
+  const death = await waitForDeath(lease);
   if (death === null || death.cause === "out_of_memory") {
     throw new UsageError({
       code: "INPUT_NOT_TAKEN",

@@ -2,7 +2,7 @@ import { isJson } from "../evidence/reading/create-output-reader.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
 import type { SandboxLimits, Usage } from "../sandbox/contract.ts";
-import { findCause, type WorkerEnd } from "../sandbox/converse.ts";
+import { findLostCause, type WorkerEnd } from "../sandbox/run-in-worker.ts";
 import type { RanCell, RunCellOptions, StopReason } from "./run-cell.ts";
 
 /** How the conversation about a cell came to its end. */
@@ -47,7 +47,7 @@ export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
   }
   const lost = "lost" in end ? end.lost : "it ended";
   const mayBeDead = !leaseUsable && !("lost" in end && end.byHost === true);
-  const cause = await findCause({ ended, lost, lease: options.lease, before, after, mayBeDead });
+  const cause = await findLostCause({ ended, lost, lease: options.lease, before, after, mayBeDead });
   switch (cause.kind) {
     case "out_of_memory":
       return failed("out_of_memory", memoryError(judged));

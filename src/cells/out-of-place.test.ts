@@ -28,8 +28,8 @@ function createLease(frames: Frame[]): Lease & { readonly closed: () => boolean 
 }
 
 const frame = (header: Frame["header"], body = ""): Frame => ({ header, body: Buffer.from(body) });
-const strange = (type: string): string => `it sent a frame of type "${type}" that does not belong there`;
-const ofAnother = `it sent a frame for cell 6 while cell ${CELL} runs`;
+const strange = (type: string): string => `it sent an unexpected frame of type "${type}"`;
+const ofAnother = `it sent a frame for cell 6 while cell ${CELL} was running`;
 
 test.each([
   { sent: frame({ type: "imported" }), why: strange("imported") },
@@ -44,7 +44,7 @@ test.each([
   { sent: frame({ type: "artifact", cell: 6, kind: "image", alt: "A line that rises" }, "x"), why: ofAnother },
   { sent: frame({ type: "done", cell: 6, status: "ok", diagnostics: {} }, "1"), why: ofAnother },
   { sent: frame({ type: "ended", cell: 6, signal: 9 }), why: ofAnother },
-  { sent: frame({ type: "output", cell: CELL, stream: "stdout" }, "x".repeat(100_000)), why: "it sent more output than was allowed" },
+  { sent: frame({ type: "output", cell: CELL, stream: "stdout" }, "x".repeat(100_000)), why: "it sent more output than allowed" },
 ])("a frame out of its place ends the lease: $sent.header", async ({ sent, why }) => {
   await using images = createImageChecker();
   const lease = createLease([sent, frame({ type: "done", cell: CELL, status: "ok", diagnostics: {} }, '"believed"')]);

@@ -2,7 +2,7 @@ import type { ImageChecker } from "../artifacts/create-image-checker.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { runningFrame } from "../protocol/worker-frames.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
-import { converse, createStreamText, type StreamText } from "../sandbox/converse.ts";
+import { runInWorker, createStreamText, type StreamText } from "../sandbox/run-in-worker.ts";
 import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
 import { judgeCell, type CellEnd, type CellVerdict } from "./judge-cell.ts";
 
@@ -191,14 +191,21 @@ function talk(
 ): Promise<CellEnd> {
   const { lease, cell, code, rollback, names, expect, limits, images } = options;
   const { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts } = limits;
-  return converse({
+  return runInWorker({
     lease,
-    begin: { type: "cell", cell, rollback, names, expect, limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts } },
+    firstFrame: {
+      type: "cell",
+      cell,
+      rollback,
+      names,
+      expect,
+      limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts },
+    },
     code,
     frames: runningFrame,
     streams,
     maxOutputBytes: Math.max(stdoutBytes, stderrBytes),
-    take(frame, body) {
+    onFrame(frame, body) {
       if (checks.length >= artifacts) return `there are more than ${artifacts} artifacts`;
       checks.push(checkArtifact({ frame, body, limits, images }));
       return null;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { findCgroups } from "./cgroup/find-cgroups.ts";
 import { removeHostCgroups } from "./cgroup/cgroup-files.ts";
-import { findProcessesByArgument, killAll, listProcessTree, type ProcessIdentity, readStartTime } from "../processes/process-identity.ts";
+import { findProcessesByArgument, killAll, listProcessTree, type ProcessIdentity, readStartTime } from "../processes.ts";
 
 /** Names inside a host's run directory. */
 export const processRecords = "processes";

@@ -128,7 +128,7 @@ function notAFrame(why: string): SandboxLostError {
 }
 
 /** A sandbox that breaks the protocol is ended: what it says next cannot be trusted. */
-export function outOfPlace(what: string): SandboxLostError {
+export function protocolViolation(what: string): SandboxLostError {
   return new SandboxLostError({
     code: "SANDBOX_PROTOCOL",
     message: `it sent ${what}`,

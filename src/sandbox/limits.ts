@@ -62,7 +62,7 @@ export function withLimits(changes: Partial<SandboxLimits>): SandboxLimits {
 }
 
 /** How many sandboxes fit three quarters of the memory that there is, each with all that it may take; at least two. */
-export function placesFor({ memoryBytes }: SandboxLimits, machineBytes: number = memoryHere()): number {
+export function defaultMaxSandboxes({ memoryBytes }: SandboxLimits, machineBytes: number = memoryHere()): number {
   return Math.max(2, Math.floor((0.75 * machineBytes) / memoryBytes));
 }
 

@@ -1,5 +1,5 @@
 import { cleanHost } from "./clean-host.ts";
-import { fromProcessKey, isProcessAlive } from "../processes/process-identity.ts";
+import { fromProcessKey, isProcessAlive } from "../processes.ts";
 
 /** Run as a program by run-directory.ts: `reaper-process DIRECTORY HOST`. Waits for the end of its standard input, then cleans what the host left. */
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP"] as const) process.on(signal, () => {});

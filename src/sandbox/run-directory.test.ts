@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { findCgroups } from "./cgroup/find-cgroups.ts";
-import { currentProcess, readStartTime, toProcessKey } from "../processes/process-identity.ts";
+import { currentProcess, readStartTime, toProcessKey } from "../processes.ts";
 import { openRunDirectory } from "./run-directory.ts";
 
 const home = `sluice-${process.getuid!()}`;

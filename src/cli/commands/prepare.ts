@@ -3,10 +3,10 @@ import { parseArgs } from "node:util";
 import { cacheDirectory, searchPath } from "../../config/environment.ts";
 import { createProgressPrinter } from "../progress-printer.ts";
 import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
-import { fetchRunsc } from "../../sandbox/snapshot/fetch-runsc.ts";
+import { fetchRunsc } from "../../sandbox/drivers/gvisor/runsc.ts";
 import { findSnapshot } from "../../sandbox/snapshot/find-snapshot.ts";
 import { type OnProgress, runStep } from "../../sandbox/snapshot/progress.ts";
-import { clearAbandonedWorkplaces } from "../../sandbox/snapshot/workplace.ts";
+import { removeAbandonedBuilds } from "../../sandbox/snapshot/build-directory.ts";
 import { createRuntime } from "../../create-runtime.ts";
 import { diskBytes } from "../../sandbox/snapshot/file-list.ts";
 
@@ -42,7 +42,7 @@ export interface PrepareOptions {
 
 /** Brings what sandboxes are made of, unless it is there: gVisor's program, and the snapshot for this version. */
 export async function prepareSnapshot({ onWarning, ...options }: PrepareOptions): Promise<void> {
-  await clearAbandonedWorkplaces(options.cacheDirectory);
+  await removeAbandonedBuilds(options.cacheDirectory);
   await fetchRunsc(options).catch((error: unknown) => {
     options.signal.throwIfAborted();
     // The other drivers do without; `sluice doctor` says what is missing.

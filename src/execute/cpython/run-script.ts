@@ -1,7 +1,7 @@
 import { scriptFrame, type EndedFrame, type ScriptFrame } from "../../protocol/worker-frames.ts";
 import type { Lease, Usage } from "../../sandbox/contract.ts";
-import { converse, createStreamText, findCause, type WorkerEnd } from "../../sandbox/converse.ts";
-import { outOfPlace } from "../../sandbox/frame-channel.ts";
+import { runInWorker, createStreamText, findLostCause, type WorkerEnd } from "../../sandbox/run-in-worker.ts";
+import { protocolViolation } from "../../sandbox/frame-channel.ts";
 import { maxParamsBytes, type EngineOutcome, type ExecuteLimits, type Script, type ToolReply, type EngineEnd } from "../engine.ts";
 import { createScriptClock } from "../create-script-clock.ts";
 import { createToolCalls } from "../create-tool-calls.ts";
@@ -48,15 +48,15 @@ export async function runScript({ lease, script }: { lease: Lease; script: Scrip
   signal?.addEventListener("abort", abort, { once: true });
   if (signal?.aborted) abort();
   try {
-    const seen = await converse({
+    const seen = await runInWorker({
       lease,
-      begin: { type: "script", cell: SCRIPT_NUMBER, rollback: "none", limits: toWorkerLimits(limits) },
+      firstFrame: { type: "script", cell: SCRIPT_NUMBER, rollback: "none", limits: toWorkerLimits(limits) },
       code: Buffer.from(script.code, "utf8"),
       frames: scriptFrame,
       streams: { stdout: prints, stderr: createStreamText() },
       maxOutputBytes: limits.printBytes,
-      async take({ id, name }, body) {
-        if (id !== begun) throw outOfPlace(`call ${id} where call ${begun} is next`);
+      async onFrame({ id, name }, body) {
+        if (id !== begun) throw protocolViolation(`call ${id} where call ${begun} is next`);
         begun += 1;
         refused ||= !calls.start({ id, name: name.toWellFormed(), paramsJson: toParamsJson(body) });
         if (refused) end("toolCalls");
@@ -102,11 +102,11 @@ function toWorkerLimits({ printBytes, resultBytes, memoryBytes }: ExecuteLimits)
 
 /** Whether they are JSON, and a dict, is judged where calls are made, in the same words for both engines. */
 function toParamsJson(body: Uint8Array): string {
-  if (body.length > maxParamsBytes) throw outOfPlace(`params of ${body.length} bytes`);
+  if (body.length > maxParamsBytes) throw protocolViolation(`params of ${body.length} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch {
-    throw outOfPlace("params that are no text");
+    throw protocolViolation("params that are no text");
   }
 }
 
@@ -149,7 +149,7 @@ async function judgeScript(judged: Judged): Promise<EngineEnd> {
   const after = await lease.usage().catch(() => before);
   const ended = "frame" in seen ? (seen.frame as EndedFrame) : null;
   const lost = "lost" in seen ? seen.lost : "it ended";
-  const cause = await findCause({ ended, lost, lease, before, after, mayBeDead: ended === null });
+  const cause = await findLostCause({ ended, lost, lease, before, after, mayBeDead: ended === null });
   if (cause.kind === "out_of_memory") return outOfMemory(limits);
   return { kind: "crashed", detail: cause.kind === "crashed" ? `The process that ran the script ${cause.how}.` : cause.detail };
 }

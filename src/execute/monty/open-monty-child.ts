@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { EngineOutcome, Script, EngineEnd } from "../engine.ts";
-import { keepTail, signalName } from "../../processes/last-words.ts";
+import { keepTail, signalName } from "../../processes.ts";
 import { BASE_DATA_BYTES, type ChildCommand } from "./child-command.ts";
 import { readChildFrames, type ChildFrame, type FrameBytes } from "./child-frames.ts";
 import { ScriptRun } from "./script-run.ts";

@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs"
 import { readdir, rmdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { currentProcess, fromProcessKey, killAll, type ProcessIdentity, toProcessKey } from "../../processes/process-identity.ts";
+import { currentProcess, fromProcessKey, killAll, type ProcessIdentity, toProcessKey } from "../../processes.ts";
 import type { Cgroups } from "./find-cgroups.ts";
 
 /** The files of the kernel's control group tree, as the rest of this folder reads and writes them. Missing file: null. */

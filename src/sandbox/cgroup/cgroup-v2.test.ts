@@ -16,7 +16,7 @@ function makeTree(): { parent: string; directory: string; read: (file: string) =
 
 test("limits memory without swap and processes, and asks for all to die together", async () => {
   const { parent, read } = makeTree();
-  const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7, dieTogether: true });
+  const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7, killTogether: true });
   expect(readFileSync(join(parent, hostCgroupName(), "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
   expect(readFileSync(join(parent, hostCgroupName(), "cpu.weight"), "utf8")).toBe("25");
   expect([read("memory.max"), read("memory.swap.max"), read("pids.max"), read("memory.oom.group")]).toEqual(["1000", "0", "7", "1"]);

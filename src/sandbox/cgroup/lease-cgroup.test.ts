@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
-import { currentProcess } from "../../processes/process-identity.ts";
+import { currentProcess } from "../../processes.ts";
 import { hostCgroupName, listHostCgroups, readControl, removeEmptyHostCgroups, removeHostCgroups } from "./cgroup-files.ts";
 import { findCgroups } from "./find-cgroups.ts";
 import { createLeaseCgroup, type LeaseCgroup } from "./lease-cgroup.ts";

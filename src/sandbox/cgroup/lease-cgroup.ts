@@ -1,7 +1,7 @@
 import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
-import { killAll } from "../../processes/process-identity.ts";
+import { killAll } from "../../processes.ts";
 import type { Usage } from "../contract.ts";
 import {
   createMeterFile,
@@ -31,7 +31,7 @@ export interface LeaseCgroupOptions {
   /** A uid that may move itself in, though it is not root. */
   readonly owner?: number;
   /** When memory runs out, the kernel takes all of it and not one process, where it can (version 2). */
-  readonly dieTogether?: boolean;
+  readonly killTogether?: boolean;
 }
 
 export async function createLeaseCgroup(options: LeaseCgroupOptions): Promise<LeaseCgroup> {
@@ -105,7 +105,7 @@ async function createVersion1({
 }
 
 export async function createVersion2(options: Limits & { parent: string }): Promise<LeaseCgroup> {
-  const { parent, name, memoryBytes, processes, owner, dieTogether } = options;
+  const { parent, name, memoryBytes, processes, owner, killTogether } = options;
   const host = join(parent, hostCgroupName());
   const directory = join(host, name);
   try {
@@ -117,7 +117,7 @@ export async function createVersion2(options: Limits & { parent: string }): Prom
     await writeControl(directory, "memory.max", String(memoryBytes));
     await tryWriteControl(directory, "memory.swap.max", "0");
     await writeControl(directory, "pids.max", String(processes));
-    if (dieTogether === true) await tryWriteControl(directory, "memory.oom.group", "1");
+    if (killTogether === true) await tryWriteControl(directory, "memory.oom.group", "1");
     // Moving in also needs write access to cgroup.procs of the nearest ancestor that both cgroups share: here the one above the host's.
     if (owner !== undefined) for (const path of [directory, parent]) await chown(join(path, "cgroup.procs"), owner, -1);
   } catch (error) {

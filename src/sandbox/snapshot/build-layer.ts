@@ -5,12 +5,12 @@ import { SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson } from "../../text/json.ts";
 import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
 import { diskBytes, formatFileList, listFiles } from "./file-list.ts";
-import { installWheels } from "./install-wheels.ts";
+import { installWheels } from "./wheels.ts";
 import { finishScript, lockFile, packagesPath } from "./worker-code.ts";
 import { layerSchema, type LayerManifest } from "./find-snapshot.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { recipe, type SnapshotSource } from "./recipe.ts";
-import { runInside } from "./run-inside.ts";
+import { runInRootfs } from "./run-program.ts";
 
 interface LayerOptions {
   /** An empty directory; it holds `rootfs/`, `layer.json` and `files.txt` at the end. */
@@ -48,7 +48,7 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
     await removeMatches(installed, recipe.removedFromPackages);
     await configure(rootfs, source);
     // Its own program, not the host's: the same content gives the same bytes everywhere.
-    await runInside({ rootfs, writable: true, args: ["/usr/sbin/ldconfig", "-i"], signal });
+    await runInRootfs({ rootfs, writable: true, args: ["/usr/sbin/ldconfig", "-i"], signal });
     return { value: undefined };
   });
   const contents = await runStep("Compile Python and build the font cache", onProgress, async () => ({
@@ -161,7 +161,7 @@ async function finishInside(
     directories: ["/usr/lib/python3.13", "/usr/lib/python3/dist-packages", `/${packagesPath}`],
     families: recipe.fontFamilies[source],
   };
-  const output = await runInside({
+  const output = await runInRootfs({
     rootfs,
     writable: true,
     args: ["/usr/bin/python3", "-c", await readFile(finishScript, "utf8"), JSON.stringify(options)],

@@ -17,11 +17,11 @@ import {
 } from "./find-snapshot.ts";
 import { inputsHash, installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { runStep, type OnProgress } from "./progress.ts";
-import { requireSystemPackages } from "./require-system-packages.ts";
-import { runInside } from "./run-inside.ts";
+import { requireSystemPackages } from "./debian-packages.ts";
+import { runInRootfs } from "./run-program.ts";
 import { runProgram } from "./run-program.ts";
 import { toCacheFailure } from "./to-cache-failure.ts";
-import { openLock, openWorkplace } from "./workplace.ts";
+import { openLock, openBuildDirectory } from "./build-directory.ts";
 
 export interface BuildOptions {
   readonly cacheDirectory: string;
@@ -77,7 +77,7 @@ async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: B
   const kept = fresh ? null : await findSoundLayer(cacheDirectory, key, signal);
   if (kept?.manifest.source === "wheels") return kept;
   await requireSystemPackages(signal);
-  await using workplace = await openWorkplace(cacheDirectory);
+  await using workplace = await openBuildDirectory(cacheDirectory);
   const directory = path.join(workplace.directory, "layer");
   await mkdir(directory);
   const manifest = await buildLayer({ directory, inputsHash: key, onlyWheels: kept !== null, onProgress, signal });
@@ -104,7 +104,7 @@ async function findSoundLayer(cacheDirectory: string, key: string, signal: Abort
 
 /** A hard-linked copy of the layer with our own code added. */
 async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: BuildOptions & { layer: Layer }): Promise<SnapshotInfo> {
-  await using workplace = await openWorkplace(cacheDirectory);
+  await using workplace = await openBuildDirectory(cacheDirectory);
   return await runStep("Worker code", onProgress, async () => {
     const directory = path.join(workplace.directory, "snapshot");
     const rootfs = path.join(directory, "rootfs");
@@ -113,7 +113,7 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
     const code = await readWorkerCode();
     await installWorkerCode(code, rootfs);
     const packages = ["sluice", "sluice_worker"].map((name) => `/${packagesPath}/${name}`);
-    await runInside({
+    await runInRootfs({
       rootfs,
       writable: true,
       args: ["/usr/bin/python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", ...packages],

@@ -1,7 +1,8 @@
 import { mkdir, readdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { NoSandboxError } from "../../errors/sluice-error.ts";
 import { recipe } from "./recipe.ts";
-import { runProgram } from "./run-program.ts";
+import { runProgram, tryProgram } from "./run-program.ts";
 
 export interface DebianPackages {
   readonly versions: Record<string, string>;
@@ -76,4 +77,29 @@ export async function unpackDebianPackages({
 /** Plain prefixes: what they leave out by mistake is missed by `verify`, which imports every library. */
 function isLeftOut(name: string): boolean {
   return recipe.leftOutPackages.some((prefix) => name.startsWith(prefix));
+}
+
+/** By Debian's names: what is true in a shell when the package is there. scripts/setup.mjs has the same names, for a machine that has no Node.js 24 yet. */
+export const systemPackages: Readonly<Record<string, string>> = {
+  bubblewrap: "command -v bwrap",
+  "ca-certificates": "test -e /etc/ssl/certs/ca-certificates.crt",
+  "debian-archive-keyring": `ls /usr/share/keyrings/debian-archive-${recipe.suite}-stable.*`,
+  mmdebstrap: "command -v mmdebstrap",
+  "python3-pip": "python3 -c 'import pip' || /usr/bin/python3 -c 'import pip'",
+};
+
+/** Says everything that is missing at once, before anything is brought. */
+export async function requireSystemPackages(signal?: AbortSignal): Promise<void> {
+  const missing: string[] = [];
+  for (const [name, isThere] of Object.entries(systemPackages)) {
+    const { exitCode } = await tryProgram({ program: "sh", args: ["-c", isThere], signal });
+    if (exitCode !== 0) missing.push(name);
+  }
+  if (missing.length === 0) return;
+  throw new NoSandboxError({
+    code: "SYSTEM_PACKAGES_MISSING",
+    message: `What sandboxes are made with is not installed (Debian's names): ${missing.join(", ")}.`,
+    hint: `Run once: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends ${missing.join(" ")}'`,
+    details: { missing },
+  });
 }

@@ -5,7 +5,7 @@ import { cacheDirectory } from "../../config/environment.ts";
 import { findSnapshot, type SnapshotInfo } from "./find-snapshot.ts";
 import { readManifestFile } from "./fixtures/read-manifest-file.ts";
 import { recipe } from "./recipe.ts";
-import { runInside } from "./run-inside.ts";
+import { runInRootfs } from "./run-program.ts";
 import { runProgram } from "./run-program.ts";
 import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
 import { packagesPath, readWorkerCode } from "./worker-code.ts";
@@ -56,7 +56,7 @@ describe("the snapshot that set-up built", () => {
   it("imports nothing from the host and sees no network", async () => {
     const snapshot = await present();
     const script = "import os, socket; print(sorted(os.environ), [name for _, name in socket.if_nameindex()])";
-    const output = await runInside({ rootfs: snapshot.rootfs, args: ["/usr/bin/python3", "-c", script] });
+    const output = await runInRootfs({ rootfs: snapshot.rootfs, args: ["/usr/bin/python3", "-c", script] });
     expect(output).toBe("['HOME', 'LANG', 'MPLBACKEND', 'PATH', 'PWD', 'PYTHONDONTWRITEBYTECODE'] ['lo']");
   });
 });

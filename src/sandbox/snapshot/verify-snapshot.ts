@@ -6,7 +6,7 @@ import { SluiceError } from "../../errors/sluice-error.ts";
 import { differences, listFiles, type ListedFile } from "./file-list.ts";
 import { findSnapshot, manifestSchema, readManifest, snapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
 import { recipe } from "./recipe.ts";
-import { runInside } from "./run-inside.ts";
+import { runInRootfs } from "./run-program.ts";
 import { pythonDirectory } from "./worker-code.ts";
 
 const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
@@ -123,7 +123,7 @@ async function checkInside(snapshot: SnapshotInfo, signal: AbortSignal | undefin
   };
   const script = await readFile(path.join(pythonDirectory, "snapshot", "verify_inside.py"), "utf8");
   try {
-    const output = await runInside({
+    const output = await runInRootfs({
       rootfs: snapshot.rootfs,
       args: ["/usr/bin/python3", "-c", script, JSON.stringify(options)],
       environment: { MPLCONFIGDIR: "/sandbox/.matplotlib" },

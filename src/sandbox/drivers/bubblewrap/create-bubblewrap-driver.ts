@@ -7,9 +7,9 @@ import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.t
 import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toZygotePath } from "./bwrap-arguments.ts";
-import { checkBubblewrap } from "./check-bubblewrap.ts";
+import { preflightBubblewrap } from "./preflight-bubblewrap.ts";
 import { createMemoryWatcher, type MemoryWatcher } from "./create-memory-watcher.ts";
-import { openLease, type Meter } from "./open-lease.ts";
+import { openLease, type Meter } from "./open-bubblewrap-lease.ts";
 import { orAbort } from "../../../concurrency/or-abort.ts";
 import { openZygote, type Zygote } from "./open-zygote.ts";
 
@@ -83,7 +83,7 @@ export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: Bu
   return {
     name: "bubblewrap",
     rollback: "fork",
-    preflight: () => checkBubblewrap({ bwrapPath, user, cgroups: runDirectory.cgroups }),
+    preflight: () => preflightBubblewrap({ bwrapPath, user, cgroups: runDirectory.cgroups }),
     open,
     async prepare({ snapshot, signal }) {
       await orAbort(getZygote(snapshot), signal);

@@ -1,8 +1,8 @@
 import { readdir, readFile, statfs } from "node:fs/promises";
 import type { SandboxLimits, Usage } from "../../contract.ts";
-import { readProcess, readStartTime, type ProcessStat } from "../../../processes/process-identity.ts";
+import { readProcess, readStartTime, type ProcessStat } from "../../../processes.ts";
 import { scratchDirectory } from "../../worker-environment.ts";
-import type { Meter } from "./open-lease.ts";
+import type { Meter } from "./open-bubblewrap-lease.ts";
 import type { Fork, Zygote } from "./open-zygote.ts";
 
 /**

@@ -6,7 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
-import { keepTail } from "../../../processes/last-words.ts";
+import { keepTail } from "../../../processes.ts";
 import type { Frame, FrameChannel, Snapshot } from "../../contract.ts";
 import { createFrameChannel } from "../../frame-channel.ts";
 import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";

@@ -1,155 +1,44 @@
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { signalName } from "../../../processes/last-words.ts";
-import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import type { Death, DriverName, Frame, FrameChannel, Lease, SandboxLimits, Snapshot, Usage } from "../../contract.ts";
-import { type ProcessMeter, startProcessMeter } from "../../process-usage.ts";
-import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
-import { type RunscProcess, startRunsc } from "./runsc-process.ts";
 import { orAbort } from "../../../concurrency/or-abort.ts";
 import { SandboxLostError } from "../../../errors/sluice-error.ts";
+import { signalName } from "../../../processes.ts";
+import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
+import type { Death, DriverName, Frame, FrameChannel, Lease, SandboxLimits, Snapshot, Usage } from "../../contract.ts";
 import { createFrameChannel } from "../../frame-channel.ts";
+import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
 import type { MemoryImage } from "./memory-image.ts";
 import { toOciSpec } from "./oci-spec.ts";
+import { startProcessMeter } from "./process-meter.ts";
+import { type RunscProcess, startRunsc } from "./runsc-process.ts";
 
-/** Go heap of the sentry, runsc itself and the gofer: measured 30 MB idle, 45 MB with 300 threads; the rest is room for page tables and many open files. */
+/**
+ * Memory of gVisor itself: the sentry's Go heap, runsc and the gofer. Measured: 30 MB idle, 45 MB with 300 threads.
+ * The rest is for page tables and many open files.
+ */
 const sentryAllowanceBytes: number = 128 * 1024 * 1024;
-
-export interface GvisorLeaseOptions {
-  readonly driver: DriverName;
-  readonly start: Lease["start"];
-  readonly limits: SandboxLimits;
-  readonly directory: LeaseDirectory;
-  readonly cgroup: LeaseCgroup | null;
-  readonly process: RunscProcess;
-  readonly channel: FrameChannel;
-  /** Work that goes on behind the caller; the driver awaits it when it is disposed of. */
-  readonly behind: (work: Promise<void>) => void;
-}
-
-export function createGvisorLease({ driver, start, limits, directory, cgroup, process, channel, behind }: GvisorLeaseOptions): Lease {
-  let memoryKilled = false;
-  let closing: Promise<void> | null = null;
-  const meter: Meter = cgroup ?? watchProcesses();
-  let lastUsage: Usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
-
-  function watchProcesses(): ProcessMeter {
-    return startProcessMeter({
-      measureMemory: () => process.measureMemory(),
-      listProcesses: () => process.listProcesses(),
-      memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
-      onOverLimit: () => {
-        memoryKilled = true;
-        void process.kill();
-      },
-    });
-  }
-
-  async function usage(): Promise<Usage> {
-    if (closing === null) lastUsage = await meter.usage().catch(() => lastUsage);
-    return lastUsage;
-  }
-
-  async function settle(): Promise<Death> {
-    const { exitCode, signal } = await process.exited;
-    const ours = closing !== null;
-    const { memoryKills } = ours ? lastUsage : await usage();
-    await process.kill(); // runsc is gone; wait until its children are
-    if (memoryKills > 0 || memoryKilled)
-      return { cause: "out_of_memory", detail: `The sandbox went over ${limits.memoryBytes} bytes of memory and was killed.` };
-    if (ours) return { cause: "closed", detail: "The host closed the sandbox." };
-    return toDeath({ exitCode, signal, stderr: process.stderr() });
-  }
-  const died = settle();
-  void died.then(() => {
-    channel.close();
-    behind(remove());
-  });
-
-  async function remove(): Promise<void> {
-    meter.stop?.();
-    await process.removeState();
-    await cgroup?.remove();
-    await directory.remove();
-  }
-
-  async function close(): Promise<void> {
-    lastUsage = await meter.usage().catch(() => lastUsage); // the last there will be
-    await process.kill();
-    await died;
-  }
-
-  /** A stub that the kernel took instead of the sentry, or a gofer that is gone, leaves a sandbox that hangs. Cheap: a few small files. */
-  const watch = setInterval(() => void killIfBroken(), 250);
-  watch.unref();
-  void died.then(() => clearInterval(watch));
-  async function killIfBroken(): Promise<void> {
-    if (closing !== null) return;
-    if (!process.isWhole() || (cgroup !== null && (await usage()).memoryKills > 0)) await process.kill();
-  }
-
-  return {
-    id: directory.id,
-    driver,
-    start,
-    needsWarmUp: start === "restored", // a restored page is faulted in when it is first used
-    openedAt: Date.now(),
-    channel,
-    died,
-    usage,
-    async resetPeak() {
-      const before = await usage();
-      await meter.resetPeak();
-      return before;
-    },
-    close: () => (closing ??= close()),
-    [Symbol.asyncDispose]: () => (closing ??= close()),
-  };
-}
-
-interface Meter {
-  usage(): Promise<Usage>;
-  resetPeak(): Promise<void>;
-  stop?(): void;
-}
-
-/** runsc gives the exit status of the worker, 128 and the number of a signal that ended it. */
-function toDeath({ exitCode, signal, stderr }: { exitCode: number | null; signal: string | null; stderr: string }): Death {
-  const words = stderr.trim().slice(-500);
-  const said = words === "" ? "" : ` It said: ${words}`;
-  if (signal !== null) return { cause: "killed", signal, detail: `runsc was ended by ${signal}.${said}` };
-  if (exitCode !== null && exitCode > 128) {
-    const name = signalName(exitCode - 128) ?? `signal ${exitCode - 128}`;
-    return { cause: "killed", exitCode, signal: name, detail: `The worker, or the sandbox around it, was ended by ${name}.${said}` };
-  }
-  return { cause: "exited", ...(exitCode === null ? {} : { exitCode }), detail: `The worker ended with exit status ${exitCode}.${said}` };
-}
 
 export interface StartOptions {
   readonly snapshot: Snapshot;
   readonly limits: SandboxLimits;
-  /** The command that is runsc, with what goes before it. */
+  /** The runsc command with its prefix. */
   readonly runsc: readonly string[];
   readonly flags: readonly string[];
-  /** Null: it is started cold, and imports the stack itself. */
+  /** Null starts the sandbox cold: it imports the stack itself. */
   readonly image: MemoryImage | null;
   readonly runDirectory: RunDirectory;
   readonly signal: AbortSignal;
 }
 
-export interface StartedSandbox extends Remains {
+export interface StartedSandbox {
+  readonly directory: LeaseDirectory;
+  readonly cgroup: LeaseCgroup | null;
   readonly process: RunscProcess;
   readonly channel: FrameChannel;
 }
 
-interface Remains {
-  readonly directory: LeaseDirectory;
-  readonly cgroup: LeaseCgroup | null;
-  readonly process: RunscProcess | null;
-}
-
-/** Starts runsc and waits until the worker speaks: `imported` when cold, at once when restored. On failure nothing is left. */
+/** Starts runsc. A cold start also waits until the worker has imported the stack. Leaves nothing behind on failure. */
 export async function startSandbox({ snapshot, limits, runsc, flags, image, runDirectory, signal }: StartOptions): Promise<StartedSandbox> {
   signal.throwIfAborted();
   const directory = await runDirectory.newLeaseDirectory();
@@ -165,7 +54,7 @@ export async function startSandbox({ snapshot, limits, runsc, flags, image, runD
             name: directory.id,
             memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
             processes: toHostProcesses(limits),
-            dieTogether: true,
+            killTogether: true,
           })
         : null,
       writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
@@ -181,46 +70,49 @@ export async function startSandbox({ snapshot, limits, runsc, flags, image, runD
   }
 }
 
-/** Tells the worker the rlimits of this lease, which it sets before any user code runs, and waits for its answer. */
+/** RLIMIT_NPROC limits the processes inside. On the host, each of them needs a stub and a few threads in addition to the sentry's own. */
+function toHostProcesses({ processes }: SandboxLimits): number {
+  return 256 + 4 * processes;
+}
+
+/** Sends the lease's rlimits to the worker, which sets them before any user code runs, and waits for its answer. */
 export async function greet({ channel, process }: StartedSandbox, limits: SandboxLimits, signal: AbortSignal): Promise<void> {
   const nonce = randomBytes(16).toString("hex");
   const rlimits = { NOFILE: limits.openFiles, NPROC: limits.processes, CORE: 0, memory: limits.memoryBytes };
-  await channel.send({ type: "hello", nonce, spare: false, rlimits }).catch(() => {}); // a worker that is gone is told by what follows
+  await channel.send({ type: "hello", nonce, spare: false, rlimits }).catch(() => {}); // expectFrame reports a dead worker
   const frame = await expectFrame("ready", { channel, process }, signal);
-  if (frame.header["nonce"] !== nonce) throw new Error("The worker answered with another nonce than it was given.");
+  if (frame.header["nonce"] !== nonce) throw new Error("The worker answered with a wrong nonce.");
   await process.preferAsMemoryVictim();
 }
 
-export async function discardSandbox({ directory, cgroup, process }: Remains): Promise<void> {
+type Discarded = Pick<StartedSandbox, "directory" | "cgroup"> & { readonly process: RunscProcess | null };
+
+/** Kills the sandbox and removes its files and its cgroup. */
+export async function discardSandbox({ directory, cgroup, process }: Discarded): Promise<void> {
   await process?.kill();
   await process?.removeState();
   await cgroup?.remove();
   await directory.remove();
 }
 
-/** Processes inside are limited by RLIMIT_NPROC; outside, each costs a stub and a few threads beside those of the sentry. */
-function toHostProcesses({ processes }: SandboxLimits): number {
-  return 256 + 4 * processes;
-}
-
-/** Waits for a frame of this type; anything else, an end or an abort is an error that says what came instead. */
+/** Waits for a frame of this type. Throws when the worker sends another frame or ends, and on abort. */
 async function expectFrame(
   type: string,
   { channel, process }: Pick<StartedSandbox, "channel" | "process">,
   signal: AbortSignal,
 ): Promise<Frame> {
-  const ended = process.exited.then(async ({ exitCode, signal: by }) => {
-    // The last words on standard error arrive after the exit.
+  const ended = process.exited.then(async ({ exitCode, signal: killedBy }) => {
+    // The last output on stderr arrives after the exit.
     await new Promise((resolve) => setTimeout(resolve, 20));
-    throw startFailed(`runsc ended (${by === null ? `exit status ${exitCode}` : by}) before the worker answered`, process.stderr());
+    throw startFailed(`runsc ended (${killedBy ?? `exit status ${exitCode}`}) before the worker answered`, process.stderr());
   });
   const frame = await orAbort(Promise.race([receiveOrWait(channel), ended]), signal);
   if (frame.header.type === "lost") throw startFailed(String(frame.header["detail"]), process.stderr());
-  if (frame.header.type !== type) throw startFailed(`the worker sent "${frame.header.type}" where "${type}" was due`, process.stderr());
+  if (frame.header.type !== type) throw startFailed(`the worker sent "${frame.header.type}" instead of "${type}"`, process.stderr());
   return frame;
 }
 
-/** The end of the channel says less than runsc's exit, which follows it: wait for that. */
+/** When the channel ends, waits two seconds before it rejects: the exit of runsc follows, and its error says more. */
 async function receiveOrWait(channel: FrameChannel): Promise<Frame> {
   const frame = await channel.receive();
   if (frame !== null) return frame;
@@ -229,11 +121,146 @@ async function receiveOrWait(channel: FrameChannel): Promise<Frame> {
   });
 }
 
-function startFailed(what: string, stderr: string): SandboxLostError {
-  const words = stderr.trim().slice(-1_500);
+function startFailed(reason: string, stderr: string): SandboxLostError {
+  const lastOutput = stderr.trim().slice(-1_500);
   return new SandboxLostError({
     code: "SANDBOX_START",
-    message: `The gVisor sandbox did not start: ${what}.${words === "" ? "" : ` It said: ${words}`}`,
-    details: { stderr: words },
+    message: `The gVisor sandbox did not start: ${reason}.${toStderrSentence(lastOutput)}`,
+    details: { stderr: lastOutput },
   });
+}
+
+function toStderrSentence(output: string): string {
+  return output === "" ? "" : ` Its last output was: ${output}`;
+}
+
+export interface GvisorLeaseOptions extends StartedSandbox {
+  readonly driver: DriverName;
+  readonly start: Lease["start"];
+  readonly limits: SandboxLimits;
+  /** Takes work that continues after the caller's call. The driver waits for it when it is closed. */
+  readonly runInBackground: (work: Promise<void>) => void;
+}
+
+/** The handle on a sandbox that has answered `hello`. */
+export function createGvisorLease(options: GvisorLeaseOptions): Lease {
+  const { driver, start, directory, channel } = options;
+  const sandbox = new RunningSandbox(options);
+  return {
+    id: directory.id,
+    driver,
+    start,
+    needsWarmUp: start === "restored", // the first use of a restored page causes a page fault
+    openedAt: Date.now(),
+    channel,
+    died: sandbox.died,
+    usage: () => sandbox.usage(),
+    resetPeak: () => sandbox.resetPeak(),
+    close: () => sandbox.close(),
+    [Symbol.asyncDispose]: () => sandbox.close(),
+  };
+}
+
+interface Meter {
+  usage(): Promise<Usage>;
+  resetPeak(): Promise<void>;
+  stop?(): void;
+}
+
+const HEALTH_CHECK_MS = 250;
+
+/** Measures a sandbox, watches that it does not hang, and cleans up after its death. */
+class RunningSandbox {
+  readonly died: Promise<Death>;
+  readonly #options: GvisorLeaseOptions;
+  readonly #meter: Meter;
+  #lastUsage: Usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+  #wasOverLimit = false;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: GvisorLeaseOptions) {
+    this.#options = options;
+    this.#meter = options.cgroup ?? this.#startMeter();
+    this.died = this.#settle();
+    const healthCheck = setInterval(() => void this.#killIfBroken(), HEALTH_CHECK_MS);
+    healthCheck.unref();
+    void this.died.then(() => {
+      clearInterval(healthCheck);
+      options.channel.close();
+      options.runInBackground(this.#remove());
+    });
+  }
+
+  async usage(): Promise<Usage> {
+    if (this.#closing === null) this.#lastUsage = await this.#meter.usage().catch(() => this.#lastUsage);
+    return this.#lastUsage;
+  }
+
+  async resetPeak(): Promise<Usage> {
+    const before = await this.usage();
+    await this.#meter.resetPeak();
+    return before;
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#lastUsage = await this.#meter.usage().catch(() => this.#lastUsage); // the last measurement
+    await this.#options.process.kill();
+    await this.died;
+  }
+
+  /** Limits memory where there is no cgroup. */
+  #startMeter(): Meter {
+    const { process, limits } = this.#options;
+    return startProcessMeter({
+      measureMemory: () => process.measureMemory(),
+      listProcesses: () => process.listProcesses(),
+      memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
+      onOverLimit: () => {
+        this.#wasOverLimit = true;
+        void process.kill();
+      },
+    });
+  }
+
+  /** The sandbox hangs when the kernel killed a stub instead of the sentry, or when the gofer is dead. The check reads only a few small files. */
+  async #killIfBroken(): Promise<void> {
+    const { process, cgroup } = this.#options;
+    if (this.#closing !== null) return;
+    if (!process.isIntact() || (cgroup !== null && (await this.usage()).memoryKills > 0)) await process.kill();
+  }
+
+  async #settle(): Promise<Death> {
+    const { process, limits } = this.#options;
+    const { exitCode, signal } = await process.exited;
+    const closedByHost = this.#closing !== null;
+    const { memoryKills } = closedByHost ? this.#lastUsage : await this.usage();
+    await process.kill(); // runsc has exited; wait for its children
+    if (memoryKills > 0 || this.#wasOverLimit)
+      return { cause: "out_of_memory", detail: `The sandbox went over ${limits.memoryBytes} bytes of memory and was killed.` };
+    if (closedByHost) return { cause: "closed", detail: "The host closed the sandbox." };
+    return toDeath({ exitCode, signal, stderr: process.stderr() });
+  }
+
+  async #remove(): Promise<void> {
+    const { process, cgroup, directory } = this.#options;
+    this.#meter.stop?.();
+    await process.removeState();
+    await cgroup?.remove();
+    await directory.remove();
+  }
+}
+
+/** runsc exits with the worker's exit status, or with 128 plus the number of the signal that killed the worker. */
+function toDeath({ exitCode, signal, stderr }: { exitCode: number | null; signal: string | null; stderr: string }): Death {
+  const output = toStderrSentence(stderr.trim().slice(-500));
+  if (signal !== null) return { cause: "killed", signal, detail: `runsc was killed by ${signal}.${output}` };
+  if (exitCode !== null && exitCode > 128) {
+    const name = signalName(exitCode - 128) ?? `signal ${exitCode - 128}`;
+    return { cause: "killed", exitCode, signal: name, detail: `The worker or its sandbox was killed by ${name}.${output}` };
+  }
+  return { cause: "exited", ...(exitCode === null ? {} : { exitCode }), detail: `The worker ended with exit status ${exitCode}.${output}` };
 }

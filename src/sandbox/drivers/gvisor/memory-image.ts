@@ -5,11 +5,11 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import type { Snapshot } from "../../contract.ts";
-import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "../../../processes/process-identity.ts";
+import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "../../../processes.ts";
 import { parseJson } from "../../../text/json.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toOciSpec } from "./oci-spec.ts";
-import type { Runsc } from "./runsc-process.ts";
+import type { Runsc } from "./runsc.ts";
 
 /** A container with the stack imported, as files: `runsc restore` makes a running sandbox of it. */
 export interface MemoryImage {

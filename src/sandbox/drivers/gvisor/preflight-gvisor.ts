@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Cgroups } from "../../cgroup/find-cgroups.ts";
 import type { Preflight } from "../../contract.ts";
-import { describeAge, type Runsc, userNamespaceCommand } from "./runsc-process.ts";
+import { describeAge, type Runsc, userNamespaceCommand } from "./runsc.ts";
 
 export const runscMissing = {
   reason: "runsc, the program of gVisor, was not found.",

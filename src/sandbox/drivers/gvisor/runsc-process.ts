@@ -1,46 +1,18 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readlinkSync } from "node:fs";
-import { access, constants, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { isAbsolute, join } from "node:path";
+import { readdirSync, readlinkSync } from "node:fs";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { promisify } from "node:util";
 import { z } from "zod";
-import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import { killAll, listProcessTree, readStartTime } from "../../../processes/process-identity.ts";
+import { killAll, listProcessTree, readStartTime } from "../../../processes.ts";
 import { parseJson } from "../../../text/json.ts";
-import { readPrivateBytes } from "../../process-usage.ts";
-
-/** An attached `runsc run` or `runsc restore`: its standard input and output are the worker's. It and all it started end with this process. */
-export interface RunscProcess {
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  /** What runsc or the worker said on standard error, the first and last few KB. */
-  stderr(): string;
-  /** Settles when runsc itself is gone; never rejects. */
-  readonly exited: Promise<RunscExit>;
-  listProcesses(): Promise<number[]>;
-  /** What the sandbox holds now, for hosts without cgroups. */
-  measureMemory(): Promise<number>;
-  /** False when a part of the sandbox is gone without which the rest only hangs. */
-  isWhole(): boolean;
-  /** Makes the kernel take the whole sandbox when memory runs out, not one of its stubs, after which the rest would hang. */
-  preferAsMemoryVictim(): Promise<void>;
-  /** SIGKILL to everything. Resolves when nothing of it can run. */
-  kill(): Promise<void>;
-  /** Removes runsc's records of the container; only once it is dead. */
-  removeState(): Promise<void>;
-}
-
-export interface RunscExit {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-}
+import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
+import { readPrivateBytes } from "./process-meter.ts";
 
 export interface RunscCommand {
   readonly runsc: readonly string[];
-  /** Directory of runsc's records. */
+  /** Directory where runsc keeps the state of its containers. */
   readonly state: string;
   readonly flags: readonly string[];
   readonly command: readonly string[];
@@ -48,19 +20,17 @@ export interface RunscCommand {
   readonly cgroup: LeaseCgroup | null;
 }
 
-/** What is used of runsc's record of a container. */
-const stateSchema = z.object({ sandbox: z.object({ pid: z.int().optional() }).nullish(), goferPid: z.int().optional() });
-
-/** Joins the cgroups and becomes the program, so that not one instruction of it runs outside. */
+/** Joins the cgroups, then replaces itself with runsc, so that all of runsc runs inside the cgroups. */
 const JOIN_AND_EXEC = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
-const STDERR_BYTES = 8 * 1024;
 
-export async function startRunsc({ runsc, state, flags, command, containerId, cgroup }: RunscCommand): Promise<RunscProcess> {
+/** Starts `runsc run` or `runsc restore` in the foreground, inside the lease's cgroup if there is one. */
+export async function startRunsc(command: RunscCommand): Promise<RunscProcess> {
+  const { runsc, state, flags, containerId, cgroup } = command;
   const joinPaths = cgroup?.joinPaths ?? [];
-  const words = [...runsc, `--root=${state}`, ...flags, ...command, containerId];
+  const words = [...runsc, `--root=${state}`, ...flags, ...command.command, containerId];
   const child = spawn("/bin/sh", ["-c", JOIN_AND_EXEC, "sh", String(joinPaths.length), ...joinPaths, ...words], {
     stdio: ["pipe", "pipe", "pipe"],
-    detached: true, // a terminal's Ctrl-C is the host's to handle, not the sandbox's
+    detached: true, // Ctrl-C in a terminal must reach only the host, not the sandbox
     cwd: "/",
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
   });
@@ -69,91 +39,127 @@ export async function startRunsc({ runsc, state, flags, command, containerId, cg
     child.once("error", () => resolve({ exitCode: null, signal: null }));
   });
   await once(child, "spawn");
-  const readStderr = collectStderr(child);
-  const pid = child.pid!;
-  const seen = new Set<number>([pid]);
-  const parts = new Map<number, string | null>();
-  let memoryFile: string | null = null;
+  return new RunscProcess({ child, exited, state, containerId, cgroup });
+}
 
-  async function readState(): Promise<z.infer<typeof stateSchema>> {
-    const text = await readFile(join(state, `${containerId}_sandbox:${containerId}.state`), "utf8").catch(() => "");
-    return stateSchema.safeParse(parseJson(text)).data ?? {}; // it may be not there yet, or only half written
+export interface RunscExit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+interface Started extends Pick<RunscCommand, "state" | "containerId" | "cgroup"> {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly exited: Promise<RunscExit>;
+}
+
+/** The fields that we use of runsc's state file. */
+const stateSchema = z.object({ sandbox: z.object({ pid: z.int().optional() }).nullish(), goferPid: z.int().optional() });
+
+/** A running runsc. Its stdin and stdout are the worker's. runsc and all its children end with this process. */
+export class RunscProcess {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** The first and last 8 KB that runsc or the worker wrote to stderr. */
+  readonly stderr: () => string;
+  /** Settles when runsc itself has exited. Never rejects. */
+  readonly exited: Promise<RunscExit>;
+  readonly #started: Started;
+  readonly #pid: number;
+  /** Processes stay in this set after they lose their parent and can no longer be found below runsc. */
+  readonly #knownPids: Set<number>;
+  /** Start times of the sentry and the gofer, by pid. */
+  readonly #vitalProcesses = new Map<number, string | null>();
+  #memoryFile: string | null = null;
+
+  constructor(started: Started) {
+    const { child, exited } = started;
+    this.stdin = child.stdin;
+    this.stdout = child.stdout;
+    this.stderr = collectStderr(child.stderr);
+    this.exited = exited;
+    this.#started = started;
+    this.#pid = child.pid!;
+    this.#knownPids = new Set([this.#pid]);
   }
 
-  async function listProcesses(): Promise<number[]> {
-    const tree = await listProcessTree([...seen]);
-    for (const found of tree) seen.add(found);
+  async listProcesses(): Promise<number[]> {
+    const tree = await listProcessTree([...this.#knownPids]);
+    for (const pid of tree) this.#knownPids.add(pid);
     return [...new Set(tree)];
   }
 
   /**
-   * All memory of the sandboxed processes, and its files in memory, is one memfd of the sentry. Adding up what is mapped would miss most of it: the sentry
-   * unmaps a process that waits.
+   * Memory that the sandbox uses now, in bytes, for hosts without cgroups. The sentry keeps the memory and the in-memory files of all sandboxed
+   * processes in one memfd. Adding up mappings would miss most of it, because the sentry unmaps processes that wait.
    */
-  async function measureMemory(): Promise<number> {
-    const { sandbox, goferPid } = await readState();
+  async measureMemory(): Promise<number> {
+    const { sandbox, goferPid } = await this.#readState();
     if (sandbox?.pid === undefined) return 0;
-    memoryFile ??= findMemoryFile(sandbox.pid);
-    const held = memoryFile === null ? null : await stat(memoryFile).catch(() => null);
-    const own = await Promise.all([pid, sandbox.pid, goferPid ?? 0].map(readPrivateBytes));
-    return own.reduce((sum, bytes) => sum + bytes, held === null ? 0 : held.blocks * 512);
+    this.#memoryFile ??= findMemoryFile(sandbox.pid);
+    const memfd = this.#memoryFile === null ? null : await stat(this.#memoryFile).catch(() => null);
+    const own = await Promise.all([this.#pid, sandbox.pid, goferPid ?? 0].map(readPrivateBytes));
+    return own.reduce((sum, bytes) => sum + bytes, memfd === null ? 0 : memfd.blocks * 512);
   }
 
-  async function preferAsMemoryVictim(): Promise<void> {
-    const { sandbox, goferPid } = await readState();
-    for (const known of [sandbox?.pid, goferPid]) {
-      if (known === undefined || known <= 0) continue;
-      seen.add(known);
-      parts.set(known, readStartTime(known));
+  /** False when the sentry or the gofer is dead. The rest of the sandbox only hangs then. */
+  isIntact(): boolean {
+    return [...this.#vitalProcesses].every(([pid, startTime]) => startTime !== null && readStartTime(pid) === startTime);
+  }
+
+  /** Makes the kernel kill the sentry when memory runs out. If it killed one of the stubs instead, the sandbox would hang. */
+  async preferAsMemoryVictim(): Promise<void> {
+    const { sandbox, goferPid } = await this.#readState();
+    for (const pid of [sandbox?.pid, goferPid]) {
+      if (pid === undefined || pid <= 0) continue;
+      this.#knownPids.add(pid);
+      this.#vitalProcesses.set(pid, readStartTime(pid));
     }
     if (sandbox?.pid !== undefined) await writeFile(`/proc/${sandbox.pid}/oom_score_adj`, "1000").catch(() => {});
   }
 
-  function isWhole(): boolean {
-    return [...parts].every(([part, startTime]) => startTime !== null && readStartTime(part) === startTime);
-  }
-
-  async function kill(): Promise<void> {
+  /** Sends SIGKILL to every process of the sandbox. Resolves when none can run any more. */
+  async kill(): Promise<void> {
+    const { cgroup, child } = this.#started;
     if (cgroup !== null) await cgroup.kill();
-    else await killAll(listProcesses, 10_000);
+    else await killAll(() => this.listProcesses(), 10_000);
     child.kill("SIGKILL");
-    await exited;
+    await this.exited;
   }
 
-  async function removeState(): Promise<void> {
-    const records = `${containerId}_sandbox:${containerId}`;
-    for (const name of [`${records}.state`, `${records}.lock`, `runsc-${containerId}.sock`]) await rm(join(state, name), { force: true });
+  /** Removes runsc's state files of the container. Call it only after the container is dead. */
+  async removeState(): Promise<void> {
+    const { state, containerId } = this.#started;
+    for (const name of [`${this.#stateName}.state`, `${this.#stateName}.lock`, `runsc-${containerId}.sock`])
+      await rm(join(state, name), { force: true });
   }
 
-  return {
-    pid,
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: readStderr,
-    exited,
-    listProcesses,
-    measureMemory,
-    isWhole,
-    preferAsMemoryVictim,
-    kill,
-    removeState,
-  };
+  async #readState(): Promise<z.infer<typeof stateSchema>> {
+    const text = await readFile(join(this.#started.state, `${this.#stateName}.state`), "utf8").catch(() => "");
+    return stateSchema.safeParse(parseJson(text)).data ?? {}; // the file may be missing or half written
+  }
+
+  get #stateName(): string {
+    const { containerId } = this.#started;
+    return `${containerId}_sandbox:${containerId}`;
+  }
 }
 
-function collectStderr(child: ChildProcess): () => string {
+const STDERR_BYTES = 8 * 1024;
+
+function collectStderr(stream: Readable): () => string {
   let head = "";
   let tail = "";
-  child.stderr!.setEncoding("utf8");
-  child.stderr!.on("data", (text: string) => {
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
     const room = STDERR_BYTES - head.length;
     head += text.slice(0, room);
     tail = (tail + text.slice(room)).slice(-STDERR_BYTES);
   });
-  child.stderr!.on("error", () => {});
+  stream.on("error", () => {});
   return () => head + tail;
 }
 
-/** Hundreds of descriptors, a microsecond each; asynchronous calls would cost more than a hundred times that. */
+/** Synchronous: reading hundreds of links takes a microsecond each, asynchronous calls more than a hundred times that. */
 function findMemoryFile(sentry: number): string | null {
   const directory = `/proc/${sentry}/fd`;
   try {
@@ -161,92 +167,7 @@ function findMemoryFile(sentry: number): string | null {
       if (readlinkSync(join(directory, name)).startsWith("/memfd:runsc-memory")) return join(directory, name);
     }
   } catch {
-    // gone already
+    // the sentry has exited
   }
   return null;
 }
-
-export interface Runsc {
-  readonly path: string;
-  /** As it names itself, `0.0~20240729.0` or `release-20260817.0`. */
-  readonly version: string;
-  /** From the version, when it says so. */
-  readonly releasedAt: Date | null;
-}
-
-export interface FindRunscOptions {
-  /** Taken as it is when given. */
-  readonly runscPath?: string;
-  /** Directories separated by colons, as in PATH. */
-  readonly searchPath: string;
-  /** The one that set-up extracted, if it did. */
-  readonly fallback: string;
-}
-
-export async function findRunsc({ runscPath, searchPath, fallback }: FindRunscOptions): Promise<Runsc | null> {
-  const directories = searchPath.split(":").filter(isAbsolute);
-  const candidates = runscPath === undefined ? [...directories.map((directory) => join(directory, "runsc")), fallback] : [runscPath];
-  for (const path of candidates) {
-    if (await isExecutable(path)) return describeRunsc(path);
-  }
-  return null;
-}
-
-async function describeRunsc(path: string): Promise<Runsc> {
-  const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: 10_000, env: {} });
-  const version = /^runsc version (\S+)/m.exec(stdout)?.[1] ?? "unknown";
-  return { path, version, releasedAt: toReleaseDate(version) };
-}
-
-export function toReleaseDate(version: string): Date | null {
-  const match = /(20\d{2})(0[1-9]|1[0-2])([0-3]\d)/.exec(version);
-  if (match === null) return null;
-  const date = new Date(`${match[1]}-${match[2]}-${match[3]}T00:00:00Z`);
-  return Number.isNaN(date.getTime()) ? null : date;
-}
-
-/** For a person: `released 2024-07-29, 27 months ago`. */
-export function describeAge({ releasedAt }: Runsc, now: Date = new Date()): string {
-  if (releasedAt === null) return "release date unknown";
-  const months = Math.max(0, Math.round((now.getTime() - releasedAt.getTime()) / (30.44 * 86_400_000)));
-  return `released ${releasedAt.toISOString().slice(0, 10)}, ${months === 1 ? "1 month" : `${months} months`} ago`;
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-/**
- * The flags of every runsc command. `--directfs=false`: files are opened by the gofer, so the sandbox process itself is nobody without capabilities; restore is not
- * slower for it. Without root there is no nobody to become, and the sandbox process opens files of the snapshot itself. `--overlay2=none`: the root is read-only, nothing
- * has to be overlaid and no file store appears beside it. `--ignore-cgroups`: the sandbox is put into a cgroup of ours before runsc starts.
- * `--file-access=exclusive`: nobody changes a snapshot while it is used.
- */
-export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
-  return [
-    "--network=none",
-    "--host-uds=none",
-    "--host-fifo=none",
-    "--platform=systrap",
-    "--oci-seccomp",
-    "--overlay2=none",
-    "--file-access=exclusive",
-    `--directfs=${rootless}`,
-    "--ignore-cgroups",
-  ];
-}
-
-/**
- * What is put before runsc. Without root, runsc gets a user namespace in which it is root and nothing else is there: its own `--rootless` does the same,
- * but refuses to restore. The signal at the parent's death comes last, because entering a namespace clears it; both programs are in util-linux, which every Debian has.
- */
-export function toRunscPrefix({ rootless }: { rootless: boolean }): string[] {
-  const setpriv = "/usr/bin/setpriv";
-  return [...(rootless ? userNamespaceCommand : []), ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : [])];
-}
-
-/** Runs what follows it as root of a user namespace that holds the present user only. */
-export const userNamespaceCommand: readonly string[] = ["/usr/bin/unshare", "--user", "--map-root-user"];

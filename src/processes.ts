@@ -1,10 +1,12 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { constants } from "node:os";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Names one process for good: pids are reused, a pid with its start time is not. The pid namespace is part of the name because a directory
- * or a cgroup tree can be shared between containers, where the same pid is another process.
+ * Identifies one process permanently: pids are reused, but a pid together with its start time is unique. The pid namespace is included because
+ * containers can share a directory or a cgroup tree, and the same pid means a different process in each of them.
  */
 export interface ProcessIdentity {
   readonly pid: number;
@@ -18,23 +20,24 @@ export function currentProcess(): ProcessIdentity {
   return { pid: process.pid, startTime: readStartTime(process.pid) ?? "0", namespace: readNamespace() };
 }
 
-/** `<pid>-<startTime>-<namespace>`: short, because unix socket paths under it are limited to 107 bytes. */
+/** `<pid>-<startTime>-<namespace>`. Short, because it is part of unix socket paths, which are limited to 107 bytes. */
 export function toProcessKey({ pid, startTime, namespace }: ProcessIdentity): string {
   return `${pid}-${startTime}-${namespace}`;
 }
 
+/** Null when `key` is not a process key. */
 export function fromProcessKey(key: string): ProcessIdentity | null {
   const match = /^([1-9][0-9]{0,9})-([0-9]{1,20})-([0-9a-z]{1,12})$/.exec(key);
   return match === null ? null : { pid: Number(match[1]), startTime: match[2]!, namespace: match[3]! };
 }
 
-/** Null when it cannot be told: the process belongs to another pid namespace. Then nothing of it may be touched. */
+/** Null means unknown, because the process belongs to another pid namespace. Its files must not be touched then. */
 export function isProcessAlive({ pid, startTime, namespace }: ProcessIdentity): boolean | null {
   if (namespace !== readNamespace()) return null;
   return readStartTime(pid) === startTime;
 }
 
-/** Null when there is no such process, or it is a zombie and can run no more. */
+/** Null when the process does not exist or is a zombie. */
 export function readStartTime(pid: number): string | null {
   try {
     const { isZombie, startTime } = parseStat(pid, readFileSync(`/proc/${pid}/stat`, "latin1"));
@@ -50,18 +53,18 @@ export interface ProcessStat {
   readonly isZombie: boolean;
   readonly startTime: string;
   readonly residentBytes: number;
-  /** User and system time of the process and of its children that were waited for. */
+  /** User and system time of the process and of its reaped children. */
   readonly cpuMs: number;
 }
 
-/** Null when there is no such process. */
+/** Null when the process does not exist. */
 export async function readProcess(pid: number): Promise<ProcessStat | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => null);
   return stat === null ? null : parseStat(pid, stat);
 }
 
 function parseStat(pid: number, stat: string): ProcessStat {
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the command's own name may hold spaces and brackets
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the command name before ")" may contain spaces and brackets
   return {
     pid,
     parent: Number(fields[1]),
@@ -73,14 +76,14 @@ function parseStat(pid: number, stat: string): ProcessStat {
 }
 
 const PAGE_BYTES = 4096;
-const MS_PER_TICK = 10; // USER_HZ is 100 on every architecture we run on
+const MS_PER_TICK = 10; // USER_HZ is 100 on every supported architecture
 
 function readNamespace(): string {
   const inode = /\[(\d+)\]/.exec(readlinkSync("/proc/self/ns/pid"))?.[1] ?? "0";
   return Number(inode).toString(36);
 }
 
-/** One process and everything it started that is still its descendant. Zombies are left out. */
+/** The given processes and all their descendants, without zombies. */
 export async function listProcessTree(roots: readonly number[]): Promise<number[]> {
   const children = new Map<number, number[]>();
   for (const { pid, parent } of await listProcesses()) children.set(parent, [...(children.get(parent) ?? []), pid]);
@@ -93,7 +96,7 @@ export async function listProcessTree(roots: readonly number[]): Promise<number[
   return tree;
 }
 
-/** Processes that have `argument` as one whole word of their command line. */
+/** Processes that have exactly `argument` as one of their command-line arguments. */
 export async function findProcessesByArgument(argument: string): Promise<number[]> {
   const found: number[] = [];
   for (const { pid } of await listProcesses()) {
@@ -103,7 +106,10 @@ export async function findProcessesByArgument(argument: string): Promise<number[
   return found;
 }
 
-/** SIGKILL to whatever `list` finds, until it finds nothing; it has to leave out what is gone. Resolves with what is left after `timeoutMs`. */
+/**
+ * Sends SIGKILL to the processes that `list` returns, again and again until it returns none. `list` must leave out dead processes.
+ * Resolves with the processes that are still alive after `timeoutMs`.
+ */
 export async function killAll(list: () => Promise<number[]>, timeoutMs: number): Promise<number[]> {
   const deadline = performance.now() + timeoutMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 20)) {
@@ -119,7 +125,7 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // gone already
+    // already dead
   }
 }
 
@@ -127,4 +133,22 @@ async function listProcesses(): Promise<ProcessStat[]> {
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(names.map((name) => readProcess(Number(name))));
   return found.filter((entry) => entry !== null && !entry.isZombie) as ProcessStat[];
+}
+
+const KEPT_CHARACTERS = 8 * 1024;
+
+/** Reads a stream to its end and keeps the last 8 KB. The returned function returns them. */
+export function keepTail(stream: Readable): () => string {
+  let tail = "";
+  stream.setEncoding("utf8");
+  stream.on("error", () => {});
+  stream.on("data", (text: string) => {
+    tail = (tail + text).slice(-KEPT_CHARACTERS);
+  });
+  return () => tail.trim();
+}
+
+/** Null when no signal has this number. Of two names for one number, returns the common one (SIGABRT, not SIGIOT). */
+export function signalName(number: number): string | null {
+  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? null;
 }

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, readdir, readFile, rm, unlink, utimes, writeFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { currentProcess, fromProcessKey, isProcessAlive, type ProcessIdentity, toProcessKey } from "../../processes/process-identity.ts";
+import { currentProcess, fromProcessKey, isProcessAlive, type ProcessIdentity, toProcessKey } from "../../processes.ts";
 
 const heartbeatMs = 10_000;
 /** For owners in another container or on another machine, of whom only the heartbeat can be seen. */
 const silentOwnerMs = 120_000;
 
-export interface Workplace extends AsyncDisposable {
+export interface BuildDirectory extends AsyncDisposable {
   readonly directory: string;
 }
 
@@ -16,10 +16,10 @@ export interface Workplace extends AsyncDisposable {
  * A directory of one's own to build in, on the same file system as the final place, so that the last step is one rename. Removed at the end, whatever happened;
  * what a killed builder left is removed by the next one.
  */
-export async function openWorkplace(cacheDirectory: string): Promise<Workplace> {
+export async function openBuildDirectory(cacheDirectory: string): Promise<BuildDirectory> {
   const parent = path.join(cacheDirectory, "building");
   await mkdir(parent, { recursive: true });
-  await clearAbandonedWorkplaces(cacheDirectory);
+  await removeAbandonedBuilds(cacheDirectory);
   const directory = path.join(parent, `${process.pid}-${randomBytes(6).toString("hex")}`);
   const ownerFile = `${directory}.owner`;
   await writeFile(ownerFile, await currentOwner());
@@ -36,7 +36,7 @@ export async function openWorkplace(cacheDirectory: string): Promise<Workplace> 
 }
 
 /** Removes what killed builders left; the workplaces of living ones stay. */
-export async function clearAbandonedWorkplaces(cacheDirectory: string): Promise<void> {
+export async function removeAbandonedBuilds(cacheDirectory: string): Promise<void> {
   const parent = path.join(cacheDirectory, "building");
   for (const name of await readdir(parent).catch(() => [])) {
     if (!name.endsWith(".owner")) continue;

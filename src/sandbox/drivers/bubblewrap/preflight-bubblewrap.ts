@@ -15,7 +15,7 @@ export interface CheckOptions {
 }
 
 /** Whether bwrap is there and the user that forks sandboxes may make user namespaces. Starts `true`, no sandbox. */
-export async function checkBubblewrap({ bwrapPath, user, cgroups }: CheckOptions): Promise<Preflight> {
+export async function preflightBubblewrap({ bwrapPath, user, cgroups }: CheckOptions): Promise<Preflight> {
   if (process.platform !== "linux")
     return unusable(`bubblewrap needs Linux, this is ${process.platform}.`, "Run on Linux, or in a Linux virtual machine.");
   if (process.arch !== "x64" && process.arch !== "arm64")

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { seccompPolicy } from "./policy.ts";
-import { toOciSeccomp } from "../drivers/gvisor/oci-spec.ts";
+import { seccompPolicy } from "../../seccomp/policy.ts";
+import { toOciSeccomp } from "./oci-spec.ts";
 
 it("refuses by default and keeps to what runsc understands", () => {
   const { defaultAction, syscalls } = toOciSeccomp();

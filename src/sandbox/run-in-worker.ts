@@ -1,54 +1,53 @@
 import { StringDecoder } from "node:string_decoder";
 import type { z } from "zod";
 import { SandboxLostError } from "../errors/sluice-error.ts";
-import { signalName } from "../processes/last-words.ts";
+import { signalName } from "../processes.ts";
 import type { EndedFrame, RunningFrame, ScriptFrame } from "../protocol/worker-frames.ts";
 import type { Death, Frame, Lease, Usage } from "./contract.ts";
-import { outOfPlace } from "./frame-channel.ts";
+import { protocolViolation } from "./frame-channel.ts";
 
 type AnyFrame = RunningFrame | ScriptFrame;
 type LastFrame<Sent> = Extract<Sent, { type: "done" | "ended" }>;
 
-/** How the conversation about a cell or a script ended. */
+/** How the run of a cell or script ended. */
 export type WorkerEnd<Last> =
   | { readonly frame: Last; readonly body: Uint8Array }
   | { readonly lost: string; readonly byHost?: boolean }
   | { readonly refused: string };
 
-export interface Conversation<Sent extends AnyFrame> {
+export interface WorkerRun<Sent extends AnyFrame> {
   readonly lease: Lease;
-  /** The frame that begins it. */
-  readonly begin: Frame["header"] & { readonly cell: number };
+  readonly firstFrame: Frame["header"] & { readonly cell: number };
   readonly code: Uint8Array;
-  /** What the sandbox may send; anything else ends it. */
+  /** Schema of the frames that the worker may send. Any other frame is a protocol violation. */
   readonly frames: z.ZodType<Sent>;
   readonly streams: Readonly<Record<"stdout" | "stderr", StreamText>>;
-  /** Of each stream. The worker cuts to its limits; a sandbox that sends more is hostile. */
+  /** Limit for each stream. The worker enforces it, so a sandbox that sends more is hostile. */
   readonly maxOutputBytes: number;
-  /** Takes every other frame. Text that it returns is why the conversation ends here. */
-  take(frame: Exclude<Sent, { type: "done" | "ended" | "output" | "lost" }>, body: Uint8Array): Promise<string | null> | string | null;
+  /** Called for every other frame. A returned text ends the run and is the reason. */
+  onFrame(frame: Exclude<Sent, { type: "done" | "ended" | "output" | "lost" }>, body: Uint8Array): Promise<string | null> | string | null;
 }
 
-/** Slack over the output limits for the marker bytes. */
+/** The marker of omitted bytes does not count towards the output limit. */
 const OUTPUT_SLACK_BYTES = 64 * 1024;
 
-/** Sends the code to the worker and takes its frames until the cell or script is over. */
-export async function converse<Sent extends AnyFrame>(conversation: Conversation<Sent>): Promise<WorkerEnd<LastFrame<Sent>>> {
-  const { lease, begin, code, streams, maxOutputBytes, take } = conversation;
+/** Sends the code of a cell or script to the worker and handles its frames until the run ends. A lost sandbox is a result, not an exception. */
+export async function runInWorker<Sent extends AnyFrame>(run: WorkerRun<Sent>): Promise<WorkerEnd<LastFrame<Sent>>> {
+  const { lease, firstFrame, code, streams, maxOutputBytes, onFrame } = run;
   try {
-    await lease.channel.send(begin, code);
+    await lease.channel.send(firstFrame, code);
     for (;;) {
       const raw = await lease.channel.receive();
       if (raw === null) return { lost: "it closed its channel" };
-      const frame = parseFrame(raw, conversation);
+      const frame = parseFrame(raw, run);
       if (frame.type === "done" || frame.type === "ended") return { frame: frame as LastFrame<Sent>, body: raw.body };
       if (frame.type === "lost") return { lost: frame.detail };
       if (frame.type === "output") {
         const stream = streams[frame.stream];
         stream.add(raw.body, frame.omittedBytes ?? 0);
-        if (stream.receivedBytes > maxOutputBytes + OUTPUT_SLACK_BYTES) throw outOfPlace("more output than was allowed");
+        if (stream.receivedBytes > maxOutputBytes + OUTPUT_SLACK_BYTES) throw protocolViolation("more output than allowed");
       } else {
-        const refused = await take(frame as Parameters<typeof take>[0], raw.body);
+        const refused = await onFrame(frame as Parameters<typeof onFrame>[0], raw.body);
         if (refused !== null) return { refused };
       }
     }
@@ -58,44 +57,45 @@ export async function converse<Sent extends AnyFrame>(conversation: Conversation
   }
 }
 
-function parseFrame<Sent extends AnyFrame>({ header }: Frame, { frames, begin }: Conversation<Sent>): Sent {
+function parseFrame<Sent extends AnyFrame>({ header }: Frame, { frames, firstFrame }: WorkerRun<Sent>): Sent {
   const parsed = frames.safeParse(header);
-  if (!parsed.success) throw outOfPlace(`a frame of type ${JSON.stringify(header.type).slice(0, 60)} that does not belong there`);
+  if (!parsed.success) throw protocolViolation(`an unexpected frame of type ${JSON.stringify(header.type).slice(0, 60)}`);
   const frame = parsed.data;
-  if ("cell" in frame && frame.cell !== begin.cell) throw outOfPlace(`a frame for cell ${frame.cell} while cell ${begin.cell} runs`);
+  if ("cell" in frame && frame.cell !== firstFrame.cell)
+    throw protocolViolation(`a frame for cell ${frame.cell} while cell ${firstFrame.cell} was running`);
   return frame;
 }
 
 /** Why a cell or script ended without an answer. */
 export type LostCause =
   | { readonly kind: "out_of_memory" }
-  /** Its process ended; `how` continues a sentence: "died by SIGSEGV (signal 11)". */
+  /** Its process ended. `how` continues a sentence: "was killed by SIGSEGV (signal 11)". */
   | { readonly kind: "crashed"; readonly how: string }
   | { readonly kind: "lost"; readonly detail: string };
 
-export interface Unanswered {
-  /** Null when the worker did not say that the process ended. */
+export interface UnansweredRun {
+  /** Null when the worker did not report that the process ended. */
   readonly ended: EndedFrame | null;
-  /** What is known of a sandbox that is gone. */
+  /** Why the sandbox is lost, as far as the channel shows it. */
   readonly lost: string;
   readonly lease: Lease;
   readonly before: Usage;
   readonly after: Usage;
-  /** The sandbox may be dead: its driver is asked how it died. */
+  /** If true, wait a moment for the driver to report how the sandbox died. */
   readonly mayBeDead: boolean;
 }
 
-/** The cause, from what the host itself saw. */
-export async function findCause({ ended, lost, lease, before, after, mayBeDead }: Unanswered): Promise<LostCause> {
-  const death = mayBeDead ? await deathOf(lease) : null;
+/** Finds the cause from what the host itself measured, because the worker's word cannot be trusted. */
+export async function findLostCause({ ended, lost, lease, before, after, mayBeDead }: UnansweredRun): Promise<LostCause> {
+  const death = mayBeDead ? await waitForDeath(lease) : null;
   if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return { kind: "out_of_memory" };
   if (ended !== null) return { kind: "crashed", how: describeEnded(ended) };
   const how = death !== null && death.cause !== "closed" ? ` (${death.detail})` : "";
   return { kind: "lost", detail: `The sandbox is gone: ${lost}${how}.` };
 }
 
-/** How the sandbox died, if that is known within a moment. */
-export async function deathOf({ died }: Lease): Promise<Death | null> {
+/** How the sandbox died. Null if it is still alive after two seconds. */
+export async function waitForDeath({ died }: Lease): Promise<Death | null> {
   const { promise, resolve } = Promise.withResolvers<null>();
   const timer = setTimeout(() => resolve(null), 2_000);
   return await Promise.race([died, promise]).finally(() => clearTimeout(timer));
@@ -103,21 +103,21 @@ export async function deathOf({ died }: Lease): Promise<Death | null> {
 
 function describeEnded({ signal, exitCode }: EndedFrame): string {
   return signal === undefined
-    ? `ended by itself with exit status ${exitCode ?? "unknown"} (os._exit, or its channel was closed)`
-    : `died by ${signalName(signal) ?? "a signal"} (signal ${signal})`;
+    ? `exited with status ${exitCode ?? "unknown"} (os._exit, or its channel was closed)`
+    : `was killed by ${signalName(signal) ?? "a signal"} (signal ${signal})`;
 }
 
-/** Collects one stream of a cell or script: live for whoever listens, and whole (but for what the worker cut from its middle) for the outcome. */
+/** Collects one output stream of a cell or script: passes text on as it arrives, and keeps it for the outcome. */
 export interface StreamText {
   add(bytes: Uint8Array, omittedBytes: number): void;
   readonly text: string;
+  /** Bytes that the worker cut from the middle. */
   readonly omittedBytes: number;
-  /** Bytes received. The worker cuts to the limit; a sandbox that sends more is hostile. */
   readonly receivedBytes: number;
 }
 
 export interface StreamTextOptions {
-  /** Stands where the worker cut something out; nothing by default. */
+  /** The text to insert where the worker cut something out. Default: nothing. */
   readonly toMark?: (omittedBytes: number) => string;
   readonly onText?: (text: string) => void;
 }

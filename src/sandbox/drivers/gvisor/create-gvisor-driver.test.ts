@@ -25,10 +25,10 @@ import { cacheDirectory } from "../../../config/environment.ts";
 import { findSnapshot } from "../../snapshot/find-snapshot.ts";
 import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import { withLimits } from "../../limits.ts";
-import { findProcessesByArgument } from "../../../processes/process-identity.ts";
+import { findProcessesByArgument } from "../../../processes.ts";
 import { openRunDirectory, type RunDirectory } from "../../run-directory.ts";
-import { describeAge, findRunsc, toReleaseDate, type Runsc } from "./runsc-process.ts";
-import { createGvisorDriver } from "./gvisor-driver.ts";
+import { describeAge, findRunsc, toReleaseDate, type Runsc } from "./runsc.ts";
+import { createGvisorDriver } from "./create-gvisor-driver.ts";
 import { toOciSpec } from "./oci-spec.ts";
 
 const MB = 1024 * 1024;

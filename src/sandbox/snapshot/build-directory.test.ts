@@ -4,10 +4,10 @@ import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { currentProcess, toProcessKey } from "../../processes/process-identity.ts";
-import { openLock, openWorkplace } from "./workplace.ts";
+import { currentProcess, toProcessKey } from "../../processes.ts";
+import { openLock, openBuildDirectory } from "./build-directory.ts";
 
-const workplaceUrl = new URL("./workplace.ts", import.meta.url).href;
+const workplaceUrl = new URL("./build-directory.ts", import.meta.url).href;
 
 describe("workplace", () => {
   let cache: string;
@@ -20,23 +20,23 @@ describe("workplace", () => {
 
   it("is removed at the end, with everything in it", async () => {
     {
-      await using workplace = await openWorkplace(cache);
+      await using workplace = await openBuildDirectory(cache);
       await writeFile(path.join(workplace.directory, "file"), "");
     }
     expect(await readdir(path.join(cache, "building"))).toEqual([]);
   });
 
   it("leaves the workplace of a living builder alone and removes that of a killed one", async () => {
-    const builder = await startProcess(`const w = await openWorkplace(${JSON.stringify(cache)}); console.log(w.directory)`);
+    const builder = await startProcess(`const w = await openBuildDirectory(${JSON.stringify(cache)}); console.log(w.directory)`);
     const directory = builder.line;
     {
-      await using _other = await openWorkplace(cache);
+      await using _other = await openBuildDirectory(cache);
       await access(directory);
     }
     await builder.kill();
     await access(directory);
     {
-      await using _next = await openWorkplace(cache);
+      await using _next = await openBuildDirectory(cache);
       await expect(access(directory)).rejects.toMatchObject({ code: "ENOENT" });
     }
     expect(await readdir(path.join(cache, "building"))).toEqual([]);
@@ -80,7 +80,7 @@ describe("workplace", () => {
 
 /** Another process that runs a few lines and stays until it is killed. */
 async function startProcess(code: string): Promise<{ line: string; pid: number; kill: () => Promise<void> }> {
-  const script = `import { openLock, openWorkplace } from ${JSON.stringify(workplaceUrl)}; ${code}; setInterval(() => {}, 1000);`;
+  const script = `import { openLock, openBuildDirectory } from ${JSON.stringify(workplaceUrl)}; ${code}; setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
   const [chunk] = (await once(child.stdout, "data")) as [Buffer];
   return {

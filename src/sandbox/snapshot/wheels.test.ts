@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { unreachableReason } from "./install-wheels.ts";
+import { unreachableReason } from "./wheels.ts";
 import { tryProgram } from "./run-program.ts";
 
 describe("unreachableReason", () => {

@@ -9,7 +9,7 @@ import type { RunDirectory } from "../../run-directory.ts";
 import { createGvisorLease, discardSandbox, greet, type StartedSandbox, startSandbox } from "./gvisor-lease.ts";
 import { checkpointContainer, findImage, type MemoryImage, removeImage, saveImage, toImageKey } from "./memory-image.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
-import { findRunsc, type Runsc, toRunscFlags, toRunscPrefix } from "./runsc-process.ts";
+import { findRunsc, type Runsc, toRunscFlags, toRunscPrefix } from "./runsc.ts";
 
 export interface GvisorDriverOptions {
   /** Holds `images/`, and `tools/runsc` where set-up put it. */
@@ -180,7 +180,13 @@ class GvisorDriver implements SandboxDriver {
       throw error;
     }
     const start = prepared.image === null ? "cold" : "restored";
-    const lease = createGvisorLease({ ...sandbox, driver: this.name, start, limits, behind: (work) => this.#runInBackground(work) });
+    const lease = createGvisorLease({
+      ...sandbox,
+      driver: this.name,
+      start,
+      limits,
+      runInBackground: (work) => this.#runInBackground(work),
+    });
     this.#leases.add(lease);
     void lease.died.then(() => this.#leases.delete(lease));
     return lease;

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Lease, SandboxLimits } from "../../contract.ts";
-import { listProcessTree } from "../../../processes/process-identity.ts";
+import { listProcessTree } from "../../../processes.ts";
 import { seccompPolicy } from "../../seccomp/policy.ts";
 import { syscallNumbers } from "../../seccomp/syscall-numbers.ts";
 import { workerEnvironment } from "../../worker-environment.ts";

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test, vi } from "vitest";
-import { killAll, listProcessTree, readStartTime } from "../processes/process-identity.ts";
-import { readPrivateBytes, startProcessMeter } from "./process-usage.ts";
+import { killAll, listProcessTree, readStartTime } from "../../../processes.ts";
+import { readPrivateBytes, startProcessMeter } from "./process-meter.ts";
 
 const MB = 1024 * 1024;
 
