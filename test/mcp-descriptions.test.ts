@@ -7,13 +7,13 @@ import { openMcpEndpoint } from "./fixtures/open-mcp-endpoint.ts";
 
 const session = { identities: { choices: { a: {} } }, regions: { choices: { eu: {} } }, profiles: { choices: { p: {} } } };
 
-/** More than tokenizers of models count: every mark and every seven letters of a word are one, every three digits too. */
+/** Counts more tokens than real tokenizers: one for each punctuation mark, every seven letters of a word and every three digits. */
 function countTokens(text: string): number {
   const pieces = text.match(/\p{L}+|\p{N}{1,3}|[^\s\p{L}\p{N}]/gu) ?? [];
   return pieces.reduce((sum, piece) => sum + Math.ceil(piece.length / 7), 0);
 }
 
-test.each(generations)("tells a model of a client of %s all that it needs in under 1,500 tokens", async (generation) => {
+test.each(generations)("describes everything to a client of %s in under 1,500 tokens", async (generation) => {
   await using opened = await openMcpEndpoint({ configuration: { session } });
   await using client = await openHttpClient(generation, opened.url);
   const tools = await client.tools();
@@ -22,17 +22,17 @@ test.each(generations)("tells a model of a client of %s all that it needs in und
   expect(Buffer.byteLength(text) / 4).toBeLessThan(1500);
 });
 
-test("tells it in the words of the librarian's prompt and of the library's tools", async () => {
+test("uses the librarian's prompt and the shared tool descriptions", async () => {
   await using opened = await openMcpEndpoint();
   await using client = await openHttpClient("2025-11-25", opened.url);
   expect(client.instructions).toBe(
-    `${await opened.configured.runtime.librarianPrompt()}\n\nHere: list_data shows what data there is, store_data keeps JSON or CSV under a name, execute fetches with backend tools. Aliases and variables live on; a sandbox that is not used for a while is freed, and the next answer says so.\nA failure is an error envelope: do what its hints say.`,
+    `${await opened.configured.runtime.librarianPrompt()}\n\nHere: list_data lists the available data, store_data keeps JSON or CSV under a name, execute fetches with backend tools. Aliases and variables persist; a sandbox that is idle for a while is freed, and the next result says so.\nA failed call returns an error object: follow its hints.`,
   );
   const described = Object.fromEntries((await client.tools()).map(({ name, description }) => [name, description]));
   expect(described).toMatchObject(toolDescriptions);
 });
 
-test("publishes every tool with a title, annotations and the schemas of what goes in and comes out", async () => {
+test("lists every tool with a title, annotations and an input schema", async () => {
   await using opened = await openMcpEndpoint();
   await using client = await openHttpClient("2026-07-28", opened.url);
   const tools = await client.tools();
@@ -59,7 +59,7 @@ test("publishes every tool with a title, annotations and the schemas of what goe
   }
 });
 
-test("has the session's tools also where there is nothing to choose, and each says so", async () => {
+test("offers the identity tools also when nothing is configured, and each says so", async () => {
   await using opened = await openMcpEndpoint();
   await using client = await openHttpClient("2025-11-25", opened.url);
   const fields = { session_present: true, state_scope: "session", state_reason: null };
@@ -98,7 +98,7 @@ test("has the session's tools also where there is nothing to choose, and each sa
   }
 });
 
-test("has the whole guide to execute as a resource", async () => {
+test("serves the complete guide to execute as a resource", async () => {
   await using opened = await openMcpEndpoint();
   await using client = await openHttpClient("2025-11-25", opened.url);
   expect(await client.read("sluice://docs/execute")).toMatchObject({

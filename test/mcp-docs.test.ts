@@ -17,7 +17,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-test("the entry that is shown works as it is, with paths that are there", { timeout: 120_000 }, async () => {
+test("the server entry of the page works once its paths exist", { timeout: 120_000 }, async () => {
   const written = snippets[0]!.replace("/path/to/sluice", root).replace("/path/to/data", directory);
   const { mcpServers } = JSON.parse(written) as { mcpServers: { sluice: { command: string; args: string[] } } };
   const { PATH = "", HOME = "", SLUICE_CACHE = "" } = process.env;
@@ -34,7 +34,7 @@ test("the entry that is shown works as it is, with paths that are there", { time
   }
 });
 
-test("the configuration that is shown is one", async () => {
+test("the configuration of the page is valid", async () => {
   const file = path.join(directory, "sluice.config.json");
   writeFileSync(file, snippets[1]!);
   const { configuration } = await loadConfiguration({ file, workingDirectory: directory, environment: { TICKETS_TOKEN: "t" } });

@@ -23,37 +23,34 @@ const configuration = {
   },
 };
 
-describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
+describe("tools of exposed backend servers over MCP", { timeout: HANG_MS }, () => {
   let opened: TestEndpoint;
   beforeAll(async () => {
     opened = await openMcpEndpoint({ configuration });
   });
   afterAll(() => opened[Symbol.asyncDispose]());
 
-  /** What a client of either version passes along to stay in its session. */
-  async function begin(client: TestClient): Promise<Record<string, unknown>> {
+  /** Returns the arguments that keep a client of either version on one connection. */
+  async function openHandle(client: TestClient): Promise<Record<string, unknown>> {
     const { session } = textOf(await client.call("store_data", { name: "note", data: "here" }));
     return session === undefined ? {} : { session };
   }
 
-  test.each(generations)(
-    "passes the tools of exposed servers through to a client of %s, with what they say of themselves",
-    async (generation) => {
-      await using client = await openHttpClient(generation, opened.url);
-      const tools = await client.tools();
-      const names = tools.map(({ name }) => name);
-      expect(names).toContain("echo");
-      expect(names).toContain("market__get_prices");
-      expect(names).not.toContain("hidden__get_prices");
-      const echo = tools.find(({ name }) => name === "echo");
-      expect(echo).toMatchObject({ title: "Echo", description: "Says what it was told.", annotations: { readOnlyHint: true } });
-      expect(echo?.inputSchema).toMatchObject({ properties: { text: { type: "string" } } });
-      const routed = tools.find(({ name }) => name === "routed");
-      expect(JSON.stringify(routed?.inputSchema)).not.toContain("x-mcp-header");
-    },
-  );
+  test.each(generations)("lists the tools of exposed servers to a client of %s with their own descriptions", async (generation) => {
+    await using client = await openHttpClient(generation, opened.url);
+    const tools = await client.tools();
+    const names = tools.map(({ name }) => name);
+    expect(names).toContain("echo");
+    expect(names).toContain("market__get_prices");
+    expect(names).not.toContain("hidden__get_prices");
+    const echo = tools.find(({ name }) => name === "echo");
+    expect(echo).toMatchObject({ title: "Echo", description: "Says what it was told.", annotations: { readOnlyHint: true } });
+    expect(echo?.inputSchema).toMatchObject({ properties: { text: { type: "string" } } });
+    const routed = tools.find(({ name }) => name === "routed");
+    expect(JSON.stringify(routed?.inputSchema)).not.toContain("x-mcp-header");
+  });
 
-  test("looks up the tool of a call once", async () => {
+  test("resolves the tool of a call once", async () => {
     await using client = await openHttpClient("2025-11-25", opened.url);
     const resolve = vi.spyOn(opened.configured.catalog, "resolve");
     expect(textOf(await client.call("echo", { text: "A" }))).toMatchObject({ status: "ok" });
@@ -62,10 +59,10 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
   });
 
   test.each(generations)(
-    "keeps what a tool gave whole under an alias and gives a client of %s a preview and a link",
+    "keeps the complete output of a tool under an alias and returns a preview and a link to a client of %s",
     async (generation) => {
       await using client = await openHttpClient(generation, opened.url);
-      const handle = await begin(client);
+      const handle = await openHandle(client);
       const result = await client.call("market__get_prices", { asset: "BTC", ...handle });
       const { status, aliases, previews } = textOf(result) as { status: string; aliases: string[]; previews: object[] };
       expect([status, aliases]).toEqual(["ok", ["get_prices_1", "get_prices_1_text"]]);
@@ -83,7 +80,7 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     },
   );
 
-  test.each(generations)("gives a client of %s the envelope of a call that fails", async (generation) => {
+  test.each(generations)("returns the tool error of a failed call to a client of %s", async (generation) => {
     await using client = await openHttpClient(generation, opened.url);
     const failures = [
       [await client.call("fail"), "TOOL_EXECUTION_ERROR"],
@@ -95,14 +92,14 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     expect(failures.map(([result]) => parseToolError(textOf(result)["error"])?.error_code)).toEqual(failures.map(([, code]) => code));
   });
 
-  test.each(generations)("passes the progress of a tool on to a client of %s", async (generation) => {
+  test.each(generations)("forwards the progress of a tool to a client of %s", async (generation) => {
     await using client = await openHttpClient(generation, opened.url);
-    const heard: (string | undefined)[] = [];
-    await client.call("slow", { steps: 3, stepMs: 300 }, { onprogress: ({ message }) => heard.push(message) });
-    expect(heard.filter((message) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
+    const messages: (string | undefined)[] = [];
+    await client.call("slow", { steps: 3, stepMs: 300 }, { onprogress: ({ message }) => messages.push(message) });
+    expect(messages.filter((message) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
   });
 
-  test.each(generations)("cancels the call of a tool when a client of %s cancels its own", async (generation) => {
+  test.each(generations)("cancels the backend call when a client of %s cancels its own", async (generation) => {
     await using client = await openHttpClient(generation, opened.url);
     const cancelled = async (): Promise<unknown> => {
       const { previews } = textOf<{ previews: { value: { cancelled: number } }[] }>(await client.call("cancelled"));
@@ -123,9 +120,9 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     expect(await cancelled()).toBe(Number(before) + 1);
   });
 
-  test.each(generations)("lets scripts of a client of %s call all servers, also those that are not exposed", async (generation) => {
+  test.each(generations)("lets scripts of a client of %s call all servers, also ones that are not exposed", async (generation) => {
     await using client = await openHttpClient(generation, opened.url);
-    const handle = await begin(client);
+    const handle = await openHandle(client);
     expect(textOf(await client.call("search", { query: "prices", ...handle }))).toMatchObject({
       tools: { length: expect.any(Number) as number },
     });
@@ -141,9 +138,9 @@ describe("tools of other servers over MCP", { timeout: HANG_MS }, () => {
     expect(textOf(await client.call("get_envelope_contract", handle))).toMatchObject({ contract_version: 1 });
   });
 
-  test.each(generations)("keeps the identity and the region of a client of %s for its session alone", async (generation) => {
+  test.each(generations)("keeps the identity and region of a client of %s on its own connection", async (generation) => {
     await using client = await openHttpClient(generation, opened.url, { "x-token": "a" });
-    const handle = await begin(client);
+    const handle = await openHandle(client);
     const fields = { session_present: true, state_scope: "session", state_reason: null };
     expect(textOf(await client.call("get_session_state", handle))).toMatchObject(fields);
     const refused = await client.call("about", handle);

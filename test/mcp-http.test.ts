@@ -10,12 +10,12 @@ import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint
 
 const HANG_MS = 180_000;
 
-test("makes code mode once for all clients and calls", async () => {
-  const made = vi.fn<() => void>();
+test("creates the tools of code mode once for all clients and calls", async () => {
+  const created = vi.fn<() => void>();
   await using opened = await openMcpEndpoint({
     parts: ({ runtime }) => {
       const { createCodeModeTools } = runtime;
-      return { runtime: { ...runtime, createCodeModeTools: (options) => (made(), createCodeModeTools(options)) } };
+      return { runtime: { ...runtime, createCodeModeTools: (options) => (created(), createCodeModeTools(options)) } };
     },
   });
   const perRequest = vi.spyOn(opened.configured.runtime, "createCodeMode");
@@ -23,19 +23,19 @@ test("makes code mode once for all clients and calls", async () => {
     await using client = await openHttpClient(generation, opened.url);
     for (const query of ["price", ""]) expect(textOf(await client.call("search", { query }))).toMatchObject({ found: "0 of 0 tools" });
   }
-  expect(made).toHaveBeenCalledTimes(1);
+  expect(created).toHaveBeenCalledTimes(1);
   expect(perRequest).not.toHaveBeenCalled();
 });
 
 describe("the MCP endpoint over HTTP", () => {
   let opened: TestEndpoint;
   beforeAll(async () => {
-    // A cell that is not cancelled would go on for longer than the test waits.
+    // Longer than the test waits, so that only cancelling can end a cell.
     opened = await openMcpEndpoint({ configuration: { limits: { sandbox: { cellTimeoutMs: 900_000 } } } });
   });
   afterAll(() => opened[Symbol.asyncDispose]());
 
-  test("gives a client of 2025-11-25 one session, in which data and variables live on", { timeout: HANG_MS }, async () => {
+  test("keeps data and variables for a client of 2025-11-25 on its connection", { timeout: HANG_MS }, async () => {
     await using client = await openHttpClient("2025-11-25", opened.url);
     await client.call("store_data", { name: "prices", data: [{ price: 1 }, { price: 2.5 }] });
     const first = await client.call(
@@ -49,7 +49,7 @@ describe("the MCP endpoint over HTTP", () => {
   });
 
   test(
-    "gives a client of 2026-07-28 a handle that it can pass back, and a sandbox of its own for each call without",
+    "gives a client of 2026-07-28 a handle to pass back, and a new sandbox for each call without one",
     { timeout: HANG_MS },
     async () => {
       await using client = await openHttpClient("2026-07-28", opened.url);
@@ -58,7 +58,7 @@ describe("the MCP endpoint over HTTP", () => {
       expect(stored).toMatchObject({
         alias: "prices",
         state_scope: "request",
-        session_note: `No session was passed: the sandbox of this call is gone, its aliases are kept for 60 minutes. Pass "session": "${session}" with the next call to use them, and to keep variables from then on.`,
+        session_note: `No session was passed, so this call had a sandbox of its own, which is closed now. Its aliases are kept for 60 minutes. To use them, and to keep variables from now on, pass "session": "${session}" with the next call.`,
       });
       const code = "total = float(to_frame(prices)['price'].sum())\nset_result(total)";
       const alone = await client.call("code_interpreter", cell(code, ["prices"]));
@@ -73,23 +73,23 @@ describe("the MCP endpoint over HTTP", () => {
     },
   );
 
-  test.each(generations)("keeps tenants and sessions apart, for clients of %s", { timeout: HANG_MS }, async (generation) => {
+  test.each(generations)("isolates tenants and connections of clients of %s", { timeout: HANG_MS }, async (generation) => {
     await using one = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
     await using other = await openHttpClient(generation, opened.url, { "x-tenant": "other" });
     const { session } = textOf(await one.call("store_data", { name: "secret", data: [{ n: 1 }] }));
     const handle = session === undefined ? {} : { session };
     expect(textOf(await one.call("list_data", handle))).toMatchObject({ data: [{ alias: "secret" }] });
-    const seen = textOf(await other.call("list_data", handle));
-    if (session === undefined) expect(seen).toMatchObject({ data: [] });
+    const listed = textOf(await other.call("list_data", handle));
+    if (session === undefined) expect(listed).toMatchObject({ data: [] });
     else
-      expect(seen).toEqual({
+      expect(listed).toEqual({
         status: "refused",
         error: {
           error_kind: "precondition_failed",
           tool: "list_data",
-          summary: "There is no session with this handle: it ended, or was not used for too long.",
+          summary: "No session has this handle: it ended or was idle for too long.",
           details: [{ path: "session", issue: "is not known", received_type: "string" }],
-          hints: ["Call without session to begin a new one, and store or fetch the data again."],
+          hints: ["Call without session to start a new one, then store or fetch the data again."],
           examples: [],
           error_code: "SESSION_UNKNOWN",
           retryable: false,
@@ -97,7 +97,7 @@ describe("the MCP endpoint over HTTP", () => {
         },
       });
 
-    // Another session of the same tenant sees as little.
+    // Another connection of the same tenant sees nothing either.
     await using beside = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
     await one.call("code_interpreter", { ...cell("hidden = 1\nset_result(hidden)", ["secret"]), ...handle });
     const { session: another } = textOf<{ session?: string }>(await beside.call("store_data", { name: "own", data: [1] }));
@@ -116,7 +116,7 @@ describe("the MCP endpoint over HTTP", () => {
     );
   });
 
-  test("lists data in pages, and takes no cursor but its own", { timeout: HANG_MS }, async () => {
+  test("lists data in pages and accepts only its own cursors", { timeout: HANG_MS }, async () => {
     await using client = await openHttpClient("2025-11-25", opened.url);
     const names = Array.from({ length: 103 }, (_, n) => `data_${n}`);
     for (const name of names) await client.call("store_data", { name, data: [1] });
@@ -124,17 +124,19 @@ describe("the MCP endpoint over HTTP", () => {
     expect((await client.resources()).filter((uri) => uri.startsWith("sluice://data/"))).toEqual(uris.slice(0, 100));
     expect(await client.resources("100")).toEqual(uris.slice(100));
     for (const cursor of ["", "0", "7", "200", "-100", "1e2x"])
-      await expect(client.resources(cursor)).rejects.toThrow(`The cursor ${JSON.stringify(cursor)} is none that a list here gave.`);
+      await expect(client.resources(cursor)).rejects.toThrow(
+        `Unknown cursor ${JSON.stringify(cursor)}: use the nextCursor of an earlier list.`,
+      );
   });
 
-  test("does not let another tenant in by the number of a session", { timeout: HANG_MS }, async () => {
+  test("refuses another tenant that sends the Mcp-Session-Id of a connection", { timeout: HANG_MS }, async () => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
     const post = (body: object, more: Record<string, string>): Promise<Response> =>
       fetch(opened.url, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } };
-    const begun = await post({ jsonrpc: "2.0", id: 1, method: "initialize", params }, { "x-tenant": "one" });
-    const id = begun.headers.get("mcp-session-id") ?? "";
-    await begun.text();
+    const opening = await post({ jsonrpc: "2.0", id: 1, method: "initialize", params }, { "x-tenant": "one" });
+    const id = opening.headers.get("mcp-session-id") ?? "";
+    await opening.text();
     expect(id).toMatch(/^[\w-]{24}$/);
     const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
     const own = await post(list, { "x-tenant": "one", "mcp-session-id": id });
@@ -145,7 +147,7 @@ describe("the MCP endpoint over HTTP", () => {
       404,
       {
         jsonrpc: "2.0",
-        error: { code: -32_001, message: "Session not found: it ended, or was not used for too long. Send initialize to begin a new one." },
+        error: { code: -32_001, message: "Session not found: it ended or was idle for too long. Send initialize to start a new one." },
         id: null,
       },
     ]);
@@ -153,58 +155,54 @@ describe("the MCP endpoint over HTTP", () => {
     expect(without.status).toBe(400);
   });
 
-  test.each(generations)("ends a cell in the middle when a client of %s cancels its call", { timeout: HANG_MS }, async (generation) => {
+  test.each(generations)("stops a running cell when a client of %s cancels its call", { timeout: HANG_MS }, async (generation) => {
     await using client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1] }));
     const handle = session === undefined ? {} : { session };
     const stop = new AbortController();
-    const code = "print('in the middle', flush=True)\nwhile True: pass";
+    const code = "print('running', flush=True)\nwhile True: pass";
     const running = client.call(
       "code_interpreter",
       { ...cell(code, ["rows"]), ...handle },
       {
         signal: stop.signal,
-        onprogress: ({ message }) => message === "in the middle" && stop.abort(new Error("enough")),
+        onprogress: ({ message }) => message === "running" && stop.abort(new Error("enough")),
       },
     );
     await expect(running).rejects.toThrow("enough");
-    // Cells of a session run one after the other: this one has its turn because the other is over, long before its time is.
+    // Cells of a connection run one at a time, so this one can only run because the other was stopped.
     const after = await client.call("code_interpreter", { ...cell("set_result('next')", ["rows"]), ...handle });
     expect(textOf(after)).toMatchObject({ status: "ok", result: "next" });
   });
 
-  test.each(generations)(
-    "ends the reading of a large file in the middle when a client of %s cancels its call",
-    { timeout: HANG_MS },
-    async (generation) => {
-      const directory = mkdtempSync(path.join(tmpdir(), "sluice-cancel-"));
-      try {
-        writeFileSync(path.join(directory, "many.csv"), Buffer.concat([Buffer.from("a,b\n"), Buffer.alloc(60_000_000, "123,4567890\n")]));
-        const files = await openDataFiles({ paths: [directory], maxFileBytes: 256e6 });
-        await using own = await openMcpEndpoint({
-          parts: ({ runtime }) => ({ files, tables: createTables({ ...runtime, idleMs: 3_600_000, graceMs: 0 }) }),
-        });
-        await using client = await openHttpClient(generation, own.url);
-        const { gate } = own.configured.runtime;
-        for (const [name, args] of [
-          ["render_chart", { alias: "many", spec: { type: "line", xKey: "a", series: [{ key: "b" }] } }],
-          ["read_data", { alias: "many" }],
-          ["list_data", { aliases: ["many"] }],
-        ] as const) {
-          const stop = new AbortController();
-          const running = client.call(name, args, { signal: stop.signal });
-          while (gate.taken === 0) await sleep(5);
-          stop.abort(new Error("enough"));
-          await expect(running).rejects.toThrow("enough");
-          while (gate.taken > 0) await sleep(5);
-        }
-      } finally {
-        rmSync(directory, { recursive: true });
+  test.each(generations)("stops reading a large file when a client of %s cancels its call", { timeout: HANG_MS }, async (generation) => {
+    const directory = mkdtempSync(path.join(tmpdir(), "sluice-cancel-"));
+    try {
+      writeFileSync(path.join(directory, "many.csv"), Buffer.concat([Buffer.from("a,b\n"), Buffer.alloc(60_000_000, "123,4567890\n")]));
+      const files = await openDataFiles({ paths: [directory], maxFileBytes: 256e6 });
+      await using own = await openMcpEndpoint({
+        parts: ({ runtime }) => ({ files, tables: createTables({ ...runtime, idleMs: 3_600_000, graceMs: 0 }) }),
+      });
+      await using client = await openHttpClient(generation, own.url);
+      const { gate } = own.configured.runtime;
+      for (const [name, args] of [
+        ["render_chart", { alias: "many", spec: { type: "line", xKey: "a", series: [{ key: "b" }] } }],
+        ["read_data", { alias: "many" }],
+        ["list_data", { aliases: ["many"] }],
+      ] as const) {
+        const stop = new AbortController();
+        const running = client.call(name, args, { signal: stop.signal });
+        while (gate.taken === 0) await sleep(5);
+        stop.abort(new Error("enough"));
+        await expect(running).rejects.toThrow("enough");
+        while (gate.taken > 0) await sleep(5);
       }
-    },
-  );
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
 
-  test.each(generations)("shows data and pictures of a client of %s to nobody else", { timeout: HANG_MS }, async (generation) => {
+  test.each(generations)("hides data and images of a client of %s from other tenants", { timeout: HANG_MS }, async (generation) => {
     await using one = await openHttpClient(generation, opened.url, { "x-tenant": "one" });
     await using other = await openHttpClient(generation, opened.url, { "x-tenant": "other" });
     const { session } = textOf<{ session?: string }>(
@@ -223,7 +221,7 @@ describe("the MCP endpoint over HTTP", () => {
   });
 
   test.each(generations)(
-    "gives clients of %s the program that draws charts, and names it on the tools that make them",
+    "serves the chart app to clients of %s and names it on the tools that make charts",
     { timeout: HANG_MS },
     async (generation) => {
       const directory = mkdtempSync(path.join(tmpdir(), "sluice-chart-app-"));
@@ -248,7 +246,7 @@ describe("the MCP endpoint over HTTP", () => {
         ]);
         rmSync(chartAppFile);
         await expect(client.read("ui://sluice/chart.html")).rejects.toThrow(
-          "The program that draws charts is not built here. Run `npm run setup`. Charts are also in the structured content of each result, and as a table in its text.",
+          "The chart app is not built. Run `npm run setup`. Charts are also in the structured content of each result, and as a table in its text.",
         );
       } finally {
         rmSync(directory, { recursive: true });

@@ -13,7 +13,7 @@ const inspector = path.join(root, "node_modules/.bin/mcp-inspector");
 
 const session = { identities: { choices: { acme: {} } }, regions: { choices: { eu: {} } }, profiles: { choices: { shop: {} } } };
 
-/** Every tool with a call that it can answer. They run in this order in one session. */
+/** One valid call of every tool. They run in this order on one connection. */
 const calls: readonly (readonly [string, Record<string, unknown>])[] = [
   [
     "store_data",
@@ -42,7 +42,7 @@ const calls: readonly (readonly [string, Record<string, unknown>])[] = [
   ["get_active_context", {}],
 ];
 
-describe("the MCP Inspector's command line", { timeout: HANG_MS }, () => {
+describe("the command line of the MCP Inspector", { timeout: HANG_MS }, () => {
   let opened: TestEndpoint;
   let home: string;
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe("the MCP Inspector's command line", { timeout: HANG_MS }, () => {
     return (printed["result"] ?? printed) as Record<string, unknown>;
   }
 
-  test.each(["legacy", "modern"])("lists every tool over HTTP in the %s era, and finds no fault with a schema", async (era) => {
+  test.each(["legacy", "modern"])("lists every tool over HTTP in the %s era with valid schemas", async (era) => {
     const { tools } = await inspect(opened.url, "--method", "tools/list", "--protocol-era", era, "--strict");
     expect((tools as { name: string }[]).map(({ name }) => name).sort()).toEqual(calls.map(([name]) => name).sort());
   });

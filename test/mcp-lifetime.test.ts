@@ -15,7 +15,7 @@ const HANG_MS = 240_000;
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
 type Server = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** A client of the previous version that is only lines of JSON, so that everything on standard output is seen. */
+/** A client of the 2025 protocol that reads raw lines, so that a test sees everything on standard output. */
 function startServer(environment: Record<string, string> = {}): {
   server: Server;
   send(message: object): void;
@@ -45,7 +45,7 @@ const initialize = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } },
 };
 
-/** Processes that this one started, and theirs. */
+/** All child processes, recursively. */
 function descendants(pid: number): number[] {
   const parents = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -69,27 +69,27 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await sleep(50);
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(50);
 }
 
-describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
+describe("the shutdown of sluice mcp", { timeout: HANG_MS }, () => {
   const endings: readonly (readonly [string, (server: Server) => unknown])[] = [
     ["when its client closes standard input", (server) => server.stdin.end()],
     ["at SIGTERM", (server) => server.kill("SIGTERM")],
   ];
 
-  test.each(endings)("in the middle of a cell, %s: it ends the cell, leaves no process and exits with 0", async (_how, end) => {
+  test.each(endings)("kills a running cell and exits with 0, leaving no process, %s", async (_how, end) => {
     const { server, send, line, rest } = startServer();
     send(initialize);
     expect(await line()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25", serverInfo: { name: "sluice" } } });
     send({ method: "notifications/initialized" });
     send({ id: 2, method: "tools/call", params: { name: "store_data", arguments: { name: "rows", data: [1] } } });
     expect(await line()).toMatchObject({ id: 2 });
-    const args = cell("print('begun', flush=True)\nwhile True: pass", ["rows"]);
+    const args = cell("print('running', flush=True)\nwhile True: pass", ["rows"]);
     send({ id: 3, method: "tools/call", params: { name: "code_interpreter", arguments: args, _meta: { progressToken: 7 } } });
-    let heard: unknown = null;
-    while (heard !== "begun") heard = ((await line())["params"] as { message?: string }).message;
+    let message: unknown = null;
+    while (message !== "running") message = ((await line())["params"] as { message?: string }).message;
     const started = descendants(server.pid!);
     expect(started.length).toBeGreaterThan(0);
     const exited = once(server, "exit");
@@ -99,11 +99,11 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
     expect(
       rest()
         .split("\n")
-        .filter((one) => one !== "" && !one.startsWith('{"jsonrpc":"2.0"') && !one.includes('"jsonrpc":"2.0"')),
+        .filter((output) => output !== "" && !output.startsWith('{"jsonrpc":"2.0"') && !output.includes('"jsonrpc":"2.0"')),
     ).toEqual([]);
   });
 
-  test("without a snapshot it serves its client all the same, and says what is missing", async () => {
+  test("serves its client without a snapshot and says what is missing", async () => {
     const empty = mkdtempSync(path.join(tmpdir(), "sluice-no-snapshot-"));
     try {
       const { server, send, line } = startServer({ SLUICE_CACHE: empty });
@@ -111,7 +111,7 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
       const { result } = (await line()) as { result: { instructions: string } };
       const missing = "There is no snapshot for this version of Sluice in the cache.";
       expect(result.instructions.split("\n")[0]).toBe(
-        `Python cannot be run here: ${missing} Run \`sluice prepare\` (\`npx sluice prepare\` where it is a dependency, \`npm run setup\` in a clone).`,
+        `Python is not available here: ${missing} Run \`sluice prepare\` (\`npx sluice prepare\` where it is a dependency, \`npm run setup\` in a clone).`,
       );
       send({ method: "notifications/initialized" });
       send({ id: 2, method: "tools/call", params: { name: "store_data", arguments: { name: "rows", data: [1] } } });
@@ -138,28 +138,28 @@ describe("how sluice mcp ends", { timeout: HANG_MS }, () => {
   });
 });
 
-describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS }, () => {
-  /** The clock stands still until a test says that time has gone by. */
+describe("the lifetime of sandboxes and connections over HTTP", { timeout: HANG_MS }, () => {
+  /** Timers fire only when a test calls `pass`. */
   async function open(
     lifetimes: Partial<ConnectionLifetimes> = {},
     configuration: object = {},
   ): Promise<TestEndpoint & { pass(ms: number): void }> {
-    const waiting = new Set<{ ms: number; work: () => void }>();
+    const timers = new Set<{ ms: number; work: () => void }>();
     const after: Schedule = (ms, work) => {
-      const one = { ms, work };
-      waiting.add(one);
-      return () => void waiting.delete(one);
+      const timer = { ms, work };
+      timers.add(timer);
+      return () => void timers.delete(timer);
     };
     const opened = await openMcpEndpoint({ configuration, parts: () => ({ lifetimes, after }) });
     const pass = (ms: number): void => {
-      for (const one of waiting) if (one.ms <= ms && waiting.delete(one)) one.work();
+      for (const timer of timers) if (timer.ms <= ms && timers.delete(timer)) timer.work();
     };
     return { ...opened, pass };
   }
 
   const taken = ({ configured }: TestEndpoint): number => configured.runtime.gate.taken;
 
-  test.each(generations)("a sandbox that is not used goes, and the next answer to a client of %s says so", async (generation) => {
+  test.each(generations)("frees an idle sandbox and says so in the next result of a client of %s", async (generation) => {
     await using opened = await open();
     await using client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
@@ -172,13 +172,13 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     expect(after).toMatchObject({
       status: "python_error",
       sandbox_note:
-        "The sandbox was not used for 15 minutes: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.",
+        "The sandbox was freed because it was unused for 15 minutes. Variables and files of earlier cells are lost; aliases are kept.",
     });
     const edited = textOf(await client.call("python_code_edit", { edits: [{ oldText: "kept", newText: "len(rows)" }], ...handle }));
     expect(edited).toMatchObject({ status: "ok", result: 2 });
   });
 
-  test("a call without a handle has a sandbox of its own and leaves none behind", async () => {
+  test("gives a call without a handle its own sandbox and frees it afterwards", async () => {
     const files = await openDataFiles({ paths: [path.join(import.meta.dirname, "../corpus")], maxFileBytes: 1e6 });
     await using opened = await openMcpEndpoint({ parts: () => ({ files }) });
     await using client = await openHttpClient("2026-07-28", opened.url);
@@ -192,21 +192,21 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     expect(taken(opened)).toBe(0);
   });
 
-  test.each(generations)("a session of a client of %s that is not used goes with its data", async (generation) => {
+  test.each(generations)("closes an idle connection of a client of %s with its data", async (generation) => {
     await using opened = await open();
     await using client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
-    expect(opened.endpoint.sessions).toBe(1);
-    opened.pass(defaultLifetimes.sessionIdleMs);
-    await until(() => opened.endpoint.sessions === 0);
+    expect(opened.endpoint.connections).toBe(1);
+    opened.pass(defaultLifetimes.connectionIdleMs);
+    await until(() => opened.endpoint.connections === 0);
     if (session === undefined) await expect(client.call("list_data")).rejects.toThrow("Session not found");
     else expect(textOf(await client.call("list_data", { session }))).toMatchObject({ error: { error_code: "SESSION_UNKNOWN" } });
   });
 
   test.each([
     ["when there are too many", { maxConnections: 2 }],
-    ["when they keep too much", { maxBytes: 25_000 }],
-  ])("the longest unused session of a tenant makes room %s, and none of another tenant", async (_when, lifetimes) => {
+    ["when they hold too much data", { maxBytes: 25_000 }],
+  ])("closes the least recently used connection of the same tenant %s", async (_when, lifetimes) => {
     await using opened = await open(lifetimes);
     await using other = await openHttpClient("2026-07-28", opened.url, { "x-tenant": "other" });
     const { session: kept } = textOf(await other.call("store_data", { name: "kept", data: "x".repeat(10_000) }));
@@ -214,40 +214,40 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     const handles: unknown[] = [];
     for (const name of ["one", "two", "three"])
       handles.push(textOf(await client.call("store_data", { name, data: "x".repeat(10_000) }))["session"]);
-    expect(opened.endpoint.sessions).toBe(3);
+    expect(opened.endpoint.connections).toBe(3);
     expect(textOf(await client.call("list_data", { session: handles[0] }))).toMatchObject({ error: { error_code: "SESSION_UNKNOWN" } });
     expect(textOf(await client.call("list_data", { session: handles[2] }))).toMatchObject({ data: [{ alias: "three" }] });
     expect(textOf(await other.call("list_data", { session: kept }))).toMatchObject({ data: [{ alias: "kept" }] });
   });
 
-  test.each(generations)("a client of %s that vanishes in the middle of a cell frees its sandbox", async (generation) => {
+  test.each(generations)("frees the sandbox of a client of %s that disconnects while a cell runs", async (generation) => {
     await using opened = await open();
     const client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
     const handle = session === undefined ? {} : { session };
-    const begun = Promise.withResolvers<void>();
-    const running = client.call(
+    const running = Promise.withResolvers<void>();
+    const call = client.call(
       "code_interpreter",
-      { ...cell("print('begun', flush=True)\nwhile True: pass", ["rows"]), ...handle },
+      { ...cell("print('running', flush=True)\nwhile True: pass", ["rows"]), ...handle },
       {
-        onprogress: ({ message }) => void (message === "begun" && begun.resolve()),
+        onprogress: ({ message }) => void (message === "running" && running.resolve()),
       },
     );
-    running.catch(() => {});
-    await begun.promise;
+    call.catch(() => {});
+    await running.promise;
     expect(taken(opened)).toBe(1);
     await client.close();
-    await until(() => (opened.pass(defaultLifetimes.vanishedMs), taken(opened) === 0));
+    await until(() => (opened.pass(defaultLifetimes.disconnectGraceMs), taken(opened) === 0));
     if (session === undefined) return;
-    await using back = await openHttpClient(generation, opened.url);
-    expect(textOf(await back.call("list_data", { session }))).toMatchObject({
+    await using returned = await openHttpClient(generation, opened.url);
+    expect(textOf(await returned.call("list_data", { session }))).toMatchObject({
       data: [{ alias: "rows" }],
       sandbox_note:
-        "The client closed the connection and was gone for 30 s: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.",
+        "The sandbox was freed because the client closed the connection and did not return within 30 s. Variables and files of earlier cells are lost; aliases are kept.",
     });
   });
 
-  test.each(generations)("a client of %s that only cancels a call and comes back keeps its sandbox", async (generation) => {
+  test.each(generations)("keeps the sandbox of a client of %s that cancels a call and makes another", async (generation) => {
     await using opened = await open();
     await using client = await openHttpClient(generation, opened.url);
     const { session } = textOf(await client.call("store_data", { name: "rows", data: [1, 2] }));
@@ -256,20 +256,20 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     const stop = new AbortController();
     const running = client.call(
       "code_interpreter",
-      { ...cell("print('begun', flush=True)\nwhile True: pass", ["rows"]), ...handle },
-      { signal: stop.signal, onprogress: ({ message }) => message === "begun" && stop.abort(new Error("enough")) },
+      { ...cell("print('running', flush=True)\nwhile True: pass", ["rows"]), ...handle },
+      { signal: stop.signal, onprogress: ({ message }) => message === "running" && stop.abort(new Error("enough")) },
     );
     await expect(running).rejects.toThrow("enough");
-    // Cells of a session run one after the other: this one's answer says that the server has seen the other given up.
+    // Cells of a connection run one at a time, so this result means that the server has handled the cancellation.
     const next = await client.call("code_interpreter", { ...cell("set_result(0)", ["rows"]), ...handle });
     expect(textOf(next)).not.toHaveProperty("sandbox_note");
-    opened.pass(defaultLifetimes.vanishedMs);
+    opened.pass(defaultLifetimes.disconnectGraceMs);
     const after = textOf(await client.call("code_interpreter", { ...cell("set_result(kept)", ["rows"]), ...handle }));
     expect(after).toMatchObject({ status: "ok", result: 1 });
     expect(after).not.toHaveProperty("sandbox_note");
   });
 
-  test("when somebody waits for a sandbox, the session that has run nothing for longest gives up its own and is told", async () => {
+  test("frees the longest idle sandbox when another call waits for one, and notes it in the next result", async () => {
     await using opened = await open({}, { sandbox: { poolSize: 0, maxSandboxes: 2 } });
     const { gate } = opened.configured.runtime;
     const clients = await Promise.all(["a", "b", "c"].map(() => openHttpClient("2025-11-25", opened.url)));
@@ -279,16 +279,16 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     try {
       for (const client of clients) await client.call("store_data", { name: "rows", data: [1, 2] });
       for (const client of [a, b]) expect(await run(client, "kept = 1\nset_result(kept)")).toMatchObject({ status: "ok", result: 1 });
-      opened.pass(defaultLifetimes.spareMs);
+      opened.pass(defaultLifetimes.reclaimAfterMs);
       expect(taken(opened)).toBe(2);
       expect(await run(c, "set_result(3)")).toMatchObject({ status: "ok", result: 3 });
       const kept = await run(b, "set_result(kept)");
       expect(kept).toMatchObject({ status: "ok", result: 1 });
       expect(kept).not.toHaveProperty("sandbox_note");
-      // Nobody has rested long enough now: who waits is let in as soon as somebody has.
+      // No sandbox has been idle for long enough yet. The waiting call gets one as soon as that changes.
       const waiting = run(a, "set_result(kept)");
       await until(() => gate.waiting === 1);
-      opened.pass(defaultLifetimes.spareMs);
+      opened.pass(defaultLifetimes.reclaimAfterMs);
       expect(await waiting).toMatchObject({
         status: "ok",
         result: 1,
@@ -296,7 +296,7 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
           "The sandbox was replaced; the 1 earlier cell(s) were run again, so their variables and files are there. Files that failed cells had left are not.",
         ],
         sandbox_note:
-          "Somebody waited for a sandbox, and this session's, which had run nothing for longest, was given up: files of earlier cells are gone, aliases are there. The next cell says what became of the variables.",
+          "This idle sandbox was freed because another call needed one. Files of earlier cells are lost; aliases are kept. The next cell reports what happened to the variables.",
       });
       expect(await run(b, "set_result(kept)")).toMatchObject({ status: "ok", result: 1 });
     } finally {
@@ -304,14 +304,14 @@ describe("how long the sandboxes of clients over HTTP live", { timeout: HANG_MS 
     }
   });
 
-  test("a session does not stand in its own way where there is one sandbox", async () => {
+  test("a connection can read data while it holds the only sandbox", async () => {
     await using opened = await open({}, { sandbox: { poolSize: 0, maxSandboxes: 1 } });
     await using client = await openHttpClient("2025-11-25", opened.url);
     await client.call("store_data", { name: "rows", data: [{ n: 1 }, { n: 2 }] });
     await client.call("code_interpreter", cell("kept = 1\nset_result(kept)", ["rows"]));
     const reading = client.call("read_data", { alias: "rows" });
     await until(() => opened.configured.runtime.gate.waiting === 1);
-    opened.pass(defaultLifetimes.spareMs);
+    opened.pass(defaultLifetimes.reclaimAfterMs);
     expect(textOf(await reading)).toMatchObject({ rows: [{ n: 1 }, { n: 2 }] });
     expect(textOf(await client.call("code_interpreter", cell("set_result(kept)", ["rows"])))).toMatchObject({ status: "ok", result: 1 });
   });

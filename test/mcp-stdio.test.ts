@@ -24,7 +24,7 @@ beforeAll(() => {
   );
   writeFileSync(path.join(directory, "secret.csv"), "a\n1\n");
   symlinkSync(path.join(directory, "secret.csv"), path.join(directory, "data/secret.csv"));
-  // A cell that is not cancelled would go on for longer than the test waits.
+  // Longer than the test waits, so that only cancelling can end a cell.
   const configuration = { limits: { sandbox: { cellTimeoutMs: 900_000 } }, artifacts: { directory: path.join(directory, "artifacts") } };
   writeFileSync(path.join(directory, "sluice.config.json"), JSON.stringify(configuration));
 });
@@ -37,7 +37,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
   }, HANG_MS);
   afterAll(() => client.close());
 
-  test("keeps data that it is given and computes with it, to the last digit", async () => {
+  test("stores data and computes with it exactly", async () => {
     const stored = await client.call("store_data", { name: "prices", data: [{ price: 1 }, { price: 2.5 }] });
     expect(textOf(stored)).toMatchObject({ alias: "prices" });
     const result = await client.call(
@@ -50,21 +50,21 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(result.structuredContent).toEqual(textOf(result));
   });
 
-  test("ends a cell in the middle when its call is cancelled, and goes on from the state before it", async () => {
+  test("stops a running cell when its call is cancelled and restores the state before it", async () => {
     await client.call("code_interpreter", cell("kept = 41\nset_result(kept)", ["prices"]));
     const stop = new AbortController();
-    const code = "print('in the middle', flush=True)\nkept = 0\nwhile True: pass";
+    const code = "print('running', flush=True)\nkept = 0\nwhile True: pass";
     const running = client.call("code_interpreter", cell(code, ["prices"]), {
       signal: stop.signal,
-      onprogress: ({ message }) => message === "in the middle" && stop.abort(new Error("enough")),
+      onprogress: ({ message }) => message === "running" && stop.abort(new Error("enough")),
     });
     await expect(running).rejects.toThrow("enough");
-    // Cells of a session run one after the other: this one has its turn because the other is over. What came before is little so far: it can be run again, and is.
+    // Cells run one at a time, so this one can only run because the other was stopped. The earlier cells are cheap enough to be replayed.
     const after = await client.call("code_interpreter", cell("set_result(kept + 1)", ["prices"]));
     expect(textOf(after)).toMatchObject({ status: "ok", result: 42 });
   });
 
-  test("gives a figure as a picture with its alt, which can be read again by its address", async () => {
+  test("returns a figure as an image with its alt text, readable again by its URI", async () => {
     const code =
       "plt.plot([1, 2, 3])\nplt.title('Prices')\nsave_figure('A line that rises from one to three', title='Rising')\nset_result(1)";
     const result = await client.call("code_interpreter", cell(code, ["prices"], ["image"]));
@@ -77,7 +77,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(await client.read(url)).toMatchObject({ contents: [{ uri: url, mimeType: "image/png", blob: picture?.data }] });
   });
 
-  test("gives a chart as structured content and as a table", async () => {
+  test("returns a chart as structured content and as a table", async () => {
     const spec = { type: "bar", xKey: "venue", series: [{ key: "total" }] };
     await client.call("store_data", { name: "totals", data: Array.from({ length: 25 }, (_, n) => ({ venue: `v|${n}`, total: n })) });
     const result = await client.call("render_chart", { alias: "totals", spec, title: "Totals" });
@@ -89,20 +89,20 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     const table = result.content[1];
     const lines = table?.type === "text" ? table.text.split("\n") : [];
     expect(lines.slice(0, 5)).toEqual(["Totals (bar chart, 25 rows)", "", "| venue | total |", "| --- | --- |", "| v\\|0 | 0 |"]);
-    expect(lines.slice(-2)).toEqual(["", `Not shown here: 5 more rows. All of it is in ${url}.`]);
+    expect(lines.slice(-2)).toEqual(["", `Not shown: 5 more rows. The complete data is in ${url}.`]);
     const [chart] = (await client.read(url)).contents;
     expect(JSON.parse(chart !== undefined && "text" in chart ? chart.text : "")).toMatchObject({ spec, data: { length: 25 } });
   });
 
-  test("links to a large result, which can be read in pages to its end", async () => {
-    const made = await client.call(
+  test("links to a large result that can be read in pages to its end", async () => {
+    const created = await client.call(
       "code_interpreter",
       cell("set_result([{'n': n, 'text': 'row %d' % n} for n in range(1200)])", ["prices"]),
     );
-    const { resultAlias } = textOf(made) as { resultAlias: string };
-    const link = made.content.find((block) => block.type === "resource_link");
+    const { resultAlias } = textOf(created) as { resultAlias: string };
+    const link = created.content.find((block) => block.type === "resource_link");
     expect(link).toMatchObject({ uri: `sluice://data/${resultAlias}`, name: resultAlias, mimeType: "application/json" });
-    const seen: number[] = [];
+    const read: number[] = [];
     let pages = 0;
     for (let uri: string | null = link?.uri ?? null; uri !== null; pages += 1) {
       const [page] = (await client.read(uri)).contents;
@@ -110,33 +110,33 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
         next: string | null;
         rows: { n: number }[];
       };
-      seen.push(...rows.map(({ n }) => n));
+      read.push(...rows.map(({ n }) => n));
       uri = next;
     }
-    expect(seen).toEqual(Array.from({ length: 1200 }, (_, n) => n));
+    expect(read).toEqual(Array.from({ length: 1200 }, (_, n) => n));
     expect(pages).toBeGreaterThan(1);
     expect(await client.resources()).toContain(`sluice://data/${resultAlias}`);
     await expect(client.read("sluice://data/no_such_alias")).rejects.toThrow("sluice://data/no_such_alias");
   });
 
-  test("says how a cell goes on while it runs", async () => {
-    const heard: { progress: number; message?: string | undefined }[] = [];
+  test("reports the progress of a running cell", async () => {
+    const reports: { progress: number; message?: string | undefined }[] = [];
     const code = "import time\nfor step in range(4):\n    print('step', step, flush=True)\n    time.sleep(0.5)\nset_result(step)";
-    const result = await client.call("code_interpreter", cell(code, ["prices"]), { onprogress: (one) => heard.push(one) });
+    const result = await client.call("code_interpreter", cell(code, ["prices"]), { onprogress: (report) => reports.push(report) });
     expect(textOf(result)).toMatchObject({ status: "ok", result: 3 });
-    expect(heard[0]).toMatchObject({ message: "started" });
-    expect(heard.filter(({ message }) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
-    const values = heard.map(({ progress }) => progress);
+    expect(reports[0]).toMatchObject({ message: "started" });
+    expect(reports.filter(({ message }) => /^step \d$/.test(message ?? "")).length).toBeGreaterThan(0);
+    const values = reports.map(({ progress }) => progress);
     expect(values).toEqual([...new Set(values)].sort((a, b) => a - b));
   });
 
-  test("answers a cell that fails, and the edit that mends it", async () => {
+  test("returns the error of a failed cell and the result of the edit that fixes it", async () => {
     const failed = await client.call("code_interpreter", cell("value = 1 / 0\nset_result(value)", ["prices"]));
     expect(failed.isError).toBe(true);
     expect(textOf(failed)).toMatchObject({ status: "python_error", error: { error_kind: "sandbox_runtime", error_code: "PYTHON_ERROR" } });
     expect(parseToolError(textOf(failed)["error"])).not.toBeNull();
-    const mended = await client.call("python_code_edit", { edits: [{ oldText: "1 / 0", newText: "1 / 4" }] });
-    expect(textOf(mended)).toMatchObject({ status: "ok", result: 0.25 });
+    const fixed = await client.call("python_code_edit", { edits: [{ oldText: "1 / 0", newText: "1 / 4" }] });
+    expect(textOf(fixed)).toMatchObject({ status: "ok", result: 0.25 });
   });
 
   test.each([
@@ -148,7 +148,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     ["search", { limit: 0 }, "SCHEMA_MINIMUM"],
     ["execute", {}, "SCHEMA_REQUIRED"],
     ["no_such_tool", {}, "TOOL_NOT_FOUND"],
-  ])("answers a call of %s that breaks the published schema with an envelope", async (name, args, code) => {
+  ])("returns a tool error for a call of %s that breaks the published schema", async (name, args, code) => {
     const result = await client.call(name, args);
     expect(result.isError).toBe(true);
     const toolError = parseToolError(textOf(result)["error"]);
@@ -157,7 +157,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     else expect(toolError?.error_kind).toBe("mcp_input_validation");
   });
 
-  test("lists the files it was given, a hostile name among them, and computes over 20 MB of one", async () => {
+  test("lists the given files, also one with a hostile name, and computes over 20 MB", async () => {
     const { data, leftOut } = textOf(await client.call("list_data")) as {
       data: { alias: string; source: string }[];
       leftOut: unknown;
@@ -177,10 +177,10 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(textOf(page)).toMatchObject({ total: 1_000_001, matched: 1001, rows: [{ id: 2 }, { id: 1002 }] });
   });
 
-  test("sees a file again that changed on disk, and says so", async () => {
+  test("reads a file again that changed on disk and says so", async () => {
     const file = path.join(directory, "data", hostileName);
     const { data } = textOf<{ data: { alias: string }[] }>(await client.call("list_data"));
-    const alias = data.find((one) => one.alias.includes("touch"))?.alias ?? "";
+    const alias = data.find((item) => item.alias.includes("touch"))?.alias ?? "";
     const sum = (): Promise<CallToolResult> => client.call("code_interpreter", cell(`set_result(int(${alias}['b'].sum()))`, [alias]));
     expect(textOf(await sum())).toMatchObject({ status: "ok", result: 6 });
     try {
@@ -197,7 +197,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(textOf(await sum())).toMatchObject({ status: "ok", result: 6 });
   });
 
-  test("says what is wrong with a damaged file, and does not fall over it", async () => {
+  test("reports what is wrong with a damaged file and keeps working", async () => {
     const result = await client.call("code_interpreter", cell("set_result(len(broken))", ["broken"]));
     expect(result.isError).toBe(true);
     expect(parseToolError(textOf(result)["error"])).toMatchObject({ error_kind: "sandbox_runtime" });
@@ -208,7 +208,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(textOf(after)).toMatchObject({ status: "ok", result: "here" });
   });
 
-  test("writes to standard error only what it has to say", () => {
+  test("writes only its start-up lines to standard error", () => {
     expect(
       client
         .stderr()

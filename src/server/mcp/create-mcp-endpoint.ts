@@ -1,30 +1,30 @@
 import { createMcpHandler, isLegacyRequest, type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
 import type { McpParts, Surface } from "./mcp-parts.ts";
-import { createMcpServer, createConnectionSurface } from "./create-mcp-server.ts";
+import { createMcpServer, createSurface } from "./create-mcp-server.ts";
 import { ConnectionRegistry } from "./connections/connection-registry.ts";
 import { accessByConnection, accessByHandle, type ConnectionAccess } from "./connections/connection-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
-import type { McpConnection } from "./connections/open-mcp-connection.ts";
+import type { McpConnection } from "./connections/mcp-connection.ts";
 import { readBody, watchBody } from "../../concurrency/watch-body.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
 import { isRecord } from "../../errors/is-record.ts";
 
-/** `/mcp` over streamable HTTP, in both versions of the protocol. It checks neither tokens nor origins: that was done before. */
+/** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller has checked tokens and origins before. */
 export interface McpEndpoint extends AsyncDisposable {
   fetch(request: Request, caller: McpCaller): Promise<Response>;
-  /** Sessions that are kept, of all tenants. */
-  readonly sessions: number;
+  /** How many connections are open, of all tenants. */
+  readonly connections: number;
   close(): Promise<void>;
 }
 
 export interface McpEndpointOptions {
-  /** What a client is shown, made from what it would be shown. */
+  /** Changes what a client is served, for example to add tools. */
   readonly extend?: ((surface: Surface) => Surface) | undefined;
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
-/** A message of a client may hold data for `store_data`. */
+/** Large enough for data that a client sends to `store_data`. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 export function createMcpEndpoint(
@@ -33,45 +33,47 @@ export function createMcpEndpoint(
 ): McpEndpoint {
   const registry = new ConnectionRegistry(parts);
   const identities = parts.identities ?? createIdentityStore({ configuration: {} });
-  const own = createMcpTools(parts);
+  const ownTools = createMcpTools(parts);
 
-  async function serverFor(access: ConnectionAccess, tenant: string): Promise<ReturnType<typeof createMcpServer>> {
-    return createMcpServer(extend(await createConnectionSurface(parts, { registry, access, tenant, own })));
+  async function createServer(access: ConnectionAccess, tenant: string): Promise<Server> {
+    return createMcpServer(extend(await createSurface(parts, { registry, access, tenant, ownTools })));
   }
 
-  /** Clients of 2025 have a session that the transport keeps. */
-  const connected = createConnectedClients({
+  const legacyClients = new LegacyClients({
     registry,
     onError,
-    openServer: (session, caller) => {
-      const { tenant } = session;
-      return serverFor(accessByConnection({ registry, identities, tenant, tokenHash: () => caller().tokenHash ?? null }, session), tenant);
+    createServer: (connection, caller) => {
+      const { tenant } = connection;
+      return createServer(
+        accessByConnection({ registry, identities, tenant, tokenHash: () => caller().tokenHash ?? null }, connection),
+        tenant,
+      );
     },
   });
 
-  /** Clients of 2026 have none: each request stands alone, and a handle in it names the session. */
+  /** Clients of protocol 2026 are stateless: a handle in the arguments of a call names the connection. */
   const stateless = createMcpHandler(
     ({ authInfo }) => {
       const { tenant, tokenHash = null } = authInfo!.extra!["caller"] as McpCaller;
-      return serverFor(accessByHandle({ registry, identities, tenant, tokenHash: () => tokenHash }), tenant);
+      return createServer(accessByHandle({ registry, identities, tenant, tokenHash: () => tokenHash }), tenant);
     },
     { legacy: "reject", onerror: onError },
   );
 
   async function close(): Promise<void> {
-    await Promise.all([stateless.close(), connected.close()]);
+    await Promise.all([stateless.close(), legacyClients.close()]);
     await registry[Symbol.asyncDispose]();
   }
 
   return {
     async fetch(request, caller) {
       const message = await readMessage(request, MAX_BODY_BYTES);
-      if (message === null) return refuse("BODY_TOO_LARGE", -32_000, `A message may have ${MAX_BODY_BYTES} bytes, and this one has more.`);
-      if (await isLegacyRequest(message.request, message.body)) return await connected.fetch(message, caller);
+      if (message === null) return refuse("BODY_TOO_LARGE", -32_000, `The message is larger than the limit of ${MAX_BODY_BYTES} bytes.`);
+      if (await isLegacyRequest(message.request, message.body)) return await legacyClients.fetch(message, caller);
       const authInfo = { token: "", clientId: caller.tenant, scopes: [], extra: { caller } };
       return await stateless.fetch(message.request, { authInfo, parsedBody: message.body });
     },
-    get sessions() {
+    get connections() {
       return registry.size;
     },
     close,
@@ -79,123 +81,129 @@ export function createMcpEndpoint(
   };
 }
 
-/** Who a request comes from, as whoever checked its token knows. */
+/** The sender of a request, as established when its token was checked. */
 export interface McpCaller {
   readonly tenant: string;
-  /** Of the bearer token: another one in the same session clears what was chosen with the first. */
+  /** Hash of the bearer token. A different token on the same connection clears the identity context chosen with the first. */
   readonly tokenHash?: string | null | undefined;
 }
 
-interface ConnectedClientsOptions {
+interface LegacyClientsOptions {
   readonly registry: ConnectionRegistry;
   readonly onError: (error: Error) => void;
-  openServer(session: McpConnection, caller: () => McpCaller): Promise<Server>;
+  createServer(connection: McpConnection, caller: () => McpCaller): Promise<Server>;
 }
 
-interface ConnectedClient {
-  readonly session: McpConnection;
+interface LegacyClient {
+  readonly connection: McpConnection;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: Server;
-  /** Of the latest request: its token may be another than the first one's. */
+  /** Of the latest request, because its token can differ from the first one's. */
   caller: McpCaller;
-  streams: number;
+  openStreams: number;
 }
 
-/** Clients of the 2025 versions: `initialize` opens a session, `Mcp-Session-Id` names it, DELETE or idleness ends it. */
-function createConnectedClients({ registry, onError, openServer }: ConnectedClientsOptions) {
-  const clients = new Map<string, ConnectedClient>();
+type RequestId = string | number;
 
-  async function open(caller: McpCaller): Promise<ConnectedClient> {
-    const session = registry.open({ tenant: caller.tenant, onExpired: () => void end(session.id) });
+/** Clients of the 2025 protocol: `initialize` opens a connection, the header `Mcp-Session-Id` names it, DELETE or idleness closes it. */
+class LegacyClients {
+  readonly #options: LegacyClientsOptions;
+  readonly #clients = new Map<string, LegacyClient>();
+
+  constructor(options: LegacyClientsOptions) {
+    this.#options = options;
+  }
+
+  async fetch(message: ReadMessage, caller: McpCaller): Promise<Response> {
+    const { isInitialize, ids } = readRequestIds(message.body);
+    const id = message.request.headers.get("mcp-session-id");
+    if (id === null && !isInitialize) return refuse("REQUEST_INVALID", -32_000, sessionIdMissing);
+    const client = id === null ? await this.#open(caller) : this.#find(id, caller);
+    if (client === null) return refuse("NOT_FOUND", -32_001, sessionNotFound);
+    client.caller = caller;
+    const response = await this.#serve(client, message, ids);
+    if (id === null && response.status >= 400) await this.#end(client.connection.id); // initialize failed
+    return response;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.keys()].map((id) => this.#end(id)));
+  }
+
+  async #open(caller: McpCaller): Promise<LegacyClient> {
+    const { registry, createServer } = this.#options;
+    const connection = registry.open({ tenant: caller.tenant, onExpired: () => void this.#end(connection.id) });
     const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: () => session.id,
-      onsessionclosed: (id) => end(id),
+      sessionIdGenerator: () => connection.id,
+      onsessionclosed: (id) => this.#end(id),
     });
-    const server = await openServer(session, () => client.caller);
-    const client: ConnectedClient = { session, transport, server, caller, streams: 0 };
-    clients.set(session.id, client);
+    const server = await createServer(connection, () => client.caller);
+    const client: LegacyClient = { connection, transport, server, caller, openStreams: 0 };
+    this.#clients.set(connection.id, client);
     await server.connect(transport);
     return client;
   }
 
-  async function end(id: string): Promise<void> {
-    const client = clients.get(id);
+  #find(id: string, { tenant }: McpCaller): LegacyClient | null {
+    const client = this.#clients.get(id);
+    return client?.connection.tenant === tenant ? client : null;
+  }
+
+  async #end(id: string): Promise<void> {
+    const client = this.#clients.get(id);
     if (client === undefined) return;
-    clients.delete(id);
-    await client.server.close().catch(onError);
-    await registry.end(client.session);
+    this.#clients.delete(id);
+    await client.server.close().catch(this.#options.onError);
+    await this.#options.registry.close(client.connection);
   }
 
-  function find(request: Request, { tenant }: McpCaller): ConnectedClient | null {
-    const client = clients.get(request.headers.get("mcp-session-id") ?? "");
-    return client?.session.tenant === tenant ? client : null;
-  }
-
-  async function serve(client: ConnectedClient, { request, body }: ReadMessage, ids: readonly (string | number)[]): Promise<Response> {
-    const leave = registry.use(client.session);
+  async #serve(client: LegacyClient, { request, body }: ReadMessage, ids: readonly RequestId[]): Promise<Response> {
+    const endUse = this.#options.registry.use(client.connection);
     const response = await client.transport.handleRequest(request, { parsedBody: body });
-    if (response.body === null || !isStream(response)) {
-      leave();
+    if (response.body === null || !isEventStream(response)) {
+      endUse();
       return response;
     }
-    client.streams += 1;
-    const isWaiting = ids.length > 0;
-    if (!isWaiting) leave(); // a stream that only listens does not keep an idle session
+    client.openStreams += 1;
+    if (ids.length === 0) endUse(); // a stream that only listens must not keep an idle connection open
     return watchBody(response, (wasCancelled) => {
-      client.streams -= 1;
-      leave();
-      if (wasCancelled) lost(client, ids);
+      client.openStreams -= 1;
+      endUse();
+      if (wasCancelled) this.#cancelRequests(client, ids);
     });
   }
 
-  /** Nobody will read the answers: what runs for them is ended, and the sandbox goes unless the client comes back. */
-  function lost(client: ConnectedClient, ids: readonly (string | number)[]): void {
+  /** The client closed the stream: cancels the requests that it no longer waits for. */
+  #cancelRequests(client: LegacyClient, ids: readonly RequestId[]): void {
     const reason = "the client closed the connection";
     for (const requestId of ids)
       client.transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
-    if (client.streams === 0) registry.lost(client.session);
+    if (client.openStreams === 0) this.#options.registry.markDisconnected(client.connection);
   }
-
-  return {
-    async fetch(message: ReadMessage, caller: McpCaller): Promise<Response> {
-      const { request } = message;
-      const { isInitialize, ids } = requestIdsOf(message.body);
-      const hasSession = request.headers.has("mcp-session-id");
-      const client = hasSession ? find(request, caller) : isInitialize ? await open(caller) : null;
-      if (client === null)
-        return hasSession ? refuse("NOT_FOUND", -32_001, sessionNotFound) : refuse("REQUEST_INVALID", -32_000, sessionMissing);
-      client.caller = caller;
-      const response = await serve(client, message, ids);
-      if (!hasSession && response.status >= 400) await end(client.session.id); // it never began
-      return response;
-    },
-    async close() {
-      await Promise.all([...clients.keys()].map(end));
-    },
-  };
 }
 
-function isStream(response: Response): boolean {
+function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-const sessionNotFound = "Session not found: it ended, or was not used for too long. Send initialize to begin a new one.";
-const sessionMissing = "Mcp-Session-Id is missing. Send initialize first, and its answer's Mcp-Session-Id with every later request.";
+const sessionNotFound = "Session not found: it ended or was idle for too long. Send initialize to start a new one.";
+const sessionIdMissing =
+  "The header Mcp-Session-Id is missing. Send initialize first, then send the Mcp-Session-Id of its response with every request.";
 
-/** An error of JSON-RPC, with the HTTP status of `error`. */
+/** A JSON-RPC error, with the HTTP status of `error`. */
 function refuse(error: ErrorCode, code: number, message: string): Response {
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status: lookUpError(error).status });
 }
 
-/** A request whose body was read once for all who look into it. */
+/** A request whose body has been read. */
 interface ReadMessage {
-  /** To go on with: where the body is no JSON it can be read again, by who says what is wrong with it. */
+  /** Its body is still readable if it is not JSON, so that the SDK can report the parse error. */
   readonly request: Request;
-  /** Undefined for none, and for what is no JSON. */
+  /** The parsed JSON; undefined if there is no body or it is not JSON. */
   readonly body: unknown;
 }
 
-/** The message of a POST. Null when it is larger than it may be. */
+/** Reads the body of a POST. Returns null when it is larger than `maxBytes`. */
 async function readMessage(request: Request, maxBytes: number): Promise<ReadMessage | null> {
   if (request.method !== "POST" || request.body === null) return { request, body: undefined };
   const bytes = await readBody(request, maxBytes);
@@ -209,8 +217,7 @@ async function readMessage(request: Request, maxBytes: number): Promise<ReadMess
   }
 }
 
-/** What a message asks. */
-function requestIdsOf(body: unknown): { readonly isInitialize: boolean; readonly ids: readonly (string | number)[] } {
+function readRequestIds(body: unknown): { readonly isInitialize: boolean; readonly ids: readonly RequestId[] } {
   const messages = (Array.isArray(body) ? body : [body]).filter(isRecord);
   return {
     isInitialize: messages.some(({ method }) => method === "initialize"),

@@ -7,21 +7,22 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { createToolError } from "../../errors/tool-error.ts";
+import { createToolError, type ToolError } from "../../errors/tool-error.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { packageVersion } from "../../package-version.ts";
-import type { CallContext, McpParts, Progress, ServedTool, Surface } from "./mcp-parts.ts";
+import { pythonUnavailable, toMcpInstructions } from "../../prompts/mcp-server.ts";
+import type { McpCallContext, McpParts, ProgressReporter, ServedTool, Surface } from "./mcp-parts.ts";
 import { toErrorResult } from "../../tools/tool.ts";
 import { toCallResult, toServedTool } from "./tools/to-served-tool.ts";
-import { createConnectionResources } from "./resources/create-connection-resources.ts";
+import { createMcpResources } from "./create-mcp-resources.ts";
 import type { ConnectionRegistry } from "./connections/connection-registry.ts";
 import type { ConnectionAccess } from "./connections/connection-access.ts";
 import { findExposedTool, listExposedTools, type McpTool } from "./tools/create-mcp-tools.ts";
 
 const serverInfo = { name: "sluice", title: "Sluice", version: packageVersion };
 
-/** The protocol over a surface, for one connection or one request. Which version is spoken is the transport's affair. */
+/** Serves a surface for one connection or one stateless request. The transport decides the version of the protocol. */
 export function createMcpServer(surface: Surface): Server {
   const server = new Server(serverInfo, { capabilities: { tools: {}, resources: {} }, instructions: surface.instructions });
 
@@ -32,7 +33,7 @@ export function createMcpServer(surface: Surface): Server {
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const { signal } = mcpReq;
     const tool = await surface.tool(params.name, signal);
-    if (tool === null) return toCallResult(toErrorResult(await noSuchTool(surface, params.name, signal)));
+    if (tool === null) return toCallResult(toErrorResult(await toolNotFound(surface, params.name, signal)));
     const progress = openProgress({ token: mcpReq._meta?.progressToken, notify: mcpReq.notify });
     try {
       return await callTool(tool, params.arguments ?? {}, { signal, progress });
@@ -60,27 +61,27 @@ export function createMcpServer(surface: Surface): Server {
   return server;
 }
 
-/** A fault of ours is an envelope too. Only a caller that gave up gets nothing. */
-async function callTool(tool: ServedTool, args: Readonly<Record<string, unknown>>, context: CallContext): Promise<CallToolResult> {
+/** Internal errors become tool errors too. Rejects only when the caller aborted, or with an error of the protocol. */
+async function callTool(tool: ServedTool, args: Readonly<Record<string, unknown>>, context: McpCallContext): Promise<CallToolResult> {
   try {
     return await tool.call(args, context);
   } catch (error) {
     context.signal.throwIfAborted();
-    if (error instanceof ProtocolError) throw error; // about the protocol, not about the call
+    if (error instanceof ProtocolError) throw error;
     const summary = error instanceof Error ? error.message : String(error);
     const hints = error instanceof SluiceError && error.hint !== undefined ? [error.hint] : [];
     return toCallResult(toErrorResult(createToolError({ code: "INTERNAL_ERROR", tool: tool.listing.name, summary, hints })));
   }
 }
 
-async function noSuchTool(surface: Surface, name: string, signal: AbortSignal): Promise<ReturnType<typeof createToolError>> {
+async function toolNotFound(surface: Surface, name: string, signal: AbortSignal): Promise<ToolError> {
   const names = (await surface.tools(signal)).map(({ listing }) => listing.name);
   const near = nearestName(name, names);
   return createToolError({
     code: "TOOL_NOT_FOUND",
     tool: name,
-    summary: `There is no tool ${JSON.stringify(name)} here.`,
-    hints: [...(near === null ? [] : [`Did you mean ${near}?`]), `There are: ${names.join(", ")}.`],
+    summary: `There is no tool ${JSON.stringify(name)}.`,
+    hints: [...(near === null ? [] : [`Did you mean ${near}?`]), `Available tools: ${names.join(", ")}.`],
   });
 }
 
@@ -88,34 +89,35 @@ function withHint({ message, hint }: SluiceError): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
 
-export interface ProgressOptions {
-  /** Undefined when the client did not ask: then nothing is sent. */
+interface ProgressOptions {
+  /** Undefined when the client did not ask for progress: then nothing is sent. */
   readonly token: ProgressToken | undefined;
   readonly notify: ServerContext["mcpReq"]["notify"];
 }
 
-export interface OpenProgress extends Progress {
+interface OpenProgress extends ProgressReporter {
   end(): void;
 }
 
-const BEAT_MS = 1000;
-const SHORTEST_PAUSE_MS = 200;
+const INTERVAL_MS = 1000;
+const MIN_INTERVAL_MS = 200;
 const MAX_MESSAGE_CHARACTERS = 200;
 
-/** A beat each second with the seconds gone by, so that a client can tell a long cell from a dead server, and the last word of who runs. */
+/** Notifies the client every second, so that it can tell a long call from a dead server: with the latest message, else with the time so far. */
 function openProgress({ token, notify }: ProgressOptions): OpenProgress {
-  if (token === undefined) return { say: () => {}, end: () => {} };
+  if (token === undefined) return { report: () => {}, end: () => {} };
   const startedAt = performance.now();
   let sentAt = -Infinity;
-  let word = "started";
+  let nextMessage = "started";
   let timer: NodeJS.Timeout | null = null;
 
   function send(): void {
     sentAt = performance.now();
     const progress = Math.round(sentAt - startedAt) / 1000;
-    notify({ method: "notifications/progress", params: { progressToken: token!, progress, message: word } }).catch(() => {}); // the client is gone
-    word = `running for ${Math.round(progress + BEAT_MS / 1000)} s`;
-    schedule(BEAT_MS);
+    const params = { progressToken: token!, progress, message: nextMessage };
+    notify({ method: "notifications/progress", params }).catch(() => {}); // the client disconnected
+    nextMessage = `running for ${Math.round(progress + INTERVAL_MS / 1000)} s`;
+    schedule(INTERVAL_MS);
   }
 
   function schedule(ms: number): void {
@@ -125,11 +127,11 @@ function openProgress({ token, notify }: ProgressOptions): OpenProgress {
 
   send();
   return {
-    say(message) {
+    report(message) {
       const line = message.trimEnd().split("\n").at(-1)?.trim() ?? "";
       if (line === "" || timer === null) return;
-      word = line.slice(0, MAX_MESSAGE_CHARACTERS);
-      schedule(Math.max(0, sentAt + SHORTEST_PAUSE_MS - performance.now()));
+      nextMessage = line.slice(0, MAX_MESSAGE_CHARACTERS);
+      schedule(Math.max(0, sentAt + MIN_INTERVAL_MS - performance.now()));
     },
     end() {
       if (timer !== null) clearTimeout(timer);
@@ -142,38 +144,27 @@ export interface SurfaceOptions {
   readonly registry: ConnectionRegistry;
   readonly access: ConnectionAccess;
   readonly tenant: string;
-  readonly own: ReadonlyMap<string, McpTool>;
+  readonly ownTools: ReadonlyMap<string, McpTool>;
 }
 
-/** All of Sluice for one client. */
-export async function createConnectionSurface(parts: McpParts, { registry, access, tenant, own }: SurfaceOptions): Promise<Surface> {
+/** What Sluice offers one client: its own tools, those of exposed backend servers, and the resources. */
+export async function createSurface(parts: McpParts, { registry, access, tenant, ownTools }: SurfaceOptions): Promise<Surface> {
   const serve = (tool: McpTool): ServedTool => toServedTool(tool, access);
   return {
-    instructions: toInstructions(await promptOf(parts), access),
-    tools: async (signal) => [...own.values(), ...(await listExposedTools(parts, signal))].map(serve),
+    instructions: toMcpInstructions(await readLibrarianPrompt(parts), access),
+    tools: async (signal) => [...ownTools.values(), ...(await listExposedTools(parts, signal))].map(serve),
     async tool(name, signal) {
-      const tool = own.get(name) ?? (await findExposedTool(parts, name, signal));
+      const tool = ownTools.get(name) ?? (await findExposedTool(parts, name, signal));
       return tool === null ? null : serve(tool);
     },
-    resources: createConnectionResources(parts, { registry, access, tenant, own }),
+    resources: createMcpResources(parts, { registry, access, tenant }),
   };
 }
 
-/** Without a snapshot nothing can be computed here. A client that connects is told why, rather than cut off. */
-async function promptOf({ runtime }: McpParts): Promise<string> {
+/** Without a snapshot there is no Python. The instructions then say why, so that a client can still connect. */
+async function readLibrarianPrompt({ runtime }: McpParts): Promise<string> {
   return await runtime.librarianPrompt().catch((error: unknown) => {
     if (!(error instanceof SluiceError)) throw error;
-    return `Python cannot be run here: ${error.message} ${error.hint ?? ""}`.trimEnd();
+    return pythonUnavailable(error.message, error.hint);
   });
-}
-
-/** What a client's model is told beside the tools: the librarian's rules, and how data gets here. */
-function toInstructions(librarianPrompt: string, { isByHandle }: { isByHandle: boolean }): string {
-  const session = isByHandle
-    ? "Pass the session of a result with the next call: without it a call has a sandbox of its own, and does not know your aliases."
-    : "Aliases and variables live on; a sandbox that is not used for a while is freed, and the next answer says so.";
-  return `${librarianPrompt}
-
-Here: list_data shows what data there is, store_data keeps JSON or CSV under a name, execute fetches with backend tools. ${session}
-A failure is an error envelope: do what its hints say.`;
 }

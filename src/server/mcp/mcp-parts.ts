@@ -4,22 +4,23 @@ import type { DataFiles, Tables } from "../../data/conversation-data.ts";
 import type { ProbeSink } from "../../protocol/probe.ts";
 import type { CallToolResult, ReadResourceResult, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
 
-/** What every session of a process shares. Whoever made the parts closes them, after the sessions. */
+/** What all connections of a process share. The owner of the parts closes them, after the connections. */
 export interface McpParts extends Pick<Configured, "configuration" | "runtime" | "catalog" | "policy" | "identities" | "artifacts"> {
-  /** Looks into large data for `list_data` and `read_data`. */
+  /** Reads tables for `list_data` and `read_data`. */
   readonly tables: Tables;
-  /** What `--data` gave, for every session. */
+  /** The files given with `--data`, available on every connection. */
   readonly files?: DataFiles | undefined;
-  /** Where a tenant's artifacts are kept, if not all in `artifacts`. */
+  /** A tenant's own artifact store. Default: all tenants share `artifacts`. */
   readonly storesOf?: ((tenant: string) => { readonly artifacts: ArtifactStore }) | undefined;
   readonly onProbe?: ProbeSink | undefined;
-  /** The program that draws charts in hosts that can show it. That of the package unless told. */
+  /** HTML file of the app that draws charts in MCP hosts. Default: the one built into the package. */
   readonly chartAppFile?: string | undefined;
   readonly lifetimes?: Partial<ConnectionLifetimes> | undefined;
-  /** Does the work when the time has come; gives what calls it off. A timer that keeps no process alive unless told. */
+  /** Default: `setTimeout` with a timer that does not keep the process alive. */
   readonly after?: Schedule | undefined;
 }
 
+/** Runs `work` after a delay. Returns a function that cancels it. */
 export type Schedule = (ms: number, work: () => void) => () => void;
 
 export const afterTimeout: Schedule = (ms, work) => {
@@ -27,67 +28,67 @@ export const afterTimeout: Schedule = (ms, work) => {
   return () => clearTimeout(timer);
 };
 
-/** How long, and how much of it, what nobody uses is kept. */
+/** How long idle connections and their sandboxes are kept, and how much data they may hold. */
 export interface ConnectionLifetimes {
-  /** Without a call, the sandbox goes: variables and files of its cells with it. Aliases stay. */
+  /** A sandbox without a call for this long is freed, with its variables and files. Aliases stay. */
   readonly sandboxIdleMs: number;
-  /** Without a call, the session goes with all of its data. Not on stdio, where it lives as long as its client. */
-  readonly sessionIdleMs: number;
-  /** A client over HTTP that closed the connection before it had its answer, and does not come back, gives up its sandbox. */
-  readonly vanishedMs: number;
-  /** A sandbox that has run nothing for this long is given up when somebody waits for one. */
-  readonly spareMs: number;
-  /** Of one tenant. Past it the longest unused goes. */
+  /** A connection without a call for this long is closed, with all of its data. Does not apply to stdio. */
+  readonly connectionIdleMs: number;
+  /** An HTTP client that closes the connection before its answer arrives loses its sandbox unless it returns within this time. */
+  readonly disconnectGraceMs: number;
+  /** A sandbox that has run no cell for this long is freed when another call waits for one. */
+  readonly reclaimAfterMs: number;
+  /** Per tenant. Beyond it, the least recently used connection is closed. */
   readonly maxConnections: number;
-  /** What all sessions of one tenant may keep. Past it the longest unused goes. */
+  /** Data of all connections of one tenant. Beyond it, the least recently used connection is closed. */
   readonly maxBytes: number;
-  /** What one session may keep. */
-  readonly sessionBytes: number;
+  /** Data of one connection. */
+  readonly connectionBytes: number;
 }
 
 export const defaultLifetimes: ConnectionLifetimes = {
   sandboxIdleMs: 15 * 60_000,
-  sessionIdleMs: 60 * 60_000,
-  vanishedMs: 30_000,
-  spareMs: 10_000,
+  connectionIdleMs: 60 * 60_000,
+  disconnectGraceMs: 30_000,
+  reclaimAfterMs: 10_000,
   maxConnections: 1_000,
   maxBytes: 1024 ** 3,
-  sessionBytes: 512 * 1024 ** 2,
+  connectionBytes: 512 * 1024 ** 2,
 };
 
 /**
- * What one client is shown: tools, resources and how to use them. `createMcpServer` speaks the protocol over it, on every transport and for every
- * version; nothing below a surface knows of either.
+ * Everything that one client can use: instructions, tools and resources. `createMcpServer` serves it over every transport and protocol version; a surface
+ * knows of neither.
  */
 export interface Surface {
   readonly instructions: string;
   tools(signal: AbortSignal): Promise<readonly ServedTool[]>;
-  /** Null when there is none of this name and nothing to say about it. */
+  /** Null when no tool has this name. */
   tool(name: string, signal: AbortSignal): Promise<ServedTool | null>;
   readonly resources: ServedResources;
 }
 
-/** A tool as it is published. The schema is held against a call by the tool itself, so that a client that breaks it reads an envelope. */
+/** A tool as clients see it. The tool validates its own input, so that a client that breaks the schema gets a tool error. */
 export interface ServedTool {
   readonly listing: Tool;
-  /** Rejects with `signal.reason` only; what else goes wrong is a result that says `isError`. */
-  call(args: Readonly<Record<string, unknown>>, context: CallContext): Promise<CallToolResult>;
+  /** Rejects only with `signal.reason`; every other failure is a result with `isError`. */
+  call(args: Readonly<Record<string, unknown>>, context: McpCallContext): Promise<CallToolResult>;
 }
 
-export interface CallContext {
+export interface McpCallContext {
   readonly signal: AbortSignal;
-  readonly progress: Progress;
+  readonly progress: ProgressReporter;
 }
 
-/** What a client that asked for it hears while a call runs. */
-export interface Progress {
-  /** The latest word. It is sent now or with the next beat; of many in a short time only the last is. */
-  say(message: string): void;
+/** Sends progress of a running call to a client that asked for it. */
+export interface ProgressReporter {
+  /** Sends the message now or with the next regular notification. Of several in a short time, only the last is sent. */
+  report(message: string): void;
 }
 
 export interface ServedResources {
   list(cursor: string | undefined): Promise<{ readonly resources: readonly Resource[]; readonly nextCursor?: string }>;
   readonly templates: readonly ResourceTemplateType[];
-  /** Null when there is no such resource. Throws SluiceError when there is one that cannot be read. */
+  /** Null when there is no such resource. Throws SluiceError when it exists and cannot be read. */
   read(uri: string, signal: AbortSignal): Promise<ReadResourceResult | null>;
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
-import { createMcpServer, createConnectionSurface } from "./create-mcp-server.ts";
+import { createMcpServer, createSurface } from "./create-mcp-server.ts";
 import type { McpParts } from "./mcp-parts.ts";
 import { ConnectionRegistry } from "./connections/connection-registry.ts";
 import { accessByConnection } from "./connections/connection-access.ts";
@@ -14,19 +14,19 @@ export interface McpStdioOptions {
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
-/** A message of a client may hold data for `store_data`. */
+/** Large enough for data that a client sends to `store_data`. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const tenant = "local";
 
-/** One client, one session. Resolves when the client is gone or `signal` says so, and nothing of it is left. */
+/** Serves one client on one connection. Resolves when the client disconnects or `signal` aborts, after everything is closed. */
 export async function serveMcpStdio(parts: McpParts, { input, output, signal, onError = () => {} }: McpStdioOptions): Promise<void> {
   await using registry = new ConnectionRegistry(parts);
-  const session = registry.open({ tenant, isPermanent: true });
+  const connection = registry.open({ tenant, isPermanent: true });
   const identities = parts.identities ?? createIdentityStore({ configuration: {} });
-  const access = accessByConnection({ registry, identities, tenant, tokenHash: () => null }, session);
-  const own = createMcpTools(parts);
-  const transport = new ClosingTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
-  const handle = serveStdio(async () => createMcpServer(await createConnectionSurface(parts, { registry, access, tenant, own })), {
+  const access = accessByConnection({ registry, identities, tenant, tokenHash: () => null }, connection);
+  const ownTools = createMcpTools(parts);
+  const transport = new ObservableTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
+  const handle = serveStdio(async () => createMcpServer(await createSurface(parts, { registry, access, tenant, ownTools })), {
     transport,
     onerror: onError,
   });
@@ -34,22 +34,22 @@ export async function serveMcpStdio(parts: McpParts, { input, output, signal, on
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
-    await transport.over;
+    await transport.closed;
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
 
-/** The transport of the SDK, which says when it is over: by the client, by us, or because of a message that is too large. */
-class ClosingTransport extends StdioServerTransport {
-  readonly #over = Promise.withResolvers<void>();
+/** The SDK's transport, with a promise that resolves when it closes: by the client, by us, or after a message that is too large. */
+class ObservableTransport extends StdioServerTransport {
+  readonly #closed = Promise.withResolvers<void>();
 
-  get over(): Promise<void> {
-    return this.#over.promise;
+  get closed(): Promise<void> {
+    return this.#closed.promise;
   }
 
   override async close(): Promise<void> {
     await super.close();
-    this.#over.resolve();
+    this.#closed.resolve();
   }
 }

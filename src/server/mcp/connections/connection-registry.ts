@@ -1,221 +1,214 @@
 import { randomBytes } from "node:crypto";
-import { addressArtifacts, type TenantArtifacts } from "../resources/address-artifacts.ts";
-import { afterTimeout, defaultLifetimes, type McpParts, type Schedule, type ConnectionLifetimes } from "../mcp-parts.ts";
-import { type McpConnection, openMcpConnection } from "./open-mcp-connection.ts";
+import { sandboxNotes } from "../../../prompts/mcp-server.ts";
 import type { Gate } from "../../../sandbox/pool.ts";
+import { addressArtifacts, type TenantArtifacts } from "../create-mcp-resources.ts";
+import { afterTimeout, defaultLifetimes, type McpParts, type Schedule, type ConnectionLifetimes } from "../mcp-parts.ts";
+import { McpConnection } from "./mcp-connection.ts";
 
 export interface NewConnection {
   readonly tenant: string;
-  /** Kept until it is ended, however long nobody calls: the client's process is there. */
+  /** Never closed for being idle. For stdio, where the connection lives as long as the client's process. */
   readonly isPermanent?: boolean;
-  /** Called when it goes without being ended by its owner. */
+  /** Called when the registry closes the connection because it is idle or over a limit. */
   readonly onExpired?: () => void;
 }
 
 interface Entry extends NewConnection {
-  readonly session: McpConnection;
-  uses: number;
-  /** How many uses there have been; the number of the newest. */
-  begun: number;
-  isLost: boolean;
-  callOff: (() => void)[];
+  readonly connection: McpConnection;
+  activeUses: number;
+  /** Of all uses so far; also the number of the newest. */
+  useCount: number;
+  isDisconnected: boolean;
+  cancelTimers: (() => void)[];
 }
 
-/** Every session of the process, by tenant and id. What nobody uses goes, the sandbox first. */
+/** All MCP connections of the process. Frees idle sandboxes, then closes idle connections. */
 export class ConnectionRegistry implements AsyncDisposable {
   readonly lifetimes: ConnectionLifetimes;
   readonly #parts: McpParts;
   readonly #after: Schedule;
-  /** The longest unused first, because a used one is put at the end. */
+  /** By id, the least recently used first. */
   readonly #entries = new Map<string, Entry>();
-  readonly #published = new Map<string, TenantArtifacts>();
-  readonly #spare: ReturnType<typeof createSpareSandboxes>;
+  readonly #artifacts = new Map<string, TenantArtifacts>();
+  readonly #reclaimer: ReturnType<typeof createSandboxReclaimer>;
 
   constructor(parts: McpParts) {
     const { after = afterTimeout } = parts;
     this.lifetimes = { ...defaultLifetimes, ...parts.lifetimes };
     this.#parts = parts;
     this.#after = after;
-    this.#spare = createSpareSandboxes({ gate: parts.runtime.gate, after, lifetimes: this.lifetimes });
+    this.#reclaimer = createSandboxReclaimer({ gate: parts.runtime.gate, after, lifetimes: this.lifetimes });
   }
 
   get size(): number {
     return this.#entries.size;
   }
 
-  open(wanted: NewConnection): McpConnection {
-    const { tenant } = wanted;
-    this.#makeRoom(tenant, 1);
+  open(request: NewConnection): McpConnection {
+    const { tenant } = request;
+    this.#enforceLimits(tenant, 1);
     const id = randomBytes(18).toString("base64url");
-    const session = openMcpConnection(this.#parts, {
+    const connection: McpConnection = new McpConnection(this.#parts, {
       id,
       tenant,
       artifacts: this.artifactsOf(tenant).store,
-      maxBytes: this.lifetimes.sessionBytes,
-      onFirstCell: () => this.#spare.remove(session),
-      onLastCell: () => this.#entries.has(id) && this.#spare.add(session),
+      maxBytes: this.lifetimes.connectionBytes,
+      onBusy: () => this.#reclaimer.remove(connection),
+      onIdle: () => this.#entries.has(id) && this.#reclaimer.add(connection),
     });
-    const entry: Entry = { ...wanted, session, uses: 0, begun: 0, isLost: false, callOff: [] };
+    const entry: Entry = { ...request, connection, activeUses: 0, useCount: 0, isDisconnected: false, cancelTimers: [] };
     this.#entries.set(id, entry);
-    this.#rest(entry);
-    return session;
+    this.#startTimers(entry);
+    return connection;
   }
 
-  /** Null also for another tenant's. */
+  /** Null also when the connection belongs to another tenant. */
   find({ tenant, id }: { readonly tenant: string; readonly id: string }): McpConnection | null {
     const entry = this.#entries.get(id);
-    return entry?.tenant === tenant ? entry.session : null;
+    return entry?.tenant === tenant ? entry.connection : null;
   }
 
-  /** Marks it as in use until what is given back is called, which says whether it was the last use, and none began after it. A session in use does not go. */
-  use(session: McpConnection): () => boolean {
-    const entry = this.#entries.get(session.id);
+  /** Keeps the connection open until the returned function is called, which returns true if this was the last use and no newer one has started. */
+  use(connection: McpConnection): () => boolean {
+    const entry = this.#entries.get(connection.id);
     if (entry === undefined) return () => true;
     stopTimers(entry);
-    entry.uses += 1;
-    entry.begun += 1;
-    entry.isLost = false;
-    const own = entry.begun;
-    let isOver = false;
-    const wasLast = (): boolean => entry.uses === 0 && entry.begun === own;
+    entry.activeUses += 1;
+    entry.useCount += 1;
+    entry.isDisconnected = false;
+    const number = entry.useCount;
+    let hasEnded = false;
+    const wasLast = (): boolean => entry.activeUses === 0 && entry.useCount === number;
     return () => {
-      if (isOver) return wasLast();
-      isOver = true;
-      if (this.#entries.has(session.id)) this.#makeRoom(session.tenant, 0);
-      entry.uses -= 1;
-      if (entry.uses === 0 && this.#entries.delete(session.id)) {
-        this.#entries.set(session.id, entry);
-        this.#rest(entry);
+      if (hasEnded) return wasLast();
+      hasEnded = true;
+      if (this.#entries.has(connection.id)) this.#enforceLimits(connection.tenant, 0);
+      entry.activeUses -= 1;
+      // Deleting and adding it again makes it the most recently used.
+      if (entry.activeUses === 0 && this.#entries.delete(connection.id)) {
+        this.#entries.set(connection.id, entry);
+        this.#startTimers(entry);
       }
       return wasLast();
     };
   }
 
-  /** The client closed the connection before it had its answer. Unless it comes back, its sandbox goes soon after the last use. */
-  lost(session: McpConnection): void {
-    const entry = this.#entries.get(session.id);
+  /** The client went away before it had its answer. Unless it returns, its sandbox is freed soon after the last use. */
+  markDisconnected(connection: McpConnection): void {
+    const entry = this.#entries.get(connection.id);
     if (entry === undefined) return;
-    entry.isLost = true;
-    if (entry.uses > 0) return; // what still runs for it is being ended
+    entry.isDisconnected = true;
+    if (entry.activeUses > 0) return; // timers start when the last use ends
     stopTimers(entry);
-    this.#rest(entry);
+    this.#startTimers(entry);
   }
 
-  async end(session: McpConnection): Promise<void> {
-    const entry = this.#entries.get(session.id);
+  async close(connection: McpConnection): Promise<void> {
+    const entry = this.#entries.get(connection.id);
     if (entry === undefined) return;
     stopTimers(entry);
-    this.#entries.delete(session.id);
-    this.#spare.remove(session);
-    this.#parts.identities?.delete({ tenant: session.tenant, contextId: session.id });
-    await session[Symbol.asyncDispose]();
+    this.#entries.delete(connection.id);
+    this.#reclaimer.remove(connection);
+    this.#parts.identities?.delete({ tenant: connection.tenant, contextId: connection.id });
+    await connection[Symbol.asyncDispose]();
   }
 
-  /** Artifacts that this tenant's sessions published. */
+  /** The artifacts that connections of this tenant have published. */
   artifactsOf(tenant: string): TenantArtifacts {
-    const known = this.#published.get(tenant);
+    const known = this.#artifacts.get(tenant);
     if (known !== undefined) return known;
-    const made = addressArtifacts(this.#parts.storesOf?.(tenant).artifacts ?? this.#parts.artifacts);
-    this.#published.set(tenant, made);
-    return made;
+    const created = addressArtifacts(this.#parts.storesOf?.(tenant).artifacts ?? this.#parts.artifacts);
+    this.#artifacts.set(tenant, created);
+    return created;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#spare[Symbol.dispose]();
-    await Promise.all([...this.#entries.values()].map(({ session }) => this.end(session)));
+    this.#reclaimer[Symbol.dispose]();
+    await Promise.all([...this.#entries.values()].map(({ connection }) => this.close(connection)));
   }
 
-  /** A client that never comes back must not keep its tenant's others out. One that is at work stays, and so do those of other tenants. */
-  #makeRoom(tenant: string, added: number): void {
-    const own = [...this.#entries.values()].filter((entry) => entry.tenant === tenant);
-    let count = own.length + added;
-    let bytes = own.reduce((sum, { session }) => sum + session.evidence.totalBytes, 0);
-    for (const entry of own) {
+  /** Closes the tenant's least recently used connections until its limits hold with `added` new ones. Connections in use stay. */
+  #enforceLimits(tenant: string, added: number): void {
+    const ofTenant = [...this.#entries.values()].filter((entry) => entry.tenant === tenant);
+    let count = ofTenant.length + added;
+    let bytes = ofTenant.reduce((sum, { connection }) => sum + connection.evidence.totalBytes, 0);
+    for (const entry of ofTenant) {
       if (count <= this.lifetimes.maxConnections && bytes <= this.lifetimes.maxBytes) return;
-      if (entry.uses > 0 || entry.isPermanent === true) continue;
+      if (entry.activeUses > 0 || entry.isPermanent === true) continue;
       count -= 1;
-      bytes -= entry.session.evidence.totalBytes;
+      bytes -= entry.connection.evidence.totalBytes;
       this.#expire(entry);
     }
   }
 
-  #rest(entry: Entry): void {
-    const { sandboxIdleMs, vanishedMs, sessionIdleMs } = this.lifetimes;
-    const [ms, why] = entry.isLost
-      ? [vanishedMs, `The client closed the connection and was gone for ${words(vanishedMs)}`]
-      : [sandboxIdleMs, `The sandbox was not used for ${words(sandboxIdleMs)}`];
-    const note = `${why}: the sandbox was freed. Variables and files of earlier cells are gone, aliases are there.`;
-    entry.callOff = [this.#after(ms, () => void entry.session.freeSandbox(note))];
-    if (entry.isPermanent !== true) entry.callOff.push(this.#after(sessionIdleMs, () => this.#expire(entry)));
+  #startTimers(entry: Entry): void {
+    const { sandboxIdleMs, disconnectGraceMs, connectionIdleMs } = this.lifetimes;
+    const [ms, note] = entry.isDisconnected
+      ? [disconnectGraceMs, sandboxNotes.disconnected(disconnectGraceMs)]
+      : [sandboxIdleMs, sandboxNotes.idle(sandboxIdleMs)];
+    entry.cancelTimers = [this.#after(ms, () => void entry.connection.discardSandbox(note))];
+    if (entry.isPermanent !== true) entry.cancelTimers.push(this.#after(connectionIdleMs, () => this.#expire(entry)));
   }
 
   #expire(entry: Entry): void {
-    void this.end(entry.session).catch(() => {});
+    void this.close(entry.connection).catch(() => {});
     entry.onExpired?.();
   }
 }
 
 function stopTimers(entry: Entry): void {
-  for (const callOff of entry.callOff) callOff();
-  entry.callOff = [];
+  for (const cancel of entry.cancelTimers) cancel();
+  entry.cancelTimers = [];
 }
 
-export function words(ms: number): string {
-  if (ms % 60_000 === 0) return ms === 60_000 ? "a minute" : `${ms / 60_000} minutes`;
-  return `${ms / 1000} s`;
-}
-
-export interface SpareSandboxesOptions {
+export interface SandboxReclaimerOptions {
   readonly gate: Pick<Gate, "waiting" | "onWaiting">;
   readonly after: Schedule;
-  readonly lifetimes: Pick<ConnectionLifetimes, "spareMs">;
+  readonly lifetimes: Pick<ConnectionLifetimes, "reclaimAfterMs">;
 }
 
-const why =
-  "Somebody waited for a sandbox, and this session's, which had run nothing for longest, was given up: files of earlier cells are gone, aliases are there. The next cell says what became of the variables.";
-
-/** Sandboxes of sessions that run nothing. When somebody waits for a sandbox, the one that has run nothing for longest is given up. */
-export function createSpareSandboxes({ gate, after, lifetimes }: SpareSandboxesOptions) {
-  /** Those that have run nothing for long enough, the longest first. */
-  const spare = new Set<McpConnection>();
-  /** Those that have not yet, with what calls off the wait. */
-  const resting = new Map<McpConnection, () => void>();
-  const stopGivingUp = gate.onWaiting(giveUp);
+/** When a call waits for a sandbox, frees the sandboxes of connections that run nothing, the longest idle first. */
+export function createSandboxReclaimer({ gate, after, lifetimes }: SandboxReclaimerOptions) {
+  /** Idle for `reclaimAfterMs` or more, the longest first. */
+  const reclaimable = new Set<McpConnection>();
+  /** Idle for less than that, with the function that cancels the timer. */
+  const waiting = new Map<McpConnection, () => void>();
+  const stopListening = gate.onWaiting(reclaimNext);
   let beingFreed = 0;
 
-  /** Its last cell is over. */
-  function add(session: McpConnection): void {
-    const isSpare = (): void => {
-      resting.delete(session);
-      spare.add(session);
-      if (gate.waiting > beingFreed) giveUp();
+  /** Call when the last cell of a connection has ended. */
+  function add(connection: McpConnection): void {
+    const becomeReclaimable = (): void => {
+      waiting.delete(connection);
+      reclaimable.add(connection);
+      if (gate.waiting > beingFreed) reclaimNext();
     };
-    remove(session);
-    resting.set(session, after(lifetimes.spareMs, isSpare));
+    remove(connection);
+    waiting.set(connection, after(lifetimes.reclaimAfterMs, becomeReclaimable));
   }
 
-  /** A cell begins, or the session ends. */
-  function remove(session: McpConnection): void {
-    resting.get(session)?.();
-    resting.delete(session);
-    spare.delete(session);
+  /** Call when a cell starts or the connection closes. */
+  function remove(connection: McpConnection): void {
+    waiting.get(connection)?.();
+    waiting.delete(connection);
+    reclaimable.delete(connection);
   }
 
-  /** One after the other, as long as somebody waits: not every session that ran a cell still holds a sandbox. */
-  function giveUp(): boolean {
-    const [session] = spare;
-    if (session === undefined) return false;
-    spare.delete(session);
+  /** Repeats while a call waits, because not every connection that ran a cell still holds a sandbox. */
+  function reclaimNext(): boolean {
+    const [connection] = reclaimable;
+    if (connection === undefined) return false;
+    reclaimable.delete(connection);
     beingFreed += 1;
-    void session
-      .giveUpSandbox(why)
+    void connection
+      .releaseIdleSandbox(sandboxNotes.reclaimed)
       .catch(() => {})
       .finally(() => {
         beingFreed -= 1;
-        if (gate.waiting > beingFreed) giveUp();
+        if (gate.waiting > beingFreed) reclaimNext();
       });
     return true;
   }
 
-  return { add, remove, [Symbol.dispose]: stopGivingUp };
+  return { add, remove, [Symbol.dispose]: stopListening };
 }

@@ -3,15 +3,15 @@ import { summarizeExecute } from "../../../prompts/describe-execute.ts";
 import { runBackendTool, toToolError } from "../../../execute/run-backend-tool.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../../tools/tool.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../../turn/tools/interpreter-tools.ts";
-import type { CallContext, McpParts } from "../mcp-parts.ts";
-import { builtChartApp, chartAppMeta, hasChartApp } from "../resources/create-connection-resources.ts";
+import type { McpCallContext, McpParts } from "../mcp-parts.ts";
+import { builtChartApp, chartAppMeta, hasChartApp } from "../create-mcp-resources.ts";
 import type { EnteredConnection } from "../connections/connection-access.ts";
 import { isRecord } from "../../../errors/is-record.ts";
 import type { JsonSchema } from "../../../tools/backend-tool.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
 
-/** A call of an MCP client, in the session that it entered. */
-export interface McpCall extends CallContext {
+/** A call of an MCP client, on the connection that it uses. */
+export interface McpCall extends McpCallContext {
   readonly entered: EnteredConnection;
 }
 
@@ -20,7 +20,7 @@ export interface McpTool extends Tool<McpCall> {
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Our own tools: the same objects for every client of a process. */
+/** Sluice's own tools, shared by all clients of a process. */
 export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
   const { runtime, catalog, policy, configuration } = parts;
   const { engine } = configuration.execute;
@@ -33,48 +33,48 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
       meta,
       run: (input: unknown, call: McpCall) => runCell(tool, input, call),
     })),
-    { ...renderChartTool, meta, run: drawChart },
+    { ...renderChartTool, meta, run: renderChart },
     ...dataTools.map((tool): McpTool => ({
       ...tool,
-      run: (input, { entered, signal }) => tool.run(input, { data: entered.session.data, signal }),
+      run: (input, { entered, signal }) => tool.run(input, { data: entered.connection.data, signal }),
     })),
     ...codeMode.map((tool): McpTool => ({
       ...tool,
       description: tool.name === "execute" ? summarizeExecute(engine) : tool.description,
-      run: (input, { entered: { session, identity }, signal }) => tool.run(input, { evidence: session.evidence, identity, signal }),
+      run: (input, { entered: { connection, identity }, signal }) => tool.run(input, { evidence: connection.evidence, identity, signal }),
     })),
   ];
   return new Map(tools.map((tool) => [tool.name, tool]));
 }
 
 async function runCell(tool: typeof codeInterpreterTool, input: unknown, { entered, progress, signal }: McpCall): Promise<ToolCallResult> {
-  const { session, keepsSandbox } = entered;
-  const endCell = session.beginCell(progress);
+  const { connection, keepsSandbox } = entered;
+  const endCell = connection.beginCell(progress);
   try {
-    return await tool.run(input, { turn: session.turn(), keepsSandbox, signal });
+    return await tool.run(input, { turn: connection.turn, keepsSandbox, signal });
   } finally {
     endCell();
   }
 }
 
-async function drawChart(input: unknown, { entered: { session }, signal }: McpCall): Promise<ToolCallResult> {
-  return await renderChartTool.run(input, { turn: session.turn(), readRows: session.data.chartRows, signal });
+async function renderChart(input: unknown, { entered: { connection }, signal }: McpCall): Promise<ToolCallResult> {
+  return await renderChartTool.run(input, { turn: connection.turn, readRows: connection.data.chartRows, signal });
 }
 
-/** Tools of the servers that the configuration exposes: called like any other backend tool, their outputs kept whole, a preview given. */
+/** Tools of the backend servers that the configuration exposes. Their complete outputs are kept as evidence; the client gets a preview. */
 export async function listExposedTools(parts: McpParts, signal: AbortSignal): Promise<readonly McpTool[]> {
-  const exposed = exposedServers(parts);
-  if (exposed.size === 0) return [];
+  const servers = exposedServers(parts);
+  if (servers.size === 0) return [];
   const { tools } = await parts.catalog.list(signal);
-  return tools.filter(({ tool }) => exposed.has(tool.server)).map((known) => toMcpTool(parts, known));
+  return tools.filter(({ tool }) => servers.has(tool.server)).map((catalogTool) => toMcpTool(parts, catalogTool));
 }
 
-/** One of them, also by its full name and when its server is down: then the call says so. */
+/** Finds an exposed tool, also by its full name. When its server is down, the tool returns that error on every call. */
 export async function findExposedTool(parts: McpParts, name: string, signal: AbortSignal): Promise<McpTool | null> {
-  const exposed = exposedServers(parts);
-  if (exposed.size === 0) return null;
+  const servers = exposedServers(parts);
+  if (servers.size === 0) return null;
   const resolved = await parts.catalog.resolve(name, signal);
-  if (resolved.ok) return exposed.has(resolved.tool.tool.server) ? toMcpTool(parts, resolved.tool, name) : null;
+  if (resolved.ok) return servers.has(resolved.tool.tool.server) ? toMcpTool(parts, resolved.tool, name) : null;
   if (resolved.toolError.error_code !== "UPSTREAM_UNREACHABLE") return null;
   const { toolError } = resolved;
   return {
@@ -91,50 +91,50 @@ function exposedServers({ configuration }: McpParts): ReadonlySet<string> {
   return new Set(Object.entries(configuration.mcpServers).flatMap(([name, { expose }]) => (expose === true ? [name] : [])));
 }
 
-function toMcpTool(parts: McpParts, known: CatalogTool, name: string = known.name): McpTool {
-  const { title, description, inputSchema, annotations } = known.tool;
+function toMcpTool(parts: McpParts, catalogTool: CatalogTool, name: string = catalogTool.name): McpTool {
+  const { title, description, inputSchema, annotations } = catalogTool.tool;
   return {
     ...{ name, title, description, annotations },
-    inputSchema: { ...withoutHeaders(inputSchema), type: "object" },
-    run: (args, call) => runExposed(parts, { name, known, args }, call),
+    inputSchema: { ...withoutHeaderMarks(inputSchema), type: "object" },
+    run: (args, call) => runExposedTool(parts, { name, catalogTool, args }, call),
   };
 }
 
-/** Which arguments ride in headers is between us and the server: a client of ours sends arguments. */
-function withoutHeaders(schema: JsonSchema): JsonSchema {
+/** Removes `x-mcp-header`: which arguments travel in headers concerns only us and the backend. */
+function withoutHeaderMarks(schema: JsonSchema): JsonSchema {
   const { properties } = schema;
   if (!isRecord(properties)) return schema;
-  const plain = Object.entries(properties).map(([name, property]) => {
+  const entries = Object.entries(properties).map(([name, property]) => {
     if (!isRecord(property)) return [name, property];
     const { "x-mcp-header": _header, ...rest } = property;
     return [name, rest];
   });
-  return { ...schema, properties: Object.fromEntries(plain) };
+  return { ...schema, properties: Object.fromEntries(entries) };
 }
 
-async function runExposed(
+interface ExposedCall {
+  readonly name: string;
+  readonly catalogTool: CatalogTool;
+  readonly args: unknown;
+}
+
+async function runExposedTool(
   parts: McpParts,
-  { name, known, args }: Exposed,
+  { name, catalogTool, args }: ExposedCall,
   { entered, progress, signal }: McpCall,
 ): Promise<ToolCallResult> {
-  const { evidence } = entered.session;
+  const { evidence } = entered.connection;
   const result = await runBackendTool({
-    ...{ catalog: parts.catalog, policy: parts.policy, identity: entered.identity, evidence, name, tool: known, args, signal },
+    ...{ catalog: parts.catalog, policy: parts.policy, identity: entered.identity, evidence, name, tool: catalogTool, args, signal },
     timeoutMs: parts.configuration.limits.mcp.timeoutMs,
-    onProgress: ({ progress: done, total, message }) => progress.say(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
+    onProgress: ({ progress: done, total, message }) => progress.report(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
   });
   if (!result.ok) return toErrorResult(toToolError(name, result.failure));
   const { aliases, warnings } = result;
   const previews = aliases.map((alias) => evidence.preview(alias));
   const head = JSON.stringify({ status: "ok", aliases, ...(warnings.length === 0 ? {} : { warnings }) });
   const text = `${head.slice(0, -1)},"previews":[${previews.map(({ json }) => json).join(",")}]}`;
-  const cut = previews.flatMap(({ alias, detail }) => (alias === null || detail === "whole" ? [] : [alias]));
-  const cutAliases = cut.filter((alias) => (evidence.get(alias)?.bytes ?? 0) > 0);
+  const shortened = previews.flatMap(({ alias, detail }) => (alias === null || detail === "whole" ? [] : [alias]));
+  const cutAliases = shortened.filter((alias) => (evidence.get(alias)?.bytes ?? 0) > 0);
   return { status: "ok", text, error: null, aliases, cutAliases };
-}
-
-interface Exposed {
-  readonly name: string;
-  readonly known: CatalogTool;
-  readonly args: unknown;
 }

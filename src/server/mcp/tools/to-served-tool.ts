@@ -1,8 +1,9 @@
 import type { CallToolResult, ContentBlock, ResourceLink, Tool } from "@modelcontextprotocol/server";
 import { toErrorResult, type ToolCallResult } from "../../../tools/tool.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
-import type { CallContext, ServedTool } from "../mcp-parts.ts";
-import { linkTo } from "../resources/create-connection-resources.ts";
+import { describeLargeImage, omittedFromTable } from "../../../prompts/mcp-server.ts";
+import type { McpCallContext, ServedTool } from "../mcp-parts.ts";
+import { linkTo } from "../create-mcp-resources.ts";
 import type { EnteredConnection, ConnectionAccess } from "../connections/connection-access.ts";
 import type { McpTool } from "./create-mcp-tools.ts";
 import type { ArtifactStore } from "../../../artifacts/stored-artifact.ts";
@@ -10,7 +11,7 @@ import type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "../../../pr
 import type { ChartCell } from "../../../protocol/chart-spec.ts";
 import { parseExactJson } from "../../../text/json.ts";
 
-/** A tool as one client sees it. Where there is no connection to tell a session by, its schema has room for the handle. */
+/** A tool as one client sees it. For access by handle, its schema gets an argument for the handle. */
 export function toServedTool(tool: McpTool, access: ConnectionAccess): ServedTool {
   const listing = toListing(tool);
   const argument = handleArgument(listing);
@@ -18,40 +19,37 @@ export function toServedTool(tool: McpTool, access: ConnectionAccess): ServedToo
     listing: access.isByHandle ? withHandle(listing, argument) : listing,
     async call(given, context) {
       const { [argument]: handle, ...rest } = given;
-      const entry = access.enter({ tool: tool.name, handle: access.isByHandle ? handle : undefined });
-      if (!entry.ok) return toCallResult(toErrorResult(entry.toolError));
+      const result = access.enter({ tool: tool.name, handle: access.isByHandle ? handle : undefined });
+      if (!result.ok) return toCallResult(toErrorResult(result.toolError));
+      const { entered } = result;
       try {
-        return await callInConnection(tool, entry.entered, { args: access.isByHandle ? rest : given, context, access });
+        return await callOnConnection(tool, entered, { args: access.isByHandle ? rest : given, context, access });
       } finally {
-        await entry.entered.leave({ wasAborted: context.signal.aborted });
+        await entered.leave({ wasAborted: context.signal.aborted });
       }
     },
   };
 }
 
-interface InSession {
+interface CallParts {
   readonly args: Readonly<Record<string, unknown>>;
-  readonly context: CallContext;
+  readonly context: McpCallContext;
   readonly access: ConnectionAccess;
 }
 
-async function callInConnection(tool: McpTool, entered: EnteredConnection, { args, context, access }: InSession): Promise<CallToolResult> {
-  const { session } = entered;
-  await session.data.refresh();
+async function callOnConnection(tool: McpTool, entered: EnteredConnection, { args, context, access }: CallParts): Promise<CallToolResult> {
+  const { connection } = entered;
+  await connection.data.refresh();
   const { cutAliases = [], artifacts = [], ...result } = await tool.run(args, { entered, ...context });
-  const links = cutAliases.map((alias) => linkTo(session.evidence.get(alias)!, access.isByHandle ? session.id : null));
-  const images = await readImages(artifacts, session.artifacts);
+  const links = cutAliases.map((alias) => linkTo(connection.evidence.get(alias)!, access.isByHandle ? connection.id : null));
+  const images = await readImages(artifacts, connection.artifacts);
   const charts = artifacts.filter((artifact) => artifact.kind === "chart");
-  const text = withFields(result.text, { ...entered.fields, ...notesOf(entered) });
+  const notes = connection.takeNotes();
+  const text = withFields(result.text, { ...entered.fields, ...(notes.length === 0 ? {} : { sandbox_note: notes.join(" ") }) });
   return toCallResult({ ...result, text }, { images, charts, links });
 }
 
-function notesOf({ session }: EnteredConnection): Record<string, unknown> {
-  const notes = session.takeNotes();
-  return notes.length === 0 ? {} : { sandbox_note: notes.join(" ") };
-}
-
-/** Put in front of the answer's own text, so that its numbers stay as they are written. */
+/** Adds fields to a JSON object. Edits the text, because parsing it would round large numbers. */
 function withFields(text: string, fields: Readonly<Record<string, unknown>>): string {
   if (Object.keys(fields).length === 0) return text;
   const rest = text.slice(1).trimStart();
@@ -69,7 +67,7 @@ function toListing({ name, title, description, inputSchema, annotations, meta }:
   };
 }
 
-/** A tool of another server may have a `session` of its own. */
+/** A tool of a backend server can have an argument `session` of its own. */
 function handleArgument({ inputSchema: { properties = {} } }: Tool): string {
   return Object.hasOwn(properties, "session") ? "sluice_session" : "session";
 }
@@ -87,11 +85,11 @@ export interface ResultContent {
 
 export interface PublishedImage {
   readonly artifact: ImageArtifact;
-  /** Null when the store does not have it any more. */
+  /** Null when the store no longer has it. */
   readonly bytes: Uint8Array | null;
 }
 
-/** The text and the structured form say the same; charts are whole in the structured form, and a table in the text. */
+/** Text and structured content hold the same data, except for charts: complete in the structured content, a table in the text. */
 export function toCallResult(
   { text, error }: ToolCallResult,
   { images = [], charts = [], links = [] }: ResultContent = {},
@@ -114,33 +112,33 @@ async function readImages(artifacts: readonly ArtifactEnvelope[], store: Artifac
   return await Promise.all(images.map(async (artifact) => ({ artifact, bytes: await store.get(artifact.contentHash, "png") })));
 }
 
-/** What pictures may add to one result. Clients refuse results of some megabytes whole, and a model would see nothing then. */
-const INLINE_BYTES = 750_000;
+/** Bytes of inline images per result. Clients reject results of several megabytes, and the model would then see nothing. */
+const MAX_INLINE_BYTES = 750_000;
 
-/** Pictures with their alt, as long as they fit; the others as links to where they can be read. */
+/** Images that fit are inline, with their alt text; the others become links. */
 export function toImageContent(images: readonly PublishedImage[]): ContentBlock[] {
-  let room = INLINE_BYTES;
+  let remaining = MAX_INLINE_BYTES;
   return images.map(({ artifact, bytes }): ContentBlock => {
-    if (bytes === null || bytes.length > room) return toLink(artifact, artifact.bytes);
-    room -= bytes.length;
-    return toInline(artifact, bytes);
+    if (bytes === null || bytes.length > remaining) return toImageLink(artifact);
+    remaining -= bytes.length;
+    return toInlineImage(artifact, bytes);
   });
 }
 
-function toInline({ alt, url, title }: ImageArtifact, bytes: Uint8Array): ContentBlock {
+function toInlineImage({ alt, url, title }: ImageArtifact, bytes: Uint8Array): ContentBlock {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
   return { type: "image", data, mimeType: "image/png", _meta: { alt, url, ...(title === undefined ? {} : { title }) } };
 }
 
-function toLink({ alt, url, title, contentHash }: ImageArtifact, size: number): ContentBlock {
+function toImageLink({ alt, url, title, contentHash, bytes }: ImageArtifact): ContentBlock {
   return {
     type: "resource_link",
     uri: url,
     name: `${contentHash}.png`,
     title: title ?? alt,
-    description: `${alt} (${size} bytes, too large to be shown here: read the resource)`,
+    description: describeLargeImage(alt, bytes),
     mimeType: "image/png",
-    size,
+    size: bytes,
   };
 }
 
@@ -148,30 +146,30 @@ const MAX_ROWS = 20;
 const MAX_COLUMNS = 12;
 const MAX_CELL_CHARACTERS = 80;
 
-/** A chart for who reads text: what it shows, and its first rows. What is not shown is said, and where it is. */
+/** A chart as a Markdown table of its first rows and columns, with a note of what is omitted. */
 function toChartTable({ spec, data, title, url }: ChartArtifact): string {
   const columns = [...new Set(data.flatMap((row) => Object.keys(row)))];
   const shown = columns.slice(0, MAX_COLUMNS);
-  const rows = data.slice(0, MAX_ROWS).map((row) => shown.map((column) => toCell(row[column] ?? null)));
-  const hidden = [
+  const rows = data.slice(0, MAX_ROWS).map((row) => shown.map((column) => toTableCell(row[column] ?? null)));
+  const omitted = [
     ...(data.length > MAX_ROWS ? [`${data.length - MAX_ROWS} more rows`] : []),
     ...(columns.length > MAX_COLUMNS ? [`${columns.length - MAX_COLUMNS} more columns`] : []),
   ];
   return [
     `${title ?? "Chart"} (${spec.type} chart, ${data.length} rows)`,
     "",
-    toLine(shown.map(toCell)),
-    toLine(shown.map(() => "---")),
-    ...rows.map(toLine),
-    ...(hidden.length === 0 ? [] : ["", `Not shown here: ${hidden.join(" and ")}. All of it is in ${url}.`]),
+    toTableRow(shown.map(toTableCell)),
+    toTableRow(shown.map(() => "---")),
+    ...rows.map(toTableRow),
+    ...(omitted.length === 0 ? [] : ["", omittedFromTable(omitted, url)]),
   ].join("\n");
 }
 
-function toLine(cells: readonly string[]): string {
+function toTableRow(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-function toCell(value: ChartCell): string {
+function toTableCell(value: ChartCell): string {
   if (value === null) return "";
   return ellipsize(String(value).replaceAll(/\s+/g, " ").replaceAll("|", "\\|"), MAX_CELL_CHARACTERS);
 }
