@@ -5,8 +5,7 @@ import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
 import { toRootfsBwrapArguments } from "../src/sandbox/snapshot/run-program.ts";
 import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
-import type { BenchRow } from "./bench-row.ts";
-import { toBenchRow } from "./bench-row.ts";
+import { type BenchRow, toBenchRow } from "./bench-row.ts";
 import { median } from "./median.ts";
 
 /** What python/library.py prints: milliseconds of each run, and whether both gave the same answer. */

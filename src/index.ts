@@ -29,12 +29,12 @@ export { createDatasetFileStore } from "./evidence/dataset/dataset-store.ts";
 export { createDatasetMemoryStore } from "./evidence/dataset/dataset-store.ts";
 export type { DatasetReader, DatasetStore } from "./evidence/dataset/dataset.ts";
 
-export { openDataFiles, type DataFilesOptions } from "./data/files/open-data-files.ts";
+export { openDataFiles, type DataFilesOptions } from "./data/open-data-files.ts";
 export { createTables, type Tables, type TablesOptions } from "./data/tables/create-tables.ts";
 export { createConversationData } from "./data/create-conversation-data.ts";
 export { dataTools, type DataTool } from "./data/data-tools.ts";
-export { createUploadStore, type UploadStoreOptions } from "./data/uploads/create-upload-store.ts";
-export { openAliasDownload, openTableDownload, type TableDownloadOptions } from "./data/downloads/open-table-download.ts";
+export { createUploadStore, type UploadStoreOptions } from "./data/create-upload-store.ts";
+export { openAliasDownload, openTableDownload, type TableDownloadOptions } from "./data/open-table-download.ts";
 export type { ConversationData, DataAnswer, DataFiles, StoredUpload, TableDownload, UploadStore } from "./data/conversation-data.ts";
 
 export { createToolCatalog, type ToolCatalog } from "./tools/create-tool-catalog.ts";

@@ -5,7 +5,7 @@ import { createRuntime, type Runtime } from "../src/create-runtime.ts";
 import { cacheDirectory } from "../src/config/environment.ts";
 import type { ConversationData, DataAnswer, Tables } from "../src/data/conversation-data.ts";
 import { createConversationData } from "../src/data/create-conversation-data.ts";
-import { openDataFiles } from "../src/data/files/open-data-files.ts";
+import { openDataFiles } from "../src/data/open-data-files.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
 import type { ToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";

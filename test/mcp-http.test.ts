@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { openDataFiles } from "../src/data/files/open-data-files.ts";
+import { openDataFiles } from "../src/data/open-data-files.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
 import { cell, generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";

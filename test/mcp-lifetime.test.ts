@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { openDataFiles } from "../src/data/files/open-data-files.ts";
+import { openDataFiles } from "../src/data/open-data-files.ts";
 import { cell, generations, openHttpClient, textOf, type TestClient } from "./fixtures/mcp-clients.ts";
 import { defaultLifetimes, type Schedule, type ConnectionLifetimes } from "../src/server/mcp/mcp-parts.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createFileStore } from "../src/artifacts/artifact-store.ts";
 import type { StoredUpload, UploadStore } from "../src/data/conversation-data.ts";
-import { createUploadStore } from "../src/data/uploads/create-upload-store.ts";
+import { createUploadStore } from "../src/data/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../src/evidence/dataset/dataset.ts";
 import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";

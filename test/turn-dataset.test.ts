@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/environment.ts";
-import { openTableDownload } from "../src/data/downloads/open-table-download.ts";
+import { openTableDownload } from "../src/data/open-table-download.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { Dataset, DatasetStore } from "../src/evidence/dataset/dataset.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
-import { openTableDownload, type TableDownloadOptions } from "../data/downloads/open-table-download.ts";
+import { openTableDownload, type TableDownloadOptions } from "../data/open-table-download.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";

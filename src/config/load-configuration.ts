@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { z } from "zod";
 import { toPathText } from "../errors/argument-path.ts";
-import { problemsOfZod } from "../errors/schema-problems.ts";
+import { describeZodIssues } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { forEachPart } from "../text/json.ts";
 import { configurationSchema, type Configuration, type ServerConfiguration } from "./configuration-schema.ts";
@@ -145,7 +145,7 @@ interface ValidateOptions {
 function validate({ value, references, problems }: Expanded, { file, repeatedKeys }: ValidateOptions): z.infer<typeof configurationSchema> {
   const { success, data, error } = configurationSchema.safeParse(value);
   const mayShow = (at: readonly PropertyKey[]): boolean => !isSecretPath(at) && !references.has(toPathText(at));
-  const schemaProblems = success ? [] : problemsOfZod({ schema: configurationSchema, value, issues: error.issues, mayShow });
+  const schemaProblems = success ? [] : describeZodIssues({ schema: configurationSchema, value, issues: error.issues, mayShow });
   // Report a string with an unset variable once, not also as a schema violation.
   const unexpanded = new Set(problems.map((problem) => problem.path));
   const all = [...repeatedKeys, ...problems, ...schemaProblems.filter((problem) => !unexpanded.has(problem.path))];

@@ -1,6 +1,6 @@
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { nearestName } from "../errors/nearest-name.ts";
-import type { RefusalFacts } from "../errors/schema-problems.ts";
+import type { RefusalFacts } from "../errors/parse-arguments.ts";
 import { toFailureToolError } from "../interpreter/code-interpreter.ts";
 import type { DataAnswer } from "./conversation-data.ts";
 import type { TableRefusal } from "./tables/ask-table.ts";

@@ -1,4 +1,4 @@
-import { parseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/parse-arguments.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import type { DataAnswer, DataCallOptions, LeftOut } from "./conversation-data.ts";
 import { listDataCallSchema } from "./data-call-schemas.ts";

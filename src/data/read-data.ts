@@ -1,4 +1,4 @@
-import { parseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/parse-arguments.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import type { DataAnswer, DataCallOptions } from "./conversation-data.ts";
 import { modelPage, pageCallSchema, programPage, readDataCallSchema, type PageBounds, type ReadDataCall } from "./data-call-schemas.ts";

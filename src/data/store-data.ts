@@ -1,5 +1,5 @@
 import { createToolError } from "../errors/tool-error.ts";
-import { parseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/parse-arguments.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { nameGivenAlias } from "../evidence/create-evidence-store.ts";
 import { toJsonText } from "../evidence/to-json-text.ts";

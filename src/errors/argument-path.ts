@@ -1,18 +1,18 @@
 import { ellipsize } from "../text/clip-text.ts";
 
-/** A value of the caller's in a sentence: quoted, and short whatever it is. */
+/** Quotes a value from the caller for use in a sentence, shortened to 80 characters. */
 export function quote(text: string): string {
   return JSON.stringify(ellipsize(text, 80));
 }
 
-/** One step down from `path` in a call's arguments: `a.b[0]`, `a["x-y"]`. */
-export function below(path: string, key: string | number): string {
+/** Appends a key or an index to a path: `a.b[0]`, `a["x-y"]`. */
+export function appendToPath(path: string, key: string | number): string {
   if (typeof key === "number") return `${path}[${key}]`;
   if (!/^[A-Za-z_$][\w$]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
   return path === "" ? key : `${path}.${key}`;
 }
 
-/** `limits.sandbox.openFiles`, `mcpServers["my server"].args[0]`. */
+/** Writes a path as text: `limits.sandbox.openFiles`, `mcpServers["my server"].args[0]`. */
 export function toPathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, key) => below(text, typeof key === "number" ? key : String(key)), "");
+  return path.reduce<string>((text, key) => appendToPath(text, typeof key === "number" ? key : String(key)), "");
 }

@@ -14,47 +14,47 @@ const foreign = {
   legacy_error_kind: "http",
 };
 
-describe("parseForeignEnvelope", () => {
-  it("keeps an envelope of another server whole, as a value and as text", () => {
+describe("parseForeignToolError", () => {
+  it("returns the error of another server unchanged, from a value and from text", () => {
     expect(parseForeignToolError(foreign)).toEqual(foreign);
     expect(parseForeignToolError(JSON.stringify(foreign))).toEqual(foreign);
   });
 
   it.each([
-    ["no kind", { ...foreign, error_kind: undefined }],
-    ["no summary", { ...foreign, summary: 3 }],
-    ["another version", { ...foreign, _envelope_version: 2 }],
-    ["a list", [foreign]],
-    ["text that is no JSON", "error_kind summary _envelope_version"],
-    ["too large a text", JSON.stringify({ ...foreign, more: "x".repeat(70_000) })],
-    ["too large a value", { ...foreign, more: "x".repeat(70_000) }],
-    ["a value without a JSON form", { ...foreign, more: 3n }],
+    ["an object without a kind", { ...foreign, error_kind: undefined }],
+    ["an object without a summary", { ...foreign, summary: 3 }],
+    ["an object of another version", { ...foreign, _envelope_version: 2 }],
+    ["an array", [foreign]],
+    ["text that is not JSON", "error_kind summary _envelope_version"],
+    ["a text that is too large", JSON.stringify({ ...foreign, more: "x".repeat(70_000) })],
+    ["a value that is too large", { ...foreign, more: "x".repeat(70_000) }],
+    ["a value that JSON cannot represent", { ...foreign, more: 3n }],
   ])("refuses %s", (_, value) => {
     expect(parseForeignToolError(value)).toBeNull();
   });
 
-  it("is written as compact ASCII, with every key", () => {
+  it("is serialized as compact ASCII, with every key", () => {
     expect(serializeToolError({ error_kind: "k", summary: "é", _envelope_version: 1, more: [1] })).toBe(
       String.raw`{"error_kind":"k","summary":"\u00e9","_envelope_version":1,"more":[1]}`,
     );
   });
 });
 
-describe("findEnvelopeInText", () => {
-  it("finds it after words, between braces, and inside another object", () => {
+describe("findToolErrorInText", () => {
+  it("finds the error after words, between braces, and inside another object", () => {
     const json = JSON.stringify(foreign);
     expect(findToolErrorInText(`Error calling tool 'x': ${json}`)).toEqual(foreign);
     expect(findToolErrorInText(`{odd} "quote { ${json} } trailing`)).toEqual(foreign);
     expect(findToolErrorInText(JSON.stringify({ error: foreign }))).toEqual(foreign);
   });
 
-  it("finds nothing where there is none", () => {
+  it("returns null for text without a v1 error", () => {
     expect(findToolErrorInText("no envelope")).toBeNull();
     expect(findToolErrorInText('"_envelope_version" {"a": 1}')).toBeNull();
     expect(findToolErrorInText(`{"_envelope_version": 1 ${"{".repeat(200_000)}`)).toBeNull();
   });
 
-  it("finds every envelope of ours behind any words without a quote", () => {
+  it("finds each of our own tool errors after any words without quotes", () => {
     fc.assert(
       fc.property(
         fc.string().filter((text) => !/["{]/.test(text)),

@@ -1,9 +1,8 @@
-import { endOfValue, parseJson } from "../text/json.ts";
-import { isRecord } from "./is-record.ts";
+import { endOfValue, parseJson, isRecord } from "../text/json.ts";
 
 /**
- * An envelope of somebody else's: another server's, with kinds and codes that are not in our table (`ads_api_http`). It is passed on whole. Only what
- * makes it one is certain; every other key is as it was sent.
+ * A v1 error object of another server, with kinds and codes that are not in our table, such as `ads_api_http`. It is passed on unchanged. Only these three
+ * fields are checked.
  */
 export interface ForeignToolError {
   readonly error_kind: string;
@@ -12,19 +11,19 @@ export interface ForeignToolError {
   readonly [key: string]: unknown;
 }
 
-/** Larger ones are not errors that a model should read. */
-const MAX_FOREIGN_ENVELOPE_CHARACTERS = 65_536;
+/** A larger object is not an error that a model should read. */
+const MAX_FOREIGN_ERROR_CHARACTERS = 65_536;
 
-/** From a value or its JSON text, by its three marks; null when it has not all of them, or is too large. */
+/** Parses a v1 error object from a value or its JSON text. Returns null if a required field is missing or the object is too large. */
 export function parseForeignToolError(value: unknown): ForeignToolError | null {
-  const read = typeof value !== "string" ? value : value.length <= MAX_FOREIGN_ENVELOPE_CHARACTERS ? parseJson(value) : null;
-  if (!isRecord(read) || !hasMarks(read)) return null;
-  return typeof value === "string" || isSmall(read) ? read : null;
+  const parsed = typeof value !== "string" ? value : value.length <= MAX_FOREIGN_ERROR_CHARACTERS ? parseJson(value) : null;
+  if (!isRecord(parsed) || !isToolErrorLike(parsed)) return null;
+  return typeof value === "string" || isSmall(parsed) ? parsed : null;
 }
 
 /**
- * The first envelope inside a longer text (`Error calling tool: {"error_kind": …}`), also inside another object. Bounded: it reads the first
- * 256 Ki characters and gives up after a fixed amount of work.
+ * Finds the first v1 error object in a longer text (`Error calling tool: {"error_kind": …}`), even inside another object. Searches only the first 256 Ki
+ * characters and stops after a fixed amount of work.
  */
 export function findToolErrorInText(text: string): ForeignToolError | null {
   if (!text.includes('"_envelope_version"')) return null;
@@ -42,14 +41,14 @@ export function findToolErrorInText(text: string): ForeignToolError | null {
 const MAX_SEARCHED_CHARACTERS = 262_144;
 const MAX_WORK_CHARACTERS = 4_000_000;
 
-function hasMarks(value: Readonly<Record<string, unknown>>): value is ForeignToolError {
+function isToolErrorLike(value: Readonly<Record<string, unknown>>): value is ForeignToolError {
   const { error_kind: kind, summary, _envelope_version: version } = value;
   return typeof kind === "string" && kind !== "" && typeof summary === "string" && version === 1;
 }
 
 function isSmall(value: unknown): boolean {
   try {
-    return JSON.stringify(value).length <= MAX_FOREIGN_ENVELOPE_CHARACTERS;
+    return JSON.stringify(value).length <= MAX_FOREIGN_ERROR_CHARACTERS;
   } catch {
     return false;
   }

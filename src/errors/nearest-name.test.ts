@@ -10,6 +10,6 @@ it.each([
   ["x", null],
   ["", null],
   ["weather_report_7", null],
-])("suggests for %j: %j", (wanted, near) => {
+])("for %j suggests %j", (wanted, near) => {
   expect(nearestName(wanted, ["get_price_1", "get_price_2", "earning_s"])).toBe(wanted === "earnings" ? "earning_s" : near);
 });

@@ -1,4 +1,4 @@
-/** The known name that was probably meant: equal but for case and separators, or a few letters away; null when nothing is near. */
+/** Returns the known name that was probably meant: equal except for case and separators, or a few typos away. Null if no name is close. */
 export function nearestName(wanted: string, known: Iterable<string>): string | null {
   const target = fold(wanted.slice(0, MAX_LENGTH));
   const tolerance = Math.max(1, Math.floor(target.length / 4));
@@ -12,7 +12,7 @@ export function nearestName(wanted: string, known: Iterable<string>): string | n
   return best?.name ?? null;
 }
 
-/** Names are short; what is longer is not compared further. */
+/** Only this many characters of a name are compared. */
 const MAX_LENGTH = 64;
 
 function fold(name: string): string {
@@ -22,7 +22,7 @@ function fold(name: string): string {
     .replaceAll(/[\s_.-]+/g, "_");
 }
 
-/** Insertions, deletions, replacements, and swaps of neighbours. */
+/** Counts insertions, deletions, replacements, and swaps of adjacent characters (Damerau-Levenshtein). */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,16 +1,15 @@
 import { z } from "zod";
 import { quote, toPathText } from "./argument-path.ts";
-import { createToolError, type ToolError, type ToolErrorFacts } from "./tool-error.ts";
 import type { ToolErrorCode } from "./error-table.ts";
 import { nearestName } from "./nearest-name.ts";
-import { receivedType } from "./received-type.ts";
+import { receivedType } from "./tool-error.ts";
 
-/** One thing that is wrong with a call. All of them are collected, so that one repair can mend them all. */
+/** One problem with the arguments of a call. A refusal lists all problems, so that the caller can fix them in one go. */
 export interface Problem {
   readonly code: ToolErrorCode;
-  /** Into the arguments: `filters[0].field`; empty for the call as a whole. */
+  /** Path in the arguments, such as `filters[0].field`. Empty if the problem concerns the whole call. */
   readonly path: string;
-  /** A whole sentence: `limit must be at most 500, not 501.` */
+  /** A complete sentence: `limit must be at most 500, not 501.` */
   readonly issue: string;
   readonly receivedType: string;
   readonly line?: number;
@@ -18,13 +17,13 @@ export interface Problem {
   readonly hints?: readonly string[];
 }
 
-/** What a validator found, whichever it was. */
+/** A problem that a validator (Zod or Ajv) reported. */
 export interface SchemaProblem extends Problem {
-  /** The rest of a sentence that begins with the path: `must be a string, not 5.` */
+  /** The rest of a sentence that starts with the path: `must be a string, not 5.` */
   readonly problem: string;
 }
 
-/** An error of ajv, as far as it is used here. */
+/** The fields of an Ajv error that are used here. */
 export interface AjvError {
   readonly keyword: string;
   readonly instancePath: string;
@@ -33,30 +32,31 @@ export interface AjvError {
 
 type Path = readonly PropertyKey[];
 
-/** What both validators report, in the words of JSON Schema. */
+/** An error of either validator, expressed as a JSON Schema keyword and its parameters. */
 interface Fault {
   readonly path: Path;
   readonly keyword: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** Zod's own words, or what the alternatives of `anyOf` and `oneOf` say. */
+  /** Zod's own message, or the problems of the alternatives of `anyOf` and `oneOf`. */
   readonly message?: string;
 }
 
-interface Scene {
+/** What describing a fault needs to know about the call and the schema. */
+interface FaultContext {
   readonly value: unknown;
-  /** The names of the fields that the schema has at a path. */
+  /** Returns the field names that the schema defines at a path. */
   readonly fieldsAt: (path: Path) => readonly string[];
-  /** Look for an unknown field one level deeper too. Not in a foreign schema, which may be large. */
-  readonly looksDeeper?: boolean;
-  /** Whether a text may be repeated in a message. All may by default. */
+  /** Also search for an unknown field one level deeper. Off for foreign schemas, which may be large. */
+  readonly searchesDeeper?: boolean;
+  /** Whether a message may quote the string at a path. Default: always. */
   readonly mayShow?: ((path: Path) => boolean) | undefined;
 }
 
-/** Larger calls are wrong in the same way over and over. */
+/** Beyond this number, the problems of a large call repeat themselves. */
 const MAX_PROBLEMS = 100;
 
-/** What breaks one of our own schemas: every fault, with its path, what was sent, and for an unknown field the nearest known one. */
-export function problemsOfZod({
+/** Describes the violations of one of our own schemas: each with its path, the value, and for an unknown field the nearest known one. */
+export function describeZodIssues({
   schema,
   value,
   issues,
@@ -69,20 +69,20 @@ export function problemsOfZod({
 }): SchemaProblem[] {
   const fieldsAt = (path: Path): string[] => Object.keys(schemaAt(schema, path)?.properties ?? {});
   const faults = issues.slice(0, MAX_PROBLEMS).flatMap((issue) => fromZod(issue, value));
-  return eachOnce(faults.slice(0, MAX_PROBLEMS).map((fault) => describe(fault, { value, mayShow, fieldsAt, looksDeeper: true })));
+  return uniqueByIssue(faults.slice(0, MAX_PROBLEMS).map((fault) => toProblem(fault, { value, mayShow, fieldsAt, searchesDeeper: true })));
 }
 
-/** What breaks the JSON Schema of a foreign tool. */
-export function problemsOfAjv(errors: readonly AjvError[], scene: Scene): SchemaProblem[] {
+/** Describes the violations of the JSON Schema of a foreign tool. */
+export function describeAjvErrors(errors: readonly AjvError[], context: FaultContext): SchemaProblem[] {
   const problems: SchemaProblem[] = [];
   for (const error of errors.slice(0, MAX_PROBLEMS)) {
-    const fault = fromAjv(error, scene.value);
-    // The faults of all alternatives come first, then that none fits: they become one.
+    const fault = fromAjv(error, context.value);
+    // Ajv reports the errors of every alternative first, then that none of them matched. Merge them into one problem.
     const inner: SchemaProblem[] = [];
-    if (isUnmet(fault))
+    if (matchesNoAlternative(fault))
       while (problems.length > 0 && isWithin(problems.at(-1)!.path, toPathText(fault.path))) inner.unshift(problems.pop()!);
     problems.push(
-      describe(
+      toProblem(
         {
           ...fault,
           message: inner
@@ -90,133 +90,93 @@ export function problemsOfAjv(errors: readonly AjvError[], scene: Scene): Schema
             .map(({ issue }) => issue)
             .join(" Or: "),
         },
-        scene,
+        context,
       ),
     );
   }
-  return eachOnce(problems);
+  return uniqueByIssue(problems);
 }
 
-/** What the refusal of a call says beside its problems. */
-export interface RefusalFacts extends Pick<ToolErrorFacts, "tool" | "examples"> {
-  /** What was not done: `The tool was not called`. */
-  readonly lead: string;
-  /** The code of the envelope where it is not that of its problems. */
-  readonly code?: ToolErrorCode;
-}
-
-/** A call's arguments as one of our own schemas reads them, or the refusal of the call. */
-export function parseArguments<Schema extends z.ZodType>(
-  schema: Schema,
-  input: unknown,
-  facts: RefusalFacts,
-): { readonly ok: true; readonly data: z.output<Schema> } | { readonly ok: false; readonly toolError: ToolError } {
-  const { success, data, error } = schema.safeParse(input);
-  if (success) return { ok: true, data };
-  return { ok: false, toolError: refuseArguments({ ...facts, problems: problemsOfZod({ schema, value: input, issues: error.issues }) }) };
-}
-
-/** The refusal of a call whose arguments do not fit. */
-export function refuseArguments({ lead, problems, code, ...facts }: RefusalFacts & { readonly problems: readonly Problem[] }): ToolError {
-  const codes = new Set(problems.map((problem) => problem.code));
-  const rest = problems.length - 1;
-  return createToolError({
-    ...facts,
-    code: code ?? (codes.size === 1 ? problems[0]!.code : "INPUT_VALIDATION_FAILED"),
-    summary: `${lead}. ${problems[0]!.issue}${rest === 0 ? "" : ` And ${rest} more problem${rest === 1 ? "" : "s"}.`}`,
-    details: problems.map(({ code: error_code, path, issue, receivedType: received_type, line, column }) => ({
-      path,
-      issue,
-      received_type,
-      error_code,
-      line,
-      column,
-    })),
-    hints: problems.flatMap(({ hints }) => hints ?? []),
-  });
-}
-
-/** The refusal of arguments with getters or traps that throw: they are not JSON, and nothing more can be said about them. */
-export function refuseUnreadable(facts: Pick<RefusalFacts, "tool" | "lead">): ToolError {
-  const issue = "The arguments cannot be read; they must be JSON.";
-  return refuseArguments({ ...facts, problems: [{ code: "INPUT_VALIDATION_FAILED", path: "", issue, receivedType: "object" }] });
-}
-
-function eachOnce(problems: readonly SchemaProblem[]): SchemaProblem[] {
+function uniqueByIssue(problems: readonly SchemaProblem[]): SchemaProblem[] {
   return [...new Map(problems.map((problem) => [problem.issue, problem])).values()];
 }
 
-function describe(fault: Fault, scene: Scene): SchemaProblem {
-  const found = valueAt(scene.value, fault.path);
-  const [code, words, hint] = toWords(fault, found, scene);
+function toProblem(fault: Fault, context: FaultContext): SchemaProblem {
+  const received = valueAt(context.value, fault.path);
+  const [code, sentence, hint] = describeFault(fault, received, context);
   const path = toPathText(fault.path);
-  const problem = hint === undefined ? words : `${words} ${hint}`;
+  const problem = hint === undefined ? sentence : `${sentence} ${hint}`;
   const issue = `${path === "" ? "The call" : path} ${problem}`;
-  return { code, path, problem, issue, receivedType: receivedType(found), ...(hint !== undefined && { hints: [`${path}: ${hint}`] }) };
+  return { code, path, problem, issue, receivedType: receivedType(received), ...(hint !== undefined && { hints: [`${path}: ${hint}`] }) };
 }
 
-function toWords(
-  { path, keyword, params, message = "" }: Fault,
-  found: unknown,
-  scene: Scene,
-): [code: ToolErrorCode, problem: string, hint?: string] {
-  const limit = String(params["limit"]);
-  const got = typeof found === "string" && scene.mayShow?.(path) === false ? "a string" : describeValue(found);
+type FaultDescription = [code: ToolErrorCode, problem: string, hint?: string | undefined];
+
+function describeFault({ path, keyword, params, message = "" }: Fault, received: unknown, context: FaultContext): FaultDescription {
+  const shown = typeof received === "string" && context.mayShow?.(path) === false ? "a string" : describeValue(received);
   switch (keyword) {
     case "required":
       return ["SCHEMA_REQUIRED", "is missing."];
     case "additionalProperties":
-      return ["SCHEMA_ADDITIONAL_PROPERTIES", "is not a known field.", knownFields(path, scene)];
-    case "type": {
-      const types = [params["type"]].flat().map(String);
-      const isJsonText = typeof found === "string" && !types.includes("string") && /^\s*[[{]/.test(found);
-      return [
-        "SCHEMA_TYPE_MISMATCH",
-        isJsonText ? `must be ${typeNames(types)}, not its JSON text.` : `must be ${typeNames(types)}, not ${got}.`,
-      ];
-    }
-    case "enum": {
-      const allowed = params["allowedValues"] as readonly unknown[];
-      const names = allowed.slice(0, 300).filter((one) => typeof one === "string");
-      const listed = `${allowed.length > 1 ? "one of " : ""}${allowed.slice(0, 20).map(toJson).join(", ")}${allowed.length > 20 ? ", …" : ""}`;
-      const near = typeof found === "string" ? nearestName(found, names) : null;
-      return ["SCHEMA_ENUM_MISMATCH", `must be ${listed}, not ${got}.`, near === null ? undefined : didYouMean(near)];
-    }
+      return ["SCHEMA_ADDITIONAL_PROPERTIES", "is not a known field.", suggestField(path, context)];
+    case "type":
+      return ["SCHEMA_TYPE_MISMATCH", describeType([params["type"]].flat().map(String), received, shown)];
+    case "enum":
+      return describeEnum(params["allowedValues"] as readonly unknown[], received, shown);
     case "const":
-      return ["SCHEMA_CONST_MISMATCH", `must be ${toJson(params["allowedValue"])}, not ${got}.`];
+      return ["SCHEMA_CONST_MISMATCH", `must be ${toJson(params["allowedValue"])}, not ${shown}.`];
+    case "uniqueItems":
+      return ["SCHEMA_UNIQUE_ITEMS", `has equal items: ${String(params["j"])} and ${String(params["i"])}.`];
+    case "multipleOf":
+      return ["SCHEMA_MULTIPLE_OF", `must be a multiple of ${String(params["multipleOf"])}, not ${shown}.`];
+    case "pattern":
+      return ["SCHEMA_PATTERN_MISMATCH", `must match the pattern ${quote(String(params["pattern"]))}, not ${shown}.`];
+    case "format":
+      return ["SCHEMA_FORMAT_INVALID", `must have the format ${quote(String(params["format"]))}, not ${shown}.`];
+    case "oneOf":
+    case "anyOf":
+      return [keyword === "oneOf" ? "SCHEMA_ONE_OF_FAILED" : "SCHEMA_ANY_OF_FAILED", describeAlternatives(params, message)];
+    case "custom":
+      return ["SCHEMA_VALIDATION_FAILED", /[.?!]$/.test(message) ? message : `${message}.`];
+    default:
+      return describeBound(keyword, String(params["limit"]), shown);
+  }
+}
+
+function describeType(types: readonly string[], received: unknown, shown: string): string {
+  const isJsonText = typeof received === "string" && !types.includes("string") && /^\s*[[{]/.test(received);
+  return isJsonText ? `must be ${typeNames(types)}, not its JSON text.` : `must be ${typeNames(types)}, not ${shown}.`;
+}
+
+function describeEnum(allowed: readonly unknown[], received: unknown, shown: string): FaultDescription {
+  const names = allowed.slice(0, 300).filter((value) => typeof value === "string");
+  const listed = `${allowed.length > 1 ? "one of " : ""}${allowed.slice(0, 20).map(toJson).join(", ")}${allowed.length > 20 ? ", …" : ""}`;
+  const near = typeof received === "string" ? nearestName(received, names) : null;
+  return ["SCHEMA_ENUM_MISMATCH", `must be ${listed}, not ${shown}.`, near === null ? undefined : didYouMean(near)];
+}
+
+function describeBound(keyword: string, limit: string, shown: string): FaultDescription {
+  switch (keyword) {
     case "maxItems":
       return ["SCHEMA_MAX_ITEMS", `has more than ${limit} items.`];
     case "minItems":
       return ["SCHEMA_MIN_ITEMS", limit === "1" ? "must not be empty." : `has fewer than ${limit} items.`];
-    case "uniqueItems":
-      return ["SCHEMA_UNIQUE_ITEMS", `has equal items: ${String(params["j"])} and ${String(params["i"])}.`];
     case "maxLength":
       return ["SCHEMA_MAX_LENGTH", `is longer than ${limit} characters.`];
     case "minLength":
       return ["SCHEMA_MIN_LENGTH", limit === "1" ? "must not be empty." : `is shorter than ${limit} characters.`];
     case "maximum":
     case "exclusiveMaximum":
-      return ["SCHEMA_MAXIMUM", `must be ${keyword === "maximum" ? "at most" : "less than"} ${limit}, not ${got}.`];
+      return ["SCHEMA_MAXIMUM", `must be ${keyword === "maximum" ? "at most" : "less than"} ${limit}, not ${shown}.`];
     case "minimum":
     case "exclusiveMinimum":
-      return ["SCHEMA_MINIMUM", `must be ${keyword === "minimum" ? "at least" : "more than"} ${limit}, not ${got}.`];
-    case "multipleOf":
-      return ["SCHEMA_MULTIPLE_OF", `must be a multiple of ${String(params["multipleOf"])}, not ${got}.`];
-    case "pattern":
-      return ["SCHEMA_PATTERN_MISMATCH", `must match the pattern ${quote(String(params["pattern"]))}, not ${got}.`];
-    case "format":
-      return ["SCHEMA_FORMAT_INVALID", `must have the format ${quote(String(params["format"]))}, not ${got}.`];
-    case "oneOf":
-    case "anyOf":
-      return [keyword === "oneOf" ? "SCHEMA_ONE_OF_FAILED" : "SCHEMA_ANY_OF_FAILED", alternatives(params, message)];
-    case "custom":
-      return ["SCHEMA_VALIDATION_FAILED", /[.?!]$/.test(message) ? message : `${message}.`];
+      return ["SCHEMA_MINIMUM", `must be ${keyword === "minimum" ? "at least" : "more than"} ${limit}, not ${shown}.`];
     default:
-      return ["SCHEMA_VALIDATION_FAILED", `does not fit the schema's ${quote(keyword)}.`];
+      return ["SCHEMA_VALIDATION_FAILED", `violates ${quote(keyword)} of the schema.`];
   }
 }
 
-/** A value that was sent, in few words: itself where it is short, else its type. */
+/** A short description of a value: the value itself if it is short, otherwise its type. */
 function describeValue(value: unknown): string {
   if (typeof value === "string") return value.length <= 80 ? quote(value) : "a long string";
   if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
@@ -224,17 +184,17 @@ function describeValue(value: unknown): string {
   return type === "missing" ? "nothing" : `${/^[aeiou]/.test(type) ? "an" : "a"} ${type}`;
 }
 
-function alternatives({ passingSchemas }: Fault["params"], message: string): string {
-  if (Array.isArray(passingSchemas)) return "fits more than one of its alternatives.";
-  return `fits none of its alternatives${message === "" ? "." : `: ${message}`}`;
+function describeAlternatives({ passingSchemas }: Fault["params"], message: string): string {
+  if (Array.isArray(passingSchemas)) return "matches more than one of the alternatives.";
+  return `matches none of the alternatives${message === "" ? "." : `: ${message}`}`;
 }
 
-function knownFields(path: Path, { fieldsAt, looksDeeper = false }: Scene): string | undefined {
+function suggestField(path: Path, { fieldsAt, searchesDeeper = false }: FaultContext): string | undefined {
   const [parent, key] = [path.slice(0, -1), String(path.at(-1))];
   const known = fieldsAt(parent);
   const near = nearestName(key, known);
   if (near !== null) return didYouMean(near);
-  for (const name of looksDeeper ? known : []) {
+  for (const name of searchesDeeper ? known : []) {
     const deeper = nearestName(key, fieldsAt([...parent, name]));
     if (deeper !== null) return didYouMean(toPathText([...parent, name, deeper]));
   }
@@ -254,6 +214,7 @@ function toJson(value: unknown): string {
   return typeof value === "string" ? quote(value) : (JSON.stringify(value) ?? String(value)).slice(0, 80);
 }
 
+/** Expresses a Zod issue as JSON Schema keywords. Zod reports a missing field as a wrong type; here it becomes `required`. */
 function fromZod(issue: z.core.$ZodIssue, value: unknown): Fault[] {
   const { path } = issue;
   if (issue.code === "unrecognized_keys") {
@@ -289,14 +250,14 @@ function bound(side: "min" | "max", { origin, inclusive }: z.core.$ZodIssueTooSm
 }
 
 function fromAjv({ keyword, instancePath, params }: AjvError, value: unknown): Fault {
-  const path = pathOf(instancePath, value);
+  const path = parsePointer(instancePath, value);
   const missing = params["missingProperty"];
   if (typeof missing === "string") return { path: [...path, missing], keyword: "required", params };
   const unknown = params["additionalProperty"] ?? params["unevaluatedProperty"];
   return typeof unknown === "string" ? { path: [...path, unknown], keyword: "additionalProperties", params } : { path, keyword, params };
 }
 
-function isUnmet({ keyword, params }: Fault): boolean {
+function matchesNoAlternative({ keyword, params }: Fault): boolean {
   return (keyword === "anyOf" || keyword === "oneOf") && !Array.isArray(params["passingSchemas"]);
 }
 
@@ -304,8 +265,8 @@ function isWithin(path: string, parent: string): boolean {
   return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }
 
-/** Ajv does not say whether a step is an index or a key; the value does. */
-function pathOf(pointer: string, root: unknown): (string | number)[] {
+/** Parses a JSON pointer. The pointer does not say whether a step is an index or a key, so the value decides. */
+function parsePointer(pointer: string, root: unknown): (string | number)[] {
   const path: (string | number)[] = [];
   let value = root;
   for (const step of pointer.split("/").slice(1)) {
@@ -317,10 +278,11 @@ function pathOf(pointer: string, root: unknown): (string | number)[] {
 }
 
 function valueAt(value: unknown, path: Path): unknown {
-  let at: unknown = value;
-  for (const step of path)
-    at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Record<PropertyKey, unknown>)[step] : undefined;
-  return at;
+  let found: unknown = value;
+  for (const key of path)
+    found =
+      typeof found === "object" && found !== null && Object.hasOwn(found, key) ? (found as Record<PropertyKey, unknown>)[key] : undefined;
+  return found;
 }
 
 interface JsonSchema {
@@ -329,17 +291,18 @@ interface JsonSchema {
   readonly items?: JsonSchema;
 }
 
-/** A conversion takes milliseconds, and one refusal asks for many paths. */
+/** Cached because a conversion takes milliseconds and one refusal looks up many paths. */
 const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();
 
-/** What the schema says of the value at a path. */
+/** Returns the JSON Schema of the value at a path. */
 function schemaAt(schema: z.ZodType, path: Path): JsonSchema | undefined {
   const root = jsonSchemas.get(schema) ?? (z.toJSONSchema(schema, { io: "input", unrepresentable: "any", reused: "inline" }) as JsonSchema);
   jsonSchemas.set(schema, root);
-  let at: JsonSchema | undefined = root;
-  for (const step of path) {
-    const more: JsonSchema | boolean | undefined = at?.additionalProperties;
-    at = typeof step === "number" ? at?.items : (at?.properties?.[String(step)] ?? (typeof more === "object" ? more : undefined));
+  let found: JsonSchema | undefined = root;
+  for (const key of path) {
+    const others: JsonSchema | boolean | undefined = found?.additionalProperties;
+    found =
+      typeof key === "number" ? found?.items : (found?.properties?.[String(key)] ?? (typeof others === "object" ? others : undefined));
   }
-  return at;
+  return found;
 }

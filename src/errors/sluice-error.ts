@@ -1,16 +1,16 @@
 import { lookUpError, type ToolErrorCode, type ErrorCode } from "./error-table.ts";
 
-/** What failed, with the value; then the next action. `code` is stable and is what callers branch on. */
+/** What failed, with the value, and what to do about it. `code` is stable: callers branch on it. */
 export interface ErrorFacts {
   readonly code: ErrorCode;
   readonly message: string;
-  /** What the reader can do about it, as one sentence. */
+  /** What the reader can do about it, in one sentence. Default: the hint of the error table. */
   readonly hint?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 
-/** The one base of every error this package throws. A failed cell is never one of these: it is an outcome. */
+/** The base class of every error that this package throws. A failed cell is not an error: it is an outcome. */
 export class SluiceError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -25,16 +25,16 @@ export class SluiceError extends Error {
   }
 }
 
-/** The caller asked for something that cannot be: wrong flag, wrong value, missing file. Nothing was started. Exit status 2. */
+/** The caller made a mistake: a wrong flag, a wrong value, a missing file. Nothing was started, and a retry does not help. Exit status 2. */
 export class UsageError extends SluiceError {}
 
-/** No sandbox can be had on this machine as asked. Nothing was run. A retry helps only after `hint` was followed. Exit status 3. */
+/** This machine cannot provide the requested sandbox. Nothing was run. Follow `hint` before a retry. Exit status 3. */
 export class NoSandboxError extends SluiceError {}
 
-/** A sandbox that existed is gone, or broke the protocol and was ended. Its variables are lost; a new sandbox can be opened. */
+/** A running sandbox died, or broke the protocol and was killed. Its variables are lost; the caller can open a new sandbox. */
 export class SandboxLostError extends SluiceError {}
 
-/** The code that a model reads of an error that was thrown. */
+/** Returns the error code that a model reads for a thrown error. */
 export function toModelCode(error: unknown): ToolErrorCode {
   if (!(error instanceof SluiceError)) return "INTERNAL_ERROR";
   const { kind, modelCode, exit } = lookUpError(error.code);

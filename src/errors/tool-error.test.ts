@@ -8,8 +8,8 @@ const codes = Object.entries(errorTable)
   .filter(([code, entry]) => "kind" in entry && code !== "UPSTREAM_HTTP_STATUS")
   .map(([code]) => code as ToolErrorCode);
 
-describe("toolError", () => {
-  it("has the nine keys of version 1, in their order", () => {
+describe("ToolError", () => {
+  it("has the nine keys of version 1 in order", () => {
     expect(
       createToolError({
         code: "TOOL_NOT_FOUND",
@@ -30,7 +30,7 @@ describe("toolError", () => {
     });
   });
 
-  it("takes kind and retryable from the table, and a backend's word over it", () => {
+  it("takes kind and retryable from the table; a backend can override retryable", () => {
     expect(lookUpError("SANDBOX_LOST")).toMatchObject({ kind: "sandbox_runtime", retryable: true });
     expect(lookUpError("UPSTREAM_HTTP_404")).toMatchObject({ kind: "upstream_http", retryable: false });
     expect(lookUpError("UPSTREAM_HTTP_503")).toMatchObject({ kind: "upstream_http", retryable: true });
@@ -38,12 +38,12 @@ describe("toolError", () => {
     expect(createToolError({ code: "UPSTREAM_HTTP_503", tool: "t", summary: "s", retryable: false }).retryable).toBe(false);
   });
 
-  it.each(codes)("makes a valid envelope of %s", (code) => {
+  it.each(codes)("is valid for %s", (code) => {
     const toolError = createToolError({ code, tool: "t", summary: "s", meta: { retry_after_seconds: 3 } });
     expect(parseToolError(serializeToolError(toolError))).toEqual(toolError);
   });
 
-  it("is made of every error that can be thrown, by a code that a model knows", () => {
+  it("exists for every error that can be thrown, with a code that models know", () => {
     const modelCode = (code: ErrorCode): ToolErrorCode => toModelCode(new SluiceError({ code, message: "m" }));
     expect((Object.keys(errorTable) as ErrorCode[]).filter((code) => lookUpError(modelCode(code)).kind === undefined)).toEqual([]);
     expect((["COLUMN_UNKNOWN", "GVISOR_START", "SANDBOX_START", "SANDBOX_QUEUE_TIMEOUT", "TURN_OVER"] as const).map(modelCode)).toEqual([
@@ -56,17 +56,17 @@ describe("toolError", () => {
     expect(toModelCode(new Error("m"))).toBe("INTERNAL_ERROR");
   });
 
-  it("has HTTP status 503 for every error that says that no sandbox can be had, unless it is a matter of waiting", () => {
+  it("has HTTP status 503 for every missing sandbox, except when waiting helps", () => {
     const codes = (Object.keys(errorTable) as ErrorCode[]).filter((code) => lookUpError(code).exit === 3);
     expect(codes.filter((code) => lookUpError(code).status !== 503)).toEqual(["SANDBOX_QUEUE_TIMEOUT"]);
     expect(codes).toContain("GVISOR_START");
   });
 
-  it("has codes in upper case only", () => {
+  it("has uppercase codes only", () => {
     expect(Object.keys(errorTable).filter((code) => !/^[A-Z][A-Z0-9_]*$/.test(code))).toEqual([]);
   });
 
-  it("is refused with a code of another kind, the placeholder, a key too many, or another version", () => {
+  it("is rejected with a code of another kind, the placeholder code, an extra key, or another version", () => {
     const toolError = createToolError({ code: "PYTHON_ERROR", tool: "t", summary: "s" });
     expect(parseToolError({ ...toolError, error_kind: "auth_error" })).toBeNull();
     expect(parseToolError({ ...toolError, error_kind: "upstream_http", error_code: "UPSTREAM_HTTP_STATUS" })).toBeNull();
@@ -76,13 +76,13 @@ describe("toolError", () => {
     expect(parseToolError("not json")).toBeNull();
   });
 
-  it("is written as compact ASCII", () => {
+  it("is serialized as compact ASCII", () => {
     const text = serializeToolError(createToolError({ code: "PYTHON_ERROR", tool: "t", summary: "naïve – 😀" }));
     expect(text).toContain(String.raw`"summary":"na\u00efve \u2013 \ud83d\ude00"`);
     expect(parseToolError(text)?.summary).toBe("naïve – 😀");
   });
 
-  it("keeps every text within its budget, and both ends of a traceback", () => {
+  it("shortens every text that is too long, and keeps both ends of a traceback", () => {
     const traceback = `Traceback\n${"x\n".repeat(10_000)}KeyError: 'close'`;
     const details = Array.from({ length: 100 }, () => ({
       path: "p".repeat(5_000),
@@ -108,7 +108,7 @@ describe("toolError", () => {
     ]);
   });
 
-  it("does not cut a character in half", () => {
+  it("does not split a surrogate pair", () => {
     const { summary, details } = createToolError({
       code: "PYTHON_ERROR",
       tool: "t",
@@ -119,7 +119,7 @@ describe("toolError", () => {
     expect(details[0]?.traceback).toMatch(/^x(?:😀)+\n…\n(?:😀)+$/u);
   });
 
-  it("is valid and survives its own text, whatever the words in it", () => {
+  it("survives serialization with any text", () => {
     const words = fc.string({ unit: "binary", minLength: 1 });
     fc.assert(
       fc.property(fc.constantFrom(...codes), words, words, words, (code, tool, summary, issue) => {

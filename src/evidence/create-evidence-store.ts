@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import {
   type CellResult,

@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { isRecord } from "../errors/is-record.ts";
-import { EXACT_CHARACTERS, parseJson, parseJsonText } from "../text/json.ts";
+import { isRecord, EXACT_CHARACTERS, parseJson, parseJsonText } from "../text/json.ts";
 import type { EvidenceFormat, NamedData, ToolOutput } from "./evidence-store.ts";
 import { measureText } from "./to-json-text.ts";
 import { fromValue, type OutputPart } from "./output-part.ts";

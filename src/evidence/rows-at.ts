@@ -1,4 +1,4 @@
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 
 export type RowsAt =
   | Extract<ReadPath, { ok: false }>

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ToolErrorCode } from "../errors/error-table.ts";
-import { createToolError, serializeToolError, type ToolError } from "../errors/tool-error.ts";
-import { receivedType } from "../errors/received-type.ts";
+import { createToolError, serializeToolError, type ToolError, receivedType } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./engine.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
-import { parseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/parse-arguments.ts";
 import { applyEdits } from "./apply-edits.ts";
 import { answerInTurn, checkCall, runCheckedCall, toFailureToolError, type CallOptions } from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./call-contract/code-interpreter-call.ts";

@@ -1,10 +1,9 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
-import { below, quote } from "../errors/argument-path.ts";
-import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
+import { appendToPath, quote } from "../errors/argument-path.ts";
+import { createToolError, type ToolError, type ToolErrorDetail, receivedType } from "../errors/tool-error.ts";
 import { nearestName } from "../errors/nearest-name.ts";
-import { receivedType } from "../errors/received-type.ts";
-import { parseArguments } from "../errors/schema-problems.ts";
+import { parseArguments } from "../errors/parse-arguments.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { clipText } from "../text/clip-text.ts";
@@ -68,7 +67,11 @@ export async function renderChart({ input, evidence, artifacts, readRows, signal
   const found = read === null ? await evidence.rowsAt(alias, question).catch(unreadable) : rowsAt(read.rows, question);
   if (found instanceof SluiceError) return reshape(alias, found.message.replace(/\.$/, ""), item.shape.columns);
   if (!found.ok)
-    return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
+    return reshape(
+      alias,
+      `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` appendToPath ${found.at}`}`,
+      found.keys,
+    );
   if (found.rows === null) return reshape(alias, "its rows are not a list of flat records", found.rootKeys);
   const columns = [...new Set(found.rows.slice(0, 100).flatMap((row) => Object.keys(row)))];
   if (found.total > maxChartRows) return reshape(alias, tooMany(found.total), columns);
@@ -99,7 +102,7 @@ function nestedColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec
     const at = rows.findIndex((row) => Object.hasOwn(row, key) && typeof row[key] === "object" && row[key] !== null);
     if (at < 0) return [];
     const issue = `${key} holds lists or objects; a chart holds text, numbers, true, false and null`;
-    return [{ path: below(`data[${at}]`, key), issue, received_type: receivedType(rows[at]![key]) }];
+    return [{ path: appendToPath(`data[${at}]`, key), issue, received_type: receivedType(rows[at]![key]) }];
   });
 }
 

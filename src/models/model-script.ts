@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { problemsOfZod } from "../errors/schema-problems.ts";
+import { describeZodIssues } from "../errors/schema-problems.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 
 const scriptStep = z
@@ -42,7 +42,7 @@ export function parseModelScript(text: string, file: string): ModelScript {
   const value = parseJson(text, file);
   const { success, data, error } = modelScriptSchema.safeParse(value);
   if (success) return data;
-  const problems = problemsOfZod({ schema: modelScriptSchema, value, issues: error.issues });
+  const problems = describeZodIssues({ schema: modelScriptSchema, value, issues: error.issues });
   throw new UsageError({
     code: "MODEL_SCRIPT_INVALID",
     message: `The model script is invalid (${file}):\n${problems.map(({ path, problem }) => `  ${path || "the script"}: ${problem}`).join("\n")}`,

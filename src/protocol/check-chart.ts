@@ -1,5 +1,4 @@
-import type { ChartRow, ChartSpec } from "./chart-spec.ts";
-import { chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
+import { type ChartRow, type ChartSpec, chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
 
 /** One thing wrong with a chart. `path` is like `series[0].key` or `data[3].price`. */
 export interface ChartIssue {

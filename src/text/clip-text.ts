@@ -1,11 +1,11 @@
-/** Says after a clipped text how many characters are missing. */
+/** Writes the note that follows a clipped text, from the number of missing characters. */
 export type ClipNote = (missing: number) => string;
 
 const more: ClipNote = (missing) => `… [+${missing} characters]`;
-/** For what is shortened only because a context is full. */
+/** The note for text that was shortened because the model's context is full. */
 export const leftOutNote: ClipNote = (missing) => `… [${missing} characters were left out to make room]`;
 
-/** The start of a text and a note of what is missing; the whole text when the clipped one would not be shorter. Never splits a surrogate pair. */
+/** Returns the start of a text and a note, or the whole text if clipping would not make it shorter. Never splits a surrogate pair. */
 export function clipText(text: string, maxCharacters: number, note: ClipNote = more): string {
   if (text.length <= maxCharacters) return text.toWellFormed();
   const start = startOf(text, maxCharacters);
@@ -13,12 +13,12 @@ export function clipText(text: string, maxCharacters: number, note: ClipNote = m
   return (clipped.length < text.length ? clipped : text).toWellFormed();
 }
 
-/** At most `maxCharacters`, the ellipsis included. */
+/** Shortens a text to `maxCharacters`, including the ellipsis. */
 export function ellipsize(text: string, maxCharacters: number): string {
   return (text.length <= maxCharacters ? text : `${startOf(text, maxCharacters - 1)}…`).toWellFormed();
 }
 
-/** Both ends of a text, with the note between them; the whole text when the clipped one would not be shorter. */
+/** Returns both ends of a text with the note between them, or the whole text if clipping would not make it shorter. */
 export function clipMiddle(text: string, maxCharacters: number, note: ClipNote): string {
   if (text.length <= maxCharacters) return text.toWellFormed();
   const start = startOf(text, Math.floor(maxCharacters / 2));

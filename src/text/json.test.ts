@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { scanMessage } from "./json.ts";
 
 describe("scanMessage", () => {
-  it("gives the text of structuredContent as it was sent", () => {
+  it("returns the text of structuredContent exactly as sent", () => {
     const text = ' { "id" : 1 , "result" : {"x":"}\\\\\\"", "structuredContent":\t[ 1.10, {"a":"]"} ] , "y":[]} } ';
     expect(scanMessage(text)).toEqual({ isResponse: true, structuredJson: '[ 1.10, {"a":"]"} ]' });
   });
@@ -23,7 +23,7 @@ describe("scanMessage", () => {
     expect(scanMessage(text)).toEqual({ isResponse, structuredJson });
   });
 
-  it("finds what JSON.parse finds, whatever else is there", () => {
+  it("finds what JSON.parse finds, in any message", () => {
     const space = fc.constantFrom(undefined, 1, 4, "\t");
     fc.assert(
       fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), space, (structuredContent, others, indent) => {
@@ -35,7 +35,7 @@ describe("scanMessage", () => {
     );
   });
 
-  it("ends on any text", () => {
+  it("terminates on any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", " ", "a", "1") }), (text) => {
         try {

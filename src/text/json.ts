@@ -1,11 +1,14 @@
-/** JSON text in which no number loses a digit. */
+/** Whether a value is an object and not an array: what JSON calls an object. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
-/** A value that `JSON.stringify` writes as this text. */
+/** Returns a value that `JSON.stringify` writes as the given text, unchanged. */
 export function rawJson(text: string): unknown {
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text);
 }
 
-/** The value of JSON text; undefined when it is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON. */
 export function parseJson(json: string | Uint8Array): unknown {
   try {
     return JSON.parse(typeof json === "string" ? json : new TextDecoder().decode(json));
@@ -14,12 +17,12 @@ export function parseJson(json: string | Uint8Array): unknown {
   }
 }
 
-/** JSON in ASCII only, so that it survives every transport and every repr. */
+/** Writes JSON in ASCII only, so that every transport and every `repr` preserves it. */
 export function toAsciiJson(value: unknown): string {
   return escapeUnits(JSON.stringify(value), /[\u007f-\uffff]/g);
 }
 
-/** Escapes what a terminal takes for a command or some readers for the end of a line, but not the newline. JSON stays JSON of the same value. */
+/** Escapes control characters, Unicode line separators and direction marks, but not the newline. The value of a JSON text does not change. */
 export function escapeControls(text: string): string {
   return escapeUnits(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g);
 }
@@ -28,7 +31,7 @@ function escapeUnits(text: string, units: RegExp): string {
   return text.replaceAll(units, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Parses JSON and replaces each number by what `toValue` makes of it and its text. JSON that is nested too deeply for that is parsed as it is. */
+/** Parses JSON and replaces each number with the result of `toValue(number, its text)`. JSON that is nested too deeply for a reviver is parsed without it. */
 export function parseNumbers(json: string, toValue: (value: number, source: string) => unknown): unknown {
   const revive = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
     typeof value === "number" && source !== undefined ? toValue(value, source) : value;
@@ -40,12 +43,12 @@ export function parseNumbers(json: string, toValue: (value: number, source: stri
   }
 }
 
-/** JSON text as a value that becomes the same numbers again. For what is only sent on, not computed with. */
+/** Parses JSON so that `JSON.stringify` writes every number with its original digits. For values that are passed on, not computed with. */
 export function parseExactJson(json: string): unknown {
   return parseNumbers(json, (value, source) => (JSON.stringify(value) === source ? value : rawJson(source)));
 }
 
-/** A number whose text says more than a JavaScript number holds. It is written as JSON with all its digits. */
+/** A number with more digits than a JavaScript number can hold. `JSON.stringify` writes all of its digits. */
 export class ExactNumber {
   readonly source: string;
   readonly rounded: number;
@@ -55,8 +58,8 @@ export class ExactNumber {
     this.rounded = rounded;
   }
 
-  /** The number itself where it holds everything, else one that remembers its text. */
-  static where(value: number, source: string): number | ExactNumber {
+  /** Returns the plain number if it is exact, otherwise an ExactNumber. */
+  static from(value: number, source: string): number | ExactNumber {
     return source.length < 16 || String(value) === source ? value : new ExactNumber(source, value);
   }
 
@@ -67,14 +70,14 @@ export class ExactNumber {
 
 export interface ParsedText {
   readonly value: unknown;
-  /** Whether the text is JSON by the book, so that it can stand inside other JSON. NaN and Infinity, which Python writes and reads, are not. */
+  /** Whether the text is strict JSON and can be embedded in other JSON. False for NaN and Infinity, which Python writes, and for a byte order mark. */
   readonly strict: boolean;
 }
 
-/** Text up to this size keeps the digits of its long numbers in the value; past it they are shown rounded, and marked. */
+/** Up to this size, parsing keeps all digits of long numbers. In larger texts they are rounded, and the preview says so. */
 export const EXACT_CHARACTERS: number = 1024 * 1024;
 
-/** The value of JSON text as tools and Python send it, with ExactNumbers; null when the text is not JSON. A byte order mark is allowed, as in Python. */
+/** Parses JSON as tools and Python write it, with ExactNumbers. Accepts a byte order mark, NaN and Infinity. Returns null if the text is not JSON. */
 export function parseJsonText(sent: string): ParsedText | null {
   const text = sent.startsWith("\uFEFF") ? sent.slice(1) : sent;
   if (!/^[ \t\r\n]*[[{"\-\dtfn]/.test(text)) return null;
@@ -87,10 +90,10 @@ export function parseJsonText(sent: string): ParsedText | null {
 
 function parseKeepingDigits(text: string): unknown {
   const isExact = text.length <= EXACT_CHARACTERS && /\d{16}|\d\.\d{15}/.test(text);
-  return isExact ? parseNumbers(text, ExactNumber.where) : JSON.parse(text);
+  return isExact ? parseNumbers(text, ExactNumber.from) : JSON.parse(text);
 }
 
-/** With null for NaN and the infinities outside of strings. */
+/** Parses with null in place of NaN and Infinity. */
 function parseNonFinite(text: string): ParsedText | null {
   if (!/^\s*[[{]/.test(text) || !/NaN|Infinity/.test(text)) return null;
   try {
@@ -102,15 +105,15 @@ function parseNonFinite(text: string): ParsedText | null {
 }
 
 export interface ScannedMessage {
-  /** Has an id and no method. */
+  /** Whether the message has an id and no method. */
   readonly isResponse: boolean;
   /** The text of `result.structuredContent`, exactly as sent. */
   readonly structuredJson: string | undefined;
 }
 
 /**
- * Finds the text of `structuredContent` in the text of a JSON-RPC message, without parsing what is in it. The text must be valid JSON: what it says of
- * other text means nothing, or is a SyntaxError. It takes a third of the time of JSON.parse.
+ * Finds the text of `structuredContent` in a JSON-RPC message without parsing its content, in a third of the time of JSON.parse. The text must be valid
+ * JSON; for any other text the result is meaningless, or a SyntaxError is thrown.
  */
 export function scanMessage(text: string): ScannedMessage {
   const names = new Set<string | number>();
@@ -118,7 +121,7 @@ export function scanMessage(text: string): ScannedMessage {
   forEachPart(text, 0, (name, start) => {
     names.add(name);
     if (name !== "result" || text[start] !== "{") return endOfValue(text, start);
-    structuredJson = undefined; // of a name that comes twice the last one counts, as for JSON.parse
+    structuredJson = undefined; // the last of repeated keys wins, as in JSON.parse
     return forEachPart(text, start, (inner, from) => {
       const end = endOfValue(text, from);
       if (inner === "structuredContent") structuredJson = text.slice(from, end);
@@ -128,7 +131,7 @@ export function scanMessage(text: string): ScannedMessage {
   return { isResponse: names.has("id") && !names.has("method"), structuredJson };
 }
 
-/** Tells the name or index of each part of the value at `start` and where the part begins, and is told where it ends. Gives the end of the value. */
+/** Calls `visit` with the key or index and the start of each member of the value at `start`; `visit` returns the end of the member. Returns the end of the value. */
 export function forEachPart(text: string, start: number, visit: (key: string | number, start: number) => number): number {
   const open = skipSpace(text, start);
   const isList = text[open] === "[";
@@ -144,12 +147,12 @@ export function forEachPart(text: string, start: number, visit: (key: string | n
   return at + 1;
 }
 
-/** Past the value at `start`; `stop` when it does not end before that. */
+/** Returns the position after the value at `start`, or `stop` if the value does not end before it. */
 export function endOfValue(text: string, start: number, stop: number = text.length): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return endOfString(text, start);
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return endOfBareWord(text, start);
-  // Strings are passed over here and not in a function of their own: this loop sees every character of a large answer.
+  // Strings are skipped inline, without a function call: this loop visits every character of a large response.
   let depth = 0;
   for (let at = start; at < stop; at += 1) {
     const unit = text.charCodeAt(at);
@@ -168,7 +171,7 @@ export function endOfValue(text: string, start: number, stop: number = text.leng
   return stop;
 }
 
-/** Past the closing quote. */
+/** Returns the position after the closing quote. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   for (; at < text.length; at += 1) {

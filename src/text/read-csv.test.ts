@@ -7,7 +7,7 @@ function rowsOf(text: string): (readonly string[])[] {
   return columns.length === 0 ? [] : [columns, ...Array.from({ length: count }, (_, index) => cells(index))];
 }
 
-describe("rows of a CSV", () => {
+describe("readCsv", () => {
   test.each([
     ["a,b\n1,2\n", ["a|b", "1|2"]],
     ["\uFEFFa,b\r\n\r\n1,2", ["a|b", "1|2"]],
@@ -15,11 +15,11 @@ describe("rows of a CSV", () => {
     ['5" pipe,"x"y\n6" pipe,z', ['5" pipe|xy', '6" pipe|z']],
     ['"never closed\n1', ["never closed\n1"]],
     ["", []],
-  ])("of %j", (text, rows) => {
+  ])("splits %j into rows", (text, rows) => {
     expect(rowsOf(text).map((cells) => cells.join("|"))).toEqual(rows);
   });
 
-  test("are what was written, whatever is in the cells", () => {
+  test("returns the written cells, whatever they contain", () => {
     const cell = fc.array(fc.constantFrom("a", "1", ",", '"', "\n", "\r\n", '""', " "), { maxLength: 6 }).map((parts) => parts.join(""));
     fc.assert(
       fc.property(fc.array(fc.tuple(cell, cell), { minLength: 1 }), (rows) => {

@@ -1,28 +1,28 @@
 export interface CsvTable {
-  /** The cells of the first row. */
+  /** The cells of the header row. */
   readonly columns: readonly string[];
-  /** Rows after the first. Blank lines do not count, as in pandas. */
+  /** Number of rows after the header. Blank lines do not count, as in pandas. */
   readonly count: number;
-  /** The cells of one row, by its number. */
+  /** Returns the cells of a row, counted from 0 after the header. */
   cells(index: number): string[];
-  /** One row as a record; cells that look like numbers are numbers. */
+  /** Returns a row as a record. Cells that look like numbers become numbers, empty cells null. */
   row(index: number): Readonly<Record<string, unknown>>;
 }
 
-/** Finds where each row of CSV or TSV text starts, and splits the rows that are asked for, by RFC 4180. A quote inside of a plain cell is a character, as in pandas. */
+/** Indexes the rows of CSV or TSV text (RFC 4180) and splits a row into cells on demand. A quote inside an unquoted cell is a plain character, as in pandas. */
 export function readCsv(text: string, separator: "," | "\t" = ","): CsvTable {
   const starts = findRows(text, separator);
   const split = (number: number): string[] => splitRow(text.slice(starts[number]![0], starts[number]![1]), separator);
   const columns = starts.length === 0 ? [] : split(0);
   const cells = (index: number): string[] => split(index + 1);
   const row = (index: number): Readonly<Record<string, unknown>> => {
-    const found = cells(index);
-    return Object.fromEntries(columns.map((name, at) => [name, toCell(found[at])]));
+    const values = cells(index);
+    return Object.fromEntries(columns.map((name, at) => [name, toCell(values[at])]));
   };
   return { columns, count: Math.max(0, starts.length - 1), cells, row };
 }
 
-/** Lines, where a line break inside quotes does not end one. One pass: each quote and each line break is looked for once. */
+/** Finds the start and end of each row in one pass. A line break inside quotes does not end a row. */
 function findRows(text: string, separator: string): [start: number, end: number][] {
   const rows: [number, number][] = [];
   let start = text.startsWith("\uFEFF") ? 1 : 0;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { orAbort } from "../concurrency/or-abort.ts";
 import type { ToolError } from "../errors/tool-error.ts";
 import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 import { DEFAULT_CALL_TIMEOUT_MS, type ToolAnswer, type ToolCallOptions } from "./backend-tool.ts";
 import { checkToolInput, unreadableArguments } from "./check-tool-input.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";

@@ -86,7 +86,7 @@ describe("checkToolInput", () => {
           detail(
             "SCHEMA_ANY_OF_FAILED",
             "note",
-            'note fits none of its alternatives: note is longer than 5 characters. Or: note must be null, not "too long".',
+            'note matches none of the alternatives: note is longer than 5 characters. Or: note must be null, not "too long".',
             "string",
           ),
         ],
@@ -131,9 +131,9 @@ describe("checkToolInput", () => {
     ["SCHEMA_MULTIPLE_OF", { type: "integer", multipleOf: 5, default: 10 }, 6, "x must be a multiple of 5, not 6."],
     ["SCHEMA_PATTERN_MISMATCH", { type: "string", pattern: "^B0" }, "A", 'x must match the pattern "^B0", not "A".'],
     ["SCHEMA_FORMAT_INVALID", { type: "string", format: "date" }, "today", 'x must have the format "date", not "today".'],
-    ["SCHEMA_ONE_OF_FAILED", { oneOf: [{ type: "integer" }, { minimum: 2 }] }, 3, "x fits more than one of its alternatives."],
+    ["SCHEMA_ONE_OF_FAILED", { oneOf: [{ type: "integer" }, { minimum: 2 }] }, 3, "x matches more than one of the alternatives."],
     ["SCHEMA_TYPE_MISMATCH", { type: ["object", "null"] }, '{"a": 1}', "x must be an object or null, not its JSON text."],
-    ["SCHEMA_VALIDATION_FAILED", { not: { type: "string" } }, "a", 'x does not fit the schema\'s "not".'],
+    ["SCHEMA_VALIDATION_FAILED", { not: { type: "string" } }, "a", 'x violates "not" of the schema.'],
   ])("has the code %s", (code, schema, value, issue) => {
     expect(toolErrorOf({ type: "object", properties: { x: schema } }, { x: value })).toEqual(
       refusal({
@@ -156,7 +156,7 @@ describe("checkToolInput", () => {
         },
       },
     };
-    const issue = "by fits none of its alternatives: by.id is missing. Or: by.name is missing.";
+    const issue = "by matches none of the alternatives: by.id is missing. Or: by.name is missing.";
     expect(toolErrorOf(schema, { by: {} })).toEqual(
       refusal({
         error_code: "SCHEMA_ONE_OF_FAILED",
@@ -278,12 +278,12 @@ describe("schemas of strangers", () => {
     [
       "anyOf",
       alternatives(60),
-      "x[0] fits none of its alternatives: x[0] must be 0, not -1. Or: x[0] must be 1, not -1. Or: x[0] must be 2, not -1.",
+      "x[0] matches none of the alternatives: x[0] must be 0, not -1. Or: x[0] must be 1, not -1. Or: x[0] must be 2, not -1.",
     ],
     [
       "anyOf",
       alternatives(480),
-      "x[0] fits none of its alternatives: x[0] must be 0, not -1. Or: x[0] must be 1, not -1. Or: x[0] must be 2, not -1.",
+      "x[0] matches none of the alternatives: x[0] must be 0, not -1. Or: x[0] must be 1, not -1. Or: x[0] must be 2, not -1.",
     ],
     ["type", { properties: { x: { items: { type: "string" } } } }, "x[0] must be a string, not -1."],
     ["$ref", { properties: { x: { items: { $ref: "#/$defs/a" } } }, $defs: { a: { type: "string" } } }, "x[0] must be a string, not -1."],

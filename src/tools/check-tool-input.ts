@@ -1,6 +1,7 @@
 import type { ToolError } from "../errors/tool-error.ts";
-import { isRecord } from "../errors/is-record.ts";
-import { problemsOfAjv, refuseArguments, refuseUnreadable, type AjvError } from "../errors/schema-problems.ts";
+import { isRecord } from "../text/json.ts";
+import { refuseArguments, refuseUnreadableArguments } from "../errors/parse-arguments.ts";
+import { describeAjvErrors, type AjvError } from "../errors/schema-problems.ts";
 import type { JsonSchema } from "./backend-tool.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import { createJsonSchemaValidator, type SchemaVerdict } from "./validate-json-schema.ts";
@@ -41,7 +42,7 @@ export function checkToolInput(check: InputCheck): InputVerdict {
 function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): InputVerdict {
   const fieldsAt = (path: readonly PropertyKey[]): string[] => fieldsOf(schema, path);
   if (!isRecord(args)) {
-    const problems = problemsOfAjv([{ keyword: "type", instancePath: "", params: { type: "object" } }], { value: args, fieldsAt });
+    const problems = describeAjvErrors([{ keyword: "type", instancePath: "", params: { type: "object" } }], { value: args, fieldsAt });
     return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems }) };
   }
   const extra = takenBy(schema, extraArguments);
@@ -54,7 +55,7 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
     return { ok: true, args: merged, warnings: [...warnings, warning] };
   }
   if (verdict.status === "valid") return { ok: true, args: merged, warnings };
-  const problems = problemsOfAjv(verdict.errors, { value: merged, fieldsAt });
+  const problems = describeAjvErrors(verdict.errors, { value: merged, fieldsAt });
   return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema, extra) }) };
 }
 
@@ -110,5 +111,5 @@ function examplesOf(schema: JsonSchema, extra: Readonly<Record<string, unknown>>
 }
 
 export function unreadableArguments(tool: string): ToolError {
-  return refuseUnreadable({ tool, lead: notCalled });
+  return refuseUnreadableArguments({ tool, lead: notCalled });
 }

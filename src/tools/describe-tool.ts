@@ -1,4 +1,4 @@
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 import { nearNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";

@@ -1,6 +1,5 @@
-import { below } from "../errors/argument-path.ts";
-import { createToolError, type ToolError } from "../errors/tool-error.ts";
-import { receivedType } from "../errors/received-type.ts";
+import { appendToPath } from "../errors/argument-path.ts";
+import { createToolError, type ToolError, receivedType } from "../errors/tool-error.ts";
 
 export interface FoundCredential {
   readonly path: string;
@@ -136,7 +135,7 @@ function pushChildren(parent: Node, value: object, open: Node[]): void {
 function pathOf(node: Node): string {
   const keys: (string | number)[] = [];
   for (let at = node; at.parent !== null; at = at.parent) keys.unshift(typeof at.key === "string" ? withoutSecrets(at.key) : at.key);
-  return keys.reduce<string>(below, "");
+  return keys.reduce<string>(appendToPath, "");
 }
 
 export function toCredentialError(tool: string, found: readonly FoundCredential[]): ToolError {

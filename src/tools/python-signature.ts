@@ -1,4 +1,4 @@
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 import { pythonKeywords } from "../protocol/python-names.ts";
 import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema } from "./backend-tool.ts";

@@ -1,7 +1,6 @@
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 import { nearNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
-import { describeTool, type ToolDescription, type ToolDetail } from "./describe-tool.ts";
-import { tagsOf } from "./describe-tool.ts";
+import { describeTool, type ToolDescription, type ToolDetail, tagsOf } from "./describe-tool.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 

@@ -1,11 +1,9 @@
 import { STATUS_CODES } from "node:http";
 import type { ToolErrorCode } from "../errors/error-table.ts";
-import { createToolError, type ToolError } from "../errors/tool-error.ts";
+import { createToolError, type ToolError, receivedType } from "../errors/tool-error.ts";
 import { findToolErrorInText, parseForeignToolError, type ForeignToolError } from "../errors/foreign-tool-error.ts";
-import { isRecord } from "../errors/is-record.ts";
-import { receivedType } from "../errors/received-type.ts";
+import { isRecord, parseJson } from "../text/json.ts";
 import { ellipsize } from "../text/clip-text.ts";
-import { parseJson } from "../text/json.ts";
 import type { ToolAnswer } from "./backend-tool.ts";
 import { isCredentialName, withoutSecrets } from "./find-credentials.ts";
 

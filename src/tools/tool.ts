@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { serializeToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
-import { parseArguments, type RefusalFacts } from "../errors/schema-problems.ts";
+import { parseArguments, type RefusalFacts } from "../errors/parse-arguments.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 

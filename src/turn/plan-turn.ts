@@ -1,7 +1,7 @@
 import { generateText, jsonSchema, NoObjectGeneratedError, Output, type LanguageModel, type LanguageModelUsage } from "ai";
 import { z } from "zod";
 import { orAbort } from "../concurrency/or-abort.ts";
-import { isRecord } from "../errors/is-record.ts";
+import { isRecord } from "../text/json.ts";
 import { chartIntents, type ChartIntent, type TurnPlan } from "../protocol/turn-plan.ts";
 import type { Conversation } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";

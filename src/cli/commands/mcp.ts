@@ -3,7 +3,7 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/environment.ts";
 import { openConfigured } from "../../config/open-configured.ts";
 import type { DataFiles } from "../../data/conversation-data.ts";
-import { openDataFiles } from "../../data/files/open-data-files.ts";
+import { openDataFiles } from "../../data/open-data-files.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
 import { dataFileEndings } from "../../protocol/data-files.ts";
 import { serveMcpStdio } from "../../server/mcp/serve-mcp-stdio.ts";

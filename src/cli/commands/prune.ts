@@ -2,7 +2,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/environment.ts";
-import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
+import { createUploadStore } from "../../data/create-upload-store.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { configuredTenants } from "../../server/http/create-authenticator.ts";
 import { prune, type Pruned } from "../../server/http/prune.ts";

@@ -4,8 +4,7 @@ import { z } from "zod";
 import { nearestName } from "../../errors/nearest-name.ts";
 import type { EvidenceFormat, EvidenceItem } from "../../evidence/evidence-store.ts";
 import type { CellSession } from "../../cells/open-cell-session.ts";
-import type { CellInput } from "../../cells/cell-inputs.ts";
-import { toCellInput } from "../../cells/cell-inputs.ts";
+import { type CellInput, toCellInput } from "../../cells/cell-inputs.ts";
 import type { CellOutcome } from "../../protocol/outcome.ts";
 import { toAsciiJson } from "../../text/json.ts";
 

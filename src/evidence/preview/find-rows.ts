@@ -1,5 +1,4 @@
-import { isRecord } from "../../errors/is-record.ts";
-import { ExactNumber } from "../../text/json.ts";
+import { isRecord, ExactNumber } from "../../text/json.ts";
 
 /** The keys of an object. Listing a million of them takes as long as parsing them, so for one digest each large object is listed once. */
 export type ReadKeys = (value: object) => readonly string[];

@@ -1,6 +1,5 @@
 import { startOf } from "../../text/clip-text.ts";
-import { parseJson, scanMessage } from "../../text/json.ts";
-import { isRecord } from "../../errors/is-record.ts";
+import { parseJson, scanMessage, isRecord } from "../../text/json.ts";
 import { toReadPart, type ReadPart } from "../output-part.ts";
 import { readMcpResult } from "../read-tool-output.ts";
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { PrecisionLoss } from "../evidence-store.ts";
-import { isRecord } from "../../errors/is-record.ts";
+import { isRecord } from "../../text/json.ts";
 import { toJsonText, type JsonText } from "../to-json-text.ts";
 
 const SLICE_ITEMS = 2_000;

@@ -1,9 +1,8 @@
 import type { IdentityConfiguration, StateChoices, StateKind, CalledTool, ActiveNames, CallExtras, Ride } from "./identity-context.ts";
 import { quote } from "../../errors/argument-path.ts";
-import { createToolError, type ToolError } from "../../errors/tool-error.ts";
+import { createToolError, type ToolError, receivedType } from "../../errors/tool-error.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
-import { receivedType } from "../../errors/received-type.ts";
-import { isRecord } from "../../errors/is-record.ts";
+import { isRecord } from "../../text/json.ts";
 
 export const setters: Readonly<Record<StateKind, string>> = {
   identity: "set_active_identity",

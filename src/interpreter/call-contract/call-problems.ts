@@ -1,4 +1,4 @@
-import { below, quote } from "../../errors/argument-path.ts";
+import { appendToPath, quote } from "../../errors/argument-path.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import type { Problem } from "../../errors/schema-problems.ts";
 import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
@@ -64,8 +64,8 @@ export function aliasProblems({
       hints: [derivesOnly, knownAliases(known)],
     });
   }
-  for (const [index, alias] of (inputAliases ?? []).entries()) problems.push(...unknownAlias(alias, below(path, index), known));
-  for (const [name, alias] of inputs) problems.push(...unknownAlias(alias, below("inputs", name), known));
+  for (const [index, alias] of (inputAliases ?? []).entries()) problems.push(...unknownAlias(alias, appendToPath(path, index), known));
+  for (const [name, alias] of inputs) problems.push(...unknownAlias(alias, appendToPath("inputs", name), known));
   return problems;
 }
 
@@ -102,7 +102,7 @@ export function localNameProblems({
   helpers: readonly string[];
 }): Problem[] {
   return [...inputs].flatMap(([name, alias]): Problem[] => {
-    const path = below("inputs", name);
+    const path = appendToPath("inputs", name);
     if (!isPythonIdentifier(name)) {
       return [
         {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { ToolError } from "../../errors/tool-error.ts";
-import { problemsOfZod, refuseArguments, refuseUnreadable, type Problem } from "../../errors/schema-problems.ts";
+import { refuseArguments, refuseUnreadableArguments } from "../../errors/parse-arguments.ts";
+import { describeZodIssues, type Problem } from "../../errors/schema-problems.ts";
 import { aliasProblems, codeProblems, localNameProblems, type ReadableCall, readCall } from "./call-problems.ts";
 import { callLimits, type CodeInterpreterCall, codeInterpreterCallSchema } from "./code-interpreter-call.ts";
 import { correctedExample } from "./corrected-example.ts";
@@ -28,7 +29,7 @@ export type ContractVerdict =
  */
 export async function validateCodeInterpreterContract(input: unknown, context: ContractContext): Promise<ContractVerdict> {
   const call = orNull(() => readCall(input));
-  if (call === null) return { ok: false, toolError: refuseUnreadable(notRun) };
+  if (call === null) return { ok: false, toolError: refuseUnreadableArguments(notRun) };
   const { helpers, parser } = context;
   // Begun first: the parser's thread works while the rest is looked at here.
   const checkingCode = call.code === null ? [] : codeProblems(call.code, { parser, maxCodeBytes: context.maxCodeBytes });
@@ -37,7 +38,7 @@ export async function validateCodeInterpreterContract(input: unknown, context: C
   const bounded = { ...call, inputs: firstOf(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
   const ofNames = [...tooManyInputs(call), ...aliasProblems({ ...bounded, known }), ...localNameProblems({ ...bounded, known, helpers })];
   const ofCode = await checkingCode;
-  if (ofSchema === null) return { ok: false, toolError: refuseUnreadable(notRun) };
+  if (ofSchema === null) return { ok: false, toolError: refuseUnreadableArguments(notRun) };
   const problems = [...ofSchema, ...ofNames, ...ofCode];
   if (problems.length === 0) return { ok: true, call: toCall(call) };
   const example = correctedExample(bounded, { known, helpers, codeIsFine: ofCode.length === 0 && call.code !== null });
@@ -48,7 +49,7 @@ const notRun = { tool: "code_interpreter", lead: "The call was not run" } as con
 
 function schemaProblems(value: unknown): Problem[] {
   const { error } = codeInterpreterCallSchema.safeParse(value);
-  return error === undefined ? [] : problemsOfZod({ schema: codeInterpreterCallSchema, value, issues: error.issues });
+  return error === undefined ? [] : describeZodIssues({ schema: codeInterpreterCallSchema, value, issues: error.issues });
 }
 
 /** A value with getters or traps that throw is no JSON; nothing more can be said about it. */

@@ -5,7 +5,7 @@ import type { Limiter } from "../../concurrency/create-limiter.ts";
 import { bundledSample, type Configured, openConfigured } from "../../config/open-configured.ts";
 import type { Tables } from "../../data/conversation-data.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
-import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
+import { createUploadStore } from "../../data/create-upload-store.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { sqlite } from "../../history/open-database.ts";

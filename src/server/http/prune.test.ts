@@ -5,7 +5,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UploadStore } from "../../data/conversation-data.ts";
-import { createUploadStore } from "../../data/uploads/create-upload-store.ts";
+import { createUploadStore } from "../../data/create-upload-store.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { createDatasetFileStore } from "../../evidence/dataset/dataset-store.ts";
 import type { History } from "../../history/history.ts";

@@ -8,7 +8,7 @@ import { createMcpTools } from "./tools/create-mcp-tools.ts";
 import type { McpConnection } from "./connections/mcp-connection.ts";
 import { readBody, watchBody } from "../../concurrency/watch-body.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
-import { isRecord } from "../../errors/is-record.ts";
+import { isRecord } from "../../text/json.ts";
 
 /** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller has checked tokens and origins before. */
 export interface McpEndpoint extends AsyncDisposable {

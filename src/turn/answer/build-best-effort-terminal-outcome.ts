@@ -1,4 +1,4 @@
-import { isRecord } from "../../errors/is-record.ts";
+import { isRecord } from "../../text/json.ts";
 import type { EvidenceItem } from "../../evidence/evidence-store.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";

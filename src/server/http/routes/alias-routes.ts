@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import type { DataAnswer } from "../../../data/conversation-data.ts";
-import { openAliasDownload } from "../../../data/downloads/open-table-download.ts";
+import { openAliasDownload } from "../../../data/open-table-download.ts";
 import { tableFileEndings } from "../../../protocol/data-files.ts";
 import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../../protocol/http-tables.ts";
 import { httpIdSchema } from "../../../protocol/http-error.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ArtifactType } from "../../../artifacts/stored-artifact.ts";
-import { openRowsDownload, openTableDownload } from "../../../data/downloads/open-table-download.ts";
+import { openRowsDownload, openTableDownload } from "../../../data/open-table-download.ts";
 import { givenTableSchema, type GivenTable } from "../../../protocol/http-tables.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";

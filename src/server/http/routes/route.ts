@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { readBody } from "../../../concurrency/watch-body.ts";
-import { problemsOfZod } from "../../../errors/schema-problems.ts";
+import { describeZodIssues } from "../../../errors/schema-problems.ts";
 import type { Principal } from "../create-authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";
 
@@ -88,7 +88,7 @@ export async function readJsonBody(request: Request, { schema, maxBytes }: { sch
 export function check(schema: z.ZodType, value: unknown, where: "body" | "query" | "path"): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const problems = problemsOfZod({ schema, value, issues: parsed.error.issues }).map(({ path, problem }) => ({ path, problem }));
+  const problems = describeZodIssues({ schema, value, issues: parsed.error.issues }).map(({ path, problem }) => ({ path, problem }));
   throw new HttpFailure({
     code: "REQUEST_INVALID",
     message: `The ${where} is not as it must be: ${problems.map(({ path, problem }) => `${path || "the whole"}: ${problem}`).join(" ")}`,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Tables } from "../../../data/conversation-data.ts";
-import { createUploadStore } from "../../../data/uploads/create-upload-store.ts";
+import { createUploadStore } from "../../../data/create-upload-store.ts";
 import type { History } from "../../../history/history.ts";
 import { openHistory } from "../../../history/open-history.ts";
 import { createConversations } from "../conversations.ts";

@@ -1,5 +1,4 @@
-import { createToolError, type ToolError } from "../../../errors/tool-error.ts";
-import { receivedType } from "../../../errors/received-type.ts";
+import { createToolError, type ToolError, receivedType } from "../../../errors/tool-error.ts";
 import type { IdentityContext } from "../../../execute/identity/identity-context.ts";
 import type { IdentityStore } from "../../../execute/identity/create-identity-store.ts";
 import { newHandleNote } from "../../../prompts/mcp-server.ts";

@@ -6,7 +6,7 @@ import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../
 import type { McpCallContext, McpParts } from "../mcp-parts.ts";
 import { builtChartApp, chartAppMeta, hasChartApp } from "../create-mcp-resources.ts";
 import type { EnteredConnection } from "../connections/connection-access.ts";
-import { isRecord } from "../../../errors/is-record.ts";
+import { isRecord } from "../../../text/json.ts";
 import type { JsonSchema } from "../../../tools/backend-tool.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
 

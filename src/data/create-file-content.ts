@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, type BigIntStats } from "node:fs";
-import { UsageError } from "../../errors/sluice-error.ts";
-import type { EvidenceFormat, EvidenceShape, FileContent, FileFindings } from "../../evidence/evidence-store.ts";
-import { toPrintable } from "../data-formats.ts";
+import { UsageError } from "../errors/sluice-error.ts";
+import type { EvidenceFormat, EvidenceShape, FileContent, FileFindings } from "../evidence/evidence-store.ts";
+import { toPrintable } from "./data-formats.ts";
 
 export interface FileContentOptions {
   readonly real: Buffer;

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { UsageError } from "../../errors/sluice-error.ts";
+import { UsageError } from "../errors/sluice-error.ts";
 import { openDataFiles } from "./open-data-files.ts";
 
 describe("files that are given as data", () => {

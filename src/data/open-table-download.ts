@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { SluiceError } from "../../errors/sluice-error.ts";
-import type { EvidenceFormat, EvidenceItem } from "../../evidence/evidence-store.ts";
-import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
-import type { CellSession } from "../../cells/open-cell-session.ts";
-import type { GivenTable } from "../../protocol/http-tables.ts";
-import type { TableDownload } from "../conversation-data.ts";
-import { askTable, type TableRefusal } from "../tables/ask-table.ts";
+import { SluiceError } from "../errors/sluice-error.ts";
+import type { EvidenceFormat, EvidenceItem } from "../evidence/evidence-store.ts";
+import type { DatasetStore } from "../evidence/dataset/dataset.ts";
+import type { CellSession } from "../cells/open-cell-session.ts";
+import type { GivenTable } from "../protocol/http-tables.ts";
+import type { TableDownload } from "./conversation-data.ts";
+import { askTable, type TableRefusal } from "./tables/ask-table.ts";
 
 interface Making {
   readonly as: "csv" | "parquet";

@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BlobStore } from "../../blobs/blob-store.ts";
-import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
-import type { EvidenceFormat } from "../../evidence/evidence-store.ts";
-import { defaultLimits } from "../../sandbox/limits.ts";
-import type { NewUpload, OpenedUpload, StoredUpload, UploadStore } from "../conversation-data.ts";
-import { tableFileEndings } from "../../protocol/data-files.ts";
-import { formatOf, toPlainName } from "../data-formats.ts";
-import { createFileContent } from "../files/create-file-content.ts";
+import type { BlobStore } from "../blobs/blob-store.ts";
+import { createFileBlobs } from "../blobs/create-file-blobs.ts";
+import { UsageError } from "../errors/sluice-error.ts";
+import type { EvidenceFormat } from "../evidence/evidence-store.ts";
+import { defaultLimits } from "../sandbox/limits.ts";
+import type { NewUpload, OpenedUpload, StoredUpload, UploadStore } from "./conversation-data.ts";
+import { tableFileEndings } from "../protocol/data-files.ts";
+import { formatOf, toPlainName } from "./data-formats.ts";
+import { createFileContent } from "./create-file-content.ts";
 
 export interface UploadStoreOptions {
   readonly directory: string;

@@ -1,11 +1,11 @@
 import { lstat, opendir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { UsageError } from "../../errors/sluice-error.ts";
-import type { EvidenceFormat } from "../../evidence/evidence-store.ts";
-import { defaultLimits } from "../../sandbox/limits.ts";
-import type { DataFile, DataFiles, LeftOut } from "../conversation-data.ts";
-import { dataFileEndings } from "../../protocol/data-files.ts";
-import { formatOf, stemOf, toPrintable } from "../data-formats.ts";
+import { UsageError } from "../errors/sluice-error.ts";
+import type { EvidenceFormat } from "../evidence/evidence-store.ts";
+import { defaultLimits } from "../sandbox/limits.ts";
+import type { DataFile, DataFiles, LeftOut } from "./conversation-data.ts";
+import { dataFileEndings } from "../protocol/data-files.ts";
+import { formatOf, stemOf, toPrintable } from "./data-formats.ts";
 import { createFileContent } from "./create-file-content.ts";
 
 export interface DataFilesOptions {
