@@ -6,20 +6,20 @@ import { findCgroups } from "./cgroup/find-cgroups.ts";
 import { removeHostCgroups } from "./cgroup/cgroup-files.ts";
 import { findProcessesByArgument, killAll, listProcessTree, type ProcessIdentity, readStartTime } from "../processes.ts";
 
-/** Names inside a host's run directory. */
+/** Subdirectories of a host's run directory. */
 export const processRecords = "processes";
 export const pathRecords = "paths";
 export const runscState = "runsc";
 
 /**
- * Ends and removes everything that one host process had: processes, cgroups, mounts, directories. For a host that is dead; used by its reaper,
- * and at the start of the next host for what even the reaper could not do (a power cut). Never throws: what cannot be removed now is tried again by the next host.
+ * Kills and removes everything that a dead host process left: processes, cgroups, mounts, directories. Called by the host's reaper, and by the next
+ * host at its start, for the case that the reaper died too (a power cut). Never throws: the next host retries what could not be removed.
  */
 export async function cleanHost({ directory, host }: { directory: string; host: ProcessIdentity }): Promise<void> {
   await quietly(async () => removeHostCgroups(await findCgroups(), host));
   await quietly(() => killRecorded(directory));
   await quietly(() => killAll(() => findProcessesByArgument(`--root=${join(directory, runscState)}`), 3_000));
-  await quietly(() => unmountBelow(directory));
+  await quietly(() => unmountAllBelow(directory));
   await quietly(() => removeRecordedPaths(directory));
   await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
 }
@@ -30,14 +30,14 @@ async function killRecorded(directory: string): Promise<void> {
     .map((name) => /^(\d+)-(\d+)$/.exec(name))
     .filter((match) => match !== null && readStartTime(Number(match[1])) === match[2]);
   let tree = await listProcessTree(roots.map((match) => Number(match![1])));
-  // Each round looks for children before it kills, so that none gets away to another parent.
+  // Each round lists children before it kills, because a child whose parent is dead gets another parent.
   await killAll(async () => {
     tree = [...new Set([...tree, ...(await listProcessTree(tree))])].filter((pid) => readStartTime(pid) !== null);
     return tree;
   }, 3_000);
 }
 
-async function unmountBelow(directory: string): Promise<void> {
+async function unmountAllBelow(directory: string): Promise<void> {
   const text = await readFile("/proc/self/mountinfo", "utf8");
   const points = text
     .split("\n")
@@ -47,7 +47,7 @@ async function unmountBelow(directory: string): Promise<void> {
   for (const point of points.toReversed()) await promisify(execFile)("umount", ["-l", point]).catch(() => {});
 }
 
-/** mountinfo writes space, tab, newline and backslash as octal. */
+/** In mountinfo, spaces, tabs, newlines and backslashes are octal escapes. */
 function unescapeMount(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
 }

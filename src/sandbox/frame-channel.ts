@@ -5,18 +5,18 @@ import type { Frame, FrameChannel } from "./contract.ts";
 const MAGIC = 0x534c5501; // "SLU" and the version of the frame layout
 const PREFIX_BYTES = 12;
 
-/** What the host accepts from a sandbox. A frame over these is no frame: the stream is hostile or broken. */
+/** Limits for frames from a sandbox. A larger frame means that the stream is hostile or broken. */
 const maxHeaderBytes: number = 4 * 1024 * 1024;
 const maxBodyBytes: number = 64 * 1024 * 1024;
 
 /**
- * Speaks frames over a byte stream. Reading is pull-based: nothing is read ahead of `receive`, but for what the stream itself buffers,
- * so a sandbox that floods is slowed by its own pipe and not kept in the host's memory.
+ * Sends and receives frames over a byte stream. Only `receive` reads, apart from the stream's own buffer: a sandbox that sends too much
+ * blocks on its pipe instead of filling the host's memory.
  */
 export function createFrameChannel({ readable, writable }: { readable: Readable; writable: Writable }): FrameChannel {
   const read = createReader(readable);
   let closed = false;
-  writable.on("error", () => {}); // a worker that died while being written to is reported by receive() and by the lease
+  writable.on("error", () => {}); // receive() and the lease report a worker that died
 
   async function send(header: Frame["header"], body: Uint8Array = new Uint8Array(0)): Promise<void> {
     if (closed || writable.destroyed) throw channelClosed();
@@ -43,9 +43,9 @@ export function createFrameChannel({ readable, writable }: { readable: Readable;
     if (prefix === null) return null;
     const headerBytes = prefix.readUInt32BE(4);
     const bodyBytes = prefix.readUInt32BE(8);
-    if (prefix.readUInt32BE(0) !== MAGIC) throw notAFrame("it does not start with a frame's mark");
-    if (headerBytes > maxHeaderBytes) throw notAFrame(`its header says ${headerBytes} bytes, ${maxHeaderBytes} are allowed`);
-    if (bodyBytes > maxBodyBytes) throw notAFrame(`its body says ${bodyBytes} bytes, ${maxBodyBytes} are allowed`);
+    if (prefix.readUInt32BE(0) !== MAGIC) throw notAFrame("it does not start with the magic number of a frame");
+    if (headerBytes > maxHeaderBytes) throw notAFrame(`its header has ${headerBytes} bytes, the limit is ${maxHeaderBytes}`);
+    if (bodyBytes > maxBodyBytes) throw notAFrame(`its body has ${bodyBytes} bytes, the limit is ${maxBodyBytes}`);
     const head = await read(headerBytes);
     const body = bodyBytes === 0 ? Buffer.alloc(0) : await read(bodyBytes);
     if (head === null || body === null) return null;
@@ -74,20 +74,20 @@ function parseHeader(bytes: Buffer): Frame["header"] {
   return value as Frame["header"];
 }
 
-/** A function that reads exactly `size` bytes, or gives null when the stream ended before. */
+/** Returns a function that reads exactly `size` bytes. It returns null when the stream ends before. */
 function createReader(readable: Readable) {
   let wake: (() => void) | null = null;
   let ended = false;
-  const signal = (): void => {
+  const wakeReader = (): void => {
     const waiting = wake;
     wake = null;
     waiting?.();
   };
   const end = (): void => {
     ended = true;
-    signal();
+    wakeReader();
   };
-  readable.on("readable", signal);
+  readable.on("readable", wakeReader);
   readable.on("end", end);
   readable.on("close", end);
   readable.on("error", end);
@@ -118,20 +118,19 @@ function channelClosed(cause?: Error): SandboxLostError {
   return new SandboxLostError({
     code: "SANDBOX_LOST",
     message: "The channel to the sandbox is closed.",
-    hint: "Open a new sandbox; variables of the old one are gone.",
+    hint: "Open a new sandbox. The variables of the old one are lost.",
     cause,
   });
 }
 
-function notAFrame(why: string): SandboxLostError {
-  return new SandboxLostError({ code: "SANDBOX_PROTOCOL", message: `The sandbox sent something that is not a frame: ${why}.` });
+function notAFrame(reason: string): SandboxLostError {
+  return new SandboxLostError({ code: "SANDBOX_PROTOCOL", message: `The sandbox sent something that is not a frame: ${reason}.` });
 }
 
-/** A sandbox that breaks the protocol is ended: what it says next cannot be trusted. */
-export function protocolViolation(what: string): SandboxLostError {
+/** The error for a sandbox that breaks the protocol. It is killed, because nothing it sends after that can be trusted. */
+export function protocolViolation(sent: string): SandboxLostError {
   return new SandboxLostError({
     code: "SANDBOX_PROTOCOL",
-    message: `it sent ${what}`,
-    hint: "The sandbox was ended. Code that writes to the worker's own descriptors causes this.",
+    message: `it sent ${sent}`,
   });
 }

@@ -7,7 +7,7 @@ import type { DriverName } from "./contract.ts";
 const KB = 1024;
 const MB = 1024 * KB;
 
-/** Every limit of a sandbox, as data. Each can be set; a limit that was hit is named in the outcome with its number. */
+/** All limits of a sandbox. When a cell reaches a limit, the outcome names the limit and its value. */
 export const sandboxLimitsSchema = z.strictObject({
   cellTimeoutMs: milliseconds
     .default(60_000)
@@ -32,7 +32,7 @@ export type SandboxLimits = Readonly<z.infer<typeof sandboxLimitsSchema>>;
 
 export const defaultLimits: SandboxLimits = Object.freeze(sandboxLimitsSchema.parse({}));
 
-/** Which sandboxes there are, and how many. */
+/** Which driver opens sandboxes, and how many sandboxes there are. */
 export const sandboxSettingsSchema = z.strictObject({
   driver: z
     .enum(["auto", "gvisor", "gvisor-rootless", "bubblewrap"] satisfies ("auto" | DriverName)[])
@@ -47,7 +47,7 @@ export type SandboxSettings = Readonly<z.infer<typeof sandboxSettingsSchema>>;
 
 export const defaultSandboxSettings: SandboxSettings = sandboxSettingsSchema.parse({});
 
-/** The defaults with some of them changed. A number that no driver could hold is refused here, before anything starts. */
+/** The default limits with `changes` applied. Throws a UsageError for a value that no driver could enforce. */
 export function withLimits(changes: Partial<SandboxLimits>): SandboxLimits {
   const limits = Object.freeze({ ...defaultLimits, ...changes });
   const names = Object.keys(sandboxLimitsSchema.shape) as (keyof SandboxLimits)[];
@@ -56,17 +56,17 @@ export function withLimits(changes: Partial<SandboxLimits>): SandboxLimits {
   const { minValue, maxValue } = sandboxLimitsSchema.shape[wrong].unwrap();
   throw new UsageError({
     code: "WRONG_LIMIT",
-    message: `The limit ${wrong} is ${limits[wrong]}; it is a whole number from ${minValue} to ${maxValue}.`,
+    message: `The limit ${wrong} is ${limits[wrong]}. It must be a whole number from ${minValue} to ${maxValue}.`,
     details: { name: wrong, value: limits[wrong] },
   });
 }
 
-/** How many sandboxes fit three quarters of the memory that there is, each with all that it may take; at least two. */
-export function defaultMaxSandboxes({ memoryBytes }: SandboxLimits, machineBytes: number = memoryHere()): number {
+/** How many sandboxes fit in 75 % of memory if each uses its whole limit; at least two. */
+export function defaultMaxSandboxes({ memoryBytes }: SandboxLimits, machineBytes: number = availableMemory()): number {
   return Math.max(2, Math.floor((0.75 * machineBytes) / memoryBytes));
 }
 
-/** The machine's, or what a container or service is allowed of it. */
-function memoryHere(): number {
+/** The machine's memory, or the memory limit of the container or service we run in. */
+function availableMemory(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Infinity);
 }

@@ -3,7 +3,7 @@ import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "./contract.t
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 
-/** A lease as a caller gets it: `start` says where it came from. It is the caller's to close; it never comes back to the pool. */
+/** A lease that now belongs to the caller, who must close it. `start` says where it came from. */
 export interface TakenLease {
   readonly lease: Lease;
   readonly start: "pool" | Lease["start"];
@@ -13,67 +13,69 @@ export interface PoolOptions {
   readonly driver: SandboxDriver;
   readonly snapshot: Snapshot;
   readonly limits: SandboxLimits;
-  /** How many warm sandboxes wait; 0 is allowed. */
+  /** Number of warm sandboxes to keep ready. May be 0. */
   readonly size: number;
   readonly gate: Gate;
-  /** A warm sandbox is replaced after this time, so that none waits for ever. */
+  /** A warm sandbox that was not taken is replaced after this time. */
   readonly maxIdleMs?: number;
 }
 
 const RETRY_MS = 5_000;
 const MAX_IDLE_MS = 10 * 60_000;
-/** Making a sandbox takes a core for half a second: whoever took one has it to himself for his first cell. */
+/** Opening a sandbox keeps one core busy for half a second. Wait, so that the first cell in the sandbox just taken does not compete with it. */
 const REFILL_DELAY_MS = 500;
 
 export function createSandboxPool(options: PoolOptions): SandboxPool {
   return new SandboxPool(options);
 }
 
-/** Keeps sandboxes ready. A first call takes a warm one; the pool refills behind it. */
+/** Keeps warm sandboxes ready and replaces each one that is taken, in the background. */
 export class SandboxPool implements AsyncDisposable {
   readonly driver: SandboxDriver;
   readonly #options: PoolOptions;
-  readonly #waiting: Lease[] = [];
-  readonly #ending = new AbortController();
-  readonly #stopGivingUp: () => void;
+  readonly #warmLeases: Lease[] = [];
+  readonly #closing = new AbortController();
+  readonly #unregister: () => void;
   #filling: Promise<void> | null = null;
-  #hurry = new AbortController();
+  #skipDelay = new AbortController();
   #retry: NodeJS.Timeout | undefined;
 
   constructor(options: PoolOptions) {
     this.driver = options.driver;
     this.#options = options;
-    this.#stopGivingUp = options.gate.onWaiting(() => this.#giveUp());
+    this.#unregister = options.gate.onWaiting(() => this.#giveUpOne());
     this.#refill();
   }
 
   get warm(): number {
-    return this.#waiting.length;
+    return this.#warmLeases.length;
   }
 
+  /** Takes a warm sandbox, or opens a new one when none is ready or `limits` differ from the pool's. Waits for a place in the gate. */
   async take({ limits = this.#options.limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal | undefined }): Promise<TakenLease> {
     signal?.throwIfAborted();
     const { gate } = this.#options;
-    const same = sameLimits(limits, this.#options.limits);
-    if (same && this.warm === 0 && this.#filling !== null && gate.taken >= gate.places) await this.#hasten(); // the last place is being made warm
-    const warm = same ? this.#waiting.shift() : undefined;
+    const isPooled = needSameSandbox(limits, this.#options.limits);
+    // All places are taken, but one of them by a sandbox that this pool is opening right now: wait for it.
+    if (isPooled && this.warm === 0 && this.#filling !== null && gate.taken >= gate.places) await this.#fillNow();
+    const warm = isPooled ? this.#warmLeases.shift() : undefined;
     const lease = warm ?? (await this.#open(limits, await gate.enter(signal), signal));
     this.#refill(REFILL_DELAY_MS);
     return { lease, start: warm === undefined ? lease.start : "pool" };
   }
 
-  /** Resolves when the pool is as full as it can be now; for benches and tests. */
+  /** Resolves when the pool is as full as the gate allows. For benchmarks and tests. */
   async filled(): Promise<void> {
     this.#refill();
-    await this.#hasten();
+    await this.#fillNow();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#ending.abort(new Error("the pool is closing"));
-    this.#stopGivingUp();
+    this.#closing.abort(new Error("the pool is closing"));
+    this.#unregister();
     clearTimeout(this.#retry);
     await this.#filling;
-    await Promise.all(this.#waiting.splice(0).map((lease) => lease.close()));
+    await Promise.all(this.#warmLeases.splice(0).map((lease) => lease.close()));
   }
 
   async #open(limits: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
@@ -88,37 +90,37 @@ export class SandboxPool implements AsyncDisposable {
     }
   }
 
-  /** A warm sandbox is never in the way of somebody who waits for a place: a caller with other limits, or a self-test. */
-  #giveUp(): boolean {
-    const warm = this.#waiting.shift();
+  /** Closes a warm sandbox when a caller waits for its place: one with other limits, or a self-test. */
+  #giveUpOne(): boolean {
+    const warm = this.#warmLeases.shift();
     void warm?.close();
     return warm !== undefined;
   }
 
-  /** Started behind a caller's back, so it never throws; what is wrong shows when a caller opens one itself. */
+  /** Runs in the background and never throws. A persistent problem becomes visible when a caller opens a sandbox itself. */
   #refill(delayMs = 0): void {
-    if (this.#filling !== null || this.#ending.signal.aborted || this.warm >= this.#options.size) return;
-    this.#hurry = new AbortController();
-    const patience = AbortSignal.any([this.#hurry.signal, this.#ending.signal]);
-    this.#filling = this.#fill(sleep(delayMs, undefined, { signal: patience, ref: false }).catch(() => {})).finally(() => {
+    if (this.#filling !== null || this.#closing.signal.aborted || this.warm >= this.#options.size) return;
+    this.#skipDelay = new AbortController();
+    const signal = AbortSignal.any([this.#skipDelay.signal, this.#closing.signal]);
+    this.#filling = this.#fill(sleep(delayMs, undefined, { signal, ref: false }).catch(() => {})).finally(() => {
       this.#filling = null;
     });
   }
 
-  /** Somebody waits for the pool: no more patience. */
-  async #hasten(): Promise<void> {
-    this.#hurry.abort();
+  /** Skips the delay before refilling and waits until the pool is filled. */
+  async #fillNow(): Promise<void> {
+    this.#skipDelay.abort();
     await this.#filling;
   }
 
   async #fill(delay: Promise<void>): Promise<void> {
     const { gate, limits, size } = this.#options;
     await delay;
-    while (this.warm < size && !this.#ending.signal.aborted) {
+    while (this.warm < size && !this.#closing.signal.aborted) {
       const release = gate.tryEnter();
       if (release === null) return;
       try {
-        this.#keep(await warmUp(await this.#open(limits, release, this.#ending.signal)));
+        this.#keep(await warmUp(await this.#open(limits, release, this.#closing.signal)));
       } catch {
         this.#retry ??= setTimeout(() => {
           this.#retry = undefined;
@@ -130,25 +132,25 @@ export class SandboxPool implements AsyncDisposable {
   }
 
   #keep(lease: Lease): void {
-    if (this.#ending.signal.aborted) {
+    if (this.#closing.signal.aborted) {
       void lease.close();
       return;
     }
-    this.#waiting.push(lease);
-    const old = setTimeout(() => {
-      if (this.#drop(lease)) void lease.close();
+    this.#warmLeases.push(lease);
+    const idleTimer = setTimeout(() => {
+      if (this.#remove(lease)) void lease.close();
     }, this.#options.maxIdleMs ?? MAX_IDLE_MS).unref();
     void lease.died.then(() => {
-      clearTimeout(old);
-      this.#drop(lease);
+      clearTimeout(idleTimer);
+      this.#remove(lease);
     });
   }
 
-  /** Whether it was waiting; another takes its place. */
-  #drop(lease: Lease): boolean {
-    const at = this.#waiting.indexOf(lease);
+  /** Removes a warm sandbox and refills the pool. Returns false when it was already taken. */
+  #remove(lease: Lease): boolean {
+    const at = this.#warmLeases.indexOf(lease);
     if (at === -1) return false;
-    this.#waiting.splice(at, 1);
+    this.#warmLeases.splice(at, 1);
     this.#refill();
     return true;
   }
@@ -163,16 +165,17 @@ async function warmUp(lease: Lease): Promise<Lease> {
   throw new Error("the sandbox did not warm up");
 }
 
-function sameLimits(a: SandboxLimits, b: SandboxLimits): boolean {
-  return a === b || (Object.keys(a) as (keyof SandboxLimits)[]).every((name) => isHostSide(name) || a[name] === b[name]);
+/** Whether a sandbox opened with one set of limits can be used with the other. */
+function needSameSandbox(a: SandboxLimits, b: SandboxLimits): boolean {
+  return a === b || (Object.keys(a) as (keyof SandboxLimits)[]).every((name) => isAppliedPerCell(name) || a[name] === b[name]);
 }
 
-/** Limits that are applied per cell by the host, not when a sandbox is opened. */
-function isHostSide(name: keyof SandboxLimits): boolean {
+/** Whether the host applies the limit to each cell, and not when it opens the sandbox. */
+function isAppliedPerCell(name: keyof SandboxLimits): boolean {
   return name !== "memoryBytes" && name !== "processes" && name !== "scratchBytes" && name !== "openFiles" && name !== "inputBytes";
 }
 
-/** Bounds all sandboxes of a runtime together, of every driver, pooled ones included. */
+/** Limits the number of sandboxes of a runtime, over all drivers and including warm ones. */
 export type Gate = Limiter;
 
 export function createGate({ places, deadlineMs }: { places: number; deadlineMs: number }): Gate {

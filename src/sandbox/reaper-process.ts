@@ -1,7 +1,7 @@
 import { cleanHost } from "./clean-host.ts";
 import { fromProcessKey, isProcessAlive } from "../processes.ts";
 
-/** Run as a program by run-directory.ts: `reaper-process DIRECTORY HOST`. Waits for the end of its standard input, then cleans what the host left. */
+/** A program that run-directory.ts starts: `reaper-process DIRECTORY HOST`. When its stdin ends without a message, the host has died, and it cleans up. */
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP"] as const) process.on(signal, () => {});
 
 const [directory, key] = process.argv.slice(2) as [string, string];
@@ -10,7 +10,7 @@ let received = "";
 for await (const chunk of process.stdin) received += String(chunk);
 
 if (received === "" && host !== null) {
-  // The kernel closes a dying process's descriptors shortly before it is gone.
+  // The kernel closes the descriptors of a dying process shortly before the process disappears.
   for (const deadline = performance.now() + 2_000; isProcessAlive(host) === true && performance.now() < deadline;) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

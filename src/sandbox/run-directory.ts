@@ -11,20 +11,20 @@ import { listHostCgroups, removeEmptyHostCgroups } from "./cgroup/cgroup-files.t
 import { cleanHost, pathRecords, processRecords, runscState } from "./clean-host.ts";
 
 /**
- * Where one host process keeps what lives no longer than itself: sockets, bundles, lease directories. Private to the user, watched by a reaper
- * that removes it, with every process it knows of, when the host dies.
+ * The files that one host process needs only while it runs: sockets, bundles, lease directories. Private to the user. When the host dies, a reaper
+ * process removes the directory and kills the recorded processes.
  */
 export interface RunDirectory extends AsyncDisposable {
   readonly path: string;
   readonly cgroups: Cgroups;
-  /** State of runsc; every runsc process carries this path in its arguments and is found by it. */
+  /** State directory of runsc. Every runsc process has this path in its arguments, so it can be found by it. */
   readonly runscState: string;
   newLeaseDirectory(): Promise<LeaseDirectory>;
-  /** From now on the reaper ends this process, and everything below it, if we die. The returned function forgets it. */
+  /** Makes the reaper kill this process and its descendants if the host dies. The returned function undoes that. */
   recordProcess(pid: number): Promise<() => Promise<void>>;
-  /** From now on the reaper removes this absolute path if we die. The returned function forgets it. */
+  /** Makes the reaper remove this absolute path if the host dies. The returned function undoes that. */
   recordPath(path: string): Promise<() => Promise<void>>;
-  /** Idempotent. What is still in it is removed; processes must have been ended by who started them. */
+  /** Idempotent. Removes all files in it. Does not kill processes: their owners must have done that. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface LeaseDirectory {
 }
 
 export interface RunDirectoryOptions {
-  /** Default: the directory for temporary files of the system. */
+  /** Default: the system's directory for temporary files. */
   readonly parent?: string;
 }
 
@@ -93,22 +93,22 @@ async function record(file: string, content: string): Promise<() => Promise<void
   return () => rm(file, { force: true });
 }
 
-/** In a directory that everyone can write to, the name may have been taken by somebody else, or be a link to elsewhere. */
+/** Checks that the directory is really ours: in a world-writable parent, another user may have created it, or put a link there. */
 async function makePrivate(directory: string): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw refused(directory, `it cannot be made: ${error.message}`);
+    if (error.code !== "EEXIST") throw unusable(directory, `it cannot be created: ${error.message}`);
   });
   const stat = await lstat(directory);
-  if (!stat.isDirectory()) throw refused(directory, "it is not a directory");
-  if (stat.uid !== process.getuid?.()) throw refused(directory, `it belongs to another user (uid ${stat.uid})`);
+  if (!stat.isDirectory()) throw unusable(directory, "it is not a directory");
+  if (stat.uid !== process.getuid?.()) throw unusable(directory, `it belongs to another user (uid ${stat.uid})`);
   if ((stat.mode & 0o077) !== 0) await chmod(directory, 0o700);
 }
 
-function refused(directory: string, why: string): NoSandboxError {
+function unusable(directory: string, reason: string): NoSandboxError {
   return new NoSandboxError({
     code: "RUN_DIRECTORY",
-    message: `The run directory ${directory} cannot be used: ${why}.`,
-    hint: `Remove ${directory}, or set TMPDIR to a directory of your own.`,
+    message: `The run directory ${directory} cannot be used: ${reason}.`,
+    hint: `Remove ${directory}, or set TMPDIR to a directory that belongs to you.`,
     details: { directory },
   });
 }
@@ -118,20 +118,20 @@ async function clearDeadHosts(home: string, cgroups: Cgroups): Promise<void> {
     const host = fromProcessKey(name.replace(/-[0-9a-f]{4}$/, ""));
     if (host !== null && isProcessAlive(host) === false) await cleanHost({ directory: join(home, name), host });
   }
-  // cgroups whose directory is gone already, for instance with another TMPDIR
+  // A host may have left cgroups but no directory here, for example because it used another TMPDIR.
   for (const host of await listHostCgroups(cgroups)) {
     if (isProcessAlive(host) === false) await cleanHost({ directory: join(home, toProcessKey(host)), host });
   }
 }
 
-export interface Reaper {
-  /** The host closes in order: the reaper leaves at once and touches nothing. */
+interface Reaper {
+  /** Call this when the host closes normally. The reaper exits at once and removes nothing. */
   release(): void;
 }
 
 /**
- * Starts a small process of its own session that outlives this one and cleans up after it, however it dies. It knows of the death by the end
- * of a pipe that only this process holds, so it also works for SIGKILL. It keeps neither this process alive nor a terminal busy.
+ * Starts a small process in its own session that outlives this one and cleans up after it. It notices our death, even by SIGKILL, because a pipe
+ * that only this process holds is closed then. It keeps neither this process alive nor a terminal busy.
  */
 function startReaper({ directory }: { directory: string }): Reaper {
   const program = join(import.meta.dirname, `reaper-process${extname(import.meta.filename)}`);
@@ -141,7 +141,7 @@ function startReaper({ directory }: { directory: string }): Reaper {
     cwd: "/",
     env: {},
   });
-  child.on("error", () => {}); // without a reaper the next host clears what is left
+  child.on("error", () => {}); // without a reaper, the next host cleans up
   child.stdin.on("error", () => {});
   child.unref();
   (child.stdin as unknown as Socket).unref();
@@ -152,5 +152,5 @@ function startReaper({ directory }: { directory: string }): Reaper {
   };
 }
 
-/** What the host writes before it closes the pipe on purpose. */
+/** Written to the pipe before the host closes it on purpose. */
 const RELEASE = "released\n";

@@ -1,4 +1,4 @@
-/** What the worker sees as its environment, on every driver. Frozen into zygotes and memory images; nothing of the host's own environment gets in. */
+/** The worker's whole environment, on every driver. It is part of zygotes and memory images. The host's environment is not passed on. */
 export const workerEnvironment: Readonly<Record<string, string>> = Object.freeze({
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: "/sandbox",
@@ -9,7 +9,7 @@ export const workerEnvironment: Readonly<Record<string, string>> = Object.freeze
   PYTHONUNBUFFERED: "1",
   OPENBLAS_NUM_THREADS: "1",
   OMP_NUM_THREADS: "1",
-  JE_ARROW_MALLOC_CONF: "background_thread:false", // a thread of pyarrow's allocator would not survive a fork
+  JE_ARROW_MALLOC_CONF: "background_thread:false", // a background thread of pyarrow's allocator would not survive a fork
   MPLBACKEND: "Agg",
   MPLCONFIGDIR: "/sandbox/.matplotlib",
 });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { currentProcess, fromProcessKey, killAll, type ProcessIdentity, toProcessKey } from "../../processes.ts";
 import type { Cgroups } from "./find-cgroups.ts";
 
-/** The files of the kernel's control group tree, as the rest of this folder reads and writes them. Missing file: null. */
+/** Reads a file of a cgroup. Null when it does not exist. */
 export function readControl(directory: string, file: string): string | null {
   try {
     return readFileSync(join(directory, file), "latin1").trim();
@@ -14,36 +14,40 @@ export function readControl(directory: string, file: string): string | null {
   }
 }
 
-/** One field out of `name value` lines. */
-export function fieldOf(text: string | null, field: string): number | null {
+/** Parses one field from lines of `name value`. */
+export function parseField(text: string | null, field: string): number | null {
   const line = text?.split("\n").find((entry) => entry.startsWith(`${field} `));
   return line === undefined ? null : Number(line.slice(field.length + 1));
 }
 
-/** A file that is read around every cell: kept open and read at once, which takes the kernel some microseconds; the thread pool takes a millisecond. */
+/** A file that is read before and after every cell. It stays open and is read synchronously: that takes microseconds, the thread pool a millisecond. */
 export interface MeterFile {
-  /** Null when the kernel has no such file, and once the cgroup is gone. */
+  /** Null when the kernel has no such file or the cgroup was removed. */
   read(): string | null;
-  number(): number | null;
-  /** Counts anew from now; false where the kernel cannot. */
+  readNumber(): number | null;
+  /** Restarts the kernel's counter. False when the kernel does not support that. */
   reset(): boolean;
   close(): void;
 }
 
-/** Opened when it is first used. */
-export function createMeterFile(directory: string, file: string, { resets = false }: { resets?: boolean } = {}): MeterFile {
+/** The file is opened on first use. */
+export function createMeterFile(directory: string, file: string, { writable = false }: { writable?: boolean } = {}): MeterFile {
   const buffer = Buffer.alloc(4096);
   let descriptor: number | null = null;
   let closed = false;
 
-  function use<T>(work: (descriptor: number) => T, otherwise: T): T {
-    if (closed) return otherwise;
-    return tryOr(() => work((descriptor ??= openSync(join(directory, file), resets ? "r+" : "r"))), otherwise);
+  function use<T>(work: (descriptor: number) => T, fallback: T): T {
+    if (closed) return fallback;
+    try {
+      return work((descriptor ??= openSync(join(directory, file), writable ? "r+" : "r")));
+    } catch {
+      return fallback;
+    }
   }
   const read = (): string | null => use((from) => buffer.toString("latin1", 0, readSync(from, buffer, 0, buffer.length, 0)).trim(), null);
   return {
     read,
-    number() {
+    readNumber() {
       const text = read();
       return text === null || !/^\d+$/.test(text) ? null : Number(text);
     },
@@ -55,19 +59,11 @@ export function createMeterFile(directory: string, file: string, { resets = fals
   };
 }
 
-function tryOr<T>(work: () => T, otherwise: T): T {
-  try {
-    return work();
-  } catch {
-    return otherwise;
-  }
-}
-
 export async function writeControl(directory: string, file: string, value: string): Promise<void> {
   await writeFile(join(directory, file), value);
 }
 
-/** For settings that a kernel may not have; true when it took. */
+/** For settings that a kernel may lack. True when the write succeeded. */
 export async function tryWriteControl(directory: string, file: string, value: string): Promise<boolean> {
   return writeControl(directory, file, value).then(
     () => true,
@@ -75,14 +71,14 @@ export async function tryWriteControl(directory: string, file: string, value: st
   );
 }
 
-/** Processes of cgroups and of the ones below them. */
+/** Processes in these cgroups and in the cgroups below them. */
 export async function listProcesses(directories: readonly string[]): Promise<number[]> {
   const pids = new Set<number>();
   for (const directory of directories) {
     for (const pid of (readControl(directory, "cgroup.procs") ?? "").split("\n").map(Number)) pids.add(pid);
     for (const pid of await listProcesses(await listChildren(directory))) pids.add(pid);
   }
-  return [...pids].filter((pid) => pid > 0); // 0 stands for a process of a pid namespace that is not ours
+  return [...pids].filter((pid) => pid > 0); // 0 stands for a process outside our pid namespace
 }
 
 async function listChildren(directory: string): Promise<string[]> {
@@ -90,7 +86,7 @@ async function listChildren(directory: string): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(directory, entry.name));
 }
 
-/** Removes a cgroup and the ones below it. The kernel says EBUSY for a moment after the last process is gone. */
+/** Removes a cgroup and those below it. Retries until `timeoutMs`, because the kernel answers EBUSY for a moment after the last process has exited. */
 export async function removeCgroup(directory: string, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 50)) {
@@ -106,27 +102,27 @@ export async function removeCgroup(directory: string, timeoutMs: number): Promis
   }
 }
 
-/** Host processes that have, or had, cgroups here. */
+/** The host processes, alive or dead, whose cgroups exist. */
 export async function listHostCgroups(cgroups: Cgroups): Promise<ProcessIdentity[]> {
   const children = (await Promise.all(toParents(cgroups).map((parent) => listChildren(parent)))).flat();
   const keys = new Set(children.map((child) => basename(child)).filter((name) => name.startsWith(hostCgroupPrefix)));
   return [...keys].map((name) => fromProcessKey(name.slice(hostCgroupPrefix.length))).filter((identity) => identity !== null);
 }
 
-/** Kills what runs in the cgroups of one host process and removes them. */
+/** Kills all processes in the cgroups of one host process and removes these cgroups. */
 export async function removeHostCgroups(cgroups: Cgroups, host: ProcessIdentity): Promise<void> {
-  const directories = toHostDirectories(cgroups, host);
+  const directories = toHostCgroupDirectories(cgroups, host);
   await killAll(() => listProcesses(directories), 3_000);
   await Promise.all(directories.map((directory) => removeCgroup(directory, 2_000)));
 }
 
-/** The host's own directory, once its last sandbox is gone. */
+/** Removes the host's own cgroup directories if no sandbox is left in them. */
 export async function removeEmptyHostCgroups(cgroups: Cgroups, host: ProcessIdentity): Promise<void> {
-  for (const directory of toHostDirectories(cgroups, host)) await rmdir(directory).catch(() => {});
+  for (const directory of toHostCgroupDirectories(cgroups, host)) await rmdir(directory).catch(() => {});
 }
 
-/** In each hierarchy the directory below which all cgroups of one host process are. */
-export function toHostDirectories(cgroups: Cgroups, host: ProcessIdentity = currentProcess()): string[] {
+/** The directories that contain all cgroups of one host process, one per hierarchy. */
+export function toHostCgroupDirectories(cgroups: Cgroups, host: ProcessIdentity = currentProcess()): string[] {
   return toParents(cgroups).map((parent) => join(parent, hostCgroupName(host)));
 }
 
@@ -135,7 +131,7 @@ function toParents(cgroups: Cgroups): string[] {
   return [...new Set(cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent])];
 }
 
-/** All cgroups of one host process are below one directory of this name, so that what a dead host left can be found. */
+/** The name of the directory that contains all cgroups of one host process. The cgroups of a dead host are found by it. */
 export function hostCgroupName(host: ProcessIdentity = currentProcess()): string {
   return `${hostCgroupPrefix}${toProcessKey(host)}`;
 }

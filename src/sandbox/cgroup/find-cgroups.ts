@@ -2,7 +2,7 @@ import { access, constants, readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { readControl, tryWriteControl } from "./cgroup-files.ts";
 
-/** Where this host lets us make cgroups for sandboxes. `parents` are existing directories in which ours are made. */
+/** Where on this machine we can create cgroups for sandboxes. `parent` and `parents` are existing directories. */
 export type Cgroups =
   | {
       readonly available: true;
@@ -12,7 +12,7 @@ export type Cgroups =
   | { readonly available: true; readonly version: 2; readonly parent: string }
   | { readonly available: false; readonly reason: string };
 
-/** Without `cpu`, as in version 2 where the host cannot hand it out, each sandbox is the host's equal on the processor. */
+/** Without `cpu`, each sandbox gets the same CPU weight as the host. The same holds in version 2 if the controller is not available. */
 export interface Version1Parents {
   readonly memory: string;
   readonly pids: string;
@@ -24,13 +24,13 @@ interface Mount {
   readonly path: string;
   readonly type: string;
   readonly options: readonly string[];
-  /** The part of the hierarchy that is mounted there. */
+  /** The part of the hierarchy that is mounted at `path`. */
   readonly root: string;
 }
 
 /**
- * Sandboxes go to the top of the tree, unless the host process itself lives under a memory limit (a container, a service with MemoryMax):
- * then below the cgroup that has the limit, so that the sandboxes cannot use more than the whole service may.
+ * Returns the top of the cgroup tree, unless this process has a memory limit itself (in a container, or a service with MemoryMax). Then it returns
+ * the cgroup that has the limit, so that the limit also covers the sandboxes.
  */
 export async function findCgroups(): Promise<Cgroups> {
   try {
@@ -57,14 +57,14 @@ async function findVersion1(mounts: readonly Mount[], own: ReadonlyMap<string, s
   return { available: true, version: 1, parents: Object.fromEntries(parents) as unknown as Version1Parents };
 }
 
-/** Those of the processor are below our own, so that a quota that we have holds for sandboxes too. */
+/** For the CPU controllers, our own cgroup: a CPU quota of ours then also covers the sandboxes. */
 function toParent(mount: Mount, controller: string, own: string | undefined): string {
-  if (controller === "memory") return deepestLimited(mount, own, "memory.limit_in_bytes");
+  if (controller === "memory") return findLimited(mount, own, "memory.limit_in_bytes");
   return controller === "pids" ? mount.path : ownDirectory(mount, own);
 }
 
 async function findVersion2(mount: Mount, own: string | undefined): Promise<Cgroups> {
-  const parent = deepestLimited(mount, own, "memory.max");
+  const parent = findLimited(mount, own, "memory.max");
   const problem = await whyNotWritable(parent);
   if (problem !== null) return { available: false, reason: problem };
   const offered = readControl(parent, "cgroup.controllers")?.split(" ") ?? [];
@@ -76,7 +76,7 @@ async function findVersion2(mount: Mount, own: string | undefined): Promise<Cgro
     if (!enabled.includes(controller) && !(await tryWriteControl(parent, "cgroup.subtree_control", `+${controller}`))) {
       return {
         available: false,
-        reason: `The cgroup ${parent} holds processes itself, so it cannot hand the controller "${controller}" to cgroups below it.`,
+        reason: `The cgroup ${parent} contains processes, so it cannot enable the controller "${controller}" for cgroups below it.`,
       };
     }
   }
@@ -84,8 +84,8 @@ async function findVersion2(mount: Mount, own: string | undefined): Promise<Cgro
   return { available: true, version: 2, parent };
 }
 
-/** The mount point itself when no cgroup between it and our own has a limit. */
-function deepestLimited(mount: Mount, own: string | undefined, limitFile: string): string {
+/** The nearest cgroup at or above our own that has a limit. The mount point if none has one. */
+function findLimited(mount: Mount, own: string | undefined, limitFile: string): string {
   for (let directory = ownDirectory(mount, own); directory.startsWith(mount.path); directory = dirname(directory)) {
     const limit = readControl(directory, limitFile);
     if (limit !== null && limit !== "max" && Number(limit) < 2 ** 60) return directory;
@@ -94,7 +94,7 @@ function deepestLimited(mount: Mount, own: string | undefined, limitFile: string
   return mount.path;
 }
 
-/** Our own cgroup, as it is mounted; the mount point when it is outside of what is mounted. */
+/** The directory of our own cgroup. The mount point when our cgroup is outside of the mounted part. */
 function ownDirectory(mount: Mount, own = "/"): string {
   return own.startsWith(mount.root) ? resolve(mount.path, `./${own.slice(mount.root.length)}`) : mount.path;
 }
@@ -112,7 +112,7 @@ async function readMounts(): Promise<Mount[]> {
     });
 }
 
-/** Our own cgroup in each hierarchy, by controller; version 2 has the empty name. */
+/** The path of our own cgroup by controller. Version 2 has the empty name. */
 async function readOwnPaths(): Promise<Map<string, string>> {
   const text = await readFile("/proc/self/cgroup", "utf8");
   const paths = new Map<string, string>();

@@ -102,6 +102,6 @@ if (!cgroups.available) {
   });
 
   test("a name that could leave the tree is refused", async () => {
-    await expect(create("../x")).rejects.toThrow('Not a name for a cgroup: "../x"');
+    await expect(create("../x")).rejects.toThrow('Invalid cgroup name: "../x"');
   });
 }

@@ -5,7 +5,7 @@ import { killAll } from "../../processes.ts";
 import type { Usage } from "../contract.ts";
 import {
   createMeterFile,
-  fieldOf,
+  parseField,
   hostCgroupName,
   listProcesses,
   type MeterFile,
@@ -16,27 +16,27 @@ import {
 import type { Cgroups, Version1Parents } from "./find-cgroups.ts";
 
 /**
- * What all sandboxes of a host together weigh on the processor, where it has 1, however many they are. They compute and it answers: when both want all of it, a
- * server that let its sandboxes be its equals would keep readers waiting for a third of a second.
+ * Combined CPU weight of all sandboxes, relative to the host (1). With equal weights, busy sandboxes would delay the server's answers
+ * by a third of a second.
  */
-const PROCESSOR_SHARE = 0.25;
+const SANDBOXES_CPU_WEIGHT = 0.25;
 
 export interface LeaseCgroupOptions {
   readonly cgroups: Cgroups & { readonly available: true };
   /** Unique among the sandboxes of this host process. */
   readonly name: string;
   readonly memoryBytes: number;
-  /** Threads count as processes here, as everywhere in Linux. */
+  /** Includes threads. */
   readonly processes: number;
-  /** A uid that may move itself in, though it is not root. */
+  /** The uid of an unprivileged process that must be able to join the cgroup. */
   readonly owner?: number;
-  /** When memory runs out, the kernel takes all of it and not one process, where it can (version 2). */
+  /** When memory runs out, the kernel kills all processes instead of one. Needs version 2. */
   readonly killTogether?: boolean;
 }
 
 export async function createLeaseCgroup(options: LeaseCgroupOptions): Promise<LeaseCgroup> {
   const { cgroups, name } = options;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw new RangeError(`Not a name for a cgroup: ${JSON.stringify(name)}`);
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw new RangeError(`Invalid cgroup name: ${JSON.stringify(name)}`);
   try {
     return cgroups.version === 1
       ? await createVersion1({ ...options, parents: cgroups.parents })
@@ -44,24 +44,24 @@ export async function createLeaseCgroup(options: LeaseCgroupOptions): Promise<Le
   } catch (error) {
     throw new NoSandboxError({
       code: "CGROUP_FAILED",
-      message: `The cgroup of a sandbox could not be made: ${(error as Error).message}`,
+      message: `The cgroup of a sandbox could not be created: ${(error as Error).message}`,
       hint: "Check that the cgroup tree under /sys/fs/cgroup is writable for this user.",
       cause: error,
     });
   }
 }
 
-/** The limits and the meter of one sandbox. Its directories exist until remove(). */
+/** Limits and measures one sandbox. */
 export interface LeaseCgroup {
   /** The directories, one per hierarchy. */
   readonly paths: readonly string[];
-  /** A process that writes "0" into each of these is in; what it forks afterwards is too. */
+  /** A process joins by writing "0" into each of these files. Its later children are members too. */
   readonly joinPaths: readonly string[];
   usage(): Promise<Usage>;
   resetPeak(): Promise<void>;
-  /** SIGKILL to everything inside; resolves when nothing is left. Nothing can be started in it afterwards. */
+  /** Sends SIGKILL to all members and resolves when none is left. Nothing can be started in it afterwards. */
   kill(): Promise<void>;
-  /** Idempotent; kills what is left first. */
+  /** Idempotent. Kills remaining members first. */
   remove(): Promise<void>;
 }
 
@@ -82,8 +82,9 @@ async function createVersion1({
   const paths = [...new Set([memory, pids, cpuacct, ...cpu])]; // controllers may be mounted together
   try {
     for (const path of paths) await mkdir(path, { recursive: true, mode: 0o755 });
-    if (parents.cpu !== undefined) await writeControl(join(parents.cpu, hostCgroupName()), "cpu.shares", String(PROCESSOR_SHARE * 1024));
-    // Order matters: memory and swap together can never be set below memory alone.
+    if (parents.cpu !== undefined)
+      await writeControl(join(parents.cpu, hostCgroupName()), "cpu.shares", String(SANDBOXES_CPU_WEIGHT * 1024));
+    // Order matters: the kernel rejects a limit for memory plus swap that is below the limit for memory.
     await writeControl(memory, "memory.limit_in_bytes", String(memoryBytes));
     await tryWriteControl(memory, "memory.memsw.limit_in_bytes", String(memoryBytes));
     await tryWriteControl(memory, "memory.swappiness", "0");
@@ -97,9 +98,9 @@ async function createVersion1({
   return toLeaseCgroup({
     paths,
     pids,
-    peak: toPeakMeter(createMeterFile(memory, "memory.max_usage_in_bytes", { resets: true })),
+    peak: toPeakMeter(createMeterFile(memory, "memory.max_usage_in_bytes", { writable: true })),
     processor,
-    readCpuMs: () => (processor.number() ?? 0) / 1e6,
+    readCpuMs: () => (processor.readNumber() ?? 0) / 1e6,
     events: createMeterFile(memory, "memory.oom_control"),
   });
 }
@@ -112,13 +113,13 @@ export async function createVersion2(options: Limits & { parent: string }): Prom
     await mkdir(host, { recursive: true, mode: 0o755 });
     await tryWriteControl(host, "cgroup.subtree_control", "+cpu");
     await writeControl(host, "cgroup.subtree_control", "+memory +pids");
-    await tryWriteControl(host, "cpu.weight", String(PROCESSOR_SHARE * 100));
+    await tryWriteControl(host, "cpu.weight", String(SANDBOXES_CPU_WEIGHT * 100));
     await mkdir(directory, { mode: 0o755 });
     await writeControl(directory, "memory.max", String(memoryBytes));
     await tryWriteControl(directory, "memory.swap.max", "0");
     await writeControl(directory, "pids.max", String(processes));
     if (killTogether === true) await tryWriteControl(directory, "memory.oom.group", "1");
-    // Moving in also needs write access to cgroup.procs of the nearest ancestor that both cgroups share: here the one above the host's.
+    // Joining also needs write access to cgroup.procs of the common ancestor of the old and the new cgroup: here the parent of the host's cgroup.
     if (owner !== undefined) for (const path of [directory, parent]) await chown(join(path, "cgroup.procs"), owner, -1);
   } catch (error) {
     await removeCgroup(directory, 0);
@@ -130,13 +131,13 @@ export async function createVersion2(options: Limits & { parent: string }): Prom
     pids: directory,
     peak: openPeakMeter(directory),
     processor,
-    readCpuMs: () => (fieldOf(processor.read(), "usage_usec") ?? 0) / 1000,
+    readCpuMs: () => (parseField(processor.read(), "usage_usec") ?? 0) / 1000,
     events: createMeterFile(directory, "memory.events"),
   });
 }
 
 interface Parts {
-  /** The first is the one that a process joins first: whoever is in another is in this one. */
+  /** A process joins the first one first, so the first one contains all members. */
   readonly paths: readonly string[];
   readonly pids: string;
   readonly peak: PeakMeter;
@@ -147,14 +148,14 @@ interface Parts {
 
 function toLeaseCgroup({ paths, pids, peak, processor, readCpuMs, events }: Parts): LeaseCgroup {
   async function kill(): Promise<void> {
-    await tryWriteControl(pids, "pids.max", "0"); // no fork can outrun the list
-    await tryWriteControl(paths[0]!, "cgroup.kill", "1"); // version 2 since Linux 5.14; elsewhere the list is walked
+    await tryWriteControl(pids, "pids.max", "0"); // no fork can add processes while we kill
+    await tryWriteControl(paths[0]!, "cgroup.kill", "1"); // version 2 since Linux 5.14; otherwise killAll does it
     await killAll(() => listProcesses([paths[0]!]), 10_000);
   }
   return {
     paths,
     joinPaths: paths.map((path) => join(path, "cgroup.procs")),
-    usage: async () => ({ peakMemoryBytes: peak.read(), cpuMs: readCpuMs(), memoryKills: fieldOf(events.read(), "oom_kill") ?? 0 }),
+    usage: async () => ({ peakMemoryBytes: peak.read(), cpuMs: readCpuMs(), memoryKills: parseField(events.read(), "oom_kill") ?? 0 }),
     resetPeak: async () => peak.reset(),
     kill,
     async remove() {
@@ -171,39 +172,39 @@ interface PeakMeter {
   close(): void;
 }
 
-/** memory.peak forgets on a write since Linux 6.12, for the descriptor that wrote. Before, or without the file, memory.current is sampled. */
+/** Since Linux 6.12, a write to memory.peak resets it for the descriptor that wrote. On older kernels, memory.current is sampled instead. */
 function openPeakMeter(directory: string): PeakMeter {
-  const file = createMeterFile(directory, "memory.peak", { resets: true });
+  const file = createMeterFile(directory, "memory.peak", { writable: true });
   return file.reset() ? toPeakMeter(file) : createSamplingMeter(directory, file);
 }
 
 function toPeakMeter(file: MeterFile): PeakMeter {
-  return { read: () => file.number() ?? 0, reset: () => void file.reset(), close: () => file.close() };
+  return { read: () => file.readNumber() ?? 0, reset: () => void file.reset(), close: () => file.close() };
 }
 
-function createSamplingMeter(directory: string, whole: MeterFile): PeakMeter {
+function createSamplingMeter(directory: string, sinceStart: MeterFile): PeakMeter {
   const current = createMeterFile(directory, "memory.current");
   let highest = 0;
-  let everReset = false;
+  let wasReset = false;
   const sample = (): void => {
-    highest = Math.max(highest, current.number() ?? 0);
+    highest = Math.max(highest, current.readNumber() ?? 0);
   };
   const timer = setInterval(sample, 50);
   timer.unref();
   return {
     read() {
       sample();
-      return Math.max(highest, everReset ? 0 : (whole.number() ?? 0));
+      return Math.max(highest, wasReset ? 0 : (sinceStart.readNumber() ?? 0));
     },
     reset() {
-      everReset = true;
+      wasReset = true;
       highest = 0;
       sample();
     },
     close() {
       clearInterval(timer);
       current.close();
-      whole.close();
+      sinceStart.close();
     },
   };
 }

@@ -1,10 +1,10 @@
 /**
- * The one seccomp list of both drivers, as data: what is here may be called, everything else answers with an errno.
- * It is what CPython 3.13, numpy, pandas, scipy, matplotlib, pyarrow, asyncio, threads, subprocess and multiprocessing need, and no more: a call that is
- * missing costs an OSError in user code, a call too many is attack surface of the host's kernel.
+ * The seccomp list of all drivers, as data: these system calls are allowed, all others fail with an errno.
+ * It contains only what CPython 3.13, numpy, pandas, scipy, matplotlib, pyarrow, asyncio, threads, subprocess and multiprocessing need. A missing call
+ * causes an OSError in user code; a needless one exposes more of the host's kernel to attacks.
  */
 
-/** Compares the bits of `mask`: `(argument & mask) === value`. Masks of 32 bits for `int` parameters, because the kernel ignores the rest of those. */
+/** Holds if `(argument & mask) === value`. Use 32-bit masks for `int` parameters, because the kernel ignores their upper bits. */
 export interface ArgumentCondition {
   readonly index: number;
   readonly mask: number;
@@ -13,7 +13,7 @@ export interface ArgumentCondition {
 
 export interface AllowedCalls {
   readonly names: readonly string[];
-  /** Allowed if every condition of one of these holds. Without it the arguments do not matter. */
+  /** The call is allowed if all conditions of at least one group hold. Without groups, any arguments are allowed. */
   readonly when?: readonly (readonly ArgumentCondition[])[];
 }
 
@@ -31,7 +31,7 @@ export interface SeccompPolicy {
 const EPERM = 1;
 const ENOSYS = 38;
 
-/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME can be asked for by clone3 and unshare only. */
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. Only clone3 and unshare accept NEWTIME. */
 const CLONE_NEW_ANY = 0x7e020000;
 const AF_UNIX = 1;
 const S_IFMT = 0o170000;
@@ -66,7 +66,7 @@ const processes: readonly string[] = [
   "getcpu getrandom uname sysinfo",
 ].flatMap(words);
 
-/** On sockets that are already there: the worker's own, and socketpairs. None can be made, bound, connected or accepted. */
+/** Calls on existing sockets: the worker's own and socketpairs. Sockets cannot be created, bound, connected or accepted. */
 const openSockets: readonly string[] = words("sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt setsockopt");
 
 const terminalAndFileControls: Readonly<Record<string, number>> = {
@@ -82,7 +82,7 @@ const processControls: Readonly<Record<string, number>> = {
   PR_SET_PDEATHSIG: 1,
   PR_GET_PDEATHSIG: 2,
   PR_GET_DUMPABLE: 3,
-  PR_SET_DUMPABLE: 4, // the monitor closes itself to its children with it
+  PR_SET_DUMPABLE: 4, // the monitor protects itself from its children with it
   PR_SET_NAME: 15,
   PR_GET_NAME: 16,
   PR_GET_SECCOMP: 21,
@@ -119,7 +119,7 @@ export const seccompPolicy: SeccompPolicy = Object.freeze({
     { names: ["personality"], when: [[int(0, PERSONALITY_LINUX)], [int(0, PERSONALITY_QUERY)]] },
   ],
   refused: [
-    // Its flags are behind a pointer where no filter can look. On ENOSYS glibc falls back to clone, on EPERM it would give up.
+    // A filter cannot check its flags, because they are behind a pointer. On ENOSYS, glibc falls back to clone; on EPERM it would give up.
     { names: ["clone3"], errno: ENOSYS },
   ],
 });

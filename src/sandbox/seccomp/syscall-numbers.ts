@@ -1,8 +1,8 @@
 export type SeccompArchitecture = "x86_64" | "aarch64";
 
 /**
- * Linux system call numbers, read off the UAPI headers of kernel 6.1 (`asm/unistd_64.h`, `asm-generic/unistd.h`). Numbers never change once given out;
- * a call that a later kernel added is not in here, so it is not on the allow-list either and is refused.
+ * Linux system call numbers from the UAPI headers of kernel 6.1 (`asm/unistd_64.h`, `asm-generic/unistd.h`). Assigned numbers never change.
+ * Calls that later kernels added are missing here, so they are refused.
  */
 // oxfmt-ignore
 const x86_64: Readonly<Record<string, number>> = Object.freeze({

@@ -1,7 +1,7 @@
 import { seccompPolicy, type ArgumentCondition } from "./policy.ts";
 import { syscallNumbers, type SeccompArchitecture } from "./syscall-numbers.ts";
 
-/** Where things are in struct seccomp_data, and the codes of classic BPF that are used. */
+/** Offsets in struct seccomp_data, and opcodes of classic BPF. */
 const NUMBER_OFFSET = 0;
 const ARCHITECTURE_OFFSET = 4;
 const ARGUMENTS_OFFSET = 16;
@@ -25,7 +25,7 @@ interface Instruction {
   readonly k: number;
 }
 
-/** Calls from `first` up to the next interval's first, all answered alike. */
+/** A range of call numbers with the same answer, from `first` up to the `first` of the next interval. */
 interface Interval {
   readonly first: number;
   readonly answer: Answer;
@@ -33,13 +33,14 @@ interface Interval {
 
 interface Answer {
   readonly action: number;
-  /** If set, `action` holds only under one of these, else the default. */
+  /** If set, `action` applies only if one of these groups holds; otherwise the default applies. */
   readonly when?: readonly (readonly ArgumentCondition[])[];
 }
 
 /**
- * The list as a classic BPF program (struct sock_filter[], little-endian, at most a few hundred instructions), for PR_SET_SECCOMP. Foreign architectures (int 0x80 on
- * x86_64) kill the process. x32 calls have numbers from 0x40000000, past the last interval, and are refused as unknown. The number is looked up by binary search over intervals, so each call costs some ten instructions.
+ * Compiles the policy into a classic BPF program for PR_SET_SECCOMP (struct sock_filter[], little-endian, at most a few hundred instructions).
+ * A call of a foreign architecture (int 0x80 on x86_64) kills the process. x32 calls have numbers from 0x40000000 and are refused as unknown.
+ * The number is looked up by binary search over intervals, so each call costs about ten instructions.
  */
 export function toBpf(architecture: SeccompArchitecture): Buffer {
   const program = [
@@ -55,15 +56,15 @@ export function toBpf(architecture: SeccompArchitecture): Buffer {
 function toIntervals(architecture: SeccompArchitecture): Interval[] {
   const refuse: Answer = { action: ERRNO | seccompPolicy.defaultErrno };
   const answers = new Map<number, Answer>();
-  const put = (names: readonly string[], answer: Answer): void => {
+  const setAnswer = (names: readonly string[], answer: Answer): void => {
     for (const name of names) {
       const number = syscallNumbers[architecture][name];
-      if (number !== undefined) answers.set(number, answer); // a call that this architecture never had
+      if (number !== undefined) answers.set(number, answer); // some architectures lack some calls
     }
   };
   const allow: Answer = { action: ALLOW };
-  for (const { names, when } of seccompPolicy.allowed) put(names, when === undefined ? allow : { action: ALLOW, when });
-  for (const { names, errno } of seccompPolicy.refused) put(names, { action: ERRNO | errno });
+  for (const { names, when } of seccompPolicy.allowed) setAnswer(names, when === undefined ? allow : { action: ALLOW, when });
+  for (const { names, errno } of seccompPolicy.refused) setAnswer(names, { action: ERRNO | errno });
 
   const intervals: Interval[] = [];
   const last = Math.max(...answers.keys());
@@ -79,7 +80,7 @@ function isSameAnswer(left: Answer, right: Answer): boolean {
   return left.action === right.action && left.when === right.when;
 }
 
-/** A long jump to the right half, because conditional jumps reach 255 instructions only. */
+/** Binary search. Reaches the right half by an unconditional jump, because conditional jumps are limited to 255 instructions. */
 function search(intervals: readonly Interval[]): Instruction[] {
   if (intervals.length === 1) return answerWith(intervals[0]!.answer);
   const middle = Math.ceil(intervals.length / 2);
@@ -93,7 +94,7 @@ function answerWith({ action, when }: Answer): Instruction[] {
   return [...when.flatMap((conditions) => alternative(conditions, action)), instruction(RETURN, ERRNO | seccompPolicy.defaultErrno)];
 }
 
-/** Returns `action` if all conditions hold, else falls through to what comes after it. */
+/** Returns `action` if all conditions hold, otherwise continues with the next instruction. */
 function alternative(conditions: readonly ArgumentCondition[], action: number): Instruction[] {
   let code = [instruction(RETURN, action)];
   for (const { index, mask, value } of conditions.toReversed()) {

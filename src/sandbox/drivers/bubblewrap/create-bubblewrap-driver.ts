@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chown, mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
-import { toHostDirectories } from "../../cgroup/cgroup-files.ts";
+import { toHostCgroupDirectories } from "../../cgroup/cgroup-files.ts";
 import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
 import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import type { RunDirectory } from "../../run-directory.ts";
@@ -25,7 +25,7 @@ const zygoteUser: { readonly uid: number; readonly gid: number } = Object.freeze
 /** Namespaces, seccomp, rlimits and a cgroup around forks of a Python that has the stack imported. */
 export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions): SandboxDriver {
   const user = process.getuid?.() === 0 ? zygoteUser : null;
-  const cgroupDirectories = toHostDirectories(runDirectory.cgroups);
+  const cgroupDirectories = toHostCgroupDirectories(runDirectory.cgroups);
   /** bwrap binds those directories, so none may be removed as empty and made again under a zygote. */
   const keeper = `bw-keep-${randomBytes(4).toString("hex")}`;
   let watcher: MemoryWatcher | null = null;
