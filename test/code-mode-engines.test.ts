@@ -47,17 +47,21 @@ describe("a script that Monty cannot take", () => {
     ],
     ["import time, threading, subprocess\ntime.time() > 0", true, "Line 1 imports time, which Monty does not have."],
     ["import numpy as np\nint(np.arange(3).sum())", 3, "Line 1 imports numpy, which Monty does not have."],
-    ["(-7.5) % 2", 0.5, "Line 1 takes % of a float, which Monty gets wrong where one side is negative."],
-    ["[[1]] < [[2]]", true, "Line 1 compares lists or sets with < or >, which Monty does not do."],
-    ["set('a') < set('ab')", true, "Line 1 compares lists or sets with < or >, which Monty does not do."],
+    ["(-7.5) % 2", 0.5, "Line 1 uses % with a float, which Monty computes wrongly if one side is negative."],
+    ["[[1]] < [[2]]", true, "Line 1 compares lists or sets with < or >, which Monty does not support."],
+    ["set('a') < set('ab')", true, "Line 1 compares lists or sets with < or >, which Monty does not support."],
     [
       'd = {\'a\': 2.675}\nf"{round(d["a"], 2):>{6}}"',
       "  2.67",
-      "Line 2 has an f-string with quotes in a field, which is not looked into.",
+      "Line 2 has an f-string with quotes inside a field, which this check cannot read.",
     ],
-    ["round(2.675, 2)", 2.67, "Line 1 rounds with round(x, n), which Monty does by the decimal text."],
-    ["-7.5 % 2", 0.5, "Line 1 takes % of a float, which Monty gets wrong where one side is negative."],
-    ["import datetime\ndatetime.date.today() > datetime.date(2024, 1, 1)", true, "Line 2 asks for the time, which Monty does not know."],
+    ["round(2.675, 2)", 2.67, "Line 1 uses round(x, n), which Monty rounds by the decimal text."],
+    ["-7.5 % 2", 0.5, "Line 1 uses % with a float, which Monty computes wrongly if one side is negative."],
+    [
+      "import datetime\ndatetime.date.today() > datetime.date(2024, 1, 1)",
+      true,
+      "Line 2 asks for the current time, which Monty does not have.",
+    ],
     [`${"# long\n".repeat(20_000)}import heapq\nheapq.nlargest(1, [1, 3])`, [3], "Line 20001 imports heapq, which Monty does not have."],
   ])("%j runs in CPython, and the answer says why", async (code, result, engineReason) => {
     const answer = await auto.execute(`${code.replace(/([^\n]+)$/, "r_ = $1")}\n[r_, (await call_tool('echo', {'x': 1}))['x']]`);
@@ -85,7 +89,7 @@ describe("a script that Monty cannot take", () => {
         details: [{ path: "code", issue: "import of collections", line: 2 }],
         hints: [
           "Use built-ins and comprehensions: dict.setdefault, sorted, sum, zip, nested loops.",
-          "A script that can do without may catch ImportError.",
+          "If the script works without the module, catch ImportError.",
         ],
       },
     });
@@ -122,7 +126,7 @@ describe("CPython", () => {
       summary: "The module polars is not available here.",
       hints: [
         "Not in the snapshot, and nothing can be installed: use pandas (pd) instead.",
-        "A script that can do without may catch ImportError.",
+        "If the script works without the module, catch ImportError.",
       ],
     });
   });
@@ -136,14 +140,14 @@ describe("CPython", () => {
         details: [{ line: 2 }],
         hints: [
           "There is no network here: get data with await call_tool(name, params).",
-          "A script that can do without may catch ImportError.",
+          "If the script works without the module, catch ImportError.",
         ],
       });
     }
     expect((await inCpython("import asyncio\nawait asyncio.sleep(1)")).error).toMatchObject({
       error_code: "SANDBOX_RUNTIME_ERROR",
       summary: "AttributeError: module 'asyncio' has no attribute 'sleep' (line 3)",
-      hints: ["Do not sleep: return after one status check, and look again in a later call."],
+      hints: ["Do not sleep: return after one status check, and check again in a later call."],
     });
     expect((await inCpython("sorted(name for name in globals() if name[0] != '_')")).result).toEqual(["call_tool", "collections"]);
   });
@@ -166,11 +170,11 @@ describe("CPython", () => {
       error_kind: "sandbox_runtime",
       error_code: "SANDBOX_CRASHED",
       summary:
-        "The process that ran the script was killed by SIGSEGV (signal 11). Nothing else was harmed; the next script gets a new one.",
+        "The process that ran the script was killed by SIGSEGV (signal 11). Nothing else is affected: the next script gets a new process.",
     });
     expect((await auto.execute("import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)")).error).toMatchObject({
       error_code: "SANDBOX_CRASHED",
-      summary: "The interpreter's process died: SIGSEGV. Nothing else was harmed; the next script gets a new one.",
+      summary: "The interpreter's process died: SIGSEGV. Nothing else is affected: the next script gets a new process.",
     });
     expect((await auto.execute("1")).result).toBe(1);
   });

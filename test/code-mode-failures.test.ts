@@ -70,9 +70,12 @@ describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
     expect((await face.execute(code, { totalMs: 800 })).error).toEqual({
       error_kind: "sandbox_runtime",
       tool: "execute",
-      summary: "The script took 800 ms in all, which is its limit; waiting for tools counts.",
+      summary: "The script reached its total time limit of 800 ms. Waiting for tools counts.",
       details: [{ path: "totalMs", issue: expect.stringMatching(/^\d+ of 800$/) as string, received_type: "number" }],
-      hints: ["Make calls concurrent with asyncio.gather.", "Do not poll: return after one status check, and look again in a later call."],
+      hints: [
+        "Run calls concurrently with asyncio.gather.",
+        "Do not poll: return after one status check, and check again in a later call.",
+      ],
       examples: [],
       error_code: "SANDBOX_TIMEOUT",
       retryable: false,
@@ -344,11 +347,11 @@ describe("a call that is wrong", () => {
   });
 
   it.each<[params: string, summary: string]>([
-    ["[1]", "The parameters of call_tool are a dict, this is array."],
-    ["'x'", "The parameters of call_tool are a dict, this is string."],
-    ["[]", "The parameters of call_tool are a dict, this is array."],
-    ["{'page_size': float('nan')}", "The parameters have no JSON form: they hold nan or inf."],
-    ["{'page_size': 2**60}", "The integer 1152921504606846976 is past 2^53 and would not reach the tool exactly."],
+    ["[1]", "The parameters of call_tool must be a dict, not array."],
+    ["'x'", "The parameters of call_tool must be a dict, not string."],
+    ["[]", "The parameters of call_tool must be a dict, not array."],
+    ["{'page_size': float('nan')}", "The parameters contain nan or inf, which have no JSON form."],
+    ["{'page_size': 2**60}", "The integer 1152921504606846976 is past 2^53 and would lose digits on the way to the tool."],
   ])("with %s is refused in the same words by both engines", async (params, summary) => {
     for (const first of ["", "import collections\n"]) {
       const { error, engine } = await face.execute(`${first}await call_tool("list_campaigns", ${params})`);

@@ -141,8 +141,8 @@ describe("the tools", () => {
   it("those beside execute are not called inside a script", async () => {
     expect((await face.execute("await call_tool('search', {'query': 'x'})")).error).toMatchObject({
       error_code: "TOOL_NOT_FOUND",
-      summary: 'There is no tool "search" inside a script.',
-      hints: ["search is called beside execute, not in it."],
+      summary: 'The tool "search" cannot be called inside a script.',
+      hints: ["Call search directly, not inside execute."],
     });
   });
 });
@@ -196,7 +196,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     const kept = face.evidence.get(answer.resultAlias!)!;
     expect(kept.bytes).toBeGreaterThan(64 * 1024);
     expect(answer.warnings).toEqual([
-      `The result has ${kept.bytes} bytes: this is a preview of it, and ${answer.resultAlias} is the whole, for code_interpreter.`,
+      `The result has ${kept.bytes} bytes, so this is a preview. ${answer.resultAlias} is the whole result, for code_interpreter.`,
     ]);
     expect(JSON.stringify(answer).length).toBeLessThan(20_000);
     expect(JSON.parse(new TextDecoder().decode(kept.read()))).toHaveLength(2000);
@@ -204,7 +204,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
   });
 
   it("is told of results that it never took, and only of those", async () => {
-    const lost = 'The result of call_tool("list_regions") was never taken and is lost. Write await call_tool(...).';
+    const lost = 'The result of call_tool("list_regions") was never awaited and is lost. Write await call_tool(...).';
     expect((await face.execute("call_tool('list_regions')\n1")).warnings).toEqual([lost]);
     expect((await face.execute("import collections\ncall_tool('list_regions')\n1")).warnings).toEqual([lost]);
     // Both were awaited; one failed, and there was no time to take the other.
@@ -220,7 +220,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     expect(await face.execute("[1, 2] < [1, 3]")).toMatchObject({
       result: true,
       engine: "cpython",
-      engineReason: "Line 1 compares lists or sets with < or >, which Monty does not do.",
+      engineReason: "Line 1 compares lists or sets with < or >, which Monty does not support.",
       warnings: [],
     });
   });
@@ -274,9 +274,9 @@ describe("the limits", () => {
       expect((await execute("while True:\n    pass", { executionMs: 400 })).error).toEqual(
         toolError(
           "SANDBOX_TIMEOUT",
-          "The script computed for 400 ms, which is its limit; waiting for tools does not count.",
+          "The script reached its limit of 400 ms of computing. Waiting for tools does not count.",
           { path: "executionMs", issue },
-          ["Look for a loop that does not end.", "Work that long belongs into code_interpreter, or into a tool that filters on its side."],
+          ["Look for a loop that does not end.", "Do long computations in code_interpreter, or let a tool filter on its side."],
         ),
       );
     });
@@ -288,8 +288,8 @@ describe("the limits", () => {
           "The script needed more than 100000000 bytes of memory.",
           { path: "memoryBytes", issue: expect.stringMatching(/^\d+ of 100000000$|^more than 100000000$/) as string },
           [
-            "Keep only the fields that are needed, page by page.",
-            "Every tool result is kept whole under an alias: code_interpreter can use it from there.",
+            "Keep only the fields that you need, page by page.",
+            "Every tool result is kept whole under an alias, which code_interpreter can use.",
           ],
         ),
       );
@@ -307,9 +307,12 @@ describe("the limits", () => {
         {
           ...toolError(
             "SANDBOX_TOOL_CALL_LIMIT",
-            "A script may make 3 tool calls; this one was not made.",
+            "A script may make 3 tool calls. This call was refused.",
             { path: "toolCalls", issue: "more than 3 calls" },
-            ["Return what is there, and go on in another execute call.", "Ask for more items a call: page size, filters, lists of ids."],
+            [
+              "Return what you have and continue in another execute call.",
+              "Request more items per call: page size, filters, lists of ids.",
+            ],
           ),
           tool: "list_regions",
         },
@@ -320,9 +323,12 @@ describe("the limits", () => {
 
     it("of results and prints", async () => {
       expect((await execute("'a' * 3000", { resultBytes: 2000 })).error).toEqual(
-        toolError("PYTHON_OUTPUT_LIMIT", "The result is over 2000 bytes.", { path: "resultBytes", issue: expect.any(String) as string }, [
-          "Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there.",
-        ]),
+        toolError(
+          "PYTHON_OUTPUT_LIMIT",
+          "The result is larger than 2000 bytes.",
+          { path: "resultBytes", issue: expect.any(String) as string },
+          ["Return a summary. Every tool result is kept whole under an alias, which code_interpreter can use."],
+        ),
       );
       const { prints, result, warnings } = await execute("for i in range(1000):\n    print('line', i)\n'x'", { printBytes: 1000 });
       expect([result, prints.startsWith("line 0\n"), prints.endsWith("line 999\n"), Buffer.byteLength(prints) <= 1000]).toEqual([
@@ -330,7 +336,7 @@ describe("the limits", () => {
         ...[true, true, true],
       ]);
       expect(warnings).toEqual([
-        `${8890 - Buffer.byteLength(prints)} bytes are missing from the middle of prints. Return data as the result instead.`,
+        `${8890 - Buffer.byteLength(prints)} bytes were cut from the middle of prints. Return data as the result instead.`,
       ]);
     });
   });

@@ -155,7 +155,7 @@ describe("a script", () => {
     expect(answer).toMatchObject({
       status: "ok",
       resultAlias: "result_1",
-      warnings: [`The result has ${bytes} bytes: this is a preview of it, and result_1 is the whole, for code_interpreter.`],
+      warnings: [`The result has ${bytes} bytes, so this is a preview. result_1 is the whole result, for code_interpreter.`],
     });
     expect(answer.resultJson.length).toBeLessThan(10_000);
     expect(answer.aliases).toEqual([{ alias: "large_1", tool: "local__large", bytes }]);
@@ -174,7 +174,7 @@ describe("a script", () => {
     expect(await execute("call_tool('echo', {})\n1")).toMatchObject({
       resultJson: "1",
       toolCalls: 1,
-      warnings: ['The result of call_tool("echo") was never taken and is lost. Write await call_tool(...).'],
+      warnings: ['The result of call_tool("echo") was never awaited and is lost. Write await call_tool(...).'],
     });
   });
 });
@@ -284,7 +284,7 @@ except RuntimeError as e:
     expect(await valueOf(code, { limits: { toolCalls: 3 } })).toEqual([
       3,
       "SANDBOX_TOOL_CALL_LIMIT",
-      "A script may make 3 tool calls; this one was not made.",
+      "A script may make 3 tool calls. This call was refused.",
     ]);
   });
 
@@ -293,9 +293,9 @@ except RuntimeError as e:
     expect(error).toEqual(
       failed({
         error_code: "SANDBOX_TOOL_CALL_LIMIT",
-        summary: "The script began far more than the 50 tool calls that it may make.",
+        summary: "The script requested far more tool calls than its limit of 50.",
         details: [{ path: "toolCalls", issue: expect.stringMatching(/^\d{4} of 50$/) as string, received_type: "number" }],
-        hints: ["Ask for more items a call, or go on in another execute call."],
+        hints: ["Request more items per call, or continue in another execute call."],
       }),
     );
   });
@@ -303,15 +303,15 @@ except RuntimeError as e:
   it.each<[params: string, summary: string, issue: string, received_type: string, hint: string]>([
     [
       "{'x': float('nan')}",
-      "The parameters have no JSON form: they hold nan or inf.",
+      "The parameters contain nan or inf, which have no JSON form.",
       "is nan or inf",
       "number",
       "Send null, or leave the parameter out.",
     ],
     [
       "[1]",
-      "The parameters of call_tool are a dict, this is array.",
-      "has to be a dict",
+      "The parameters of call_tool must be a dict, not array.",
+      "must be a dict",
       "array",
       'Write await call_tool(name, {"parameter": value}).',
     ],
@@ -324,7 +324,7 @@ except RuntimeError as e:
     ],
     [
       "{'id': 2**53 + 1}",
-      "The integer 9007199254740993 is past 2^53 and would not reach the tool exactly.",
+      "The integer 9007199254740993 is past 2^53 and would lose digits on the way to the tool.",
       "is past 2^53",
       "number",
       "Send long identifiers as strings: str(value).",
@@ -363,11 +363,11 @@ except RuntimeError as e:
     expect(error).toEqual(
       failed({
         error_code: "SANDBOX_TIMEOUT",
-        summary: "The script took 300 ms in all, which is its limit; waiting for tools counts.",
+        summary: "The script reached its total time limit of 300 ms. Waiting for tools counts.",
         details: [{ path: "totalMs", issue: expect.stringMatching(/^\d+ of 300$/) as string, received_type: "number" }],
         hints: [
-          "Make calls concurrent with asyncio.gather.",
-          "Do not poll: return after one status check, and look again in a later call.",
+          "Run calls concurrently with asyncio.gather.",
+          "Do not poll: return after one status check, and check again in a later call.",
         ],
       }),
     );
@@ -386,7 +386,7 @@ describe("a failure", () => {
         details: [at(2, "import of requests", "import requests", "ModuleNotFoundError: No module named 'requests'")],
         hints: [
           "There is no network here: get data with await call_tool(name, params).",
-          "A script that can do without may catch ImportError.",
+          "If the script works without the module, catch ImportError.",
         ],
       }),
     ],
@@ -397,7 +397,7 @@ describe("a failure", () => {
         summary: "NotImplementedError: The monty syntax parser does not yet support class definitions (line 2)",
         details: [{ path: "code", issue: "not supported by the interpreter", received_type: "python", line: 2, column: 1 }],
         hints: [
-          "Nothing was run. Write it with functions, dicts, if/elif and comprehensions; classes, match, del, yield, async for and async with are not supported.",
+          "Nothing was run. Use functions, dicts, if/elif and comprehensions; classes, match, del, yield, async for and async with are not supported.",
         ],
       }),
     ],
@@ -407,7 +407,7 @@ describe("a failure", () => {
       failed({
         summary: "SyntaxError: unexpected EOF while parsing (line 2)",
         details: [{ path: "code", issue: "not Python", received_type: "python", line: 2, column: 6 }],
-        hints: ["Nothing was run. Correct the syntax and send the whole script again."],
+        hints: ["Nothing was run. Fix the syntax and send the whole script again."],
       }),
     ],
     [
@@ -432,12 +432,9 @@ describe("a failure", () => {
       "while True:\n    pass",
       failed({
         error_code: "SANDBOX_TIMEOUT",
-        summary: "The script computed for 300 ms, which is its limit; waiting for tools does not count.",
+        summary: "The script reached its limit of 300 ms of computing. Waiting for tools does not count.",
         details: [{ path: "executionMs", issue: expect.stringMatching(/^\d+ of 300$/) as string, received_type: "number" }],
-        hints: [
-          "Look for a loop that does not end.",
-          "Work that long belongs into code_interpreter, or into a tool that filters on its side.",
-        ],
+        hints: ["Look for a loop that does not end.", "Do long computations in code_interpreter, or let a tool filter on its side."],
       }),
       { executionMs: 300 },
     ],
@@ -449,8 +446,8 @@ describe("a failure", () => {
         summary: "The script needed more than 100000000 bytes of memory.",
         details: [{ path: "memoryBytes", issue: expect.stringMatching(/^1\d{12} of 100000000$/) as string, received_type: "number" }],
         hints: [
-          "Keep only the fields that are needed, page by page.",
-          "Every tool result is kept whole under an alias: code_interpreter can use it from there.",
+          "Keep only the fields that you need, page by page.",
+          "Every tool result is kept whole under an alias, which code_interpreter can use.",
         ],
       }),
     ],
@@ -462,7 +459,7 @@ describe("a failure", () => {
         summary: expect.stringMatching(
           /^The interpreter's process died: SIG(?:SEGV|ABRT)\. Nothing else was harmed; the next script gets a new one\.$/,
         ) as string,
-        hints: ["Very deep nesting and unbounded recursion of coroutines do this. Make the script's data flatter, or its steps fewer."],
+        hints: ["Very deep nesting and unbounded recursion of coroutines cause this. Use flatter data or fewer steps."],
       }),
     ],
     [
@@ -470,9 +467,9 @@ describe("a failure", () => {
       "'a' * 20_000_000",
       failed({
         error_code: "PYTHON_OUTPUT_LIMIT",
-        summary: "The result is over 10000000 bytes.",
+        summary: "The result is larger than 10000000 bytes.",
         details: [{ path: "resultBytes", issue: "more than 10000000", received_type: "number" }],
-        hints: ["Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there."],
+        hints: ["Return a summary. Every tool result is kept whole under an alias, which code_interpreter can use."],
       }),
     ],
     [
@@ -489,7 +486,7 @@ describe("a failure", () => {
       failed({
         error_kind: "mcp_input_validation",
         error_code: "CODE_EMPTY",
-        summary: "There is no script to run.",
+        summary: "The script is empty.",
         hints: ["Send Python in `code`."],
       }),
     ],
@@ -499,7 +496,7 @@ describe("a failure", () => {
       failed({
         error_kind: "mcp_input_validation",
         error_code: "CODE_TOO_LONG",
-        summary: "The script is over 262144 bytes.",
+        summary: "The script is larger than 262144 bytes.",
         details: [{ path: "codeBytes", issue: "300001 of 262144", received_type: "number" }],
         hints: ["Send data through tools, not in the script."],
       }),
@@ -622,7 +619,7 @@ describe("the engine", () => {
       failed({
         error_kind: "precondition_failed",
         error_code: "SANDBOX_UNAVAILABLE",
-        summary: "The engine is set to cpython, and there is none here.",
+        summary: "The engine is set to cpython, which is not available here.",
         hints: ["Set engine to auto or monty, or prepare a sandbox (sluice doctor says what is missing)."],
       }),
     );
@@ -638,7 +635,7 @@ describe("the engine", () => {
         details: [at(1, "import of collections", "import collections", "ModuleNotFoundError: No module named 'collections'")],
         hints: [
           "Use built-ins and comprehensions: dict.setdefault, sorted, sum, zip, nested loops.",
-          "A script that can do without may catch ImportError.",
+          "If the script works without the module, catch ImportError.",
         ],
       }),
     ]);

@@ -97,7 +97,7 @@ return [await ask("A"), await ask("B")]`;
     ]);
     expect(of("tool-end").map(({ callId, status, reason }) => [callId, status, reason])).toEqual([
       ["call-1/1", "ok", undefined],
-      ["call-1/2", "refused", "A script may make 1 tool calls; this one was not made."],
+      ["call-1/2", "refused", "A script may make 1 tool calls. This call was refused."],
       ["call-1", "ok", undefined],
       ["call-2", "ok", undefined],
     ]);

@@ -39,10 +39,10 @@ describe("imports", () => {
 });
 
 describe("what Monty gets wrong without an error", () => {
-  const order = "compares lists or sets with < or >, which Monty does not do.";
-  const remainder = "takes % of a float, which Monty gets wrong where one side is negative.";
-  const round = "rounds with round(x, n), which Monty does by the decimal text.";
-  const time = "asks for the time, which Monty does not know.";
+  const order = "compares lists or sets with < or >, which Monty does not support.";
+  const remainder = "uses % with a float, which Monty computes wrongly if one side is negative.";
+  const round = "uses round(x, n), which Monty rounds by the decimal text.";
+  const time = "asks for the current time, which Monty does not have.";
   it.each<[code: string, reason: string]>([
     ["x = 1\n[1, 2] < [1, 3]", `Line 2 ${order}`],
     ["x = 1\n[1, 2] < y", `Line 2 ${order}`],
@@ -62,7 +62,7 @@ describe("what Monty gets wrong without an error", () => {
     ["'''\n'''\nf'{round(x, 2):.1f} of {y}'", `Line 3 ${round}`],
     ['f"{round(x, 2):>{w}}"', `Line 1 ${round}`],
     ['f"{x:>{round(w, 1)}}"', `Line 1 ${round}`],
-    ['f"{round(d["a"], 2)}"', "Line 1 has an f-string with quotes in a field, which is not looked into."],
+    ['f"{round(d["a"], 2)}"', "Line 1 has an f-string with quotes inside a field, which this check cannot read."],
     ["f'{f\"{round(x, 2)}\"}'", `Line 1 ${round}`],
     ["f'''{\n  round(x,\n 2)\n}'''", `Line 2 ${round}`],
     ["f'{\n  round(x, 2)\n}'", `Line 2 ${round}`],

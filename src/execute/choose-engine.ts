@@ -5,23 +5,24 @@ export type EngineSetting = ExecuteSettings["engine"];
 
 export interface EngineChoice {
   readonly engine: EngineName;
-  /** Why it is not Monty, as a sentence. */
+  /** Why Monty was not chosen, as a sentence. */
   readonly reason?: string | undefined;
 }
 
 /**
- * Decides before anything has run, by a few expressions over the text. They find too much rather than too little: a script that is sent to CPython without
- * need still runs, one that stays in Monty may be silently wrong. Syntax that Monty does not support (`class`, `match`, `del`, `yield`) is reported by its own
- * parser, also before anything has run; `unsupportedReason` is the sentence for it.
+ * Chooses the engine before anything runs, with a few regular expressions over the code. They err towards CPython: a script that needlessly runs there
+ * still works, while one that wrongly stays in Monty may compute a wrong result. Monty's own parser reports unsupported syntax (`class`, `match`, `del`,
+ * `yield`), also before anything runs; see `unsupportedReason`.
  */
 export function chooseEngine(script: string, setting: EngineSetting): EngineChoice {
   if (setting !== "auto") return { engine: setting };
-  const code = withoutTexts(script);
+  const code = blankCommentsAndStrings(script);
   const found = findMissingImport(code) ?? findInBrackets(code) ?? findWrongInMonty(code);
   if (found === null) return { engine: "monty" };
   return { engine: "cpython", reason: `Line ${script.slice(0, found.index).split("\n").length} ${found.what}.` };
 }
 
+/** The sentence for syntax that Monty's parser does not support. */
 export function unsupportedReason({ message, line }: { readonly message: string; readonly line?: number | undefined }): string {
   return `${line === undefined ? "" : `Line ${line}: `}${message.replace(/^The monty syntax parser does not yet support /, "Monty does not support ")}.`;
 }
@@ -31,16 +32,17 @@ interface Found {
   readonly what: string;
 }
 
-/** Comments, continued lines and string literals. Unterminated ones end with their line, or with the script, so that every text is read once. */
-const texts = /#.*|\\\r?\n|(?:\b[bruft]{1,2})?(?:("""|''')(?:\\[^]|(?!\1)[^\\])*(?:\1|$)|"(?:\\[^]|[^"\\\n])*"?|'(?:\\[^]|[^'\\\n])*'?)/gi;
+/** Comments, line continuations and string literals. Unterminated strings end with their line or with the script, which keeps matching linear. */
+const commentsAndStrings =
+  /#.*|\\\r?\n|(?:\b[bruft]{1,2})?(?:("""|''')(?:\\[^]|(?!\1)[^\\])*(?:\1|$)|"(?:\\[^]|[^"\\\n])*"?|'(?:\\[^]|[^'\\\n])*'?)/gi;
 
-/** The script, as long as before, with spaces for comments and for what is inside of strings. Of f-strings all but the formats of fields stays. */
-function withoutTexts(script: string): string {
-  return script.replaceAll(texts, (text) => {
+/** Replaces comments and string contents with spaces; the length stays the same. In f-strings only format specifications are blanked. */
+function blankCommentsAndStrings(script: string): string {
+  return script.replaceAll(commentsAndStrings, (text) => {
     if (/^[#\\]/.test(text)) return " ".repeat(text.length);
     const hasFields = /^[br]?[ft]/i.test(text);
     const inside: string = hasFields ? text.replaceAll(/:[^{}()[\]\n]*(?=[{}])|["'\\#]/g, blank) : blank(text);
-    const isCutOff = inside.split("{").length !== inside.split("}").length; // a quote inside of a field ended it here
+    const isCutOff = inside.split("{").length !== inside.split("}").length; // a quote inside a field ended the match early
     return `${isCutOff ? "\0" : '"'}${inside.slice(1, -1)}"`.slice(0, text.length);
   });
 }
@@ -49,7 +51,7 @@ function blank(text: string): string {
   return text.replaceAll(/[^\n]/g, " ");
 }
 
-/** An import that Monty lacks, unless it stands in the body of a `try`: then the script can do without. */
+/** An import of a module that Monty lacks. Imports inside a `try` body are skipped: the script handles their failure. */
 function findMissingImport(code: string): Found | null {
   const tries: number[] = [];
   let index = 0;
@@ -72,13 +74,13 @@ function importsOf(line: string): string[] {
   );
 }
 
-/** `round(x, n)`, and lists and sets beside `<` or `>`: what is inside of brackets has to be told from what is beside them. */
+/** Finds `round(x, n)`, and lists or sets next to `<` or `>`. Tracks brackets, because only their nesting tells what an operator applies to. */
 function findInBrackets(code: string): Found | null {
   const open: { readonly isRound: boolean; readonly isValue: boolean; hasList: boolean }[] = [];
   for (const { 0: token, index } of code.matchAll(/[([{]|[)\]}]|,(?!\s*\))/g)) {
     const around = open.at(-1);
     if (token === ",") {
-      if (around?.isRound) return { index, what: "rounds with round(x, n), which Monty does by the decimal text" };
+      if (around?.isRound) return { index, what: "uses round(x, n), which Monty rounds by the decimal text" };
     } else if (/[([{]/.test(token)) {
       const before = code.slice(Math.max(0, index - 40), index);
       const isList = token === "(" ? makesList.test(before) : true;
@@ -100,16 +102,16 @@ function findInBrackets(code: string): Found | null {
 
 const makesList = /(?<![\w.]|\bdef\s+)(?:list|set|frozenset|sorted)\s*$/;
 const isLessOrMore = /(?<![-<>=])[<>]=?\s*(?:\(\s*)*$/;
-const comparison = "compares lists or sets with < or >, which Monty does not do";
+const comparison = "compares lists or sets with < or >, which Monty does not support";
 const float = String.raw`(?:\d[\d_]*\.[\d_]*(?:e[+-]?\d+)?|\.\d[\d_]*(?:e[+-]?\d+)?|\d[\d_]*e[+-]?\d+)`;
 const wrongInMonty: readonly { readonly pattern: RegExp; readonly what: string }[] = [
   { pattern: /^[ \t]*@/m, what: "has a decorator, which Monty does not apply" },
-  { pattern: /\.\s*(?:now|utcnow|today)\s*\(/, what: "asks for the time, which Monty does not know" },
+  { pattern: /\.\s*(?:now|utcnow|today)\s*\(/, what: "asks for the current time, which Monty does not have" },
   {
     pattern: new RegExp(String.raw`%=?[\s(+-]*${float}|(?<![\w.])${float}[\s)]*%`, "i"),
-    what: "takes % of a float, which Monty gets wrong where one side is negative",
+    what: "uses % with a float, which Monty computes wrongly if one side is negative",
   },
-  { pattern: /\0/, what: "has an f-string with quotes in a field, which is not looked into" },
+  { pattern: /\0/, what: "has an f-string with quotes inside a field, which this check cannot read" },
 ];
 
 function findWrongInMonty(code: string): Found | null {

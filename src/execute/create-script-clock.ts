@@ -1,79 +1,80 @@
 import type { ExecuteLimits } from "./engine.ts";
 
 /**
- * Two budgets. The total one is wall time. The script's own time is what passes while no tool is being waited for, or the processor time of
- * the sandbox where that is more: a script that computes beside a slow tool pays for it, one that only waits does not. Both are seen from the host.
+ * Enforces the two time limits of a script, measured by the host. The total is wall time. The computing time is the wall time during which no tool call
+ * is pending, or the CPU time of the sandbox if that is more: a script that computes while a slow tool runs is charged for it.
  */
 export interface ScriptClock extends Disposable {
-  /** A tool is being waited for; the script's own time stands still until it is not. */
+  /** Stops counting computing time while the script waits for a tool. */
   pause(): void;
   resume(): void;
-  /** So far. */
+  /** Computing time so far. */
   executionMs(): number;
 }
 
 export interface ScriptClockOptions {
   readonly limits: Pick<ExecuteLimits, "executionMs" | "totalMs">;
-  /** Of the sandbox since the script began. Without it, only the time that passes counts. */
+  /** CPU time of the sandbox since the script started. Without it, only wall time counts. */
   readonly cpuMs?: () => Promise<number>;
-  /** Called once, when a budget is used up. */
+  /** Called once, when a limit is reached. */
   readonly onOver: (limit: "executionMs" | "totalMs") => void;
 }
 
 const CPU_POLL_MS = 500;
 
 export function createScriptClock({ limits, cpuMs, onOver }: ScriptClockOptions): ScriptClock {
-  let counted = 0;
-  let since: number | null = performance.now();
-  let cpu = 0;
-  let own: NodeJS.Timeout | undefined;
-  let stopped = false;
-  const total = setTimeout(() => over("totalMs"), limits.totalMs);
-  const poll = cpuMs === undefined ? undefined : setInterval(() => void lookAtCpu(cpuMs), Math.min(CPU_POLL_MS, limits.executionMs));
-  const passed = (): number => counted + (since === null ? 0 : performance.now() - since);
+  let countedMs = 0;
+  /** Null while paused. */
+  let runningSince: number | null = performance.now();
+  let lastCpuMs = 0;
+  let executionTimer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const totalTimer = setTimeout(() => end("totalMs"), limits.totalMs);
+  const cpuTimer = cpuMs === undefined ? undefined : setInterval(() => void checkCpu(cpuMs), Math.min(CPU_POLL_MS, limits.executionMs));
+  const elapsedMs = (): number => countedMs + (runningSince === null ? 0 : performance.now() - runningSince);
 
-  function over(limit: "executionMs" | "totalMs"): void {
-    if (stopped) return;
+  function end(limit: "executionMs" | "totalMs"): void {
+    if (isStopped) return;
     stop();
     onOver(limit);
   }
 
-  async function lookAtCpu(read: () => Promise<number>): Promise<void> {
-    cpu = Math.max(cpu, await read().catch(() => cpu)); // a sandbox that is gone is reported elsewhere
-    if (cpu > limits.executionMs) over("executionMs");
+  async function checkCpu(readCpuMs: () => Promise<number>): Promise<void> {
+    lastCpuMs = Math.max(lastCpuMs, await readCpuMs().catch(() => lastCpuMs)); // a dead sandbox is reported elsewhere
+    if (lastCpuMs > limits.executionMs) end("executionMs");
   }
 
-  /** The timer is left alone when the script waits, and set again only when it has run out too early: a script may wait a thousand times a second. */
-  function arm(): void {
-    own ??= setTimeout(look, Math.max(0, limits.executionMs - passed()));
+  /** A pause does not clear the timer; it is set again only if it fires too early. A script may pause a thousand times a second. */
+  function startTimer(): void {
+    executionTimer ??= setTimeout(onTimer, Math.max(0, limits.executionMs - elapsedMs()));
   }
 
-  function look(): void {
-    own = undefined;
-    if (since === null) return;
-    if (passed() >= limits.executionMs) over("executionMs");
-    else arm();
+  function onTimer(): void {
+    executionTimer = undefined;
+    if (runningSince === null) return;
+    if (elapsedMs() >= limits.executionMs) end("executionMs");
+    else startTimer();
   }
 
   function pause(): void {
-    counted = passed();
-    since = null;
+    countedMs = elapsedMs();
+    runningSince = null;
   }
 
   function resume(): void {
-    if (since !== null || stopped) return;
-    since = performance.now();
-    arm();
+    if (runningSince !== null || isStopped) return;
+    runningSince = performance.now();
+    startTimer();
   }
 
   function stop(): void {
     pause();
-    stopped = true;
-    clearTimeout(own);
-    clearTimeout(total);
-    clearInterval(poll);
+    isStopped = true;
+    clearTimeout(executionTimer);
+    clearTimeout(totalTimer);
+    clearInterval(cpuTimer);
   }
 
-  arm();
-  return { pause, resume, executionMs: () => Math.max(passed(), cpu), [Symbol.dispose]: stop };
+  startTimer();
+  return { pause, resume, executionMs: () => Math.max(elapsedMs(), lastCpuMs), [Symbol.dispose]: stop };
 }

@@ -3,9 +3,10 @@ import type { ToolErrorCode } from "../errors/error-table.ts";
 import { createToolError, serializeToolError, type ToolError, receivedType } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
+import type { ToolFailure } from "../tools/tool-failure.ts";
+import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { CallTool, ExecuteLimits, ToolReply } from "./engine.ts";
 import type { InvokeTool, ToolInvocation } from "./invoke-tool.ts";
-import type { ScriptCallEnd, ScriptWatch } from "./script-watch.ts";
 import type { IdentityContext } from "./identity/identity-context.ts";
 
 export interface KeptAlias {
@@ -16,9 +17,9 @@ export interface KeptAlias {
 
 export interface ScriptTools {
   readonly callTool: CallTool;
-  /** What was kept, in the order in which the answers came. */
+  /** Outputs kept as evidence, in the order in which the answers arrived. */
   readonly aliases: readonly KeptAlias[];
-  /** What was said of calls, as sentences. */
+  /** Sentences about the calls. */
   readonly warnings: ReadonlySet<string>;
 }
 
@@ -30,14 +31,31 @@ export interface ScriptToolsOptions {
   readonly watch?: ScriptWatch | undefined;
 }
 
-interface Taken {
-  readonly reply: ToolReply;
-  readonly end: ScriptCallEnd;
+/** Observes the calls of one script while it runs: a turn counts them, guards against loops and asks for approval. */
+export interface ScriptWatch {
+  /** Replaces the policy that all scripts share. */
+  readonly policy?: ToolPolicy | undefined;
+  /** Called for each requested call of a backend tool, but not for our own tools or for calls with unreadable parameters. */
+  begin(call: { readonly name: string; readonly args: Readonly<Record<string, unknown>> }): ScriptCallWatch;
 }
+
+export interface ScriptCallWatch {
+  /** Returns why the call is refused, or null if it is admitted. `overLimit` is set if the script's own call limit refuses it. */
+  admit(overLimit: ToolError | null): ToolError | null;
+  /** Called once, when the call has ended. */
+  end(end: ScriptCallEnd): void;
+}
+
+export type ScriptCallEnd =
+  /** Aliases of the kept output, the main part first. */
+  | { readonly status: "ok"; readonly aliases: readonly string[] }
+  /** `refused`: the backend was not called. */
+  | { readonly status: "error" | "refused"; readonly failure: ToolFailure }
+  | { readonly status: "aborted" };
 
 const MAX_WARNINGS = 10;
 
-/** What `call_tool` is for one script: counts its calls, and gives Python the value in each answer. */
+/** Implements `call_tool` for one script: counts its calls, keeps their outputs as evidence and replies with the value of each. */
 export function createScriptTools({ invoke, evidence, limits, identity, watch }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
@@ -56,7 +74,7 @@ export function createScriptTools({ invoke, evidence, limits, identity, watch }:
       return refuse(refusal);
     }
     try {
-      const { reply, end } = await take(name, await invoke({ name, args, signal, evidence, identity, policy: watch?.policy }));
+      const { reply, end } = await toReply(name, await invoke({ name, args, signal, evidence, identity, policy: watch?.policy }));
       watched?.end(end);
       return reply;
     } catch (error) {
@@ -65,7 +83,7 @@ export function createScriptTools({ invoke, evidence, limits, identity, watch }:
     }
   }
 
-  async function take(name: string, invocation: ToolInvocation): Promise<Taken> {
+  async function toReply(name: string, invocation: ToolInvocation): Promise<{ reply: ToolReply; end: ScriptCallEnd }> {
     if ("json" in invocation) return { reply: invocation, end: { status: "ok", aliases: [] } };
     for (const warning of invocation.warnings) if (warnings.size < MAX_WARNINGS) warnings.add(`${name}: ${warning}`);
     if (!invocation.ok) {
@@ -73,9 +91,9 @@ export function createScriptTools({ invoke, evidence, limits, identity, watch }:
       const message = failure.kind === "toolError" ? serializeToolError(failure.toolError) : `${failure.type}: ${failure.message}`;
       return { reply: { ok: false, message }, end: { status, failure } };
     }
-    const { item, aliases: kept } = invocation;
-    for (const alias of kept) aliases.push({ alias, tool: item.tool, bytes: evidence.get(alias)?.bytes ?? 0 });
-    return { reply: { ok: true, json: await toPythonJson(item) }, end: { status: "ok", aliases: kept } };
+    const { item, aliases: keptAliases } = invocation;
+    for (const alias of keptAliases) aliases.push({ alias, tool: item.tool, bytes: evidence.get(alias)?.bytes ?? 0 });
+    return { reply: { ok: true, json: await toPythonJson(item) }, end: { status: "ok", aliases: keptAliases } };
   }
 
   return { callTool, aliases, warnings };
@@ -103,20 +121,20 @@ function readParams(tool: string, json: string): ReadParams {
   } catch (error) {
     if (error === tooManyValues) {
       const summary = `The parameters have more than ${MAX_PARAMS_VALUES} values.`;
-      return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", "Send less at a time, or send it as one text.");
+      return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", "Send fewer values per call, or send them as one string.");
     }
     if (error instanceof RangeError) return tooDeep();
-    const summary = "The parameters have no JSON form: they hold nan or inf.";
+    const summary = "The parameters contain nan or inf, which have no JSON form.";
     return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nan or inf", "number", "Send null, or leave the parameter out.");
   }
   if (isDeeper(value, MAX_PARAMS_DEPTH)) return tooDeep();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const summary = `The parameters of call_tool are a dict, this is ${receivedType(value)}.`;
+    const summary = `The parameters of call_tool must be a dict, not ${receivedType(value)}.`;
     const hint = 'Write await call_tool(name, {"parameter": value}).';
-    return wrong("SCHEMA_TYPE_MISMATCH", summary, "has to be a dict", receivedType(value), hint);
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "must be a dict", receivedType(value), hint);
   }
   if (inexact !== undefined) {
-    const summary = `The integer ${inexact.slice(0, 400)} is past 2^53 and would not reach the tool exactly.`;
+    const summary = `The integer ${inexact.slice(0, 400)} is past 2^53 and would lose digits on the way to the tool.`;
     return wrong("SCHEMA_TYPE_MISMATCH", summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).");
   }
   return { ok: true, args: value as Record<string, unknown> };
@@ -142,30 +160,30 @@ function isDeeper(value: unknown, levels: number): boolean {
 }
 
 const MAX_PARAMS_DEPTH = 100;
-/** Each is looked at several times before the call is made, on the thread that serves everybody. */
+/** Each value is checked several times on the main thread before the call. */
 const MAX_PARAMS_VALUES = 50_000;
 
 function tooManyCalls(tool: string, allowed: number): ToolError {
   return createToolError({
     code: "SANDBOX_TOOL_CALL_LIMIT",
     tool,
-    summary: `A script may make ${allowed} tool calls; this one was not made.`,
+    summary: `A script may make ${allowed} tool calls. This call was refused.`,
     details: [{ path: "toolCalls", issue: `more than ${allowed} calls`, received_type: "number" }],
-    hints: ["Return what is there, and go on in another execute call.", "Ask for more items a call: page size, filters, lists of ids."],
+    hints: ["Return what you have and continue in another execute call.", "Request more items per call: page size, filters, lists of ids."],
   });
 }
 
-/** JSON as it was sent, text as a string; of bytes only what they are, because a script has no use for them. */
+/** JSON as sent and text as a JSON string. Bytes are only described, because a script cannot use them. */
 async function toPythonJson(item: EvidenceItem): Promise<string | Uint8Array> {
   const { alias, format, mimeType, bytes } = item;
-  if (format === "json") return withoutMark(item.read());
+  if (format === "json") return withoutByteOrderMark(item.read());
   if (format === "bytes" || format === "parquet" || format === "xlsx") return JSON.stringify({ alias, mime_type: mimeType ?? null, bytes });
   return await quoteText(item.read());
 }
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** A JSON string, a megabyte in each turn of the event loop: 50 MB at once would block it for a third of a second. */
+/** Quotes a text as a JSON string, one megabyte per turn of the event loop: 50 MB at once would block it for a third of a second. */
 async function quoteText(text: Uint8Array): Promise<Uint8Array> {
   const decoder = new TextDecoder();
   const pieces = [Buffer.from('"')];
@@ -177,7 +195,7 @@ async function quoteText(text: Uint8Array): Promise<Uint8Array> {
   return Buffer.concat([...pieces, pieces[0]!]);
 }
 
-/** Python's `json.loads` does not take a byte order mark in a string. */
-function withoutMark(json: Uint8Array): Uint8Array {
+/** Python's `json.loads` rejects a byte order mark in a string. */
+function withoutByteOrderMark(json: Uint8Array): Uint8Array {
   return json[0] === 0xef && json[1] === 0xbb && json[2] === 0xbf ? json.subarray(3) : json;
 }

@@ -8,15 +8,16 @@ interface StartedCall {
 }
 
 export interface ToolCalls {
-  /** Starts a call, or lets it wait for its turn. False when too many wait, or all were given up: nothing was started. */
+  /** Starts or queues a call. Returns false if the queue is full or the calls were abandoned. */
   start(call: StartedCall): boolean;
-  /** Resolves when what waits is little enough to take more; until then nothing should be read from the sandbox. */
+  /** Resolves when there is room for the parameters of more calls. Do not read from the sandbox before. */
   room(): Promise<void>;
+  /** Calls started or queued so far. */
   readonly count: number;
-  /** Calls that are not over yet. */
+  /** Calls that have not ended. */
   readonly open: number;
   nameOf(id: number): string | undefined;
-  /** Gives up what is under way; no reply comes any more. */
+  /** Aborts all pending calls. `onReply` is not called any more. */
   abandon(reason: unknown): void;
 }
 
@@ -24,54 +25,54 @@ export interface ToolCallsOptions {
   readonly callTool: CallTool;
   readonly limits: Pick<ExecuteLimits, "toolCalls" | "concurrentToolCalls">;
   readonly onReply: (id: number, reply: ToolReply) => void;
-  /** Called when the first of some calls begins to be waited for, and when none is any more. */
+  /** Called with true when the number of pending calls leaves 0, and with false when it is 0 again. */
   readonly onWaiting?: (waiting: boolean) => void;
 }
 
-/** Calls over the limit are refused above, one by one, where a script can catch it. This many may wait for their refusal. */
+/** `callTool` refuses each call over the limit, so that the script can catch it. At most this many extra calls may be pending. */
 export const SPARE_CALLS = 1_000;
-/** Params that the host keeps for calls that are not over; who sends more waits. */
+/** Maximum total length of the parameters of pending calls; the sandbox is not read while they exceed it. */
 const MAX_PENDING_CHARACTERS = 32 * 1024 * 1024;
 
-/** The calls of one script: counted, numbered, and at most so many at once. */
+/** Runs the tool calls of one script: numbers them and limits how many run at once. */
 export function createToolCalls({ callTool, limits, onReply, onWaiting }: ToolCallsOptions): ToolCalls {
   const names: string[] = [];
   const slots = createLimiter({ places: limits.concurrentToolCalls });
   const ending = new AbortController();
   let open = 0;
-  let pending = 0;
-  let waiting: PromiseWithResolvers<void> | null = null;
+  let pendingCharacters = 0;
+  let roomWaiter: PromiseWithResolvers<void> | null = null;
 
   function start(call: StartedCall): boolean {
     if (ending.signal.aborted || open >= limits.toolCalls + SPARE_CALLS) return false;
     names.push(call.name);
     open += 1;
-    pending += call.paramsJson.length;
+    pendingCharacters += call.paramsJson.length;
     if (open === 1) onWaiting?.(true);
-    slots.run(() => answer(call), ending.signal).catch(() => {}); // given up before its turn
+    slots.run(() => run(call), ending.signal).catch(() => {}); // abandoned before it started
     return true;
   }
 
-  async function answer({ id, name, paramsJson }: StartedCall): Promise<void> {
+  async function run({ id, name, paramsJson }: StartedCall): Promise<void> {
     const reply = await callTool({ name, paramsJson, signal: ending.signal }).catch(toReply);
     open -= 1;
-    pending -= paramsJson.length;
-    letIn();
+    pendingCharacters -= paramsJson.length;
+    releaseWaiter();
     if (ending.signal.aborted) return;
     onReply(id, reply);
     if (open === 0) onWaiting?.(false);
   }
 
-  function letIn(): void {
-    if (pending > MAX_PENDING_CHARACTERS && !ending.signal.aborted) return;
-    waiting?.resolve();
-    waiting = null;
+  function releaseWaiter(): void {
+    if (pendingCharacters > MAX_PENDING_CHARACTERS && !ending.signal.aborted) return;
+    roomWaiter?.resolve();
+    roomWaiter = null;
   }
 
   async function room(): Promise<void> {
-    if (pending <= MAX_PENDING_CHARACTERS || ending.signal.aborted) return;
-    waiting ??= Promise.withResolvers();
-    await waiting.promise;
+    if (pendingCharacters <= MAX_PENDING_CHARACTERS || ending.signal.aborted) return;
+    roomWaiter ??= Promise.withResolvers();
+    await roomWaiter.promise;
   }
 
   return {
@@ -86,12 +87,12 @@ export function createToolCalls({ callTool, limits, onReply, onWaiting }: ToolCa
     nameOf: (id) => names[id],
     abandon(reason) {
       ending.abort(reason);
-      letIn();
+      releaseWaiter();
     },
   };
 }
 
-/** A CallTool does not reject; if one does, the script gets its error. */
+/** A `CallTool` must not reject. If it does, the script gets the error. */
 function toReply(error: unknown): ToolReply {
   return { ok: false, message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
 }

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { count, milliseconds } from "../protocol/setting.ts";
 
 /**
- * An engine runs one script: async Python with `await call_tool(name, params)` in scope. There are two, `monty` and `cpython`; everything a model can
- * notice (limits, envelopes, what counts as a result) is above them, once. A script's failure is an outcome, never a rejection; `run` rejects only when
- * the engine itself cannot be had, or with `signal.reason`.
+ * An engine runs one script: async Python with `await call_tool(name, params)` in scope. There are two, `monty` and `cpython`. Limits, tool errors and
+ * the form of results are implemented once, above them. A failed script is an outcome. `run` rejects only if the engine is unavailable, or with
+ * `signal.reason`.
  */
 export interface Engine extends AsyncDisposable {
   readonly name: EngineName;
@@ -21,11 +21,11 @@ export interface Script {
 }
 
 /**
- * What a `call_tool` in a script becomes. It never rejects: a failure is the text of the RuntimeError that Python raises. Values travel as JSON text,
- * so that floats stay floats and long integers stay exact.
+ * Runs one `call_tool` of a script. Never rejects: a failure is the message of the RuntimeError that Python raises. Values are passed as JSON text, so
+ * that floats stay floats and long integers stay exact.
  */
 export type CallTool = (call: { readonly name: string; readonly paramsJson: string; readonly signal: AbortSignal }) => Promise<ToolReply>;
-/** `json` as bytes is UTF-8. */
+/** Bytes in `json` are UTF-8. */
 export type ToolReply = { readonly ok: true; readonly json: string | Uint8Array } | { readonly ok: false; readonly message: string };
 
 export const executeLimitsSchema = z.strictObject({
@@ -43,7 +43,7 @@ export type ExecuteLimits = Readonly<z.infer<typeof executeLimitsSchema>>;
 
 export const defaultExecuteLimits: ExecuteLimits = executeLimitsSchema.parse({});
 
-/** Which engine runs scripts, and how Monty is shut in. */
+/** Which engine runs scripts, and how Monty is isolated. */
 export const executeSettingsSchema = z.strictObject({
   engine: z
     .enum(["auto", "monty", "cpython"])
@@ -59,26 +59,26 @@ export type ExecuteSettings = Readonly<z.infer<typeof executeSettingsSchema>>;
 
 export const defaultExecuteSettings: ExecuteSettings = executeSettingsSchema.parse({});
 
-/** Of one call, as JSON; an engine refuses longer ones with an exception of Python. */
+/** Maximum size of one call's parameters as JSON. Engines raise a Python exception for more. */
 export const maxParamsBytes: number = 4 * 1024 * 1024;
 
 export interface EngineOutcome {
   readonly end: EngineEnd;
   readonly prints: string;
-  /** Bytes of `prints` that are missing from its middle. */
+  /** Bytes cut from the middle of `prints`. */
   readonly printsOmittedBytes: number;
-  /** Calls that were started and whose result the script never awaited: the tools' names. */
+  /** Names of tools whose call was started but never awaited. */
   readonly unawaited: readonly string[];
   readonly toolCalls: number;
-  /** The script's own time, measured by the host. */
+  /** Computing time of the script, measured by the host. */
   readonly executionMs: number;
-  /** What became of values that have no JSON form, as sentences. */
+  /** Sentences about values that have no JSON form and were converted. */
   readonly warnings?: readonly string[] | undefined;
 }
 
 export type EngineEnd =
   | { readonly kind: "value"; readonly json: string }
-  /** An exception that the script did not catch. `line` is the user's own, counted from 1. */
+  /** An exception that the script did not catch. `line` counts from 1 in the script itself. */
   | {
       readonly kind: "exception";
       readonly type: string;
@@ -88,7 +88,7 @@ export type EngineEnd =
       readonly sourceLine?: string | undefined;
       readonly traceback?: string | undefined;
     }
-  /** Not run at all: the parser refused it. */
+  /** The parser refused the script, so nothing ran. */
   | {
       readonly kind: "syntax";
       readonly unsupported: boolean;
@@ -99,5 +99,5 @@ export type EngineEnd =
   | { readonly kind: "limit"; readonly limit: EndingLimit; readonly allowed: number; readonly seen?: number | undefined }
   | { readonly kind: "crashed"; readonly detail: string };
 
-/** Limits that end a script; the others cut what is printed or let calls wait. */
+/** Limits that end a script. The others cut the printed output or delay calls. */
 export type EndingLimit = Exclude<keyof ExecuteLimits, "printBytes" | "concurrentToolCalls">;

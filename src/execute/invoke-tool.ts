@@ -4,6 +4,7 @@ import { getEnvelopeContract } from "../errors/error-table.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { findCredentials, toCredentialError } from "../tools/find-credentials.ts";
+import { codeModeDescriptions } from "../prompts/code-mode-descriptions.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
@@ -11,7 +12,7 @@ import { refusedWith, runBackendTool, type BackendToolResult } from "./run-backe
 import type { IdentityContext } from "./identity/identity-context.ts";
 import { identityTools } from "./identity/identity-tools.ts";
 
-/** How `execute` reaches tools. Rejects with the signal's reason, and only then. */
+/** Calls a tool for a script. Rejects only with the signal's reason. */
 export type InvokeTool = (call: Invocation) => Promise<ToolInvocation>;
 
 interface Invocation {
@@ -19,13 +20,13 @@ interface Invocation {
   readonly args: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
   readonly evidence: EvidenceStore;
-  /** Without it there are no tools for identity, region and profile. */
+  /** Without it, the identity tools do not exist. */
   readonly identity?: IdentityContext | undefined;
-  /** Instead of the one that all calls share. */
+  /** Replaces the policy that all calls share. */
   readonly policy?: ToolPolicy | undefined;
 }
 
-/** `json`: the answer of one of our own tools, about the session and not about data. Nothing is kept of it. */
+/** `json` is the answer of one of our own tools. It is not kept as evidence. */
 export type ToolInvocation = BackendToolResult | { readonly ok: true; readonly json: string };
 
 export interface InvokeToolOptions {
@@ -34,7 +35,7 @@ export interface InvokeToolOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Tools of the session, of the envelope, and of the catalog: what a script may call. */
+/** Scripts may call backend tools, the identity tools and `get_envelope_contract`. */
 export function createInvokeTool(options: InvokeToolOptions): InvokeTool {
   return async (call) => {
     if (reservedToolNames.has(call.name)) return await invokeOwn(call);
@@ -45,13 +46,13 @@ export function createInvokeTool(options: InvokeToolOptions): InvokeTool {
 export const envelopeContractTool: Tool<unknown> = defineTool({
   name: "get_envelope_contract",
   title: "Get the contract of errors",
-  description: "Every kind and code of the v1 error envelope, what each means and whether a retry helps.",
+  description: codeModeDescriptions.get_envelope_contract,
   input: z.strictObject({}),
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async () => ({ status: "ok", text: JSON.stringify(getEnvelopeContract()), error: null }),
 });
 
-/** Those of ours that a script may call are checked for credentials as backend tools are. */
+/** Checks the arguments for credentials, as for backend tools. */
 async function invokeOwn({ name, args, identity }: Invocation): Promise<ToolInvocation> {
   const tool = [envelopeContractTool, ...(identity === undefined ? [] : identityTools)].find((own) => own.name === name);
   if (tool === undefined) return refusedWith(notInScripts(name));
@@ -62,15 +63,15 @@ async function invokeOwn({ name, args, identity }: Invocation): Promise<ToolInvo
 }
 
 function notInScripts(name: string): ToolError {
-  const isOfSession = identityTools.some((tool) => tool.name === name);
+  const isIdentityTool = identityTools.some((tool) => tool.name === name);
   return createToolError({
     code: "TOOL_NOT_FOUND",
     tool: name,
-    summary: `There is no tool "${name}" inside a script.`,
+    summary: `The tool "${name}" cannot be called inside a script.`,
     hints: [
-      isOfSession
-        ? "No identities, regions or profiles are configured here: call tools without them."
-        : `${name} is called beside execute, not in it.`,
+      isIdentityTool
+        ? "No identities, regions or profiles are configured here. Call tools without them."
+        : `Call ${name} directly, not inside execute.`,
     ],
   });
 }

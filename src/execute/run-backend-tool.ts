@@ -18,21 +18,21 @@ export type BackendToolResult =
   | {
       readonly ok: true;
       readonly item: EvidenceItem;
-      /** The item's, then those of its attachments. */
+      /** The alias of the item, then those of its attachments. */
       readonly aliases: readonly string[];
       readonly warnings: readonly string[];
     }
   | {
       readonly ok: false;
-      /** `refused`: the backend was not asked. */
+      /** `refused`: the backend was not called. */
       readonly status: "error" | "refused";
       readonly failure: ToolFailure;
       readonly warnings: readonly string[];
     };
 
 /**
- * Calls a tool of the catalog for the model, a script or an MCP client: in the state of the session, with its output kept whole under an alias. Rejects
- * with `signal.reason`, and only then.
+ * Calls a backend tool for the model, a script or an MCP client: applies the identity context and keeps the whole output under an alias. Rejects only
+ * with `signal.reason`.
  */
 export async function runBackendTool({ identity, evidence, ...call }: BackendToolCall): Promise<BackendToolResult> {
   const { catalog, name, args, signal } = call;
@@ -57,7 +57,7 @@ export function refusedWith(toolError: ToolError | ForeignToolError): BackendToo
   return { ok: false, status: "refused", failure: { kind: "toolError", toolError }, warnings: [] };
 }
 
-/** The failure as an envelope, made up from its words where the tool failed without saying how. */
+/** The failure as a tool error; one is created from the message if the tool sent none. */
 export function toToolError(tool: string, failure: ToolFailure): ToolError | ForeignToolError {
   if (failure.kind === "toolError") return failure.toolError;
   return createToolError({ code: "TOOL_EXECUTION_ERROR", tool, summary: `${failure.type}: ${failure.message}` });
@@ -67,8 +67,8 @@ function notKept(tool: string, { message, hint }: SluiceError): ToolError {
   return createToolError({
     code: "STORAGE_UNAVAILABLE",
     tool,
-    summary: `The tool answered, but its result could not be kept: ${message}`,
-    hints: [...(hint === undefined ? [] : [hint]), "The tool did its work: do not call it again if it changes something."],
+    summary: `The tool succeeded, but its result could not be kept: ${message}`,
+    hints: [...(hint === undefined ? [] : [hint]), "The tool has done its work: do not call it again if it changes something."],
     retryable: false,
   });
 }

@@ -2,6 +2,7 @@ import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
+import { printsCutWarning, resultNotKeptWarning, resultPreviewedWarning, unawaitedCallWarning } from "../prompts/result-notes.ts";
 import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
 import {
   defaultExecuteLimits,
@@ -12,9 +13,8 @@ import {
   type ExecuteLimits,
   type Script,
 } from "./engine.ts";
-import { createScriptTools, type KeptAlias, type ScriptTools } from "./create-script-tools.ts";
+import { createScriptTools, type KeptAlias, type ScriptTools, type ScriptWatch } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
-import type { ScriptWatch } from "./script-watch.ts";
 import type { IdentityContext } from "./identity/identity-context.ts";
 import { toExecuteError } from "./to-execute-error.ts";
 
@@ -32,12 +32,12 @@ export interface ExecuteOptions {
 
 export interface ExecuteAnswer {
   readonly status: "ok" | "error";
-  /** JSON text, so that integers stay exact; `null` of a script that failed. Over 64 KB it is a preview, and `resultAlias` has the whole. */
+  /** JSON text, so that long integers stay exact; `null` if the script failed. Over 64 KB it is a preview of `resultAlias`. */
   readonly resultJson: string;
   readonly resultAlias?: string | undefined;
   readonly error?: ToolError | ForeignToolError | undefined;
   readonly prints: string;
-  /** Tool results that were kept, also those of a script that failed later. */
+  /** Tool results kept as evidence, including those of a script that failed later. */
   readonly aliases: readonly KeptAlias[];
   readonly warnings: readonly string[];
   readonly engine: EngineName;
@@ -46,10 +46,11 @@ export interface ExecuteAnswer {
   readonly timing: { readonly executionMs: number; readonly totalMs: number };
 }
 
-const WHOLE_RESULT_BYTES = 64 * 1024;
+/** Larger results are kept as evidence, and the answer has a preview. */
+const MAX_INLINE_RESULT_BYTES = 64 * 1024;
 const RESULT_PREVIEW_BYTES = 8 * 1024;
 
-/** One script, from its text to its answer. Rejects with `signal.reason` only; whatever else goes wrong is the answer's `error`. */
+/** Runs one script and returns its answer. Every failure is the answer's `error`; rejects only with `signal.reason`. */
 export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
   const started = performance.now();
   const { code, evidence, invoke, identity, watch, signal } = options;
@@ -72,13 +73,19 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
   }
 }
 
+/** The answer as the JSON text that a model reads. The result is inserted verbatim, because parsing would round long integers. */
+export function toExecuteJson(answer: ExecuteAnswer): string {
+  const { status, resultJson, ...rest } = answer;
+  return `{"status":${JSON.stringify(status)},"result":${resultJson},${JSON.stringify(rest).slice(1)}`;
+}
+
 interface Run {
   readonly started: number;
   readonly tools: ScriptTools;
   choice: EngineChoice;
 }
 
-/** Monty's parser may say that it cannot take the script; nothing has run then, and CPython gets it. */
+/** Runs the script on the chosen engine. If Monty's parser does not support its syntax, nothing has run yet, and CPython runs it instead. */
 async function runOnEngine(
   run: Run,
   { engines, engine = defaultExecuteSettings.engine }: ExecuteOptions,
@@ -92,9 +99,9 @@ async function runOnEngine(
   return engines.cpython.run(script);
 }
 
-type Known = Pick<ExecuteAnswer, "status"> & Partial<Omit<ExecuteAnswer, "timing">> & { readonly executionMs?: number };
+type AnswerParts = Pick<ExecuteAnswer, "status"> & Partial<Omit<ExecuteAnswer, "timing">> & { readonly executionMs?: number };
 
-function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executionMs = 0, ...known }: Known): ExecuteAnswer {
+function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executionMs = 0, ...parts }: AnswerParts): ExecuteAnswer {
   return {
     resultJson: "null",
     prints: "",
@@ -103,15 +110,9 @@ function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executi
     engine,
     ...(reason === undefined ? {} : { engineReason: reason }),
     toolCalls: 0,
-    ...known,
+    ...parts,
     timing: { executionMs: round(executionMs), totalMs: round(performance.now() - started) },
   };
-}
-
-/** The answer as the JSON text that a model reads. The result goes into it as it is. */
-export function toExecuteJson(answer: ExecuteAnswer): string {
-  const { status, resultJson, ...rest } = answer;
-  return `{"status":${JSON.stringify(status)},"result":${resultJson},${JSON.stringify(rest).slice(1)}`;
 }
 
 function choose({ code, engine = defaultExecuteSettings.engine, engines }: ExecuteOptions): EngineChoice {
@@ -121,7 +122,7 @@ function choose({ code, engine = defaultExecuteSettings.engine, engines }: Execu
 
 function requireCpython(engines: ExecuteOptions["engines"]): Engine {
   if (engines.cpython !== undefined) return engines.cpython;
-  throw new SluiceError({ code: "ENGINE_UNAVAILABLE", message: "The engine is set to cpython, and there is none here." });
+  throw new SluiceError({ code: "ENGINE_UNAVAILABLE", message: "The engine is set to cpython, which is not available here." });
 }
 
 function refuseCode(code: string, limits: ExecuteLimits): ToolError | null {
@@ -129,7 +130,7 @@ function refuseCode(code: string, limits: ExecuteLimits): ToolError | null {
   if (bytes > limits.codeBytes)
     return toExecuteError({ kind: "limit", limit: "codeBytes", allowed: limits.codeBytes, seen: bytes }, "monty") as ToolError;
   if (code.trim() !== "") return null;
-  return createToolError({ code: "CODE_EMPTY", tool: "execute", summary: "There is no script to run.", hints: ["Send Python in `code`."] });
+  return createToolError({ code: "CODE_EMPTY", tool: "execute", summary: "The script is empty.", hints: ["Send Python in `code`."] });
 }
 
 function unavailable({ message, hint }: SluiceError): ToolError {
@@ -142,35 +143,28 @@ async function keepResult(
 ): Promise<Pick<ExecuteAnswer, "status" | "resultJson" | "resultAlias" | "warnings">> {
   if (end.kind !== "value") return { status: "error", resultJson: "null", warnings: [] };
   const bytes = Buffer.byteLength(end.json);
-  if (bytes <= WHOLE_RESULT_BYTES) return { status: "ok", resultJson: end.json, warnings: [] };
+  if (bytes <= MAX_INLINE_RESULT_BYTES) return { status: "ok", resultJson: end.json, warnings: [] };
   try {
     const { alias } = await evidence.keepResult({ json: end.json, from: "execute", arguments: { code } });
-    const warning = `The result has ${bytes} bytes: this is a preview of it, and ${alias} is the whole, for code_interpreter.`;
     return {
       status: "ok",
       resultJson: evidence.preview(alias, { maxBytes: RESULT_PREVIEW_BYTES }).json,
       resultAlias: alias,
-      warnings: [warning],
+      warnings: [resultPreviewedWarning(bytes, alias)],
     };
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
     return {
       status: "ok",
       resultJson: "null",
-      warnings: [`The result has ${bytes} bytes and could not be kept: ${error.message} Return a summary of it.`],
+      warnings: [resultNotKeptWarning(bytes, error.message)],
     };
   }
 }
 
 function warningsOf({ unawaited, printsOmittedBytes, warnings = [] }: EngineOutcome): string[] {
   const names = [...new Set(unawaited)].slice(0, 10);
-  return [
-    ...names.map((name) => `The result of call_tool(${JSON.stringify(name)}) was never taken and is lost. Write await call_tool(...).`),
-    ...(printsOmittedBytes > 0
-      ? [`${printsOmittedBytes} bytes are missing from the middle of prints. Return data as the result instead.`]
-      : []),
-    ...warnings,
-  ];
+  return [...names.map(unawaitedCallWarning), ...(printsOmittedBytes > 0 ? [printsCutWarning(printsOmittedBytes)] : []), ...warnings];
 }
 
 function round(milliseconds: number): number {

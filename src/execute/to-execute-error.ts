@@ -6,34 +6,34 @@ import { adviseOn } from "../prompts/monty-modules.ts";
 const tool = "execute";
 type Failure = Exclude<EngineEnd, { kind: "value" }>;
 
-/** The envelope of a script that failed. One that a tool raised and the script did not catch is given as it is. */
+/** The tool error of a failed script. A tool error that a tool raised and the script did not catch is returned unchanged. */
 export function toExecuteError(end: Failure, engine: EngineName): ToolError | ForeignToolError {
   switch (end.kind) {
     case "exception":
-      return findToolError(end) ?? ofBlockedModule(end) ?? ofException(end);
+      return findToolError(end) ?? toBlockedModuleError(end) ?? toExceptionError(end);
     case "syntax":
-      return ofSyntax(end, engine);
+      return toSyntaxError(end, engine);
     case "limit":
-      return ofLimit(end);
+      return toLimitError(end);
     case "crashed":
       return createToolError({
         code: "SANDBOX_CRASHED",
         tool,
-        summary: `${end.detail} Nothing else was harmed; the next script gets a new one.`,
-        hints: ["Very deep nesting and unbounded recursion of coroutines do this. Make the script's data flatter, or its steps fewer."],
+        summary: `${end.detail} Nothing else is affected: the next script gets a new process.`,
+        hints: ["Very deep nesting and unbounded recursion of coroutines cause this. Use flatter data or fewer steps."],
       });
   }
 }
 
 type ExceptionEnd = Extract<EngineEnd, { kind: "exception" }>;
 
-/** Of a group of exceptions (`asyncio.TaskGroup`) the first that is in it: the group's own message says nothing. */
+/** For an exception group (`asyncio.TaskGroup`), the first tool error in it: the group's own message has no facts. */
 function findToolError({ type, message, traceback = "" }: ExceptionEnd): ToolError | ForeignToolError | null {
   const found = parseToolError(message) ?? parseForeignToolError(message) ?? findToolErrorInText(message);
   return found ?? (/^(?:Base)?ExceptionGroup$/.test(type) ? findToolErrorInText(traceback) : null);
 }
 
-function ofBlockedModule(end: ExceptionEnd): ToolError | null {
+function toBlockedModuleError(end: ExceptionEnd): ToolError | null {
   if (end.type !== "ModuleNotFoundError" && end.type !== "ImportError") return null;
   const [, module, said] = /^No module named '([^']+)'(?:\. (.+))?/s.exec(end.message) ?? [];
   if (module === undefined) return null;
@@ -42,11 +42,11 @@ function ofBlockedModule(end: ExceptionEnd): ToolError | null {
     tool,
     summary: `The module ${module} is not available here.`,
     details: [toDetail(end, `import of ${module}`)],
-    hints: [adviseOn(module, said), "A script that can do without may catch ImportError."],
+    hints: [adviseOn(module, said), "If the script works without the module, catch ImportError."],
   });
 }
 
-function ofException(end: ExceptionEnd): ToolError {
+function toExceptionError(end: ExceptionEnd): ToolError {
   const said = end.message === "" ? end.type : `${end.type}: ${end.message}`;
   return createToolError({
     code: "SANDBOX_RUNTIME_ERROR",
@@ -57,16 +57,16 @@ function ofException(end: ExceptionEnd): ToolError {
   });
 }
 
-function ofSyntax(end: Extract<EngineEnd, { kind: "syntax" }>, engine: EngineName): ToolError {
+function toSyntaxError(end: Extract<EngineEnd, { kind: "syntax" }>, engine: EngineName): ToolError {
   return createToolError({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
     summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${placeOf(end.line)}`,
-    details: [toDetail(end, end.unsupported ? "not supported by the interpreter" : "not Python")],
+    details: [toDetail(end, end.unsupported ? "not supported by the interpreter" : "invalid Python")],
     hints: [
       end.unsupported && engine === "monty"
-        ? "Nothing was run. Write it with functions, dicts, if/elif and comprehensions; classes, match, del, yield, async for and async with are not supported."
-        : "Nothing was run. Correct the syntax and send the whole script again.",
+        ? "Nothing was run. Use functions, dicts, if/elif and comprehensions; classes, match, del, yield, async for and async with are not supported."
+        : "Nothing was run. Fix the syntax and send the whole script again.",
     ],
   });
 }
@@ -82,7 +82,7 @@ function toDetail(
   return { path: "code", issue, received_type: "python", line: end.line, column: end.column, traceback: end.traceback };
 }
 
-function ofLimit({ limit, allowed, seen }: Extract<EngineEnd, { kind: "limit" }>): ToolError {
+function toLimitError({ limit, allowed, seen }: Extract<EngineEnd, { kind: "limit" }>): ToolError {
   const { code, summary, hints } = limitFacts[limit];
   const details = [{ path: limit, issue: seen === undefined ? `more than ${allowed}` : `${seen} of ${allowed}`, received_type: "number" }];
   return createToolError({ code, tool, summary: summary.replace("{allowed}", String(allowed)), details, hints });
@@ -91,40 +91,40 @@ function ofLimit({ limit, allowed, seen }: Extract<EngineEnd, { kind: "limit" }>
 const limitFacts: Readonly<Record<EndingLimit, Pick<ToolErrorFacts, "code"> & { summary: string; hints: string[] }>> = {
   executionMs: {
     code: "SANDBOX_TIMEOUT",
-    summary: "The script computed for {allowed} ms, which is its limit; waiting for tools does not count.",
-    hints: ["Look for a loop that does not end.", "Work that long belongs into code_interpreter, or into a tool that filters on its side."],
+    summary: "The script reached its limit of {allowed} ms of computing. Waiting for tools does not count.",
+    hints: ["Look for a loop that does not end.", "Do long computations in code_interpreter, or let a tool filter on its side."],
   },
   totalMs: {
     code: "SANDBOX_TIMEOUT",
-    summary: "The script took {allowed} ms in all, which is its limit; waiting for tools counts.",
-    hints: ["Make calls concurrent with asyncio.gather.", "Do not poll: return after one status check, and look again in a later call."],
+    summary: "The script reached its total time limit of {allowed} ms. Waiting for tools counts.",
+    hints: ["Run calls concurrently with asyncio.gather.", "Do not poll: return after one status check, and check again in a later call."],
   },
   memoryBytes: {
     code: "SANDBOX_OUT_OF_MEMORY",
     summary: "The script needed more than {allowed} bytes of memory.",
     hints: [
-      "Keep only the fields that are needed, page by page.",
-      "Every tool result is kept whole under an alias: code_interpreter can use it from there.",
+      "Keep only the fields that you need, page by page.",
+      "Every tool result is kept whole under an alias, which code_interpreter can use.",
     ],
   },
   toolCalls: {
     code: "SANDBOX_TOOL_CALL_LIMIT",
-    summary: "The script began far more than the {allowed} tool calls that it may make.",
-    hints: ["Ask for more items a call, or go on in another execute call."],
+    summary: "The script requested far more tool calls than its limit of {allowed}.",
+    hints: ["Request more items per call, or continue in another execute call."],
   },
   resultBytes: {
     code: "PYTHON_OUTPUT_LIMIT",
-    summary: "The result is over {allowed} bytes.",
-    hints: ["Return a summary. Every tool result is kept whole under an alias: code_interpreter can use it from there."],
+    summary: "The result is larger than {allowed} bytes.",
+    hints: ["Return a summary. Every tool result is kept whole under an alias, which code_interpreter can use."],
   },
   codeBytes: {
     code: "CODE_TOO_LONG",
-    summary: "The script is over {allowed} bytes.",
+    summary: "The script is larger than {allowed} bytes.",
     hints: ["Send data through tools, not in the script."],
   },
 };
 
-/** What to write instead, for exceptions that Monty raises where CPython would not. */
+/** Hints for exceptions that Monty raises where CPython would not: what to write instead. */
 function adviseOnException({ type, message }: { readonly type: string; readonly message: string }): string[] {
   const text = `${type}: ${message}`;
   return advice.filter(({ pattern }) => pattern.test(text)).map(({ hint }) => hint);
@@ -134,13 +134,13 @@ const advice: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
   { pattern: /'str' object has no attribute 'format'|operand type\(s\) for %: 'str'/, hint: "Use an f-string: f'{value:.2f}'." },
   {
     pattern: /'(?:datetime\.now|date\.today|datetime\.utcnow)' is not supported/,
-    hint: "There is no clock here: take the date from a tool's result or from the request.",
+    hint: "There is no clock here: take the date from a tool result or from the request.",
   },
   {
     pattern: /module 'asyncio' has no attribute 'sleep'/,
-    hint: "Do not sleep: return after one status check, and look again in a later call.",
+    hint: "Do not sleep: return after one status check, and check again in a later call.",
   },
-  { pattern: /module 'asyncio' has no attribute '(?!sleep)/, hint: "Of asyncio there are gather and run." },
+  { pattern: /module 'asyncio' has no attribute '(?!sleep)/, hint: "asyncio has only gather and run here." },
   {
     pattern: /gather\(\) does not yet support keyword/,
     hint: "Instead of return_exceptions=True, put try/except RuntimeError into each coroutine.",
@@ -152,7 +152,7 @@ const advice: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
   { pattern: /'default'/, hint: "Convert values before json.dumps: it takes no default=." },
   {
     pattern: /^NameError: name '(?:object|callable|dir|vars|globals|locals|eval|exec|input)'/,
-    hint: "This builtin is not there. Write code that knows the shape of its data.",
+    hint: "This builtin does not exist here. Write code for the known shape of the data.",
   },
   {
     pattern: /^PermissionError|'os\.\w+' is not supported/,

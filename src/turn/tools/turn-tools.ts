@@ -4,7 +4,7 @@ import { createToolError, type ToolError } from "../../errors/tool-error.ts";
 import type { EvidenceItem } from "../../evidence/evidence-store.ts";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import { runBackendTool, toToolError, type BackendToolCall } from "../../execute/run-backend-tool.ts";
-import type { ScriptCallEnd, ScriptWatch } from "../../execute/script-watch.ts";
+import type { ScriptCallEnd, ScriptWatch } from "../../execute/create-script-tools.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";

@@ -1,0 +1,45 @@
+/** Sentences that Sluice adds to results: notes of previews, warnings of `execute` and notes of the identity tools. */
+
+export function previewNote(alias: string, hasRoundedNumbers: boolean): string {
+  return `The whole output is available in Python as ${alias}.${hasRoundedNumbers ? " Numbers with ~ are rounded here, not there." : ""}`;
+}
+
+/** For a preview that shows nothing but the alias. */
+export function shortPreviewNote(alias: string): string {
+  return `Whole in Python as ${alias}.`;
+}
+
+/** For one preview that lists the aliases of several outputs. */
+export function aliasListNote(isComplete: boolean): string {
+  const start = "No room for previews. All outputs are whole in Python under their aliases";
+  return isComplete ? `${start}.` : `${start}; list(inputs) there names every one.`;
+}
+
+export function resultPreviewedWarning(bytes: number, alias: string): string {
+  return `The result has ${bytes} bytes, so this is a preview. ${alias} is the whole result, for code_interpreter.`;
+}
+
+export function resultNotKeptWarning(bytes: number, reason: string): string {
+  return `The result has ${bytes} bytes and could not be kept: ${reason} Return a summary instead.`;
+}
+
+export function unawaitedCallWarning(tool: string): string {
+  return `The result of call_tool(${JSON.stringify(tool)}) was never awaited and is lost. Write await call_tool(...).`;
+}
+
+export function printsCutWarning(omittedBytes: number): string {
+  return `${omittedBytes} bytes were cut from the middle of prints. Return data as the result instead.`;
+}
+
+export const nothingConfiguredNote =
+  "No identities, regions or profiles are configured (session in the configuration). Tools are called without them.";
+
+export const requestScopeNote = "This lasts for this request only: set it again in each execute block.";
+
+export function clearedNote(kind: string): string {
+  return `The active ${kind} does not belong to this identity and was cleared.`;
+}
+
+export function tokenSwappedNote(setters: readonly string[]): string {
+  return `The bearer token of this session has changed, and everything set before was cleared: call ${setters.join(" and ")} too.`;
+}
