@@ -46,7 +46,8 @@ export { createMcpSource } from "./tools/mcp/create-mcp-source.ts";
 export type { McpServerEntry, McpSourceOptions } from "./tools/mcp/mcp-source-options.ts";
 export type { CodeModeTool } from "./execute/create-code-mode.ts";
 export { createIdentityStore, type IdentityStore } from "./execute/identity/create-identity-store.ts";
-export type { IdentityConfiguration, IdentityContext } from "./execute/identity/identity-context.ts";
+export type { IdentityConfiguration } from "./execute/identity/identity-configuration.ts";
+export type { IdentityContext } from "./execute/identity/identity-context.ts";
 
 export { NoSandboxError, SandboxLostError, SluiceError, UsageError } from "./errors/sluice-error.ts";
 export type { ToolError } from "./errors/tool-error.ts";

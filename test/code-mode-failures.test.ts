@@ -434,9 +434,9 @@ return ids`;
     expect((await running).error).toEqual({
       error_kind: "auth_error",
       tool: "list_campaigns",
-      summary: "Another bearer token came into this session while this ran, and the state of this one was cleared.",
+      summary: "A request with another bearer token cleared the identity, region and profile while this one was running.",
       details: [],
-      hints: ["Nothing more can be called here. Make a new request, and set the identity, region and profile again."],
+      hints: ["No more tools can be called in this request. Send a new request and set the identity, region and profile again."],
       examples: [],
       error_code: "AUTHENTICATION_ERROR",
       retryable: false,
@@ -466,8 +466,8 @@ return ids`;
       error: {
         error_kind: "mcp_input_validation",
         tool: "set_region",
-        summary: 'There is no region "ue".',
-        details: [{ path: "region", issue: "is none of the configured regions", received_type: "string" }],
+        summary: 'Unknown region "ue".',
+        details: [{ path: "region", issue: "is not one of the configured regions", received_type: "string" }],
         hints: ['Did you mean "eu"?', 'The regions are "na", "eu", "fe".'],
         examples: [{ region: "eu" }],
         error_code: "SCHEMA_ENUM_MISMATCH",

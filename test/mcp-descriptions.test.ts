@@ -70,7 +70,7 @@ test("offers the identity tools also when nothing is configured, and each says s
     region: null,
     profile: null,
     available: { identities: [], regions: [], profiles: [] },
-    note: "No identities, regions or profiles are configured (session in the configuration): calls are made without them.",
+    note: "No identities, regions or profiles are configured (session in the configuration). Tools are called without them.",
   });
   for (const [tool, kind, plural] of [
     ["set_active_identity", "identity", "identities"],
@@ -85,9 +85,11 @@ test("offers the identity tools also when nothing is configured, and each says s
         error: {
           error_kind: "mcp_input_validation",
           tool,
-          summary: `There is no ${kind} "EU": no ${plural} are configured.`,
-          details: [{ path: kind, issue: `is none of the configured ${plural}`, received_type: "string" }],
-          hints: [`Call backend tools without: whoever runs Sluice adds ${plural} to its configuration, under session.${plural}.choices.`],
+          summary: `Unknown ${kind} "EU": no ${plural} are configured.`,
+          details: [{ path: kind, issue: `is not one of the configured ${plural}`, received_type: "string" }],
+          hints: [
+            `Call backend tools without a ${kind}. An operator can add ${plural} to the configuration, under session.${plural}.choices.`,
+          ],
           examples: [],
           error_code: "SCHEMA_ENUM_MISMATCH",
           retryable: false,

@@ -11,7 +11,7 @@ export function shortPreviewNote(alias: string): string {
 
 /** For one preview that lists the aliases of several outputs. */
 export function aliasListNote(isComplete: boolean): string {
-  const start = "No room for previews. All outputs are whole in Python under their aliases";
+  const start = "No room for previews. All are whole in Python under their aliases";
   return isComplete ? `${start}.` : `${start}; list(inputs) there names every one.`;
 }
 

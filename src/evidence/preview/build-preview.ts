@@ -3,46 +3,47 @@ import type { EvidenceItem, Preview, PreviewDetail } from "../evidence-store.ts"
 import { SHOWN_ROWS, type Digest } from "./digest.ts";
 import { renderOutline, type Outline } from "./outline.ts";
 import { clipText, endOf, startOf } from "../../text/clip-text.ts";
+import { previewNote, shortPreviewNote } from "../../prompts/result-notes.ts";
 
 export const MIN_PREVIEW_BYTES = 256;
 
 export interface PreviewSource {
   readonly item: EvidenceItem;
   readonly digest: Digest;
-  /** Whether the bytes can stand inside JSON as they are. */
+  /** Whether the bytes can be inserted into JSON unchanged. */
   readonly isStrictJson: boolean;
 }
 
-/** Names and JSON texts, in the order in which they are read. */
+/** The members of a preview: names and JSON texts, in reading order. */
 type Pieces = readonly (readonly [name: string, json: string])[];
 
-/** From most to least. */
+/** From most to least detail. */
 export const previewDetails = ["whole", "rows", "schema", "counts", "alias"] as const satisfies PreviewDetail[];
 export type Detail = (typeof previewDetails)[number];
 
-/** The most that fits: the whole, else schema and rows, else the schema, else the counts. The alias and where the whole is are always there. */
+/** The most detailed preview that fits: the whole value, else schema and rows, else the schema, else counts, else the alias. Throws below 256 bytes. */
 export function buildPreview(source: PreviewSource, maxBytes: number): Preview {
   if (maxBytes < MIN_PREVIEW_BYTES) throw tooSmall(maxBytes);
   for (const detail of previewDetails) {
     const pieces = builders[detail](source, maxBytes);
     if (pieces !== null && sizeOf(pieces) <= maxBytes) return toPreview(source.item.alias, pieces, detail);
   }
-  return toPreview(source.item.alias, bare(source), "alias");
+  return toPreview(source.item.alias, buildAlias(source), "alias");
 }
 
-/** The smallest preview that says this much; null where there is nothing of the kind to say. */
+/** The smallest preview with this detail; null if the output has none, such as rows of a scalar. */
 export function buildSmallest(source: PreviewSource, detail: Detail): Preview | null {
   const pieces = builders[detail](source, 0);
   return pieces === null ? null : toPreview(source.item.alias, pieces, detail);
 }
 
-/** For each detail as much as there is room for, and never less than what makes it worth its place. */
+/** Builds the members for each detail: as much as fits, but at least MIN_PIECE_BYTES of each part. */
 const builders: Readonly<Record<Detail, (source: PreviewSource, maxBytes: number) => Pieces | null>> = {
   whole: buildWhole,
   rows: (source, maxBytes) => (source.digest.ends === null ? buildRows(source, maxBytes) : buildEnds(source, maxBytes)),
-  schema: (source, maxBytes) => (source.digest.schema === null ? null : withSchema(source, notShown(source.digest, 0), maxBytes)),
+  schema: (source, maxBytes) => (source.digest.schema === null ? null : withSchema(source, rowsNotShown(source.digest, 0), maxBytes)),
   counts: (source) => frame(source, [], []),
-  alias: bare,
+  alias: buildAlias,
 };
 
 function buildWhole(source: PreviewSource, maxBytes: number): Pieces | null {
@@ -57,11 +58,11 @@ function buildWhole(source: PreviewSource, maxBytes: number): Pieces | null {
   return sizeOf(pieces) <= maxBytes ? pieces : frame(source, [], whole);
 }
 
-/** The schema gets half of the room, and what the rows leave. Of the rows n are shown at each end; n halves until they fit, and the last two are cut. */
+/** Reserves half of the room for the schema. Shows n rows from each end, with n shrinking until they fit; if one row is too long, it is cut. */
 function buildRows(source: PreviewSource, maxBytes: number): Pieces | null {
   const { schema, around, rows } = source.digest;
   if (rows.length === 0 && around === null) return null;
-  const room = maxBytes - sizeOf(frame(source, schemaPieces(source.digest, ""), notShown(source.digest, 0)));
+  const room = maxBytes - sizeOf(frame(source, schemaPieces(source.digest, ""), rowsNotShown(source.digest, 0)));
   const left = room - (schema === null ? 0 : Buffer.byteLength(fit(schema, room / 2)));
   if (rows.length === 0) return withSchema(source, [["value", fit(around!, left)]], maxBytes);
   const beside: Pieces = around === null ? [] : [["around", fit(around, left / 3)]];
@@ -79,11 +80,11 @@ function rowPieces(digest: Digest, texts: readonly string[], n: number): Pieces 
   return [
     ["first", `[${first.join(",")}]`],
     ...(last.length > 0 ? [["last", `[${last.join(",")}]`] as const] : []),
-    ...notShown(digest, first.length + last.length),
+    ...rowsNotShown(digest, first.length + last.length),
   ];
 }
 
-/** The beginning and the end of a text. */
+/** The start and the end of a text. */
 function buildEnds(source: PreviewSource, maxBytes: number): Pieces {
   const { start, end } = source.digest.ends!;
   const total = source.digest.shape.characters!;
@@ -103,7 +104,7 @@ function buildEnds(source: PreviewSource, maxBytes: number): Pieces {
   return forms.find((form) => sizeOf(form) <= maxBytes) ?? forms.at(-1)!;
 }
 
-/** The rest, and as much of the schema as there is room for. */
+/** Adds as much of the schema as fits beside the other members. */
 function withSchema(source: PreviewSource, rest: Pieces, maxBytes: number): Pieces {
   const { schema } = source.digest;
   if (schema === null) return frame(source, [], rest);
@@ -119,14 +120,14 @@ function frame(source: PreviewSource, schema: Pieces, rest: Pieces): Pieces {
   return [...head(source), ...schema, ...rest, ...note(source)];
 }
 
-/** With fewer bytes than this a schema or a row says too little for its place. */
+/** A schema or row with fewer bytes is not useful. */
 const MIN_PIECE_BYTES = 160;
 
 function fit(outline: Outline, bytes: number): string {
   return renderOutline(outline, Math.max(MIN_PIECE_BYTES, bytes));
 }
 
-function notShown({ shape }: Digest, shown: number): Pieces {
+function rowsNotShown({ shape }: Digest, shown: number): Pieces {
   return shape.rows === null || shape.rows === shown ? [] : [["rowsNotShown", String(shape.rows - shown)]];
 }
 
@@ -157,18 +158,17 @@ function head({ item, digest: { shape } }: PreviewSource): Pieces {
 const SHOWN_ATTACHMENTS = 8;
 
 function note({ item, digest }: PreviewSource): Pieces {
-  const rounded = digest.isRounded && item.precisionLoss === undefined ? " Numbers with ~ are rounded here, not there." : "";
-  return [["note", JSON.stringify(`The whole output is available in Python as ${item.alias}.${rounded}`)]];
+  return [["note", JSON.stringify(previewNote(item.alias, digest.isRounded && item.precisionLoss === undefined))]];
 }
 
-/** What is left when nothing else fits. */
-function bare({ item, digest }: PreviewSource): Pieces {
+/** Used if nothing else fits. */
+function buildAlias({ item, digest }: PreviewSource): Pieces {
   const rows = digest.shape.rows === null ? [] : [["rows", String(digest.shape.rows)] as const];
   return [
     ["alias", JSON.stringify(item.alias)],
     ["bytes", String(item.bytes)],
     ...rows,
-    ["note", JSON.stringify(`Whole in Python as ${item.alias}.`)],
+    ["note", JSON.stringify(shortPreviewNote(item.alias))],
   ];
 }
 
@@ -188,7 +188,7 @@ function sizeOf(pieces: Pieces): number {
 function tooSmall(maxBytes: number): UsageError {
   return new UsageError({
     code: "PREVIEW_BUDGET_TOO_SMALL",
-    message: `A preview cannot fit ${maxBytes} bytes; ${MIN_PREVIEW_BYTES} is the least.`,
+    message: `A preview needs at least ${MIN_PREVIEW_BYTES} bytes; the budget is ${maxBytes}.`,
     hint: `Set a budget of at least ${MIN_PREVIEW_BYTES} bytes for each output.`,
     details: { allowed: maxBytes, least: MIN_PREVIEW_BYTES },
   });

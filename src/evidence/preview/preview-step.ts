@@ -1,3 +1,4 @@
+import { aliasListNote } from "../../prompts/result-notes.ts";
 import type { Preview } from "../evidence-store.ts";
 import { buildPreview, buildSmallest, MIN_PREVIEW_BYTES, previewDetails, type Detail, type PreviewSource } from "./build-preview.ts";
 
@@ -6,12 +7,12 @@ export interface StepLimits {
   readonly maxBytesPerOutput: number;
 }
 
-/** What is kept in each pass over the outputs: first rows go, then schemas, then counts. */
+/** The least detail to keep in each pass over the outputs: the first pass drops rows, the second schemas, the third counts. */
 const floors: readonly Detail[] = ["schema", "counts", "alias"];
 
 /**
- * Previews of the outputs of one step, oldest first, which together fit the budget. In each pass the oldest lose first, and no more than they must.
- * When their aliases alone are too much, the oldest share one preview that lists them, and counts those that it cannot list.
+ * Previews of the outputs of one step, oldest first, that together fit the budget. Each pass shrinks the oldest previews first, and only as far as needed.
+ * If the aliases alone do not fit, one preview lists the aliases of the oldest outputs and counts those that it cannot list.
  */
 export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBytesPerOutput }: StepLimits): Preview[] {
   const previews = sources.map((source) => buildPreview(source, maxBytesPerOutput));
@@ -24,11 +25,11 @@ export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBy
       excess -= before.bytes - after.bytes;
     }
   }
-  return excess > 0 ? shareOne(sources, previews, maxBytes) : previews;
+  return excess > 0 ? listOldest(sources, previews, maxBytes) : previews;
 }
 
-/** As few of the oldest as must be share one; all of them when not even that is enough. */
-function shareOne(sources: readonly PreviewSource[], previews: readonly Preview[], maxBytes: number): Preview[] {
+/** Replaces as few of the oldest previews as possible with one list; all of them if nothing less fits. */
+function listOldest(sources: readonly PreviewSource[], previews: readonly Preview[], maxBytes: number): Preview[] {
   let others = previews.reduce((sum, { bytes }) => sum + bytes, 0);
   let names = 0;
   for (let shared = 1; shared < sources.length; shared++) {
@@ -42,11 +43,11 @@ function shareOne(sources: readonly PreviewSource[], previews: readonly Preview[
   return [listAliases(sources, maxBytes).preview];
 }
 
-/** As large as there is room for; when that would say less than the floor, the smallest that does not. */
+/** The largest preview that removes the excess; if it would have less detail than `floor`, the smallest one with that detail. */
 function shrink(source: PreviewSource, { before, floor, excess }: { before: Preview; floor: Detail; excess: number }): Preview {
   const wanted = before.bytes - excess;
-  const roomy = wanted < MIN_PREVIEW_BYTES ? null : buildPreview(source, wanted);
-  if (roomy !== null && rank(roomy) <= previewDetails.indexOf(floor)) return roomy;
+  const fitting = wanted < MIN_PREVIEW_BYTES ? null : buildPreview(source, wanted);
+  if (fitting !== null && rank(fitting) <= previewDetails.indexOf(floor)) return fitting;
   const smallest = buildSmallest(source, floor);
   return smallest !== null && smallest.bytes < before.bytes ? smallest : before;
 }
@@ -60,7 +61,7 @@ interface AliasList {
   readonly notListed: number;
 }
 
-/** One preview for many outputs: their aliases, as many of the newest as there is room for, and how to see the others. Aliases are ASCII and need no escapes. */
+/** One preview for many outputs: the aliases of as many of the newest as fit. Aliases are ASCII and need no escapes. */
 function listAliases(sources: readonly PreviewSource[], maxBytes: number): AliasList {
   const aliases: string[] = [];
   let left = maxBytes - toJson(sources, []).length;
@@ -75,12 +76,11 @@ function listAliases(sources: readonly PreviewSource[], maxBytes: number): Alias
 
 function toJson(sources: readonly PreviewSource[], aliases: readonly string[]): string {
   const notListed = sources.length - aliases.length;
-  const whole = "No room for previews. All are whole in Python under their aliases";
   return JSON.stringify({
     outputs: sources.length,
     bytes: sources.reduce((sum, { item }) => sum + item.bytes, 0),
     aliases,
     ...(notListed > 0 ? { aliasesNotShown: notListed } : {}),
-    note: notListed > 0 ? `${whole}; list(inputs) there names every one.` : `${whole}.`,
+    note: aliasListNote(notListed === 0),
   });
 }

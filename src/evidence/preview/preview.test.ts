@@ -321,8 +321,8 @@ describe("previews of a step", () => {
   it("refuse only a budget that no preview fits", () => {
     const store = createEvidenceStore();
     store.add({ tool: "any", output: "1" });
-    expect(() => store.preview("any_1", { maxBytes: 100 })).toThrow("A preview cannot fit 100 bytes; 256 is the least.");
-    expect(() => store.previewStep(["any_1"], { maxBytes: 100 })).toThrow("A preview cannot fit 100 bytes; 256 is the least.");
+    expect(() => store.preview("any_1", { maxBytes: 100 })).toThrow("A preview needs at least 256 bytes; the budget is 100.");
+    expect(() => store.previewStep(["any_1"], { maxBytes: 100 })).toThrow("A preview needs at least 256 bytes; the budget is 100.");
     expect(store.previewStep([], { maxBytes: 100 })).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toolErrorSchema } from "../../errors/tool-error.ts";
-import type { CalledTool, IdentityAnswer, IdentityConfiguration, IdentityContext } from "./identity-context.ts";
+import type { IdentityConfiguration } from "./identity-configuration.ts";
+import type { CalledTool, IdentityAnswer, IdentityContext } from "./identity-context.ts";
 import { createIdentityState } from "./create-identity-state.ts";
 import { identityTools } from "./identity-tools.ts";
 
@@ -105,8 +106,8 @@ describe("session state", () => {
     expect(toolErrorOf(openIdentity().setRegion("eu"))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "set_region",
-      summary: 'There is no region "eu".',
-      details: [{ path: "region", issue: "is none of the configured regions", received_type: "string" }],
+      summary: 'Unknown region "eu".',
+      details: [{ path: "region", issue: "is not one of the configured regions", received_type: "string" }],
       hints: ['Did you mean "EU"?', 'The regions are "EU", "NA", "FE".'],
       examples: [{ region: "EU" }],
       error_code: "SCHEMA_ENUM_MISMATCH",
@@ -140,7 +141,7 @@ describe("session state", () => {
     expect(context.setRegion("EU")).toMatchObject({
       ok: false,
       toolError: {
-        hints: ["Call backend tools without: whoever runs Sluice adds regions to its configuration, under session.regions.choices."],
+        hints: ["Call backend tools without a region. An operator can add regions to the configuration, under session.regions.choices."],
       },
     });
   });
@@ -175,10 +176,10 @@ describe("session state", () => {
     expect(context.refusalOf(tool("ads", "list_campaigns"))).toEqual({
       error_kind: "precondition_failed",
       tool: "list_campaigns",
-      summary: "list_campaigns needs an active identity, and none is set.",
+      summary: "list_campaigns needs an active identity, but none is set.",
       details: [],
       hints: [
-        "Call set_active_identity first; in a request-scoped session in each execute block.",
+        "Call set_active_identity first; if state_scope is request, in each execute block.",
         'The identities are "acme-eu", "acme-us".',
       ],
       examples: [{ tool: "set_active_identity", params: { identity: "acme-eu" } }],
@@ -211,7 +212,7 @@ describe("another bearer token", () => {
       region: null,
       profile: null,
       ...swapped,
-      note: "The bearer token of this session has changed, and what was set before is gone: call set_active_profile too.",
+      note: "The bearer token of this session has changed, and everything set before was cleared: call set_active_profile too.",
     });
     expect(valueOf(second.setActiveProfile("austin-shop"))).toEqual({
       identity: "acme-us",

@@ -1,156 +1,156 @@
+import { clearedNote, nothingConfiguredNote, requestScopeNote, tokenSwappedNote } from "../../prompts/result-notes.ts";
+import type { IdentityConfiguration } from "./identity-configuration.ts";
 import type {
   ActiveNames,
   CalledTool,
   IdentityAnswer,
-  IdentityConfiguration,
   IdentityContext,
-  SessionStateFields,
   IdentityState,
+  SessionStateFields,
   StateKind,
 } from "./identity-context.ts";
 import {
+  belongsToIdentity,
   choicesOf,
   hasChoice,
   identityRequired,
-  isOf,
   plurals,
   refuseChoice,
   setters,
-  swappedAway,
+  stateCleared,
   toCallExtras,
 } from "./identity-choices.ts";
 
 export interface IdentityStateOptions {
   readonly configuration: IdentityConfiguration;
-  /** False for a request that belongs to no session: what is set lasts for that request. */
+  /** False for a request without an MCP connection or conversation: what it sets lasts for that request only. */
   readonly sessionPresent: boolean;
-  /** False when the session is there and its state cannot be kept, so that it lasts for a request too. */
+  /** False if the state cannot be kept between requests, so that it lasts for one request only. */
   readonly bridgeAvailable?: boolean;
-  /** The session had another tenant before: it begins as one whose token was swapped. */
+  /** True if another tenant used the same context before. The state then starts with the reason `token_swapped`. */
   readonly swapped?: boolean;
 }
 
-/** A bearer token of the session; when another comes, it is replaced by one that holds nothing of it. */
-interface Tenure {
+/** The state of one bearer token. Another token replaces it with an empty one. */
+interface TokenState {
   readonly tokenHash: string | null;
   active: ActiveNames;
-  /** After a swap: what was cleared with the other token and not set again. Null when nothing is to be set again. */
+  /** After a token swap, the kinds that were cleared and not set again; empty if nothing had been set. Null once there is nothing left to set again. */
   lost: ReadonlySet<StateKind> | null;
 }
 
-const nothing: ActiveNames = Object.freeze({ identity: null, region: null, profile: null });
+const noNames: ActiveNames = Object.freeze({ identity: null, region: null, profile: null });
 const kinds: readonly StateKind[] = ["identity", "region", "profile"];
 const MAX_LISTED = 100;
 
+/** The state of one identity context: which identity, region and profile are active, for the bearer token of the latest request only. */
 export function createIdentityState(options: IdentityStateOptions): IdentityState {
-  const { configuration, sessionPresent, bridgeAvailable = true, swapped = false } = options;
-  const scope = sessionPresent && bridgeAvailable ? "session" : "request";
-  let current: Tenure | null = null;
+  let current: TokenState | null = null;
 
   function bearerChanged(tokenHash: string | null): void {
-    if (current === null) current = { tokenHash, active: nothing, lost: swapped ? new Set() : null };
-    else if (current.tokenHash !== tokenHash) current = { tokenHash, active: nothing, lost: whatIsLost(current) };
-  }
-
-  function open(tokenHash: string | null): IdentityContext {
-    bearerChanged(tokenHash);
-    return createContext(current!);
-  }
-
-  function createContext(own: Tenure): IdentityContext {
-    const isCurrent = (): boolean => own === current;
-    const active = (): ActiveNames => (isCurrent() ? own.active : nothing);
-
-    function fields(): SessionStateFields {
-      return { session_present: sessionPresent, state_scope: scope, state_reason: reason() };
-    }
-
-    function reason(): SessionStateFields["state_reason"] {
-      if (!sessionPresent) return "no_mcp_session";
-      if (!bridgeAvailable) return "bridge_unavailable";
-      return own.lost !== null || !isCurrent() ? "token_swapped" : null;
-    }
-
-    function set(kind: StateKind, name: unknown): IdentityAnswer {
-      const choices = choicesOf(configuration, kind);
-      const refusal = isCurrent() ? refuseChoice(kind, name, choices, own.active.identity) : swappedAway(setters[kind]);
-      if (refusal !== null) return { ok: false, toolError: refusal };
-      const before = own.active;
-      own.active = withoutForeign(configuration, { ...before, [kind]: name as string });
-      // What was cleared has to be set again, unless the new tenant has none of it. Where nothing was cleared, the first setter begins the new tenure.
-      const lost = [...(own.lost ?? [])].filter((one) => one !== kind && hasChoice(configuration, one, own.active.identity));
-      own.lost = lost.length === 0 ? null : new Set(lost);
-      const cleared = kinds.filter((one) => before[one] !== null && own.active[one] === null);
-      const note = toNote(cleared, own.lost, scope === "request");
-      return { ok: true, value: { ...own.active, ...fields(), ...(note === "" ? {} : { note }) } };
-    }
-
-    return {
-      getSessionState: fields,
-      getActiveContext() {
-        const available = toAvailable(configuration, active().identity);
-        return { ok: true, value: { ...active(), ...fields(), available, ...(isEmpty(configuration) ? { note: nothingToChoose } : {}) } };
-      },
-      setActiveIdentity: (name) => set("identity", name),
-      setRegion: (name) => set("region", name),
-      setActiveProfile: (name) => set("profile", name),
-      refusalOf(tool) {
-        if (!isCurrent()) return swappedAway(tool.name);
-        return own.active.identity === null && needsIdentity(configuration, tool) ? identityRequired(configuration, tool) : null;
-      },
-      toCallExtras: (tool) => toCallExtras(configuration, active(), tool),
-    };
+    if (current === null) current = { tokenHash, active: noNames, lost: options.swapped === true ? new Set() : null };
+    else if (current.tokenHash !== tokenHash) current = { tokenHash, active: noNames, lost: lostKinds(current) };
   }
 
   return {
     bearerChanged,
-    open,
+    open(tokenHash) {
+      bearerChanged(tokenHash);
+      const own = current!;
+      return createContext(options, own, () => own === current);
+    },
     end() {
       current = null;
     },
   };
 }
 
-function whatIsLost({ active, lost }: Tenure): ReadonlySet<StateKind> {
+function lostKinds({ active, lost }: TokenState): ReadonlySet<StateKind> {
   return new Set([...(lost ?? []), ...kinds.filter((kind) => active[kind] !== null)]);
 }
 
-/** Another identity does not keep a region or profile that is not its own. */
-function withoutForeign(configuration: IdentityConfiguration, { identity, region, profile }: ActiveNames): ActiveNames {
-  const keep = (kind: StateKind, name: string | null): string | null =>
-    name !== null && isOf(choicesOf(configuration, kind), name, identity) ? name : null;
-  return { identity, region: keep("region", region), profile: keep("profile", profile) };
+/** The context of one request. It loses its state once another token takes over (`isCurrent` is false). */
+function createContext(options: IdentityStateOptions, own: TokenState, isCurrent: () => boolean): IdentityContext {
+  const { configuration } = options;
+  const activeNames = (): ActiveNames => (isCurrent() ? own.active : noNames);
+  const stateFields = (): SessionStateFields => toStateFields(options, own.lost !== null || !isCurrent());
+
+  function set(kind: StateKind, name: unknown): IdentityAnswer {
+    const choices = choicesOf(configuration, kind);
+    const refusal = isCurrent() ? refuseChoice(kind, name, choices, own.active.identity) : stateCleared(setters[kind]);
+    if (refusal !== null) return { ok: false, toolError: refusal };
+    const before = own.active;
+    own.active = withoutForeignNames(configuration, { ...before, [kind]: name as string });
+    // Cleared kinds must be set again, unless the new identity has no choice for them. If nothing was cleared, the first setter is enough.
+    const lost = [...(own.lost ?? [])].filter((one) => one !== kind && hasChoice(configuration, one, own.active.identity));
+    own.lost = lost.length === 0 ? null : new Set(lost);
+    const cleared = kinds.filter((one) => before[one] !== null && own.active[one] === null);
+    const fields = stateFields();
+    const note = toNote({ cleared, lost, isRequestScope: fields.state_scope === "request" });
+    return { ok: true, value: { ...own.active, ...fields, ...(note === "" ? {} : { note }) } };
+  }
+
+  return {
+    getSessionState: stateFields,
+    getActiveContext() {
+      const active = activeNames();
+      const available = toAvailable(configuration, active.identity);
+      const note = isEmpty(configuration) ? { note: nothingConfiguredNote } : {};
+      return { ok: true, value: { ...active, ...stateFields(), available, ...note } };
+    },
+    setActiveIdentity: (name) => set("identity", name),
+    setRegion: (name) => set("region", name),
+    setActiveProfile: (name) => set("profile", name),
+    refusalOf(tool) {
+      if (!isCurrent()) return stateCleared(tool.name);
+      return own.active.identity === null && needsIdentity(configuration, tool) ? identityRequired(configuration, tool) : null;
+    },
+    toCallExtras: (tool) => toCallExtras(configuration, activeNames(), tool),
+  };
+}
+
+function toStateFields({ sessionPresent, bridgeAvailable = true }: IdentityStateOptions, isSwapped: boolean): SessionStateFields {
+  if (!sessionPresent) return { session_present: false, state_scope: "request", state_reason: "no_mcp_session" };
+  if (!bridgeAvailable) return { session_present: true, state_scope: "request", state_reason: "bridge_unavailable" };
+  return { session_present: true, state_scope: "session", state_reason: isSwapped ? "token_swapped" : null };
+}
+
+/** Clears a region or profile that the active identity may not use. */
+function withoutForeignNames(configuration: IdentityConfiguration, { identity, region, profile }: ActiveNames): ActiveNames {
+  const keepOwn = (kind: StateKind, name: string | null): string | null =>
+    name !== null && belongsToIdentity(choicesOf(configuration, kind), name, identity) ? name : null;
+  return { identity, region: keepOwn("region", region), profile: keepOwn("profile", profile) };
 }
 
 function toAvailable(configuration: IdentityConfiguration, identity: string | null): Record<string, string[]> {
   return Object.fromEntries(
     kinds.map((kind) => {
       const choices = choicesOf(configuration, kind);
-      const names = Object.keys(choices).filter((name) => isOf(choices, name, identity));
+      const names = Object.keys(choices).filter((name) => belongsToIdentity(choices, name, identity));
       return [plurals[kind], names.slice(0, MAX_LISTED)];
     }),
   );
 }
 
-const nothingToChoose = "No identities, regions or profiles are configured (session in the configuration): calls are made without them.";
-
 function isEmpty(configuration: IdentityConfiguration): boolean {
   return kinds.every((kind) => Object.keys(choicesOf(configuration, kind)).length === 0);
 }
 
-function toNote(cleared: readonly StateKind[], lost: ReadonlySet<StateKind> | null, isRequest: boolean): string {
+interface SetterFacts {
+  readonly cleared: readonly StateKind[];
+  readonly lost: readonly StateKind[];
+  readonly isRequestScope: boolean;
+}
+
+function toNote({ cleared, lost, isRequestScope }: SetterFacts): string {
   const notes = [
-    ...(isRequest ? ["This lasts for this request only: set it again in each execute block."] : []),
-    ...cleared.map((kind) => `The active ${kind} does not belong to this identity and was cleared.`),
-    ...(lost === null
-      ? []
-      : [
-          `The bearer token of this session has changed, and what was set before is gone: call ${[...lost].map((kind) => setters[kind]).join(" and ")} too.`,
-        ]),
+    ...(isRequestScope ? [requestScopeNote] : []),
+    ...cleared.map(clearedNote),
+    ...(lost.length === 0 ? [] : [tokenSwappedNote(lost.map((kind) => setters[kind]))]),
   ];
   return notes.join(" ");
 }
 
-function needsIdentity({ identityRequired: needing = [] }: IdentityConfiguration, { server, name }: CalledTool): boolean {
-  return needing.includes(`${server}__${name}`) || needing.includes(`${server}__*`);
+function needsIdentity({ identityRequired: required = [] }: IdentityConfiguration, { server, name }: CalledTool): boolean {
+  return required.includes(`${server}__${name}`) || required.includes(`${server}__*`);
 }

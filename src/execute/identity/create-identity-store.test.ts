@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { IdentityConfiguration, IdentityContext } from "./identity-context.ts";
+import type { IdentityContext } from "./identity-context.ts";
 import { createIdentityStore, type IdentityStore } from "./create-identity-store.ts";
-import { identityConfigurationSchema } from "./identity-configuration.ts";
+import { identityConfigurationSchema, type IdentityConfiguration } from "./identity-configuration.ts";
 
 const configuration: IdentityConfiguration = {
   identities: {

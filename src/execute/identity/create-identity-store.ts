@@ -1,59 +1,61 @@
-import type { IdentityConfiguration, IdentityContext, IdentityState } from "./identity-context.ts";
+import type { IdentityConfiguration } from "./identity-configuration.ts";
+import type { IdentityContext, IdentityState } from "./identity-context.ts";
 import { createIdentityState } from "./create-identity-state.ts";
 
 export interface IdentityKey {
   readonly tenant: string;
-  /** What nobody can guess: the transport's own, or the handle that a client without one passes back. */
+  /** The id of an MCP connection or a conversation. It must be hard to guess. */
   readonly contextId: string;
 }
 
 export interface IdentityStore {
   /**
-   * The session's state as a request with this token sees it. A session that comes back with the token of another tenant begins anew, and the other
-   * tenant's state is gone before this returns.
+   * Opens the identity context for a request with this token. If another tenant used the context before, that tenant's state is cleared first.
    */
   open(request: IdentityKey & { readonly tokenHash: string | null }): IdentityContext;
-  /** For a request without a session: state that nobody else sees, and that ends with it. */
+  /** A context for a single request, shared with no other request. */
   openRequest(): IdentityContext;
-  /** The session ended. */
+  /** Forgets the context, for example because its MCP connection ended. */
   delete(key: IdentityKey): void;
   readonly size: number;
 }
 
 export interface IdentityStoreOptions {
   readonly configuration: IdentityConfiguration;
-  /** A session that nobody used for this long is forgotten. At least as long as the transport keeps its sessions, or state is lost in silence. */
+  /** Forgets a context that was not used for this long (default: 24 hours). Must not be shorter than the life of an idle MCP connection: its state would vanish without a `state_reason`. */
   readonly idleMs?: number;
+  /** Forgets the least recently used contexts above this number. Default: 10,000. */
   readonly maxContexts?: number;
   readonly now?: () => number;
 }
 
-interface Kept {
+interface StoredContext {
   readonly tenant: string;
   readonly state: IdentityState;
   usedAt: number;
 }
 
+/** Keeps identity contexts in memory, by tenant and context id. */
 export function createIdentityStore(options: IdentityStoreOptions): IdentityStore {
   const { configuration, idleMs = 24 * 60 * 60_000, maxContexts = 10_000, now = Date.now } = options;
-  /** The longest unused first, because a used one is put at the end. */
-  const sessions = new Map<string, Kept>();
+  /** Least recently used first: each use moves a context to the end. */
+  const contexts = new Map<string, StoredContext>();
 
   function forgetIdle(): void {
-    for (const [id, { usedAt }] of sessions) {
-      if (now() - usedAt < idleMs && sessions.size <= maxContexts) return;
-      sessions.delete(id);
+    for (const [id, { usedAt }] of contexts) {
+      if (now() - usedAt < idleMs && contexts.size <= maxContexts) return;
+      contexts.delete(id);
     }
   }
 
   function open({ tenant, contextId, tokenHash }: Parameters<IdentityStore["open"]>[0]): IdentityContext {
     forgetIdle();
-    const found = sessions.get(contextId);
-    const isOwn = found !== undefined && found.tenant === tenant;
-    if (!isOwn) found?.state.end();
-    const state = isOwn ? found.state : createIdentityState({ configuration, sessionPresent: true, swapped: found !== undefined });
-    sessions.delete(contextId);
-    sessions.set(contextId, { tenant, state, usedAt: now() });
+    const found = contexts.get(contextId);
+    const isSameTenant = found?.tenant === tenant;
+    if (!isSameTenant) found?.state.end();
+    const state = isSameTenant ? found.state : createIdentityState({ configuration, sessionPresent: true, swapped: found !== undefined });
+    contexts.delete(contextId);
+    contexts.set(contextId, { tenant, state, usedAt: now() });
     forgetIdle();
     return state.open(tokenHash);
   }
@@ -62,11 +64,11 @@ export function createIdentityStore(options: IdentityStoreOptions): IdentityStor
     open,
     openRequest: () => createIdentityState({ configuration, sessionPresent: false }).open(null),
     delete({ tenant, contextId }) {
-      if (sessions.get(contextId)?.tenant === tenant) sessions.delete(contextId);
+      if (contexts.get(contextId)?.tenant === tenant) contexts.delete(contextId);
     },
     get size() {
       forgetIdle();
-      return sessions.size;
+      return contexts.size;
     },
   };
 }

@@ -1,4 +1,5 @@
-import type { IdentityConfiguration, StateChoices, StateKind, CalledTool, ActiveNames, CallExtras, Ride } from "./identity-context.ts";
+import type { IdentityConfiguration, Ride, StateChoices } from "./identity-configuration.ts";
+import type { ActiveNames, CalledTool, CallExtras, StateKind } from "./identity-context.ts";
 import { quote } from "../../errors/argument-path.ts";
 import { createToolError, type ToolError, receivedType } from "../../errors/tool-error.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
@@ -15,17 +16,18 @@ export function choicesOf({ identities, regions, profiles }: IdentityConfigurati
   return { identity: identities, region: regions, profile: profiles }[kind]?.choices ?? {};
 }
 
-export function isOf(choices: StateChoices["choices"], name: string, identity: string | null): boolean {
+/** Whether this identity may use the choice. A choice without `identities` is open to all. */
+export function belongsToIdentity(choices: StateChoices["choices"], name: string, identity: string | null): boolean {
   const owners = choices[name]?.identities;
   return owners === undefined || (identity !== null && owners.includes(identity));
 }
 
 export function hasChoice(configuration: IdentityConfiguration, kind: StateKind, identity: string | null): boolean {
   const choices = choicesOf(configuration, kind);
-  return Object.keys(choices).some((name) => kind === "identity" || isOf(choices, name, identity));
+  return Object.keys(choices).some((name) => kind === "identity" || belongsToIdentity(choices, name, identity));
 }
 
-/** The envelope for what cannot be chosen; null for what can. */
+/** The tool error for a name that cannot be set; null if it can. */
 export function refuseChoice(kind: StateKind, name: unknown, choices: StateChoices["choices"], identity: string | null): ToolError | null {
   const tool = setters[kind];
   const names = Object.keys(choices);
@@ -40,7 +42,7 @@ export function refuseChoice(kind: StateKind, name: unknown, choices: StateChoic
     });
   }
   if (!Object.hasOwn(choices, name)) return unknownName(kind, name, names);
-  if (kind === "identity" || isOf(choices, name, identity)) return null;
+  if (kind === "identity" || belongsToIdentity(choices, name, identity)) return null;
   return createToolError({
     code: identity === null ? "ACTIVE_IDENTITY_REQUIRED" : "SCHEMA_ENUM_MISMATCH",
     tool,
@@ -50,7 +52,7 @@ export function refuseChoice(kind: StateKind, name: unknown, choices: StateChoic
       `Call set_active_identity first, with ${owners(choices, name)}.`,
       listOf(
         kind,
-        names.filter((one) => isOf(choices, one, identity)),
+        names.filter((one) => belongsToIdentity(choices, one, identity)),
       ),
     ],
   });
@@ -61,21 +63,21 @@ function unknownName(kind: StateKind, name: string, names: readonly string[]): T
   return createToolError({
     code: "SCHEMA_ENUM_MISMATCH",
     tool: setters[kind],
-    summary: `There is no ${kind} ${quote(name)}${names.length === 0 ? `: no ${plurals[kind]} are configured` : ""}.`,
-    details: [{ path: kind, issue: `is none of the configured ${plurals[kind]}`, received_type: "string" }],
+    summary: `Unknown ${kind} ${quote(name)}${names.length === 0 ? `: no ${plurals[kind]} are configured` : ""}.`,
+    details: [{ path: kind, issue: `is not one of the configured ${plurals[kind]}`, received_type: "string" }],
     hints: names.length === 0 ? [noneConfigured(kind)] : [...(near === null ? [] : [`Did you mean ${quote(near)}?`]), listOf(kind, names)],
     examples: near === null ? [] : [{ [kind]: near }],
   });
 }
 
 function listOf(kind: StateKind, names: readonly string[]): string {
-  if (names.length === 0) return `No ${plurals[kind]} can be chosen here.`;
+  if (names.length === 0) return `No ${plurals[kind]} can be set here.`;
   const shown = names.slice(0, 20).map(quote).join(", ");
   return `The ${plurals[kind]} are ${shown}${names.length > 20 ? ` and ${names.length - 20} more (get_active_context lists them)` : ""}.`;
 }
 
 function noneConfigured(kind: StateKind): string {
-  return `Call backend tools without: whoever runs Sluice adds ${plurals[kind]} to its configuration, under session.${plurals[kind]}.choices.`;
+  return `Call backend tools without a ${kind}. An operator can add ${plurals[kind]} to the configuration, under session.${plurals[kind]}.choices.`;
 }
 
 function owners(choices: StateChoices["choices"], name: string): string {
@@ -87,28 +89,29 @@ export function identityRequired(configuration: IdentityConfiguration, { name }:
   return createToolError({
     code: "ACTIVE_IDENTITY_REQUIRED",
     tool: name,
-    summary: `${name} needs an active identity, and none is set.`,
-    hints: ["Call set_active_identity first; in a request-scoped session in each execute block.", listOf("identity", names)],
+    summary: `${name} needs an active identity, but none is set.`,
+    hints: ["Call set_active_identity first; if state_scope is request, in each execute block.", listOf("identity", names)],
     examples: names.slice(0, 1).map((identity) => ({ tool: "set_active_identity", params: { identity } })),
   });
 }
 
-export function swappedAway(tool: string): ToolError {
+/** For requests that still run with the previous token after another token took over. */
+export function stateCleared(tool: string): ToolError {
   return createToolError({
     code: "AUTHENTICATION_ERROR",
     tool,
-    summary: "Another bearer token came into this session while this ran, and the state of this one was cleared.",
-    hints: ["Nothing more can be called here. Make a new request, and set the identity, region and profile again."],
+    summary: "A request with another bearer token cleared the identity, region and profile while this one was running.",
+    hints: ["No more tools can be called in this request. Send a new request and set the identity, region and profile again."],
   });
 }
 
-/** What rides with a call of this tool, by the configuration. */
+/** The headers, `_meta` fields and arguments that the configuration adds to a call of this tool. */
 export function toCallExtras(configuration: IdentityConfiguration, active: ActiveNames, tool: CalledTool): CallExtras {
   const parts = { header: {}, meta: {}, argument: {} } as Record<Ride["as"], Record<string, string>>;
-  const add = (kind: StateChoices | undefined, name: string | null): void => {
-    if (kind === undefined || name === null) return;
-    const value = kind.choices[name]?.value ?? name;
-    for (const ride of kind.rides ?? []) if (rides(ride, tool)) parts[ride.as][ride.name] = value;
+  const add = (choices: StateChoices | undefined, name: string | null): void => {
+    if (choices === undefined || name === null) return;
+    const value = choices.choices[name]?.value ?? name;
+    for (const ride of choices.rides ?? []) if (appliesTo(ride, tool)) parts[ride.as][ride.name] = value;
   };
   add(configuration.identities, active.identity);
   add(configuration.regions, active.region);
@@ -120,7 +123,7 @@ export function toCallExtras(configuration: IdentityConfiguration, active: Activ
   };
 }
 
-function rides({ as, name, servers }: Ride, { server, inputSchema }: CalledTool): boolean {
+function appliesTo({ as, name, servers }: Ride, { server, inputSchema }: CalledTool): boolean {
   if (!servers.includes(server)) return false;
   const { properties } = inputSchema;
   return as !== "argument" || (isRecord(properties) && Object.hasOwn(properties, name));

@@ -1,10 +1,8 @@
 import type { ToolError } from "../../errors/tool-error.ts";
 
-export type { Ride, IdentityConfiguration, StateChoice, StateChoices } from "./identity-configuration.ts";
-
 export type StateReason = "no_mcp_session" | "token_swapped" | "bridge_unavailable";
 
-/** What `get_session_state` gives, and every setter with it. */
+/** The fields that `get_session_state` and every setter return. */
 export interface SessionStateFields {
   readonly session_present: boolean;
   readonly state_scope: "session" | "request";
@@ -23,40 +21,40 @@ export type IdentityAnswer =
   | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly toolError: ToolError };
 
-/** What the session adds to one call: see `ToolCallOptions`, and `extraArguments` of the check of its input. */
+/** What the identity context adds to one call of a backend tool. */
 export interface CallExtras {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
   readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Of a backend tool, what decides about it. */
+/** The facts about a backend tool that decide what is added to its call. */
 export interface CalledTool {
   readonly name: string;
   readonly server: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** The state as one request sees it: bound to the bearer token that came with it. */
+/** The active identity, region and profile of one request, bound to the bearer token of that request. */
 export interface IdentityContext {
   getSessionState(): SessionStateFields;
   getActiveContext(): IdentityAnswer;
   setActiveIdentity(name: unknown): IdentityAnswer;
   setRegion(name: unknown): IdentityAnswer;
   setActiveProfile(name: unknown): IdentityAnswer;
-  /** The envelope that refuses a call to this tool as things are; null when it may be made. */
+  /** The tool error if a call of this tool must be refused now; null if it is admitted. */
   refusalOf(tool: CalledTool): ToolError | null;
   toCallExtras(tool: CalledTool): CallExtras;
 }
 
 export interface IdentityState {
   /**
-   * A request comes with this token (its hash; null where there are none). When another one came before, all state is cleared first, and what still runs
-   * for the other one has none any more.
+   * Announces a request with this token (its hash; null without authentication). If it differs from the token of the previous request, all state is
+   * cleared, and requests that still run with the previous token lose it.
    */
   bearerChanged(tokenHash: string | null): void;
-  /** `bearerChanged`, then the state as this request sees it. */
+  /** Calls `bearerChanged` and returns the context of this request. */
   open(tokenHash: string | null): IdentityContext;
-  /** The session is another tenant's now: whatever still runs here has no state from here on. */
+  /** Another tenant took over the context: running requests lose their state. */
   end(): void;
 }
