@@ -53,7 +53,7 @@ const ends: Record<string, End> = {
   SystemExit: {
     code: "raise SystemExit(3)",
     status: "python_error",
-    error: { type: "SystemExit", message: "the code called exit(3); a cell ends by reaching its end", line: 8 },
+    error: { type: "SystemExit", message: "the code called exit(3); a cell ends after its last line and needs no exit", line: 8 },
   },
   KeyboardInterrupt: { code: "raise KeyboardInterrupt", status: "python_error", error: { type: "KeyboardInterrupt", line: 8 } },
   "its time": {

@@ -319,8 +319,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const messages = [];
       for (const module of ["requests", "polars"]) messages.push((await run(`import ${module}`)).error?.summary);
       expect(messages).toEqual([
-        "ModuleNotFoundError: No module named 'requests'. There is no network here: Python derives from data that tools fetched, it does not fetch. (line 1)",
-        "ModuleNotFoundError: No module named 'polars'. Not in the snapshot, and nothing can be installed: use pandas (pd) instead. (line 1)",
+        "ModuleNotFoundError: No module named 'requests'. The sandbox has no network: compute with data that tools have already fetched. (line 1)",
+        "ModuleNotFoundError: No module named 'polars'. It is not installed and cannot be installed: use pandas (pd) instead. (line 1)",
       ]);
     });
 

@@ -125,7 +125,7 @@ describe("CPython", () => {
       error_code: "SANDBOX_MODULE_BLOCKED",
       summary: "The module polars is not available here.",
       hints: [
-        "Not in the snapshot, and nothing can be installed: use pandas (pd) instead.",
+        "It is not installed and cannot be installed: use pandas (pd) instead.",
         "If the script works without the module, catch ImportError.",
       ],
     });

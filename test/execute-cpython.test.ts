@@ -211,7 +211,7 @@ async def safe(name):
   });
 
   const noModule = (name: string): string =>
-    `No module named '${name}'. There is no network here: Python derives from data that tools fetched, it does not fetch.`;
+    `No module named '${name}'. The sandbox has no network: compute with data that tools have already fetched.`;
   const failures: Record<string, [code: string, end: unknown]> = {
     "a network module": ["import socket", { kind: "exception", type: "ModuleNotFoundError", message: noModule("socket"), line: 1 }],
     "a part of one": [
@@ -468,7 +468,7 @@ ended, status = os.wait()
       const kind = /"type": "(\w+)"/.exec(attempts[name]!)![1];
       expect(outcome).toMatchObject({
         status: "sandbox_lost",
-        error: { type: "SandboxLost", message: expect.stringContaining(`user code sent a frame of type '${kind}' out of its place`) },
+        error: { type: "SandboxLost", message: expect.stringContaining(`user code sent an unexpected frame of type '${kind}'`) },
       });
       const next = await session.run({ code: "1 + 1" });
       expect(next).toMatchObject({ status: "ok", resultJson: "2" });

@@ -1,1 +1,1 @@
-"""The worker: the process inside a sandbox that runs cells. Nothing here is for user code to import."""
+"""The worker: our processes inside a sandbox. Cells do not import anything from here."""

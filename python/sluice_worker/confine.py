@@ -1,6 +1,6 @@
-"""How a fork of the zygote shuts itself in: namespaces, mounts, descriptors, limits, capabilities, the seccomp filter.
+"""How a fork of the zygote confines itself: namespaces, mounts, descriptors, limits, capabilities, the seccomp filter.
 
-The raw system calls are here and nowhere else. Every function did what it says or raised; nothing goes on weaker.
+All raw system calls are in this file. Every function does what it says or raises; there is no weaker fallback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 INNER_ID = 1000
 SCRATCH = "/sandbox"
-HIDDEN = "/run"  # what only the zygote needs is mounted under it
+HIDDEN = "/run"  # the parent of mounts that only the zygote needs
 CHANNEL = 3
 
 CLONE_NEWNS = 0x00020000
@@ -48,12 +48,12 @@ PR_GET_TID_ADDRESS = 40
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
-# No root magic, no fix-up on a change of uid, no keeping of capabilities, no raising of ambient ones: set and locked.
+# Set and locked: NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE; locked: KEEP_CAPS (off).
 SECUREBITS = 0b1110_1111
 CAPABILITY_VERSION_3 = 0x20080522
 KEYCTL_JOIN_SESSION_KEYRING = 1
 
-# Numbers and the order of clone's last two arguments: (child_tid, tls) or (tls, child_tid).
+# Per architecture: syscall numbers, and the order of clone's last two arguments, (child_tid, tls) or (tls, child_tid).
 _SYSCALLS = {"x86_64": {"clone": 56, "keyctl": 250}, "aarch64": {"clone": 220, "keyctl": 219}}[platform.machine()]
 _TLS_COMES_FIRST = platform.machine() == "aarch64"
 
@@ -61,29 +61,29 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
 _libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
-_keeping_the_lock = ctypes.PyDLL(None, use_errno=True)  # calls that must not let go of the interpreter's lock
-_keeping_the_lock.syscall.restype = ctypes.c_long
+_libc_holding_gil = ctypes.PyDLL(None, use_errno=True)  # for calls that must not release the GIL
+_libc_holding_gil.syscall.restype = ctypes.c_long
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the kernel holds each process of one sandbox to; the cgroup holds them together."""
+    """The limits of each process of one sandbox. The cgroup limits all of them together."""
 
     memory_bytes: int
     scratch_bytes: int
     file_bytes: int
     open_files: int
     processes: int | None  # None: the pids cgroup counts them
-    baseline_bytes: int  # what the zygote itself has mapped, and every fork with it
+    baseline_bytes: int  # what the zygote has mapped, and so every fork
 
 
 # For the zygote
 
 
 def become_unprivileged(uid: int, gid: int) -> None:
-    """Give up root for good.
+    """Give up root permanently.
 
-    A fresh /proc first: as root, bwrap covers parts of its own, and then the kernel would let no sandbox mount one.
+    First mount a fresh /proc: as root, bwrap masks parts of its /proc, and then the kernel refuses sandboxes their own.
     """
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     drop_bounding_set()
@@ -94,21 +94,21 @@ def become_unprivileged(uid: int, gid: int) -> None:
 
 
 def settle_zygote() -> None:
-    """After the change of user: /proc/self must be our own, and the kernel forgot that we die with our parent."""
+    """Restore what a change of user resets: ownership of /proc/self, and the signal on the parent's death."""
     prctl(PR_SET_DUMPABLE, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    # An empty session keyring instead of the host's. Not every kernel has keyrings, so a failure is not one.
+    # An empty session keyring instead of the host's. Some kernels have no keyrings, so a failure is ignored.
     _libc.syscall(ctypes.c_long(_SYSCALLS["keyctl"]), ctypes.c_long(KEYCTL_JOIN_SESSION_KEYRING), None)
 
 
 def create_fork() -> Callable[[], int]:
-    """Make a fork() whose child is process 1 of a new pid namespace, with every capability in a new user namespace.
+    """Return a fork() whose child is process 1 of a new pid namespace, with every capability in a new user namespace.
 
-    Forking twice, as unshare() wants it, would copy the page tables of the whole stack twice, and glibc's fork cannot
-    pass flags, so this is the bare call. What glibc and Python do around a fork is for programs with threads, which the
-    zygote checks that it has not; Python's share of it would write to a megabyte of pages that all sandboxes can have
-    in common. The thread's cached id, which locks compare, is refreshed by the kernel, as glibc would have it.
+    It is the bare clone call: unshare() needs two forks, which copy the page tables of the whole stack twice, and glibc's
+    fork takes no flags. What glibc and Python do around a fork is for programs with threads, and the zygote has checked
+    that it has none; Python's part would write to a megabyte of pages that all sandboxes can share. The kernel refreshes
+    the cached thread id, which locks compare, as it does for glibc.
     """
     address = ctypes.c_void_p()
     prctl(PR_GET_TID_ADDRESS, ctypes.addressof(address))
@@ -117,7 +117,7 @@ def create_fork() -> Callable[[], int]:
     arguments = [ctypes.c_long(value) for value in (_SYSCALLS["clone"], flags, 0, 0, *tail)]
 
     def fork() -> int:
-        pid: int = _keeping_the_lock.syscall(*arguments)
+        pid: int = _libc_holding_gil.syscall(*arguments)
         if pid < 0:
             raise _last_error("clone")
         return pid
@@ -129,7 +129,7 @@ def create_fork() -> Callable[[], int]:
 
 
 def join_cgroups(paths: list[str]) -> None:
-    """Move this process into the cgroups of its lease. It has one thread, so `tasks` of version 1 will do."""
+    """Move this process into the cgroups of its lease. It has one thread, so `tasks` of cgroup v1 is enough."""
     for path in paths:
         write_once(path, "0")
 
@@ -144,7 +144,7 @@ def enter_namespaces(outer_uid: int, outer_gid: int) -> None:
 
 
 def arrange_mounts(scratch_bytes: int) -> None:
-    """Mount one tmpfs for all that can be written, so that its size bounds it. The rest stays read-only."""
+    """Mount one tmpfs for everything writable, so that its size limits all of it. The rest stays read-only."""
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     files = max(4096, scratch_bytes >> 13)
     mount("scratch", HIDDEN, "tmpfs", MS_NOSUID | MS_NODEV, f"size={scratch_bytes},nr_inodes={files},mode=0700")
@@ -169,31 +169,31 @@ def set_limits(limits: Limits) -> None:
     _limit(resource.RLIMIT_NICE, 0)
     _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
     _limit(resource.RLIMIT_NOFILE, limits.open_files)
-    # One giant allocation is a MemoryError, not a kill.
+    # So that one giant allocation raises a MemoryError instead of getting the process killed.
     _limit(resource.RLIMIT_DATA, limits.memory_bytes + limits.baseline_bytes)
     if limits.processes is not None:
         _limit(resource.RLIMIT_NPROC, limits.processes)
 
 
 def keep_only_channel(channel: int) -> None:
-    """The channel becomes descriptor 3; 0, 1 and 2 are /dev/null; no other is open."""
+    """Make the channel descriptor 3, and 0, 1 and 2 /dev/null. Close all others."""
     null = os.open("/dev/null", os.O_RDWR)
     if channel != CHANNEL:
         if null == CHANNEL:
             null = os.dup(null)
         os.dup2(channel, CHANNEL, inheritable=False)
-    for well_known in (0, 1, 2):
-        os.dup2(null, well_known)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
     os.closerange(CHANNEL + 1, 1 << 30)
 
 
 def drop_privileges() -> None:
-    """Empty every capability set for good."""
+    """Empty every capability set permanently."""
     prctl(PR_SET_SECUREBITS, SECUREBITS)
     drop_bounding_set()
     drop_capabilities()
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    prctl(PR_SET_DUMPABLE, 1)  # until the monitor says otherwise: /proc/self must be its own
+    prctl(PR_SET_DUMPABLE, 1)  # /proc/self must belong to this process until the monitor clears the flag
 
 
 def install_filter(program: bytes) -> None:
@@ -205,11 +205,11 @@ def install_filter(program: bytes) -> None:
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(Program(len(program) // 8, program)))
 
 
-# The calls
+# System calls
 
 
 def prctl(option: int, *arguments: int) -> None:
-    """Call prctl, with zeros for the arguments that are not given."""
+    """Call prctl, with zeros for missing arguments."""
     padded = [*arguments, 0, 0, 0, 0][:4]
     if _libc.prctl(option, *padded) < 0:
         raise _last_error(f"prctl {option}")
@@ -223,7 +223,7 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 
 def drop_bounding_set() -> None:
-    """Take every capability that this kernel knows out of the bounding set."""
+    """Remove every capability that this kernel knows from the bounding set."""
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
     for capability in range(last + 1):
         prctl(PR_CAPBSET_DROP, capability)
@@ -239,7 +239,7 @@ def drop_capabilities() -> None:
 
 
 def write_once(path: str, text: str) -> None:
-    """Write with a single call, as files of the kernel want it."""
+    """Write with a single system call, as kernel files require."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())

@@ -1,4 +1,4 @@
-"""The monitor's side and the cell process's side of the socketpair between them."""
+"""The connection between the monitor and a cell process: frames, with descriptors, over a socketpair."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import socket
 from .frames import MAGIC, PREFIX, ChannelClosed, Header, encode
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-MAX_FDS = 200  # the kernel takes 253 in one message
+MAX_FDS = 200  # the kernel allows 253 in one message
 
 
 class NotAFrame(Exception):
-    """What came is no frame: whoever is on the other side is not the worker any more."""
+    """The bytes received are not a frame, so user code and not the worker wrote them."""
 
 
 class Connection:
-    """Frames with descriptors over one end of a unix socketpair. Only a cell process takes descriptors: what user code sends would pile up in the monitor."""
+    """One end of the socketpair.
+
+    Only a cell process accepts descriptors. In the monitor, descriptors that user code sends would pile up.
+    """
 
     def __init__(self, fd: int, *, takes_fds: bool = False) -> None:
         self.ancillary_bytes = socket.CMSG_SPACE(4 * MAX_FDS) if takes_fds else 0
@@ -33,7 +36,7 @@ class Connection:
         self.sock.close()
 
     def send(self, header: Header, body: bytes | memoryview = b"", fds: list[int] | None = None) -> None:
-        """Send one frame; blocks until the other side took it."""
+        """Send one frame. Blocks until the socket has taken all of it."""
         head = encode(header, len(body))
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
@@ -45,7 +48,7 @@ class Connection:
             raise ChannelClosed from None
 
     def fill(self) -> bool:
-        """Read what is there into the buffer; False when the other side is gone."""
+        """Read what has arrived into the buffer. Returns False when the other side is closed."""
         try:
             data, ancillary, _, _ = self.sock.recvmsg(1 << 18, self.ancillary_bytes)
         except (BlockingIOError, InterruptedError):
@@ -61,13 +64,16 @@ class Connection:
         return bool(data)
 
     def next_frame(self) -> tuple[Header, bytes] | None:
-        """A whole frame out of the buffer, or None when more has to be read first."""
+        """Take one complete frame out of the buffer, or return None when more has to be read first.
+
+        Raises NotAFrame.
+        """
         if len(self.buffer) < PREFIX.size:
             return None
         magic, head_bytes, body_bytes = PREFIX.unpack_from(self.buffer)
         size = PREFIX.size + head_bytes + body_bytes
         if magic != MAGIC or size > MAX_FRAME_BYTES:
-            raise NotAFrame("no mark of a frame, or one too large")
+            raise NotAFrame("its magic number is wrong, or it is too large")
         if len(self.buffer) < size:
             return None
         try:
@@ -81,7 +87,7 @@ class Connection:
         return header, body
 
     def receive(self) -> tuple[Header, bytes]:
-        """The next frame; blocks."""
+        """Wait for the next frame. Raises ChannelClosed."""
         while True:
             frame = self.next_frame()
             if frame is not None:
@@ -100,7 +106,7 @@ def socketpair() -> tuple[int, int]:
 
 
 def close_all_but(keep: set[int]) -> None:
-    """Close every descriptor of this process but 0, 1, 2 and those."""
+    """Close every descriptor of this process except 0, 1, 2 and `keep`."""
     lowest = 3
     for fd in sorted(keep):
         if fd >= lowest:

@@ -1,4 +1,4 @@
-"""Frames: a 12-byte prefix, a JSON header, a binary body. The same layout as src/sandbox/frame-channel.ts."""
+"""Frames: a 12-byte prefix, a JSON header, a binary body. The host reads and writes the same layout (src/sandbox/frame-channel.ts)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 MAGIC = 0x534C5501  # "SLU" and the version of the frame layout
 PREFIX = struct.Struct(">III")
-PART = 1 << 20
-AHEAD = 64 << 10
+MAX_READ_BYTES = 1 << 20
+READ_AHEAD_BYTES = 64 << 10
 Header = dict[str, Any]
 
 
 class ChannelClosed(Exception):
-    """The other side is gone."""
+    """The other side closed the channel."""
 
 
 def encode(header: Header, body_bytes: int) -> bytes:
-    """The prefix and header of a frame; the body follows as it is."""
+    """The bytes of a frame up to its body."""
     head = json.dumps(header, separators=(",", ":")).encode()
     return PREFIX.pack(MAGIC, len(head), body_bytes) + head
 
 
 def write_frame(fd: int, header: Header, body: bytes | memoryview = b"") -> None:
-    """Write one whole frame to a blocking descriptor."""
+    """Write one frame to a blocking descriptor. Raises ChannelClosed."""
     head = encode(header, len(body))
     if len(body) < 65536:
         write_all(fd, head + bytes(body))
@@ -48,14 +48,14 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 def read_exact(fd: int, size: int) -> bytes:
     parts: list[bytes] = []
     while size:
-        parts.append(read_some(fd, min(size, PART)))
+        parts.append(read_some(fd, min(size, MAX_READ_BYTES)))
         size -= len(parts[-1])
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def read_some(fd: int, most: int) -> bytes:
+def read_some(fd: int, max_bytes: int) -> bytes:
     try:
-        part = os.read(fd, most)
+        part = os.read(fd, max_bytes)
     except ConnectionResetError:
         raise ChannelClosed from None
     if not part:
@@ -64,7 +64,7 @@ def read_some(fd: int, most: int) -> bytes:
 
 
 def read_frame(fd: int) -> tuple[Header, bytes]:
-    """The next frame, and not a byte more."""
+    """Read the next frame and nothing beyond it."""
     header, body_bytes = _read_head(lambda size: read_exact(fd, size))
     return header, read_exact(fd, body_bytes)
 
@@ -77,29 +77,32 @@ def _read_head(read: Callable[[int], bytes]) -> tuple[Header, int]:
 
 
 class FrameReader:
-    """Frames of a descriptor that nobody else reads. It reads ahead: a small frame is one call to the kernel, not three."""
+    """Reads frames from a descriptor that nothing else reads.
+
+    It reads ahead, so that a small frame takes one system call instead of three.
+    """
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.ahead = bytearray()
 
     def read_head(self) -> tuple[Header, int]:
-        """The header of the next frame and the size of the body that the caller has to read."""
+        """The header of the next frame, and the size of its body, which the caller has to read."""
         return _read_head(self.read)
 
     def read(self, size: int) -> bytes:
         while len(self.ahead) < size:
-            self.ahead += read_some(self.fd, AHEAD)
+            self.ahead += read_some(self.fd, READ_AHEAD_BYTES)
         taken = bytes(self.ahead[:size])
         del self.ahead[:size]
         return taken
 
-    def read_into(self, place: memoryview) -> None:
-        """Without a copy of what was not read ahead."""
-        at = min(len(self.ahead), len(place))
-        place[:at] = self.read(at)
-        while at < len(place):
-            got = os.readv(self.fd, [place[at : at + PART]])
+    def read_into(self, buffer: memoryview) -> None:
+        """Fill the buffer. Only what was read ahead is copied."""
+        at = min(len(self.ahead), len(buffer))
+        buffer[:at] = self.read(at)
+        while at < len(buffer):
+            got = os.readv(self.fd, [buffer[at : at + MAX_READ_BYTES]])
             if not got:
                 raise ChannelClosed
             at += got

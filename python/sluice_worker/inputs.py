@@ -1,4 +1,4 @@
-"""Inputs of a cell: bytes that came over the channel, parsed the first time they are used."""
+"""The inputs of a cell: bytes from the host, parsed when a cell first uses them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """An input could not be parsed; names the alias and what is wrong with it."""
+    """An input that cannot be parsed. The message has its alias and the reason."""
 
     line: int | None = None
-    """The line of the cell that first used it."""
+    """The line of the cell that used the input first."""
 
 
-InputError.__module__ = "builtins"  # a traceback shows it by its name alone
+InputError.__module__ = "builtins"  # so that tracebacks show the name without a module
 
 
 class Inputs(Mapping[str, Any]):
-    """The tool outputs bound to this turn, by alias. A value is parsed when it is first asked for."""
+    """The inputs by alias or local name. A value is parsed when it is first used."""
 
     def __init__(self) -> None:
         self._raw: dict[str, tuple[str, mmap.mmap | bytes]] = {}
@@ -29,27 +29,30 @@ class Inputs(Mapping[str, Any]):
         self._names: dict[str, str] = {}
 
     def add(self, alias: str, kind: str, fd: int, size: int) -> None:
-        """Take over one input from a descriptor, which is closed."""
-        # Not tracked: mmap would keep a copy of the descriptor, and none but the worker's own may be open in user code.
+        """Map the input that a descriptor refers to, and close the descriptor."""
+        # trackfd=False: mmap would keep a copy of the descriptor open, and user code must see none but the worker's own.
         raw = mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ, trackfd=False) if size else b""
         os.close(fd)
         self._raw[alias] = (kind, raw)
 
     def forget(self, alias: str, namespace: dict[str, Any]) -> None:
-        """Unbind the names that still stand for an input's old value; other variables keep what was computed from it."""
+        """Drop the value of an input that is about to be replaced, and unbind the variables that still hold that value.
+
+        Variables that were computed from it stay.
+        """
         if alias not in self._values:
             return
         old = self._values.pop(alias)
-        for name in [alias, *(local for local, meant in self._names.items() if meant == alias)]:
+        for name in [alias, *(local for local, target in self._names.items() if target == alias)]:
             if namespace.get(name) is old:
                 del namespace[name]
 
     def name(self, names: dict[str, str]) -> None:
-        """Local names for aliases, as a call may give them."""
+        """Add local names for aliases, as a call may declare them."""
         self._names.update(names)
 
     def resolve(self, name: str) -> str | None:
-        """The alias that a name in user code stands for, if it is one."""
+        """The alias that a name in user code refers to, or None."""
         alias = self._names.get(name, name)
         return alias if alias in self._raw else None
 
@@ -60,7 +63,10 @@ class Inputs(Mapping[str, Any]):
         return self._values[alias]
 
     def text(self, name: str) -> str:
-        """An input as it was sent, for what its value cannot hold: `json.loads(inputs.text(name), parse_float=decimal.Decimal)`."""
+        """The text of an input as it was sent, for details that its value cannot hold.
+
+        For example `json.loads(inputs.text(name), parse_float=decimal.Decimal)`.
+        """
         alias = self._alias(name)
         return str(_parse(alias, "text", self._raw[alias][1]))
 
@@ -68,7 +74,7 @@ class Inputs(Mapping[str, Any]):
         alias = self.resolve(name)
         if alias is None:
             known = ", ".join(sorted({*self, *self._names})) or "none"
-            raise KeyError(f"no input named {name!r}; there are: {known}")
+            raise KeyError(f"no input named {name!r}; available: {known}")
         return alias
 
     def __iter__(self) -> Iterator[str]:

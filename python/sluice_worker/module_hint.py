@@ -1,4 +1,4 @@
-"""What to use instead of a module that is not in the snapshot, and instead of a network."""
+"""Hints for imports that fail: what to use instead of a missing module, and that there is no network."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _NETWORK_NAMES = """
     socketserver socks ssl starlette telnetlib tornado trio tweepy twisted urllib urllib3 uvicorn web3 webbrowser websocket websockets
     xmlrpc yahoo_fin yahooquery yfinance zmq
 """
-#: What reaches for a network, of the standard library too. There is none here.
+#: Modules that need a network, including those of the standard library.
 NETWORK_MODULES = frozenset(_NETWORK_NAMES.split())
-#: Follows the message of an error of theirs.
-NO_NETWORK = ". There is no network here: Python derives from data that tools fetched, it does not fetch."
+#: Appended to the message of an error that one of them raised.
+NO_NETWORK = ". The sandbox has no network: compute with data that tools have already fetched."
 
 _DRAW = "matplotlib (plt) and save_figure(alt), or render_chart(spec, data)"
 _FRAMES = "pandas (pd)"
@@ -47,14 +47,17 @@ _INSTEAD = {
 
 
 def module_hint(module: str) -> str:
-    """The sentence that follows the message of a `ModuleNotFoundError`.
+    """The hint to append to the message of a `ModuleNotFoundError`.
 
     >>> module_hint("polars")
-    '. Not in the snapshot, and nothing can be installed: use pandas (pd) instead.'
+    '. It is not installed and cannot be installed: use pandas (pd) instead.'
     """
     if module in NETWORK_MODULES:
         return NO_NETWORK
     instead = _INSTEAD.get(module)
     if instead is not None:
-        return f". Not in the snapshot, and nothing can be installed: use {instead} instead."
-    return ". Not in the snapshot, and nothing can be installed: use pandas, numpy, scipy, statsmodels, matplotlib, pyarrow or the standard library."
+        return f". It is not installed and cannot be installed: use {instead} instead."
+    return (
+        ". It is not installed and cannot be installed: "
+        "use pandas, numpy, scipy, statsmodels, matplotlib, pyarrow or the standard library."
+    )

@@ -1,44 +1,76 @@
-"""The output of the running cell: what goes out live, what is kept for the end, what is missing in between."""
+"""The standard output and error of a running cell, cut to a budget."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from .frames import Header
+
+MAX_DRAIN_BYTES = 16 << 20
+
+#: Sends one `output` frame: the fields of its header beyond `type` and `cell`, and its body.
+SendOutput = Callable[[Header, bytes], None]
 
 
 @dataclass
-class Stream:
-    """One of stdout and stderr of the running cell: the first half of its budget goes out live, of the rest the last half is kept."""
+class OutputStream:
+    """Either stdout or stderr of a cell process.
+
+    The first half of the budget is sent live. Of the rest, the last half of the budget is kept and sent when the cell ends;
+    what lies in between is counted as omitted.
+    """
 
     name: str
     fd: int
     closed: bool = False
-    live: int = 0
+    live_bytes_left: int = 0
     tail_bytes: int = 0
     tail: bytearray = field(default_factory=bytearray)
     omitted: int = 0
 
     def begin(self, budget: int) -> None:
-        self.live = budget // 2
-        self.tail_bytes = budget - self.live
+        """Start over for a new cell."""
+        self.live_bytes_left = budget // 2
+        self.tail_bytes = budget - self.live_bytes_left
         self.tail = bytearray()
         self.omitted = 0
 
-    def take(self, data: bytes) -> bytes:
-        """What of `data` goes out now."""
-        now, rest = data[: self.live], data[self.live :]
-        self.live -= len(now)
+    def forward(self, send: SendOutput) -> int:
+        """Read once from the pipe and send the part that goes out live. Returns the number of bytes read."""
+        try:
+            data = os.read(self.fd, 1 << 18)
+        except BlockingIOError:
+            return 0
+        if not data:  # the process ended or closed its end; polling the pipe again would spin
+            self.closed = True
+            return 0
+        live = self._take_live(data)
+        if live:
+            send({"stream": self.name}, live)
+        return len(data)
+
+    def finish(self, send: SendOutput, *, drain: bool) -> None:
+        """Send the kept tail and the number of omitted bytes. `drain`: first read what is left in the pipe."""
+        drained = 0
+        while drain and drained < MAX_DRAIN_BYTES and (got := self.forward(send)):
+            drained += got
+        self._trim()
+        if self.tail or self.omitted:
+            send({"stream": self.name, "omittedBytes": self.omitted}, bytes(self.tail))
+
+    def _take_live(self, data: bytes) -> bytes:
+        live, rest = data[: self.live_bytes_left], data[self.live_bytes_left :]
+        self.live_bytes_left -= len(live)
         if rest:
             self.tail += rest
             if len(self.tail) > 2 * self.tail_bytes + 65536:
                 self._trim()
-        return now
+        return live
 
     def _trim(self) -> None:
         excess = len(self.tail) - self.tail_bytes
         if excess > 0:
             del self.tail[:excess]
             self.omitted += excess
-
-    def finish(self) -> bytes:
-        self._trim()
-        return bytes(self.tail)

@@ -1,4 +1,4 @@
-"""The processes of a sandbox, as its process 1 sees and ends them."""
+"""Processes of a sandbox, as its process 1 sees and kills them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 import signal
 import time
 
-
-class StillThere(Exception):
-    """Processes that would not end."""
+from .frames import Header
 
 
-def _processes() -> list[int]:
-    """Opened anew each time: a cell that took the monitor's descriptors away by its limits is found out here, at its own end and not at the next one's."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+class StillRunning(Exception):
+    """Some processes did not end although they were killed."""
 
 
 def kill_others(keep: set[int]) -> int:
-    """End every process of the sandbox but those; how many there were. A fork bomb is stopped first, then killed."""
+    """Kill every process of the sandbox except `keep`. Returns how many there were.
+
+    Several processes are stopped before they are killed, so that a fork bomb cannot outrun the kills.
+    """
     killed: set[int] = set()
     for attempt in range(200):
-        others = [pid for pid in _processes() if pid not in keep and not _is_zombie(pid)]
+        others = [pid for pid in _list_processes() if pid not in keep and not _is_zombie(pid)]
         if not others:
             return len(killed)
         if attempt == 0 and len(others) > 1:
@@ -31,15 +31,27 @@ def kill_others(keep: set[int]) -> int:
             _signal(pid, signal.SIGKILL)
         if attempt > 3:
             time.sleep(0.002)
-    raise StillThere
+    raise StillRunning
 
 
 def count_threads(pid: int) -> int:
-    """How many the kernel counts; Python knows only of those that it started itself."""
+    """The kernel's count. Python only knows the threads that it started itself."""
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
         return 0
+
+
+def describe_status(status: int) -> Header:
+    """A wait status as the host reads it: `{signal}` or `{exitCode}`."""
+    if os.WIFSIGNALED(status):
+        return {"signal": os.WTERMSIG(status)}
+    return {"exitCode": os.WEXITSTATUS(status)}
+
+
+def _list_processes() -> list[int]:
+    """Opens /proc every time: if a cell used up the monitor's descriptors, this fails at that cell's end and not later."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def _is_zombie(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""Which scratch files a failed cell changed."""
+"""Finds the scratch files that a failed cell changed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 
 SCRATCH = "/sandbox"
 IMAGES = "/sandbox/out/images"
-MOST = 200
+MAX_PATHS = 200
 
 
-def changed_since(moment: float) -> list[str]:
-    """Paths under scratch whose content, name or directory entry changed at or after that time; at most 200, then a line that says so."""
+def changed_since(time: float) -> list[str]:
+    """Paths under scratch whose content or metadata changed at or after `time`. After 200 paths, a last line says that there are more."""
     found: list[str] = []
     for directory, names, files in os.walk(SCRATCH):
         names[:] = [name for name in names if name != ".matplotlib"]
         for name in files:
             path = os.path.join(directory, name)
             try:
-                changed = os.lstat(path).st_ctime >= moment
+                changed = os.lstat(path).st_ctime >= time
             except OSError:
                 continue
             if changed:
                 found.append(os.path.relpath(path, SCRATCH))
-                if len(found) > MOST:
-                    return [*sorted(found[:MOST]), f"… and more than {MOST} others"]
+                if len(found) > MAX_PATHS:
+                    return [*sorted(found[:MAX_PATHS]), "… and more"]
     return sorted(found)

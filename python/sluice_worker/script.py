@@ -1,7 +1,8 @@
-"""Script mode: one async script with `call_tool` in scope, in a sandbox that runs nothing else and is given up afterwards.
+"""Script mode: runs one async script with `call_tool` in scope. The sandbox runs nothing else and is discarded afterwards.
 
-The host begins it with a `script` frame; user code cannot. A call travels as `call` {id, name} with the params as JSON, and comes back
-as `reply` {id, ok} with JSON or with the text of a RuntimeError. How long, how many and how many at once is judged by the host.
+The host starts it with a `script` frame, which user code cannot send. A tool call goes out as `call` {id, name} with the params
+as JSON. It comes back as `reply` {id, ok} with the result as JSON, or with the text of a RuntimeError. The host enforces the time
+limit, the number of calls and their concurrency.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 MAX_NAME_CHARACTERS = 1000
-MAX_REPORTED = 1000
+MAX_REPORTED_CALLS = 1000
 LOST_CHANNEL = 70
-NON_FINITE = "nan and inf have no JSON form; they are null in the result."
+NON_FINITE_WARNING = "nan and inf have no JSON form; they are null in the result."
 
 
 def run(connection: Connection, header: Header, code: str) -> None:
@@ -50,10 +51,10 @@ def run(connection: Connection, header: Header, code: str) -> None:
         failed, value = _execute(function, calls)
         if failed is None:
             failed, result, answer["warnings"] = _serialise(value, header["limits"]["resultBytes"])
-        answer |= {"status": "ok"} if failed is None else _failure(failed)
-    if os.getpid() != owner:  # a child that user code forked came back out of the script
+        answer |= {"status": "ok"} if failed is None else _describe_failure(failed)
+    if os.getpid() != owner:  # a child that user code forked returned from the script
         os._exit(0)
-    answer["unawaited"] = calls.unawaited(finished=answer["status"] == "ok")[:MAX_REPORTED]
+    answer["unawaited"] = calls.unawaited(finished=answer["status"] == "ok")[:MAX_REPORTED_CALLS]
     for stream in (sys.stdout, sys.__stdout__):
         with contextlib.suppress(Exception):  # user code may have closed or replaced it
             stream.flush()  # type: ignore[union-attr]
@@ -64,33 +65,33 @@ def run(connection: Connection, header: Header, code: str) -> None:
 
 
 def _execute(function: types.FunctionType, calls: Calls) -> tuple[BaseException | None, Any]:
-    """What the script raised, or what it returned."""
+    """Run the script. Returns what it raised, or None and what it returned."""
     function.__globals__["call_tool"] = calls.call_tool
     del asyncio.sleep
     asyncio.run = _run_anywhere(asyncio.run)
     sys.stderr = sys.stdout
     warnings.filterwarnings("ignore", message="coroutine 'call_tool' was never awaited", category=RuntimeWarning)
 
-    async def awaited() -> tuple[BaseException | None, Any]:
+    async def run_function() -> tuple[BaseException | None, Any]:
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         try:
             return None, await function()
         except BaseException as error:
             return error, None
         finally:
-            calls.close_books()
+            calls.note_open()
 
     try:
         if not inspect.iscoroutinefunction(function):
             return None, function()
         with asyncio.Runner() as runner:
-            return runner.run(awaited())
+            return runner.run(run_function())
     except BaseException as error:
         return error, None
 
 
 def _run_anywhere(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`asyncio.run` that also works where a loop is running already, as it does in the other engine: in a thread that is waited for."""
+    """An `asyncio.run` that also works inside a running event loop, as it does in Monty: it runs in a thread and waits for it."""
 
     @functools.wraps(run)
     def run_anywhere(main: Any, **options: Any) -> Any:
@@ -112,12 +113,12 @@ def _serialise(value: object, limit: int) -> tuple[BaseException | None, bytes, 
         if inspect.iscoroutine(value):
             raise ResultError("the result is a coroutine that was never awaited; write `await` before the call")
         result, notes = serialise(value, limit)
-        return None, result, [NON_FINITE] if notes["nonFinite"] else []
+        return None, result, [NON_FINITE_WARNING] if notes["nonFinite"] else []
     except BaseException as error:
         return error, b"", []
 
 
-def _failure(error: BaseException) -> Header:
+def _describe_failure(error: BaseException) -> Header:
     from sluice.errors import OutputLimitError
 
     described = traceback_text.describe(error, FILENAME)
@@ -129,17 +130,17 @@ def _failure(error: BaseException) -> Header:
 
 @dataclass(eq=False)
 class Call:
-    """One `call_tool`."""
+    """One call of `call_tool`."""
 
     reply: tuple[bool, bytes] | None = None
     waiter: asyncio.Future[None] | None = None
     awaited: bool = False
     over: bool = False
-    """The script has its result, or gave it up."""
+    """Whether the script received the result or stopped waiting for it."""
 
 
 class Calls:
-    """The calls of one script. A call is sent when it is made; awaiting it is waiting for its reply."""
+    """The tool calls of one script. `call_tool` sends the call right away; awaiting it waits for the reply."""
 
     def __init__(self, connection: Connection, params_bytes: int) -> None:
         self._connection = connection
@@ -161,12 +162,12 @@ class Calls:
         result_of.__name__ = result_of.__qualname__ = call_tool.__qualname__ = "call_tool"
         return call_tool
 
-    def close_books(self) -> None:
-        """From here on tasks are cancelled by us, not by the script."""
+    def note_open(self) -> None:
+        """Remember which calls are open at the end of the script, before the event loop cancels the remaining tasks."""
         self._open_at_end = self._open()
 
     def unawaited(self, finished: bool) -> list[int]:
-        """Calls whose result the script never took. A script that failed had no time to: of it, those that it never waited for."""
+        """The calls whose result the script never received; for a script that failed, those that it never awaited."""
         if finished:
             return self._open() if self._open_at_end is None else self._open_at_end
         return [number for number, call in enumerate(self._calls) if not call.awaited]
@@ -208,28 +209,28 @@ class Calls:
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         if loop not in self._listening:
             self._listening.add(loop)
-            loop.add_reader(self._connection.fileno(), self._hear)
+            loop.add_reader(self._connection.fileno(), self._read_replies)
 
-    def _hear(self) -> None:
+    def _read_replies(self) -> None:
         with self._lock:
             poll = select.poll()
             poll.register(self._connection.fileno(), select.POLLIN)
-            if not poll.poll(0):  # the loop of another thread was faster
+            if not poll.poll(0):  # the event loop of another thread read it first
                 return
             if not self._connection.fill():
                 os._exit(LOST_CHANNEL)
             while (frame := self._connection.next_frame()) is not None:
                 header, body = frame
-                self._take(self._calls[header["id"]], (header["ok"], body))
+                self._resolve(self._calls[header["id"]], (header["ok"], body))
 
-    def _take(self, call: Call, reply: tuple[bool, bytes]) -> None:
+    def _resolve(self, call: Call, reply: tuple[bool, bytes]) -> None:
         call.reply = reply
         waiter = call.waiter
         if waiter is None:
             return
         try:
             waiter.get_loop().call_soon_threadsafe(_wake, waiter)
-        except RuntimeError:  # that loop is closed: nobody waits any more
+        except RuntimeError:  # that loop is closed, so nothing waits for the reply
             pass
 
 
@@ -238,7 +239,7 @@ def _wake(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-#: What the host gets of params with nan or inf in them, which no JSON can say: it refuses the call, in its own words, as it does for the other engine.
+#: Sent instead of params that contain nan or inf. It is not JSON, so the host refuses the call with the same message as in Monty.
 NOT_FINITE = b"NaN"
 
 
@@ -250,5 +251,5 @@ def _to_json(params: object, limit: int) -> bytes:
         body, notes = serialise(params, limit)
         return NOT_FINITE if notes["nonFinite"] else body
     except OutputLimitError as error:
-        seen = f"call_tool(name, params): params has {error.seen} bytes of JSON or more, {limit} are allowed"
-        raise ValueError(seen) from None
+        message = f"call_tool(name, params): params has {error.seen} bytes of JSON or more, {limit} are allowed"
+        raise ValueError(message) from None

@@ -1,4 +1,4 @@
-"""A script as one function: it may `return` and `await`, and all else is as in a module."""
+"""Compiles a script into one function, so that it may `return` and `await`. Everything else behaves as in a module."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from .module_hint import NETWORK_MODULES
 FILENAME = "<script>"
 STAR = "<import *>"
 
-PURE_PARTS = frozenset({"urllib.parse"})
+#: Submodules of network modules that need no network.
+PURE_SUBMODULES = frozenset({"urllib.parse"})
 
 
 def compile_script(code: str) -> types.FunctionType:
-    """The function, in a fresh `__main__`. Its variables are global, so that functions and classes of the script see them as in a module."""
+    """Compile the script into a function in a fresh `__main__`. Raises SyntaxError.
+
+    Its variables are global, so that functions and classes of the script see them as in a module.
+    """
     traceback_text.remember_source(FILENAME, code)
     tree = ast.parse(code, FILENAME)
     own = _OwnScope()
@@ -30,7 +34,7 @@ def compile_script(code: str) -> types.FunctionType:
         place = (FILENAME, at.lineno, at.col_offset + 1, code.splitlines()[at.lineno - 1])
         raise SyntaxError("'yield' outside function", place)
     if len(tree.body) > 1 and ast.get_docstring(tree, clean=False) is not None:
-        del tree.body[0]  # it would hide a future import behind it
+        del tree.body[0]  # after a docstring, a future import would no longer come first
     future = list(itertools.takewhile(_is_future_import, tree.body))
     body: list[ast.stmt] = tree.body[len(future) :] or [ast.Pass()]
     if isinstance(body[-1], ast.Expr):
@@ -65,7 +69,7 @@ def _is_future_import(statement: ast.stmt) -> bool:
 
 
 class _OwnScope(ast.NodeTransformer):
-    """Looks at the script's own level, and changes what a function cannot have there: annotations of globals, and `import *`."""
+    """Visits the top level of the script and rewrites what a function cannot contain: annotated globals and `import *`."""
 
     def __init__(self) -> None:
         self.awaits = False
@@ -89,20 +93,20 @@ class _OwnScope(ast.NodeTransformer):
 
 
 def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-    """The script's `__import__`: network modules fail as they do in the other engine. Libraries still import them for themselves."""
+    """The script's `__import__`. Network modules fail as they do in Monty; libraries can still import them."""
     if level == 0 and name.partition(".")[0] in NETWORK_MODULES and not _is_pure(name, fromlist):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     return builtins.__import__(name, namespace, local, fromlist, level)
 
 
 def _is_pure(name: str, fromlist: Any) -> bool:
-    return name in PURE_PARTS or (bool(fromlist) and all(f"{name}.{part}" in PURE_PARTS for part in fromlist))
+    return name in PURE_SUBMODULES or (bool(fromlist) and all(f"{name}.{part}" in PURE_SUBMODULES for part in fromlist))
 
 
 def _star_import(namespace: dict[str, Any]) -> Callable[[str], None]:
     def star_import(name: str) -> None:
         module = _import(name, namespace, None, ("*",))
-        public = getattr(module, "__all__", None) or [one for one in vars(module) if not one.startswith("_")]
-        namespace.update({one: getattr(module, one) for one in public})
+        public = getattr(module, "__all__", None) or [key for key in vars(module) if not key.startswith("_")]
+        namespace.update({key: getattr(module, key) for key in public})
 
     return star_import

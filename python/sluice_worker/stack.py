@@ -1,4 +1,4 @@
-"""The science stack, imported once and touched warm, before any sandbox exists."""
+"""The scientific Python stack: imported and used once before any sandbox runs, so that cells start warm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import shutil
 
 FONT_CACHE = "/usr/share/sluice/matplotlib"
 SEED = 0
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of <malloc.h>
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # from <malloc.h>
 STACK = (
     "matplotlib.pyplot",
     "numpy",
@@ -25,8 +25,8 @@ STACK = (
 
 
 def import_stack() -> None:
-    """Import what cells use, and use it once, so that a fork or a restored memory image has it ready."""
-    _offer_font_cache()
+    """Import what cells use and run it once, so that a fork or a restored memory image has it ready."""
+    _copy_font_cache()
     import matplotlib
 
     matplotlib.use("Agg")
@@ -38,7 +38,7 @@ def import_stack() -> None:
 
         pyarrow.set_cpu_count(1)
         pyarrow.set_io_thread_count(1)
-    except ImportError:  # the snapshot made of Debian's own packages has no pyarrow
+    except ImportError:  # a snapshot of Debian packages only has no pyarrow
         pass
 
     import sluice
@@ -48,7 +48,7 @@ def import_stack() -> None:
     keep_freed_memory()
     warm()
 
-    # Cells see nothing of that use, and the collector, which would write to pages that forks share, does not look at it.
+    # Leave no trace for cells, and freeze the heap: the garbage collector would write to pages that forks share.
     import numpy
 
     random.seed(SEED)
@@ -58,15 +58,17 @@ def import_stack() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Freed memory is taken again instead of given back to the kernel and faulted in anew. Under gVisor arrays of a megabyte are five times as fast for it,
-    and a monitor that gives back its buffer after every frame takes twice as long over a small cell."""
+    """Make malloc keep freed memory instead of returning it to the kernel, where each reuse would fault the pages in again.
+
+    Under gVisor this makes arrays of a megabyte five times as fast and halves the monitor's time for a small cell.
+    """
     libc = ctypes.CDLL(None)
     for option, size in ((M_MMAP_THRESHOLD, 32 << 20), (M_TRIM_THRESHOLD, 64 << 20), (M_TOP_PAD, 4 << 20)):
         libc.mallopt(option, size)
 
 
 def warm() -> None:
-    """Do once what a first cell would do, so that lazy imports, caches and (after a restore) memory pages are there."""
+    """Do what a first cell would do, so that lazy imports, caches and (after a restore) memory pages are loaded."""
     import matplotlib.pyplot as plt
     import pandas as pd
 
@@ -78,7 +80,7 @@ def warm() -> None:
     )
     frame.groupby("k")["v"].sum().to_json()
     frame.set_index("t")["v"].rolling(2).mean()
-    for _ in range(2):  # the second one takes the memory that the first one gave back, as every later picture does
+    for _ in range(2):  # the second one reuses the memory of the first, as every later picture does
         figure, axes = plt.subplots()
         axes.plot(frame["t"], frame["v"], label="warm")
         axes.set_title("warm")
@@ -89,14 +91,14 @@ def warm() -> None:
 
 
 def forget_fonts() -> None:
-    """matplotlib keeps font files open; no descriptor but the channel may be open when user code starts."""
+    """Close the font files that matplotlib keeps open: user code must start with no descriptor but the channel."""
     from matplotlib import font_manager
 
     getattr(font_manager, "_get_font").cache_clear()  # noqa: B009
 
 
-def _offer_font_cache() -> None:
-    """matplotlib wants a writable directory for its cache; give it a copy of the one built into the snapshot."""
+def _copy_font_cache() -> None:
+    """Copy the font cache of the snapshot to where matplotlib expects a writable cache."""
     target = os.environ.get("MPLCONFIGDIR", "")
     if target and os.path.isdir(FONT_CACHE) and not os.path.isdir(target):
         shutil.copytree(FONT_CACHE, target)

@@ -1,11 +1,14 @@
-"""The zygote: has the stack imported and forks sandboxes on request. It never runs user code.
+"""The zygote: imports the stack once and forks a sandbox for every lease. It never runs user code.
 
-It runs inside one bwrap that the host's driver made, and is process 1 there: when it ends, the kernel ends every
-sandbox with it. The control channel is descriptor 0 (in) and 1 (out). From the host: `setup {uid?, gid?}` with the
-seccomp program as body, once; `open {lease, token, join, limits}`; `kill {lease}`. To the host: `ready {importMs}`,
-`forked {lease, pid}`, `refused {lease, detail}` when it could not fork, `exited {lease, exitCode | signal}`. A fork
-connects to the host by itself and says `lease {lease, token}`; if it cannot shut itself in, it says `failed {detail}`
-there and ends.
+It is process 1 inside one bwrap that the driver started, so the kernel kills every sandbox when it ends. The control channel
+is descriptor 0 (in) and 1 (out).
+
+From the host: `setup {uid?, gid?}`, once, with the seccomp program as body; `open {lease, token, join, limits}`; `kill {lease}`.
+To the host: `ready {importMs}`; `forked {lease, pid}`; `refused {lease, detail}` when the fork failed;
+`exited {lease, exitCode | signal}`.
+
+Each fork opens its own connection to the host and sends `lease {lease, token}`. If it cannot confine itself, it sends
+`failed {detail}` there and exits.
 """
 
 from __future__ import annotations
@@ -26,11 +29,11 @@ from . import confine
 from .frames import ChannelClosed, Header, read_frame, write_frame
 
 HOST_SOCKET = "/run/sluice/leases.sock"
-FAILED = 71
+FAILED = 71  # exit status of a fork that could not become a sandbox
 
 
 def main() -> NoReturn:
-    """Import the stack and serve the host until it goes away."""
+    """Import the stack and serve the host until it closes the channel."""
     control_in, control_out = _take_control()
     setup, program = read_frame(control_in)
     if "uid" in setup:
@@ -41,7 +44,7 @@ def main() -> NoReturn:
 
     stack.import_stack()
     _forget_fonts()
-    _refuse_threads()
+    _exit_if_threaded()
     zygote = Zygote(control_in, control_out, program, serve=monitor.serve)
     write_frame(control_out, {"type": "ready", "importMs": round((time.monotonic() - started) * 1000)})
     try:
@@ -51,7 +54,7 @@ def main() -> NoReturn:
 
 
 def _take_control() -> tuple[int, int]:
-    """Move the channel away: whatever prints while the stack is imported goes to stderr and not into it."""
+    """Move the channel away from 0 and 1, so that what libraries print during import goes to stderr."""
     control = os.dup(0), os.dup(1)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)
@@ -61,7 +64,7 @@ def _take_control() -> tuple[int, int]:
 
 
 def _forget_fonts() -> None:
-    """Empty a cache that matplotlib empties in every fork, where that writes to half a megabyte of shared pages."""
+    """Empty the font cache now. Otherwise matplotlib empties it in every fork, which writes to half a megabyte of shared pages."""
     from matplotlib import font_manager
 
     getattr(font_manager, "_get_font").cache_clear()  # noqa: B009
@@ -69,15 +72,18 @@ def _forget_fonts() -> None:
     gc.freeze()
 
 
-def _refuse_threads() -> None:
-    """Exit if there are threads: a fork has one only, and a lock that another held would stay locked in it."""
+def _exit_if_threaded() -> None:
+    """Exit if there are other threads: a fork does not have them, and a lock that one of them held would stay locked."""
     names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     if len(names) != 1:
-        sys.exit(f"The imported stack left threads running, so it cannot be forked safely: {', '.join(names)}")
+        sys.exit(f"Importing the stack left threads running, so forking is not safe: {', '.join(names)}")
 
 
 class Zygote:
-    """Holds plain descriptor numbers only: an object that closes itself in a fork would close somebody else's."""
+    """Forks, kills and reaps sandboxes.
+
+    It holds plain descriptor numbers: an object that closes itself when a fork discards it could close a reused number.
+    """
 
     def __init__(
         self, control_in: int, control_out: int, program: bytes, serve: Callable[[int, int], NoReturn]
@@ -92,7 +98,7 @@ class Zygote:
         self.fork = confine.create_fork()
 
     def loop(self) -> NoReturn:
-        """Obey the host and tell it which sandboxes ended."""
+        """Serve the host's requests and report which sandboxes ended."""
         child_ended, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -105,9 +111,9 @@ class Zygote:
                 os.read(child_ended, 4096)
                 self._reap()
             if self.control_in in ready:
-                self._obey()
+                self._serve_host()
 
-    def _obey(self) -> None:
+    def _serve_host(self) -> None:
         header, _ = read_frame(self.control_in)
         if header["type"] == "open":
             self._open(header)
@@ -128,8 +134,8 @@ class Zygote:
         write_frame(self.control_out, {"type": "forked", "lease": header["lease"], "pid": pid})
 
     def _kill(self, lease: str) -> None:
-        for pid, held in self.leases.items():
-            if held == lease:
+        for pid, owner in self.leases.items():
+            if owner == lease:
                 os.kill(pid, signal.SIGKILL)
 
     def _reap(self) -> None:
@@ -142,7 +148,7 @@ class Zygote:
                 return
             lease = self.leases.pop(pid, None)
             if lease is not None:
-                write_frame(self.control_out, {"type": "exited", "lease": lease, **_describe(status)})
+                write_frame(self.control_out, {"type": "exited", "lease": lease, **_describe_status(status)})
 
     def _become_sandbox(self, header: Header) -> NoReturn:
         try:
@@ -152,12 +158,12 @@ class Zygote:
             confine.keep_only_channel(_connect())
             write_frame(confine.CHANNEL, {"type": "lease", "lease": header["lease"], "token": header["token"]})
         except BaseException as error:
-            print(f"A sandbox could not call back: {error}", file=sys.stderr, flush=True)
+            print(f"A sandbox could not connect to the host: {error}", file=sys.stderr, flush=True)
             os._exit(FAILED)
         try:
             self._confine(confine.Limits(baseline_bytes=self.baseline_bytes, **header["limits"]))
         except BaseException as error:
-            _say_why(error)
+            _send_failure(error)
             os._exit(FAILED)
         self.serve(confine.CHANNEL, confine.CHANNEL)
 
@@ -175,7 +181,7 @@ def _connect() -> int:
     return connection.detach()
 
 
-def _say_why(error: BaseException) -> None:
+def _send_failure(error: BaseException) -> None:
     with contextlib.suppress(ChannelClosed, OSError):
         write_frame(confine.CHANNEL, {"type": "failed", "detail": f"{type(error).__name__}: {error}"})
 
@@ -185,7 +191,7 @@ def _mapped_data_bytes() -> int:
     return int(status.partition("VmData:")[2].split()[0]) * 1024
 
 
-def _describe(status: int) -> Header:
+def _describe_status(status: int) -> Header:
     if os.WIFSIGNALED(status):
         return {"signal": signal.Signals(os.WTERMSIG(status)).name}
     return {"exitCode": os.WEXITSTATUS(status)}

@@ -8,4 +8,4 @@ def test_the_worker_refuses_to_be_another_process_than_the_first() -> None:
     command = [sys.executable, "-m", "sluice_worker"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.returncode == 4
-    assert b"must be process 1 of a namespace of its own" in done.stdout
+    assert b"must be process 1 of its own pid namespace" in done.stdout

@@ -78,7 +78,7 @@ def test_frames_of_other_libraries_stay() -> None:
 )
 def test_what_reaches_for_a_network_is_told_that_there_is_none(code: str) -> None:
     assert failure(code)["message"].endswith(
-        ". There is no network here: Python derives from data that tools fetched, it does not fetch."
+        ". The sandbox has no network: compute with data that tools have already fetched."
     )
 
 

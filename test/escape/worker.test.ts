@@ -286,11 +286,11 @@ threading.Thread(target=later, daemon=True).start()
       "import sluice_worker.frames, sluice_worker.connection\nsluice_worker.frames.encode = lambda *_: b'escaped'\nsluice_worker.connection.encode = lambda *_: b'escaped'",
     "the worker's connection": "import sluice_worker.connection as c\nc.Connection.send = lambda *_, **__: None",
     "the worker's cell process":
-      "import sluice_worker.cell as c\nc.CellProcess.run = lambda self, header, code: self.connection.send({'type': 'done', 'cell': header['cell'], 'status': 'ok'}, b'[4,2]')",
+      "import sluice_worker.cell_process as c\nc.CellProcess.run = lambda self, header, code: self.connection.send({'type': 'done', 'cell': header['cell'], 'status': 'ok'}, b'[4,2]')",
     "the worker's spawn":
-      "import sluice_worker.cell as c\nc.CellProcess.spawn = lambda self: self.connection.send({'type': 'spawned', 'pid': 1})",
+      "import sluice_worker.cell_process as c\nc.CellProcess.spawn = lambda self: self.connection.send({'type': 'spawned', 'pid': 1})",
     "the monitor's code, which runs elsewhere":
-      "import sluice_worker.monitor as m\nm.Monitor._done = m.Monitor._interrupt = m._kill_others = lambda *_: None",
+      "import sluice_worker.monitor as m\nm.Monitor._finish = m.Monitor._kill_cell = m.kill_others = lambda *_: None",
     "the limits of a cell":
       "import sluice._cell as c\nc.CellReport.refuse_more_artifacts = lambda self: None\nc.CellReport.finish = lambda self, value, has: c.Finished(b'\"' + b'r' * (11 << 20) + b'\"', {})",
     "the cell report": "import sluice._cell as c\nc.begin = lambda *_: None",

@@ -1,4 +1,4 @@
-"""What the monitor has for a cell process that reads only when it wants to."""
+"""Replies to the tool calls of a script, queued until the cell process reads them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from .connection import Connection
 from .frames import Header, encode
 
 
-class Outbox:
-    """Replies on their way to the cell process, which reads them only when it waits for one.
+class ReplyQueue:
+    """Sends replies to a cell process without ever blocking the monitor.
 
-    The monitor must never block on them: the process may at that moment be blocked itself, on output that the monitor has yet to take.
+    The cell process reads replies only while it waits for one. In the meantime it may itself be blocked on output that the
+    monitor has yet to read, so a blocking send would deadlock.
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._socket = connection.sock.dup()  # a number of its own, to be polled for writing
+        self._socket = connection.sock.dup()  # a separate descriptor, so that it can be polled for writing only
         self._waiting: deque[memoryview] = deque()
 
     def __bool__(self) -> bool:
@@ -30,13 +31,13 @@ class Outbox:
         self.flush()
 
     def flush(self) -> None:
-        """Hand over what the process takes now."""
+        """Send as much as the process takes now."""
         while self._waiting:
             try:
                 sent = self._socket.send(self._waiting[0], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
             except BlockingIOError:
                 return
-            except OSError:  # it ended; who waits for it says how
+            except OSError:  # the process ended; the monitor reports that elsewhere
                 self._waiting.clear()
                 return
             left = self._waiting.popleft()[sent:]

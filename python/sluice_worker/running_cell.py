@@ -1,0 +1,42 @@
+"""The cell or script that is running now, as the monitor tracks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .frames import Header
+from .reply_queue import ReplyQueue
+from .state_processes import CellHandle
+
+
+@dataclass
+class RunningCell:
+    """One running cell. `send` sends a frame to the host; `ready` are the descriptors that have something to read."""
+
+    number: int
+    rollback: str
+    runner: CellHandle
+    #: Scratch files changed since this time count as changed by the cell. It may be a little before the cell's start.
+    changes_since: float
+    send: Callable[[Header, bytes], None]
+    #: The `done` frame of a cell that succeeded. It counts once the process reports that it is back from user code.
+    answer: tuple[Header, bytes] | None = None
+    #: Replies to the tool calls of a script; None for a cell.
+    replies: ReplyQueue | None = None
+
+    def forward_output(self, ready: set[int]) -> None:
+        """Send what the cell printed."""
+        for stream in self.runner.streams:
+            if stream.fd in ready:
+                stream.forward(self._send_output)
+
+    def finish_output(self, ready: set[int]) -> None:
+        """Send the rest of the output."""
+        for stream in self.runner.streams:
+            # Everything written before `done` was readable when `done` arrived, so a stream that was not ready then is empty.
+            drain = self.answer is None or stream.fd in ready
+            stream.finish(self._send_output, drain=drain)
+
+    def _send_output(self, header: Header, body: bytes) -> None:
+        self.send({"type": "output", "cell": self.number, **header}, body)
