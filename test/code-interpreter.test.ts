@@ -395,7 +395,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         details: [
           { path: "code", issue: expect.stringMatching(/^SandboxLost: The sandbox is gone: .+\.$/) as string, received_type: "string" },
         ],
-        hints: ["Call again: a new sandbox is opened, and the answer says what became of the variables."],
+        hints: ["Call again. Sluice opens a new sandbox, and the result says what happened to the variables."],
         retryable: true,
       });
       expect(lost).toEqual({
@@ -600,7 +600,10 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           error_code: "CONTRACT_VIOLATION",
           summary: because,
           details: [{ path: "code", issue: because, received_type: "string" }],
-          hints: ["Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.", mend],
+          hints: [
+            "Emit exactly the artifacts that expectedArtifacts declares, or change the declaration. Nothing of this cell was published.",
+            mend,
+          ],
         });
         expect(toolErrorOf(answer)).toEqual(violation);
         expect(answer).toEqual({
@@ -806,7 +809,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         summary: "The cell ran longer than its limit of 3 s and was ended. Compute less, vectorise loops, or work on an aggregate.",
         type: "Timeout",
         measured: / \[cellTimeoutMs: \d+ seen, 3000 allowed\]$/,
-        hint: "Vectorise loops, or work on an aggregate; the time limit is the cell's own.",
+        hint: "Vectorize loops or work on an aggregate. The time limit applies to the cell's own code.",
       },
       {
         status: "out_of_memory",
@@ -814,7 +817,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         summary: /^too much: the limit is 2048 MB, the peak was \d+ MB\.$/,
         type: "MemoryError",
         measured: / \[memoryBytes: \d+ seen, 2147483648 allowed\]$/,
-        hint: "Keep fewer copies, select columns early, or aggregate before joining.",
+        hint: "Make fewer copies, select columns early, or aggregate before joining.",
         place: { line: 1, column: 1, traceback: inCell("raise MemoryError('too much')", "MemoryError: too much") },
       },
       {
@@ -823,7 +826,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         summary: overLimit,
         type: "OutputLimitError",
         measured: / \[resultBytes: 2002 seen, 1000 allowed\]$/,
-        hint: "Give out an aggregate or fewer artifacts; the full data stays available under its alias.",
+        hint: "Return an aggregate or fewer artifacts. The full data stays available under its alias.",
         place: {
           line: 1,
           column: 1,
@@ -837,7 +840,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           "The process that ran the cell exited with status 3 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
         type: "Crashed",
         measured: /cell\.$/,
-        hint: "The process died: leave out os._exit, ctypes and signals, and use less memory at once.",
+        hint: "Do not use os._exit, ctypes or signals, and use less memory at a time.",
       },
     ])(
       "a cell that ends as $status is told as such, with what was measured",

@@ -5,7 +5,7 @@ import { lookUpError, type ErrorCode } from "../src/errors/error-table.ts";
 
 const root = new URL("../", import.meta.url);
 
-test("docs/errors.md is made from the table of errors (scripts/write-docs.ts writes it)", async () => {
+test("docs/errors.md contains the tables that scripts/write-docs.ts generates from the error table", async () => {
   expect(readFileSync(new URL("docs/errors.md", root), "utf8")).toBe(await writeDocument("docs/errors.md"));
 });
 

@@ -620,7 +620,7 @@ describe("the engine", () => {
         error_kind: "precondition_failed",
         error_code: "SANDBOX_UNAVAILABLE",
         summary: "The engine is set to cpython, which is not available here.",
-        hints: ["Set engine to auto or monty, or prepare a sandbox (sluice doctor says what is missing)."],
+        hints: ["Set engine to auto or monty, or prepare a sandbox (`sluice doctor` shows what is missing)."],
       }),
     );
   });

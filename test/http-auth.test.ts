@@ -45,7 +45,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
       error: {
         code: "UNAUTHORIZED",
         message: "This needs a token, and none that is known came with the request.",
-        hint: "Programs send `Authorization: Bearer TOKEN`; a browser opens the one-time link that `sluice serve` printed.",
+        hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed.",
       },
     });
   });

@@ -178,7 +178,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     const stopping = {
       code: "SERVER_STOPPING",
       message: "The server is stopping and begins nothing new.",
-      hint: "Try again when it is back.",
+      hint: "Try again when the server is running again.",
     };
     for (const [path, body] of [
       ["/api/turns", { question: "More." }],

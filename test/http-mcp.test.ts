@@ -89,7 +89,13 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
     expect([refused.status, refused.headers.get("retry-after"), await refused.json()]).toEqual([
       429,
       "2",
-      { error: { code: "TOO_MANY_CALLS", message: "64 calls of this client are being answered already.", hint: "Wait for one of them." } },
+      {
+        error: {
+          code: "TOO_MANY_CALLS",
+          message: "64 calls of this client are being answered already.",
+          hint: "Wait until one of them has finished.",
+        },
+      },
     ]);
     expect((await bob.listTools()).tools.length).toBeGreaterThan(5);
     await ann.close(); // and with it its calls

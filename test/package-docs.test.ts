@@ -6,10 +6,11 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { entries, root, toSourceImports } from "./fixtures/entries.ts";
 
-/** Their every program is followed by what it prints. */
+/** Pages with programs. Each program is followed by its output. */
 const pages = [
   "ai-sdk-app.md",
   "data.md",
+  "errors.md",
   "execute.md",
   "isolation.md",
   "library.md",
@@ -24,7 +25,7 @@ describe.each(pages)("docs/%s", (name) => {
   const programs = [...page.matchAll(/^```ts\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```$/gm)];
 
   test.each(programs.map(([, program, printed], index) => ({ program: program!, printed: printed!, index })))(
-    "has a program that prints what the page says ($index)",
+    "has a program that prints the output on the page ($index)",
     async ({ program, printed, index }) => {
       const file = path.join(root, "test", `.docs-${name}-${index}-${process.pid}.ts`);
       await writeFile(file, toSourceImports(program, "test"));
@@ -38,12 +39,12 @@ describe.each(pages)("docs/%s", (name) => {
     120_000,
   );
 
-  test("has no other program", () => {
+  test("has no program without its output", () => {
     expect(programs).toHaveLength(page.split("```ts\n").length - 1);
   });
 });
 
-test("no other page has a program that nobody runs", () => {
+test("no other page has a program", () => {
   const others = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md") && !pages.includes(name));
   expect(others.filter((name) => readFileSync(path.join(root, "docs", name), "utf8").includes("```ts\n"))).toEqual([]);
 });

@@ -21,7 +21,7 @@ export async function checkDirectory(directory: string): Promise<void> {
     }
   } catch (cause) {
     const message = `Artifacts cannot be written to ${directory}: ${(cause as Error).message}.`;
-    throw new UsageError({ code: "WRONG_USAGE", message, hint: "Give another directory with --out.", cause });
+    throw new UsageError({ code: "WRONG_USAGE", message, hint: "Choose another directory with --out.", cause });
   }
 }
 

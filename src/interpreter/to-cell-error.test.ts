@@ -32,20 +32,20 @@ describe("a cell's envelope", () => {
 
   it.each([
     ["python_error", "PYTHON_ERROR", [mend]],
-    ["timeout", "PYTHON_TIMEOUT", ["Vectorise loops, or work on an aggregate; the time limit is the cell's own.", mend]],
-    ["out_of_memory", "PYTHON_OUT_OF_MEMORY", ["Keep fewer copies, select columns early, or aggregate before joining.", mend]],
+    ["timeout", "PYTHON_TIMEOUT", ["Vectorize loops or work on an aggregate. The time limit applies to the cell's own code.", mend]],
+    ["out_of_memory", "PYTHON_OUT_OF_MEMORY", ["Make fewer copies, select columns early, or aggregate before joining.", mend]],
     [
       "output_limit",
       "PYTHON_OUTPUT_LIMIT",
-      ["Give out an aggregate or fewer artifacts; the full data stays available under its alias.", mend],
+      ["Return an aggregate or fewer artifacts. The full data stays available under its alias.", mend],
     ],
-    ["crashed", "PYTHON_CRASHED", ["The process died: leave out os._exit, ctypes and signals, and use less memory at once.", mend]],
+    ["crashed", "PYTHON_CRASHED", ["Do not use os._exit, ctypes or signals, and use less memory at a time.", mend]],
     [
       "contract_violation",
       "CONTRACT_VIOLATION",
-      ["Emit exactly what expectedArtifacts declares, or declare what is emitted. Nothing of this cell was published.", mend],
+      ["Emit exactly the artifacts that expectedArtifacts declares, or change the declaration. Nothing of this cell was published.", mend],
     ],
-    ["sandbox_lost", "SANDBOX_LOST", ["Call again: a new sandbox is opened, and the answer says what became of the variables."]],
+    ["sandbox_lost", "SANDBOX_LOST", ["Call again. Sluice opens a new sandbox, and the result says what happened to the variables."]],
   ] as const)("of %s has the code %s", (status, code, hints) => {
     const shared = { error_kind: "sandbox_runtime", tool: "code_interpreter", hints: [...hints], examples: [], error_code: code };
     const rest = { retryable: status === "sandbox_lost", _envelope_version: 1 };
@@ -74,7 +74,7 @@ describe("a cell's envelope", () => {
       tool: "code_interpreter",
       summary: "The limit is 512 MB.",
       details: [{ path: "code", issue: "OutOfMemory: The limit is 512 MB. [memoryBytes: 600 seen, 512 allowed]", received_type: "string" }],
-      hints: ["Keep fewer copies, select columns early, or aggregate before joining.", mend],
+      hints: ["Make fewer copies, select columns early, or aggregate before joining.", mend],
       examples: [],
       error_code: "PYTHON_OUT_OF_MEMORY",
       retryable: false,

@@ -91,7 +91,7 @@ describe("a large output that is read in a thread", () => {
     await expect(store.keep({ tool: "t", output: values })).rejects.toMatchObject({
       code: "OUTPUT_UNREADABLE",
       message: "The output could not be read: it takes more memory than there is.",
-      hint: "Ask the tool for less at a time.",
+      hint: "Request less data from the tool at a time.",
     });
     expect((await store.keep({ tool: "t", output: json })).shape.rows).toBe(20_000);
     await small.close();

@@ -23,7 +23,7 @@ test("a database that cannot be written is the server's trouble for a while, and
       error: {
         code: "HISTORY_UNAVAILABLE",
         message: "The history cannot be used: attempt to write a readonly database.",
-        hint: "Free space on the server, or look what holds its file; then try again.",
+        hint: "Free disk space on the server, or check which process holds the database file. Then try again.",
       },
     },
   ]);

@@ -193,7 +193,7 @@ function notStarted(detail: string, cause?: unknown): NoSandboxError {
   return new NoSandboxError({
     code: "BUBBLEWRAP_FAILED",
     message: `The bubblewrap driver could not start a sandbox. ${detail}`,
-    hint: "Run `sluice doctor` to see what this machine lacks.",
+    hint: "Run `sluice doctor` to see what is missing on this machine.",
     cause,
   });
 }
