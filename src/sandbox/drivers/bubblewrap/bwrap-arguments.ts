@@ -1,24 +1,24 @@
 import { scratchDirectory, workerEnvironment } from "../../worker-environment.ts";
 
-/** Where things are inside the zygote's bwrap; every sandbox covers /run before it goes on. The Python side has the same path (zygote.py). */
+/** Paths inside the zygote's bwrap. zygote.py has the same socket path. Every sandbox hides /run before it runs user code. */
 const socketDirectory = "/run/sluice";
 const cgroupDirectory = "/run/cgroup";
 
-export interface BwrapFacts {
+export interface BwrapOptions {
   readonly rootfs: string;
-  /** Holds the socket to which sandboxes call back. */
+  /** Contains the socket to which sandboxes connect. */
   readonly socketDirectory: string;
-  /** Directories of the host's cgroup trees in which the cgroups of leases are made. */
+  /** Directories in the host's cgroup trees where the cgroups of leases are created. */
   readonly cgroupDirectories: readonly string[];
   readonly isRoot: boolean;
 }
 
 /**
- * One bwrap for the zygote. As root there is no user namespace: bwrap mounts with root's rights, because the cache may be below a home directory that
- * no other user can enter, and the zygote gives up root before it does anything else. There is no cgroup namespace either: sandboxes first move to
- * their cgroup, then make one of their own.
+ * Arguments of the bwrap that runs the zygote. As root, it has no user namespace: bwrap mounts with root's rights, because the cache may be below a
+ * home directory that no other user can enter, and the zygote gives up root before it does anything else. It has no cgroup namespace either: sandboxes
+ * first join their cgroup, then create their own cgroup namespace.
  */
-export function toBwrapArguments({ rootfs, socketDirectory: sockets, cgroupDirectories, isRoot }: BwrapFacts): string[] {
+export function toBwrapArguments({ rootfs, socketDirectory: sockets, cgroupDirectories, isRoot }: BwrapOptions): string[] {
   return [
     ...["--die-with-parent", "--new-session", "--as-pid-1"],
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--hostname", "sandbox"],
@@ -45,14 +45,14 @@ export function toBwrapArguments({ rootfs, socketDirectory: sockets, cgroupDirec
   ];
 }
 
-/** The path that a sandbox sees of a file on the host in one of `cgroupDirectories`. */
+/** Translates the path of a file in one of `cgroupDirectories` to its path inside the zygote. */
 export function toZygotePath(cgroupDirectories: readonly string[], hostPath: string): string {
   const index = cgroupDirectories.findIndex((directory) => hostPath.startsWith(`${directory}/`));
-  if (index === -1) throw new RangeError(`${hostPath} is in no cgroup directory that the zygote sees`);
+  if (index === -1) throw new RangeError(`${hostPath} is not in a cgroup directory of the zygote`);
   return `${cgroupDirectory}/${index}${hostPath.slice(cgroupDirectories[index]!.length)}`;
 }
 
-/** To mount a /proc that sandboxes can mount again, to change the user, and to drop even these. */
+/** Needed to mount a /proc that sandboxes can mount again, to change the user, and to drop these capabilities. */
 const zygoteCapabilities = ["CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
 
 const devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];

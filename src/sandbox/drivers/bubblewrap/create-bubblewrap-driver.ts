@@ -1,102 +1,117 @@
 import { randomBytes } from "node:crypto";
 import { chown, mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import { toHostCgroupDirectories } from "../../cgroup/cgroup-files.ts";
 import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
-import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
+import type { Lease, OpenOptions, Preflight, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toZygotePath } from "./bwrap-arguments.ts";
-import { preflightBubblewrap } from "./preflight-bubblewrap.ts";
 import { createMemoryWatcher, type MemoryWatcher } from "./create-memory-watcher.ts";
-import { openLease, type Meter } from "./open-bubblewrap-lease.ts";
-import { orAbort } from "../../../concurrency/or-abort.ts";
+import { openBubblewrapLease, type Meter } from "./open-bubblewrap-lease.ts";
 import { openZygote, type Zygote } from "./open-zygote.ts";
+import { preflightBubblewrap } from "./preflight-bubblewrap.ts";
 
 export interface BubblewrapOptions {
   readonly runDirectory: Pick<RunDirectory, "path" | "cgroups" | "recordProcess">;
-  /** "bwrap" on PATH unless given. */
+  /** Default: `bwrap` on PATH. */
   readonly bwrapPath?: string;
 }
 
-/** Who the zygote is when the host is root: nobody's uid, so that nothing on the host belongs to it. */
+/** Namespaces, seccomp, rlimits and a cgroup around forks of a Python process that has already imported the stack. */
+export function createBubblewrapDriver(options: BubblewrapOptions): SandboxDriver {
+  return new BubblewrapDriver(options);
+}
+
+/** The zygote's user when the host is root. Nothing on the host belongs to this uid. */
 const zygoteUser: { readonly uid: number; readonly gid: number } = Object.freeze({ uid: 65532, gid: 65532 });
 
-/** Namespaces, seccomp, rlimits and a cgroup around forks of a Python that has the stack imported. */
-export function createBubblewrapDriver({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions): SandboxDriver {
-  const user = process.getuid?.() === 0 ? zygoteUser : null;
-  const cgroupDirectories = toHostCgroupDirectories(runDirectory.cgroups);
-  /** bwrap binds those directories, so none may be removed as empty and made again under a zygote. */
-  const keeper = `bw-keep-${randomBytes(4).toString("hex")}`;
-  let watcher: MemoryWatcher | null = null;
-  const zygotes = new Map<string, Promise<Zygote>>();
-  const stopping = new AbortController();
+class BubblewrapDriver implements SandboxDriver {
+  readonly name = "bubblewrap";
+  readonly rollback = "fork";
+  readonly #runDirectory: BubblewrapOptions["runDirectory"];
+  readonly #bwrapPath: string;
+  readonly #user = process.getuid?.() === 0 ? zygoteUser : null;
+  readonly #cgroupDirectories: readonly string[];
+  /** An empty cgroup that keeps the host's cgroup directories: bwrap binds them, so they must not be removed and created again. */
+  readonly #placeholder = `bw-keep-${randomBytes(4).toString("hex")}`;
+  readonly #zygotes = new Map<string, Promise<Zygote>>();
+  readonly #closing = new AbortController();
+  #watcher: MemoryWatcher | null = null;
 
-  /** One zygote per snapshot; a dead one, or one that could not be started, is replaced by the next caller. */
-  async function getZygote(snapshot: Snapshot): Promise<Zygote> {
-    const known = zygotes.get(snapshot.id);
-    const zygote = await known?.catch(() => undefined);
-    if (zygote?.isAlive) return zygote;
-    stopping.signal.throwIfAborted();
-    if (zygotes.get(snapshot.id) === known) zygotes.set(snapshot.id, startZygote(snapshot));
-    return await zygotes.get(snapshot.id)!;
+  constructor({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions) {
+    this.#runDirectory = runDirectory;
+    this.#bwrapPath = bwrapPath;
+    this.#cgroupDirectories = toHostCgroupDirectories(runDirectory.cgroups);
   }
 
-  /** Not bound to the caller who came first: others wait for it too. */
-  async function startZygote(snapshot: Snapshot): Promise<Zygote> {
-    for (const directory of cgroupDirectories) await mkdir(join(directory, keeper), { recursive: true, mode: 0o755 });
-    const directory = join(runDirectory.path, `z${randomBytes(4).toString("hex")}`);
-    const zygote = await openZygote({ bwrapPath, snapshot, directory, cgroupDirectories, user, signal: stopping.signal });
-    await runDirectory.recordProcess(zygote.pid);
+  preflight(): Promise<Preflight> {
+    return preflightBubblewrap({ bwrapPath: this.#bwrapPath, user: this.#user, cgroups: this.#runDirectory.cgroups });
+  }
+
+  async prepare({ snapshot, signal }: { snapshot: Snapshot; signal?: AbortSignal }): Promise<void> {
+    await orAbort(this.#getZygote(snapshot), signal);
+  }
+
+  async open({ snapshot, limits, signal }: OpenOptions): Promise<Lease> {
+    signal?.throwIfAborted();
+    const id = `bw-${randomBytes(8).toString("hex")}`;
+    const zygote = await orAbort(this.#getZygote(snapshot), signal);
+    const meter = await this.#createMeter({ id, limits, zygote });
+    return await openBubblewrapLease({ id, zygote, meter, limits, signal });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(driverClosed());
+    await Promise.all([...this.#zygotes.values()].map(async (starting) => (await starting.catch(() => null))?.[Symbol.asyncDispose]()));
+    // Fails when no zygote was started, or when the reaper was faster.
+    for (const directory of this.#cgroupDirectories) await rmdir(join(directory, this.#placeholder)).catch(() => {});
+    this.#watcher?.stop();
+  }
+
+  /** One zygote per snapshot. The next caller replaces one that died or failed to start. */
+  async #getZygote(snapshot: Snapshot): Promise<Zygote> {
+    const known = this.#zygotes.get(snapshot.id);
+    const zygote = await known?.catch(() => undefined);
+    if (zygote?.isAlive) return zygote;
+    this.#closing.signal.throwIfAborted();
+    if (this.#zygotes.get(snapshot.id) === known) this.#zygotes.set(snapshot.id, this.#startZygote(snapshot));
+    return await this.#zygotes.get(snapshot.id)!;
+  }
+
+  /** Takes no caller's signal, because several callers may wait for the same zygote. */
+  async #startZygote(snapshot: Snapshot): Promise<Zygote> {
+    for (const directory of this.#cgroupDirectories) await mkdir(join(directory, this.#placeholder), { recursive: true, mode: 0o755 });
+    const zygote = await openZygote({
+      bwrapPath: this.#bwrapPath,
+      snapshot,
+      directory: join(this.#runDirectory.path, `z${randomBytes(4).toString("hex")}`),
+      cgroupDirectories: this.#cgroupDirectories,
+      user: this.#user,
+      signal: this.#closing.signal,
+    });
+    await this.#runDirectory.recordProcess(zygote.pid);
     return zygote;
   }
 
-  async function open({ snapshot, limits, signal }: OpenOptions): Promise<Lease> {
-    signal?.throwIfAborted();
-    const id = `bw-${randomBytes(8).toString("hex")}`;
-    const zygote = await orAbort(getZygote(snapshot), signal);
-    const meter = await createMeter({ id, limits, zygote });
-    return await openLease({ id, zygote, meter, limits, signal });
+  async #createMeter({ id, limits, zygote }: { id: string; limits: SandboxLimits; zygote: Zygote }): Promise<Meter> {
+    const { cgroups } = this.#runDirectory;
+    if (!cgroups.available) return (this.#watcher ??= createMemoryWatcher()).watch({ limits, zygote });
+    const owner = this.#user?.uid;
+    const { memoryBytes, processes } = limits;
+    const cgroup = await createLeaseCgroup({ cgroups, name: id, memoryBytes, processes, owner });
+    const files = cgroups.version === 1 ? await openTaskFiles(cgroup, owner) : cgroup.joinPaths;
+    const join = files.map((path) => toZygotePath(this.#cgroupDirectories, path));
+    return { ...cgroup, join, countsProcesses: true, begin: async () => {} };
   }
-
-  async function createMeter({ id, limits, zygote }: { id: string; limits: SandboxLimits; zygote: Zygote }): Promise<Meter> {
-    const { cgroups } = runDirectory;
-    if (!cgroups.available) return (watcher ??= createMemoryWatcher()).watch({ limits, zygote });
-    const cgroup = await createLeaseCgroup({
-      cgroups,
-      name: id,
-      memoryBytes: limits.memoryBytes,
-      processes: limits.processes,
-      owner: user?.uid,
-    });
-    const files = cgroups.version === 1 ? await offerTasks(cgroup, user?.uid) : cgroup.joinPaths;
-    return { ...cgroup, join: files.map((path) => toZygotePath(cgroupDirectories, path)), countsProcesses: true, begin: async () => {} };
-  }
-
-  async function close(): Promise<void> {
-    stopping.abort(driverClosed());
-    await Promise.all([...zygotes.values()].map(async (starting) => (await starting.catch(() => null))?.[Symbol.asyncDispose]()));
-    for (const directory of cgroupDirectories) await rmdir(join(directory, keeper)).catch(() => {}); // no zygote was started, or the reaper was faster
-    watcher?.stop();
-  }
-
-  return {
-    name: "bubblewrap",
-    rollback: "fork",
-    preflight: () => preflightBubblewrap({ bwrapPath, user, cgroups: runDirectory.cgroups }),
-    open,
-    async prepare({ snapshot, signal }) {
-      await orAbort(getZygote(snapshot), signal);
-    },
-    [Symbol.asyncDispose]: close,
-  };
 }
 
 /**
- * A process that has one thread may move itself through `tasks`, where the kernel spares it the lock that cgroup.procs takes against every fork on the machine: 5 ms and more,
- * in each of three hierarchies. Version 2 has no such file, and one hierarchy.
+ * Returns the `tasks` files of a version 1 cgroup, made writable for `owner`. A process with a single thread can join through `tasks`, which avoids
+ * a lock that cgroup.procs takes against every fork on the machine: 5 ms or more in each of three hierarchies. Version 2 has one hierarchy and no such file.
  */
-async function offerTasks({ paths }: LeaseCgroup, owner: number | undefined): Promise<string[]> {
+async function openTaskFiles({ paths }: LeaseCgroup, owner: number | undefined): Promise<string[]> {
   const files = paths.map((path) => join(path, "tasks"));
   if (owner !== undefined) for (const file of files) await chown(file, owner, -1);
   return files;

@@ -1,109 +1,129 @@
 import { readdir, readFile, statfs } from "node:fs/promises";
-import type { SandboxLimits, Usage } from "../../contract.ts";
 import { readProcess, readStartTime, type ProcessStat } from "../../../processes.ts";
+import type { SandboxLimits, Usage } from "../../contract.ts";
 import { scratchDirectory } from "../../worker-environment.ts";
 import type { Meter } from "./open-bubblewrap-lease.ts";
 import type { Fork, Zygote } from "./open-zygote.ts";
 
 /**
- * Limits and measures sandboxes where there is no cgroup, by looking at /proc up to twenty times a second. Coarser than a cgroup: a sandbox can be over its limit for one
- * interval, and files in memory that no process maps (memfd) are not seen. Whoever is over loses its largest process, which is the running cell.
+ * Limits and measures sandboxes where there is no cgroup, by reading /proc up to twenty times a second. Less exact than a cgroup: a sandbox can be
+ * over its limit for one interval, and files in memory that no process maps (memfd) are not counted. When a sandbox is over its limit, its largest
+ * process is killed, which is the running cell.
  */
 export interface MemoryWatcher {
   watch(sandbox: { readonly limits: SandboxLimits; readonly zygote: Zygote }): Meter;
   stop(): void;
 }
 
-interface Watched {
+export function createMemoryWatcher(): MemoryWatcher {
+  const scanner = new ProcessScanner();
+  return {
+    watch: ({ limits, zygote }) => createWatchedMeter({ scanner, limits, zygote }),
+    stop: () => scanner.stop(),
+  };
+}
+
+function createWatchedMeter({ scanner, limits, zygote }: { scanner: ProcessScanner; limits: SandboxLimits; zygote: Zygote }): Meter {
+  let watched: WatchedSandbox | undefined;
+  return {
+    join: [],
+    countsProcesses: false,
+    async begin(fork) {
+      const pidInZygote = await fork.pid;
+      const init =
+        (await findInit({ scan: await scanner.scan(), zygote, pidInZygote })) ??
+        (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
+      if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
+      const zygoteBytes = await readZygoteBytes(await scanner.scan(), zygote);
+      watched = { limits, fork, init, zygoteBytes, residentBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+      scanner.add(watched);
+    },
+    async usage() {
+      if (watched !== undefined && scanner.has(watched)) await measure({ watched, scan: await scanner.scan(), force: true });
+      return toUsage(watched);
+    },
+    async resetPeak() {
+      if (watched === undefined) return;
+      watched.peakMemoryBytes = 0;
+      watched.residentBytes = 0;
+    },
+    async remove() {
+      if (watched !== undefined) scanner.delete(watched);
+    },
+  };
+}
+
+interface WatchedSandbox {
   readonly limits: SandboxLimits;
   readonly fork: Fork;
-  /** Process 1 of the sandbox, as this process sees it. */
+  /** The host's pid of process 1 of the sandbox. */
   readonly init: number;
-  /** What every process of the sandbox has in common with the zygote. Nobody's fault, so not counted. */
-  readonly commonBytes: number;
-  roughBytes: number;
+  /** Memory that every process of the sandbox shares with the zygote. It is not counted. */
+  readonly zygoteBytes: number;
+  residentBytes: number;
   peakMemoryBytes: number;
   cpuMs: number;
   memoryKills: number;
 }
 
-type Scan = ReadonlyMap<number, readonly ProcessStat[]>;
-
-const INTERVAL_MS = 50;
-const WORTH_A_LOOK_BYTES = 1024 * 1024;
-const FILES_AT_ONCE = 32;
-
-export function createMemoryWatcher(): MemoryWatcher {
-  const all = new Set<Watched>();
-  let timer: NodeJS.Timeout | undefined;
-  let scanning: Promise<Scan> | undefined;
-
-  /** One pass over /proc for whoever asks while it runs. */
-  function scan(): Promise<Scan> {
-    scanning ??= scanProcesses().finally(() => {
-      scanning = undefined;
-    });
-    return scanning;
-  }
-
-  /** The next look starts when this one is over, so that slow ones do not pile up. */
-  function schedule(): void {
-    if (timer !== undefined || all.size === 0) return;
-    timer = setTimeout(() => void lookAtAll(), INTERVAL_MS);
-    timer.unref();
-  }
-
-  async function lookAtAll(): Promise<void> {
-    const seen = await scan();
-    for (const watched of all) await look({ watched, scan: seen, always: false }).catch(() => {});
-    timer = undefined;
-    schedule();
-  }
-
-  function watch({ limits, zygote }: { limits: SandboxLimits; zygote: Zygote }): Meter {
-    let watched: Watched | undefined;
-    return {
-      join: [],
-      countsProcesses: false,
-      async begin(fork) {
-        const pidInZygote = await fork.pid;
-        const init =
-          (await findInit({ scan: await scan(), zygote, pidInZygote })) ??
-          (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
-        if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
-        const commonBytes = await readCommonBytes(await scan(), zygote);
-        watched = { limits, fork, init, commonBytes, roughBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
-        all.add(watched);
-        schedule();
-      },
-      async usage() {
-        if (watched !== undefined && all.has(watched)) await look({ watched, scan: await scan(), always: true });
-        return toUsage(watched);
-      },
-      async resetPeak() {
-        if (watched === undefined) return;
-        watched.peakMemoryBytes = 0;
-        watched.roughBytes = 0;
-      },
-      async remove() {
-        if (watched !== undefined) all.delete(watched);
-      },
-    };
-  }
-
-  return {
-    watch,
-    stop() {
-      all.clear();
-      clearTimeout(timer);
-    },
-  };
-}
-
-function toUsage(watched: Watched | undefined): Usage {
+function toUsage(watched: WatchedSandbox | undefined): Usage {
   const { peakMemoryBytes, cpuMs, memoryKills } = watched ?? { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
   return { peakMemoryBytes, cpuMs, memoryKills };
 }
+
+/** All processes of the machine, by parent. */
+type Scan = ReadonlyMap<number, readonly ProcessStat[]>;
+
+const INTERVAL_MS = 50;
+
+/** Measures all watched sandboxes with one pass over /proc per interval. */
+class ProcessScanner {
+  readonly #watched = new Set<WatchedSandbox>();
+  #timer: NodeJS.Timeout | undefined;
+  #scanning: Promise<Scan> | undefined;
+
+  has(watched: WatchedSandbox): boolean {
+    return this.#watched.has(watched);
+  }
+
+  add(watched: WatchedSandbox): void {
+    this.#watched.add(watched);
+    this.#schedule();
+  }
+
+  delete(watched: WatchedSandbox): void {
+    this.#watched.delete(watched);
+  }
+
+  stop(): void {
+    this.#watched.clear();
+    clearTimeout(this.#timer);
+  }
+
+  /** Concurrent callers share one pass over /proc. */
+  scan(): Promise<Scan> {
+    this.#scanning ??= scanProcesses().finally(() => {
+      this.#scanning = undefined;
+    });
+    return this.#scanning;
+  }
+
+  /** The next measurement is scheduled only after the current one, so that slow ones do not pile up. */
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#watched.size === 0) return;
+    this.#timer = setTimeout(() => void this.#measureAll(), INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  async #measureAll(): Promise<void> {
+    const scan = await this.scan();
+    for (const watched of this.#watched) await measure({ watched, scan, force: false }).catch(() => {});
+    this.#timer = undefined;
+    this.#schedule();
+  }
+}
+
+const FILES_AT_ONCE = 32;
 
 async function scanProcesses(): Promise<Scan> {
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
@@ -119,7 +139,10 @@ async function scanProcesses(): Promise<Scan> {
   return byParent;
 }
 
-/** The pid namespaces are nested, so /proc has every process under our own number; the last two of NSpid are the zygote's number for it, and 1. */
+/**
+ * Finds the host's pid of a process that the zygote knows as `pidInZygote`. NSpid in /proc/PID/status lists the pid in every nested namespace:
+ * for process 1 of a sandbox, it ends with the pid in the zygote's namespace and 1.
+ */
 async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zygote; pidInZygote: number }): Promise<number | null> {
   const inits = (scan.get(zygote.pid) ?? []).flatMap(({ pid }) => scan.get(pid) ?? []);
   for (const { pid } of inits.toReversed()) {
@@ -130,61 +153,39 @@ async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zyg
   return null;
 }
 
-/** What is private to a process is slow to read (the kernel walks every page); it is read only when resident memory moved. */
-async function look({ watched, scan, always }: { watched: Watched; scan: Scan; always: boolean }): Promise<void> {
-  const entries = listBelow(scan, watched.init);
-  const rough = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+async function readZygoteBytes(scan: Scan, zygote: Zygote): Promise<number> {
+  const entry = scan.get(zygote.pid)?.[0];
+  if (entry === undefined) return 0;
+  const { privateBytes, sharedBytes } = await readDirtyBytes(entry.pid);
+  return privateBytes + sharedBytes;
+}
+
+/** A change of resident memory below this does not trigger a new measurement. */
+const SIGNIFICANT_BYTES = 1024 * 1024;
+
+/**
+ * Updates the usage of one sandbox and kills its largest process if it is over its limit. Private memory is slow to read, because the kernel walks
+ * every page, so it is read only if resident memory has changed, or if `force` is set.
+ */
+async function measure({ watched, scan, force }: { watched: WatchedSandbox; scan: Scan; force: boolean }): Promise<void> {
+  const entries = listTree(scan, watched.init);
+  const residentBytes = entries.reduce((sum, entry) => sum + entry.residentBytes, 0);
   watched.cpuMs = Math.max(
     watched.cpuMs,
     entries.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
   );
-  if (!always && Math.abs(rough - watched.roughBytes) < WORTH_A_LOOK_BYTES) return;
-  watched.roughBytes = rough;
+  if (!force && Math.abs(residentBytes - watched.residentBytes) < SIGNIFICANT_BYTES) return;
+  watched.residentBytes = residentBytes;
 
-  const maps: PageCounts[] = [];
-  for (const { pid } of entries) maps.push(await readPageCounts(pid));
-  const seen = sumMemory(maps, watched.commonBytes) + (await readScratchBytes(watched.init));
-  watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, seen);
-  if (seen > watched.limits.memoryBytes)
-    killLargest({ watched, entries, sizes: maps.map(({ privateBytes, sharedBytes }) => privateBytes + sharedBytes) });
+  const dirty: DirtyBytes[] = [];
+  for (const { pid } of entries) dirty.push(await readDirtyBytes(pid));
+  const usedBytes = sumMemory(dirty, watched.zygoteBytes) + (await readScratchBytes(watched.init));
+  watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, usedBytes);
+  if (usedBytes > watched.limits.memoryBytes)
+    killLargest({ watched, entries, sizes: dirty.map(({ privateBytes, sharedBytes }) => privateBytes + sharedBytes) });
 }
 
-/** Pages that the forks of one sandbox share are counted once: the largest such set, less what they all have from the zygote. */
-function sumMemory(maps: readonly PageCounts[], commonBytes: number): number {
-  const privateBytes = maps.reduce((sum, map) => sum + map.privateBytes, 0);
-  const sharedBytes = Math.max(0, ...maps.map((map) => map.sharedBytes));
-  return privateBytes + Math.max(0, sharedBytes - commonBytes);
-}
-
-async function readCommonBytes(scan: Scan, zygote: Zygote): Promise<number> {
-  const entry = scan.get(zygote.pid)?.[0];
-  if (entry === undefined) return 0;
-  const { privateBytes, sharedBytes } = await readPageCounts(entry.pid);
-  return privateBytes + sharedBytes;
-}
-
-interface PageCounts {
-  readonly privateBytes: number;
-  readonly sharedBytes: number;
-}
-
-/** Pages that were written to. What was only read from the snapshot's files is the page cache's. */
-async function readPageCounts(pid: number): Promise<PageCounts> {
-  const text = await readFile(`/proc/${pid}/smaps_rollup`, "latin1").catch(() => "");
-  const read = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
-  return { privateBytes: read("Private_Dirty"), sharedBytes: read("Shared_Dirty") };
-}
-
-function killLargest({ watched, entries, sizes }: { watched: Watched; entries: readonly ProcessStat[]; sizes: readonly number[] }): void {
-  watched.memoryKills += 1;
-  watched.roughBytes = 0; // look again, whatever is left
-  const cells = entries.map((entry, index) => ({ ...entry, bytes: sizes[index]! })).filter(({ pid }) => pid !== watched.init);
-  const largest = cells.toSorted((a, b) => b.bytes - a.bytes)[0];
-  if (largest === undefined) watched.fork.kill();
-  else if (readStartTime(largest.pid) === largest.startTime) process.kill(largest.pid, "SIGKILL");
-}
-
-function listBelow(scan: Scan, init: number): ProcessStat[] {
+function listTree(scan: Scan, init: number): ProcessStat[] {
   const found: ProcessStat[] = [];
   const root = [...scan.values()].flat().find(({ pid }) => pid === init);
   const queue = root === undefined ? [] : [root];
@@ -195,7 +196,41 @@ function listBelow(scan: Scan, init: number): ProcessStat[] {
   return found;
 }
 
+interface DirtyBytes {
+  readonly privateBytes: number;
+  readonly sharedBytes: number;
+}
+
+/** Memory that was written to. Clean pages belong to the page cache of the snapshot's files. */
+async function readDirtyBytes(pid: number): Promise<DirtyBytes> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, "latin1").catch(() => "");
+  const read = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
+  return { privateBytes: read("Private_Dirty"), sharedBytes: read("Shared_Dirty") };
+}
+
+/** Counts pages that the forks of one sandbox share only once: takes the largest shared set, without the zygote's part. */
+function sumMemory(processes: readonly DirtyBytes[], zygoteBytes: number): number {
+  const privateBytes = processes.reduce((sum, process) => sum + process.privateBytes, 0);
+  const sharedBytes = Math.max(0, ...processes.map((process) => process.sharedBytes));
+  return privateBytes + Math.max(0, sharedBytes - zygoteBytes);
+}
+
 async function readScratchBytes(init: number): Promise<number> {
   const used = await statfs(`/proc/${init}/root${scratchDirectory}`).catch(() => null);
   return used === null ? 0 : (used.blocks - used.bfree) * used.bsize;
+}
+
+interface KillOptions {
+  readonly watched: WatchedSandbox;
+  readonly entries: readonly ProcessStat[];
+  readonly sizes: readonly number[];
+}
+
+function killLargest({ watched, entries, sizes }: KillOptions): void {
+  watched.memoryKills += 1;
+  watched.residentBytes = 0; // measure again next time, even if little changes
+  const cells = entries.map((entry, index) => ({ ...entry, bytes: sizes[index]! })).filter(({ pid }) => pid !== watched.init);
+  const largest = cells.toSorted((a, b) => b.bytes - a.bytes)[0];
+  if (largest === undefined) watched.fork.kill();
+  else if (readStartTime(largest.pid) === largest.startTime) process.kill(largest.pid, "SIGKILL");
 }

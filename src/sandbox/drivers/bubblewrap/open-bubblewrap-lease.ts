@@ -1,24 +1,24 @@
 import { randomUUID } from "node:crypto";
+import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import type { Death, FrameChannel, Lease, SandboxLimits, Usage } from "../../contract.ts";
-import { orAbort } from "../../../concurrency/or-abort.ts";
 import { describeExit, type Exit, type Fork, type ForkLimits, type Zygote } from "./open-zygote.ts";
 
-/** What holds the sandbox as a whole to its limits and measures it: a cgroup, or a watcher where there is none. */
+/** Limits and measures the sandbox as a whole: a cgroup, or the memory watcher where there is none. */
 export interface Meter {
-  /** Paths, as the zygote sees them, that the sandbox joins by itself. */
+  /** The files through which the sandbox joins its cgroups, as paths inside the zygote. */
   readonly join: readonly string[];
-  /** Whether the meter bounds the number of processes; if not, RLIMIT_NPROC does. */
+  /** Whether the meter limits the number of processes. If not, RLIMIT_NPROC does. */
   readonly countsProcesses: boolean;
-  /** The sandbox is there; before this, nothing of the user's runs in it. */
+  /** Called when the worker has answered, before any user code runs. */
   begin(fork: Fork): Promise<void>;
   usage(): Promise<Usage>;
   resetPeak(): Promise<void>;
-  /** Kills what may be left, and removes what the meter made. */
+  /** Kills remaining processes and removes the meter's own resources. */
   remove(): Promise<void>;
 }
 
-export interface LeaseOptions {
+export interface BubblewrapLeaseOptions {
   readonly id: string;
   readonly zygote: Zygote;
   readonly meter: Meter;
@@ -28,16 +28,17 @@ export interface LeaseOptions {
 
 const READY_TIMEOUT_MS = 30_000;
 
-export async function openLease({ id, zygote, meter, limits, signal }: LeaseOptions): Promise<Lease> {
+/** Forks a sandbox from the zygote and waits for its worker. Leaves nothing behind on failure or abort. */
+export async function openBubblewrapLease({ id, zygote, meter, limits, signal }: BubblewrapLeaseOptions): Promise<Lease> {
   const fork = zygote.fork({ lease: id, join: meter.join, limits: toForkLimits(limits, meter) });
   let channel: FrameChannel;
   try {
-    channel = await orGiveUp(greet(fork), signal);
+    channel = await withTimeout(greet(fork), signal);
     await meter.begin(fork);
   } catch (error) {
     fork.kill();
     void fork.channel.then(
-      (late) => late.close(),
+      (lateChannel) => lateChannel.close(),
       () => {},
     );
     await fork.exited;
@@ -51,29 +52,32 @@ function toForkLimits(limits: SandboxLimits, { countsProcesses }: Meter): ForkLi
   return {
     memory_bytes: limits.memoryBytes,
     scratch_bytes: limits.scratchBytes,
-    file_bytes: Math.max(limits.scratchBytes, limits.inputBytes), // inputs are kept in files in memory
+    file_bytes: Math.max(limits.scratchBytes, limits.inputBytes), // inputs are files in memory
     open_files: limits.openFiles,
     processes: countsProcesses ? null : limits.processes,
   };
 }
 
-/** The worker has answered: it is shut in, has its first cell process and a spare. */
+/** Sends `hello` and waits for the answer. The worker is confined then, and has its first cell process and a spare one. */
 async function greet(fork: Fork): Promise<FrameChannel> {
   const channel = await fork.channel;
   const nonce = randomUUID();
   await channel.send({ type: "hello", nonce, spare: true });
   const frame = await channel.receive();
-  if (frame === null) throw notOpened(`It ended at once (${describeExit(await fork.exited)}).`);
-  if (frame.header.type === "failed") throw notOpened(`It could not shut itself in: ${String(frame.header["detail"])}.`);
-  if (frame.header.type !== "ready" || frame.header["nonce"] !== nonce) throw notOpened("It did not answer the greeting.");
+  if (frame === null) throw notOpened(`The worker ended at once (${describeExit(await fork.exited)}).`);
+  if (frame.header.type === "failed") throw notOpened(`The worker could not confine itself: ${String(frame.header["detail"])}.`);
+  if (frame.header.type !== "ready" || frame.header["nonce"] !== nonce) throw notOpened("The worker did not answer the greeting.");
   return channel;
 }
 
-async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(notOpened(`It was not ready after ${READY_TIMEOUT_MS / 1000} s.`)), READY_TIMEOUT_MS);
+async function withTimeout<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const timeout = new AbortController();
+  const timer = setTimeout(
+    () => timeout.abort(notOpened(`The worker was not ready after ${READY_TIMEOUT_MS / 1000} s.`)),
+    READY_TIMEOUT_MS,
+  );
   try {
-    return await orAbort(work, signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]));
+    return await orAbort(work, signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]));
   } finally {
     clearTimeout(timer);
   }
@@ -82,17 +86,17 @@ async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): P
 function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; channel: FrameChannel; meter: Meter }): Lease {
   let closing = false;
   let killsBefore = 0;
-  let last: Usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+  let lastUsage: Usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
   let removed: Promise<void> | undefined;
 
   const usage = async (): Promise<Usage> => {
-    if (removed === undefined) last = await meter.usage();
-    return last;
+    if (removed === undefined) lastUsage = await meter.usage();
+    return lastUsage;
   };
   const died = fork.exited.then(async (exit): Promise<Death> => {
-    const { memoryKills } = await usage().catch(() => last);
-    removed = meter.remove().catch(() => {}); // what stays behind is cleared with the run directory
-    if (closing || exit.closed) return { cause: "closed", detail: "The host closed the sandbox.", ...toHow(exit) };
+    const { memoryKills } = await usage().catch(() => lastUsage);
+    removed = meter.remove().catch(() => {}); // anything left is removed with the run directory
+    if (closing || exit.closed) return { cause: "closed", detail: "The host closed the sandbox.", ...toExitFields(exit) };
     channel.close();
     return toDeath(exit, memoryKills > killsBefore);
   });
@@ -123,14 +127,14 @@ function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; cha
 }
 
 function toDeath(exit: Exit, ranOutOfMemory: boolean): Death {
-  const how = toHow(exit);
-  if (exit.zygote !== undefined) return { cause: "killed", detail: `The sandbox is gone because ${describeExit(exit)}.`, ...how };
-  if (ranOutOfMemory) return { cause: "out_of_memory", detail: `The sandbox ran out of memory (${describeExit(exit)}).`, ...how };
-  if (exit.signal !== undefined) return { cause: "killed", detail: `The sandbox was killed (${describeExit(exit)}).`, ...how };
-  return { cause: "exited", detail: `The worker ended by itself (${describeExit(exit)}).`, ...how };
+  const exitFields = toExitFields(exit);
+  if (exit.zygote !== undefined) return { cause: "killed", detail: `The sandbox ended because ${describeExit(exit)}.`, ...exitFields };
+  if (ranOutOfMemory) return { cause: "out_of_memory", detail: `The sandbox ran out of memory (${describeExit(exit)}).`, ...exitFields };
+  if (exit.signal !== undefined) return { cause: "killed", detail: `The sandbox was killed (${describeExit(exit)}).`, ...exitFields };
+  return { cause: "exited", detail: `The worker exited (${describeExit(exit)}).`, ...exitFields };
 }
 
-function toHow({ exitCode, signal }: Exit): Pick<Death, "exitCode" | "signal"> {
+function toExitFields({ exitCode, signal }: Exit): Pick<Death, "exitCode" | "signal"> {
   return { ...(exitCode === undefined ? {} : { exitCode }), ...(signal === undefined ? {} : { signal }) };
 }
 

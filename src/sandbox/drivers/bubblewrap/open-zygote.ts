@@ -13,22 +13,22 @@ import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";
 import { toBpf } from "../../seccomp/to-bpf.ts";
 import { toBwrapArguments } from "./bwrap-arguments.ts";
 
-/** One bwrap with a Python that has the stack imported and forks sandboxes. When it ends, by whatever cause, its sandboxes end with it. */
+/** A Python process in bwrap that has imported the stack and forks sandboxes. When it ends, for any reason, its sandboxes end too. */
 export interface Zygote extends AsyncDisposable {
   readonly isAlive: boolean;
-  /** The outer bwrap; the zygote is its only child. */
+  /** The pid of bwrap. The zygote is its only child. */
   readonly pid: number;
   fork(request: ForkRequest): Fork;
 }
 
 export interface ForkRequest {
   readonly lease: string;
-  /** Files, as the zygote sees them, into which the fork writes "0" before anything else. */
+  /** Files into which the fork writes "0" before anything else, to join its cgroups. Paths inside the zygote. */
   readonly join: readonly string[];
   readonly limits: ForkLimits;
 }
 
-/** Named as the Python side names them (confine.Limits). */
+/** The names are those of `confine.Limits` in Python. */
 export interface ForkLimits {
   readonly memory_bytes: number;
   readonly scratch_bytes: number;
@@ -38,11 +38,11 @@ export interface ForkLimits {
 }
 
 export interface Fork {
-  /** Of process 1 of the sandbox, as the zygote sees it. Never settles if it could not be forked. */
+  /** The pid of process 1 of the sandbox, in the zygote's namespace. Never settles if the fork failed. */
   readonly pid: Promise<number>;
-  /** The channel to a worker that is on its way into its namespaces. Rejects if it could not be forked or ended before it called. */
+  /** The channel to the worker, which is still being confined. Rejects if the fork failed or the worker ended before it connected. */
   readonly channel: Promise<FrameChannel>;
-  /** Settles once, when process 1 of the sandbox, and so every process in it, is gone. */
+  /** Settles once, when process 1 of the sandbox, and with it every other process, has ended. */
   readonly exited: Promise<Exit>;
   kill(): void;
 }
@@ -50,26 +50,29 @@ export interface Fork {
 export interface Exit {
   readonly exitCode?: number;
   readonly signal?: string;
-  /** Set when the zygote ended and took the sandbox with it. */
+  /** How the zygote ended, if that ended the sandbox. */
   readonly zygote?: string;
-  /** The driver was closed while the sandbox was open. */
+  /** Set when the driver was closed while the sandbox was open. */
   readonly closed?: true;
 }
 
 export interface ZygoteOptions {
   readonly bwrapPath: string;
   readonly snapshot: Snapshot;
-  /** A new directory of this zygote's own, removed at the end. */
+  /** A directory for this zygote only. It is created, and removed at the end. */
   readonly directory: string;
   readonly cgroupDirectories: readonly string[];
-  /** What the zygote becomes when this process is root. */
+  /** The user that the zygote switches to when this process is root. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
   readonly signal: AbortSignal;
 }
 
-const START_TIMEOUT_MS = 120_000; // reading some 200 MB from a cold disk
+const START_TIMEOUT_MS = 120_000; // it may have to read 200 MB from a cold disk
 
-/** Must be called on the main thread: the kernel takes the end of the thread that forked as the death of the parent. */
+/**
+ * Starts the zygote and waits until it has imported the stack. Call it only on the main thread: with `--die-with-parent`, the zygote dies when the
+ * thread that started it ends.
+ */
 export async function openZygote({ bwrapPath, snapshot, directory, cgroupDirectories, user, signal }: ZygoteOptions): Promise<Zygote> {
   signal.throwIfAborted();
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -92,90 +95,103 @@ export async function openZygote({ bwrapPath, snapshot, directory, cgroupDirecto
     await control.send({ type: "setup", ...user }, toBpf(architecture()));
     const frame = await orAbort(control.receive(), AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]));
     if (frame === null) throw new Error(`The zygote ended with ${await ended}.`);
-    if (frame.header.type !== "ready") throw new Error(`The zygote said ${JSON.stringify(frame.header.type)} instead of "ready".`);
+    if (frame.header.type !== "ready") throw new Error(`The zygote sent ${JSON.stringify(frame.header.type)} instead of "ready".`);
   } catch (error) {
     await close();
     signal.throwIfAborted();
     throw notStarted(`${(error as Error).message} ${stderr()}`.trim(), error);
   }
-  return serve({ control, sockets, ended, stderr, close, pid: child.pid! });
+  return new RunningZygote({ control, sockets, ended, stderr, close, pid: child.pid! });
 }
 
-interface Running {
-  forked(pid: number): void;
-  resolve(exit: Exit): void;
-  fail(error: Error): void;
-}
-
-interface Parts {
+interface ZygoteParts {
   readonly control: FrameChannel;
   readonly sockets: LeaseSocket;
+  /** How bwrap ended. */
   readonly ended: Promise<string>;
   stderr(): string;
   close(): Promise<void>;
   readonly pid: number;
 }
 
-function serve({ control, sockets, ended, stderr, close, pid }: Parts): Zygote {
-  const running = new Map<string, Running>();
-  let isAlive = true;
-  let disposed = false;
-  let closing: Promise<void> | undefined;
+interface RunningFork {
+  onForked(pid: number): void;
+  onExited(exit: Exit): void;
+  rejectChannel(error: Error): void;
+}
 
-  const finish = (lease: string, exit: Exit): void => {
-    const entry = running.get(lease);
-    running.delete(lease);
-    entry?.fail(notStarted(`The sandbox ended while it was being set up (${describeExit(exit)}). ${stderr()}`.trim()));
-    entry?.resolve(exit);
-  };
-  const listen = async (): Promise<void> => {
-    for (let frame; (frame = await control.receive()) !== null;) hear(frame);
-  };
-  const hear = ({ header }: Frame): void => {
+class RunningZygote implements Zygote {
+  readonly pid: number;
+  readonly #parts: ZygoteParts;
+  readonly #forks = new Map<string, RunningFork>();
+  #isAlive = true;
+  #wasDisposed = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: ZygoteParts) {
+    this.pid = parts.pid;
+    this.#parts = parts;
+    void this.#handleFrames();
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  fork({ lease, join: joinPaths, limits }: ForkRequest): Fork {
+    const { control, sockets, ended } = this.#parts;
+    const connection = sockets.expect(lease);
+    const { promise: exited, resolve: onExited } = Promise.withResolvers<Exit>();
+    const { promise: pid, resolve: onForked } = Promise.withResolvers<number>();
+    this.#forks.set(lease, { onForked, onExited, rejectChannel: connection.cancel });
+    control
+      .send({ type: "open", lease, token: connection.token, join: joinPaths, limits })
+      .catch(async () => this.#finish(lease, { zygote: await ended }));
+    const kill = (): void => {
+      if (this.#forks.has(lease)) control.send({ type: "kill", lease }).catch(() => {}); // if the zygote is dead, so is the sandbox
+    };
+    return { pid, channel: connection.channel, exited, kill };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#wasDisposed = true;
+    this.#isAlive = false;
+    await (this.#closing ??= this.#parts.close());
+  }
+
+  /** Handles frames until the zygote ends, then ends all its forks. */
+  async #handleFrames(): Promise<void> {
+    const { control, ended, close } = this.#parts;
+    try {
+      for (let frame; (frame = await control.receive()) !== null;) this.#handleFrame(frame);
+    } catch {
+      // the zygote is unusable, as after the end of the channel
+    }
+    this.#isAlive = false;
+    this.#closing ??= close(); // a zygote that only closed its channel is useless too
+    const zygote = await ended;
+    for (const lease of this.#forks.keys()) this.#finish(lease, { zygote, ...(this.#wasDisposed ? { closed: true } : {}) });
+  }
+
+  #handleFrame({ header }: Frame): void {
     const lease = String(header["lease"]);
-    if (header.type === "forked") running.get(lease)?.forked(Number(header["pid"]));
+    if (header.type === "forked") this.#forks.get(lease)?.onForked(Number(header["pid"]));
     else if (header.type === "exited") {
       const { exitCode, signal } = header as { exitCode?: number; signal?: string };
-      finish(lease, { exitCode, signal });
+      this.#finish(lease, { exitCode, signal });
     } else if (header.type === "refused") {
-      running.get(lease)?.fail(notStarted(`The zygote could not fork: ${String(header["detail"])}.`));
-      finish(lease, { exitCode: 1 });
+      this.#forks.get(lease)?.rejectChannel(notStarted(`The zygote could not fork: ${String(header["detail"])}.`));
+      this.#finish(lease, { exitCode: 1 });
     }
-  };
-  void listen()
-    .catch(() => {})
-    .then(async () => {
-      isAlive = false;
-      closing ??= close(); // also when it only closed its channel: nobody could ask it for anything any more
-      const how = await ended;
-      for (const lease of running.keys()) finish(lease, { zygote: how, ...(disposed ? { closed: true } : {}) });
-    });
+  }
 
-  return {
-    pid,
-    get isAlive() {
-      return isAlive;
-    },
-    fork({ lease, join: joinPaths, limits }) {
-      const call = sockets.expect(lease);
-      const { promise: exited, resolve } = Promise.withResolvers<Exit>();
-      const { promise: forkedPid, resolve: forked } = Promise.withResolvers<number>();
-      running.set(lease, { forked, resolve, fail: call.cancel });
-      control
-        .send({ type: "open", lease, token: call.token, join: joinPaths, limits })
-        .catch(async () => finish(lease, { zygote: await ended }));
-      const kill = (): void => {
-        if (running.has(lease)) control.send({ type: "kill", lease }).catch(() => {}); // then the zygote is gone, and so is the sandbox
-      };
-      return { pid: forkedPid, channel: call.channel, exited, kill };
-    },
-    async [Symbol.asyncDispose]() {
-      disposed = true;
-      isAlive = false;
-      closing ??= close();
-      await closing;
-    },
-  };
+  #finish(lease: string, exit: Exit): void {
+    const fork = this.#forks.get(lease);
+    this.#forks.delete(lease);
+    const detail = `The sandbox ended while it was being set up (${describeExit(exit)}). ${this.#parts.stderr()}`.trim();
+    fork?.rejectChannel(notStarted(detail));
+    fork?.onExited(exit);
+  }
 }
 
 export function describeExit({ exitCode, signal, zygote }: Exit): string {
@@ -186,7 +202,7 @@ export function describeExit({ exitCode, signal, zygote }: Exit): string {
 function architecture(): SeccompArchitecture {
   if (process.arch === "x64") return "x86_64";
   if (process.arch === "arm64") return "aarch64";
-  throw notStarted(`There is no seccomp list for ${process.arch}.`);
+  throw notStarted(`No seccomp list exists for ${process.arch}.`);
 }
 
 function notStarted(detail: string, cause?: unknown): NoSandboxError {
@@ -198,19 +214,19 @@ function notStarted(detail: string, cause?: unknown): NoSandboxError {
   });
 }
 
-/** The socket to which forks of the zygote call back. Each expected call has a token of its own, which is good once. */
-export interface LeaseSocket extends AsyncDisposable {
-  expect(lease: string): ExpectedCall;
+/** The socket to which forks of the zygote connect. Each expected connection has its own token, which is valid once. */
+interface LeaseSocket extends AsyncDisposable {
+  expect(lease: string): ExpectedConnection;
 }
 
-export interface ExpectedCall {
+interface ExpectedConnection {
   readonly token: string;
-  /** Rejects only by cancel(). */
+  /** Rejects only after cancel(). */
   readonly channel: Promise<FrameChannel>;
   cancel(reason: Error): void;
 }
 
-interface Pending {
+interface PendingConnection {
   readonly token: Buffer;
   resolve(channel: FrameChannel): void;
 }
@@ -218,25 +234,25 @@ interface Pending {
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 async function openLeaseSocket({ directory, owner }: { directory: string; owner?: number }): Promise<LeaseSocket> {
-  const pending = new Map<string, Pending>();
+  const pending = new Map<string, PendingConnection>();
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    socket.on("error", () => {}); // seen by whoever reads
+    socket.on("error", () => {}); // the reader of the channel notices it
     void admit(socket, pending);
   });
   const path = join(directory, "leases.sock");
   server.listen({ path, backlog: 1024 });
   await once(server, "listening"); // rejects on "error"
   await chmod(path, 0o600);
-  if (owner !== undefined) for (const each of [directory, path]) await chown(each, owner, -1);
+  if (owner !== undefined) for (const owned of [directory, path]) await chown(owned, owner, -1);
 
   return {
     expect(lease) {
       const token = randomBytes(32);
       const { promise, resolve, reject } = Promise.withResolvers<FrameChannel>();
-      promise.catch(() => {}); // cancelled before anyone waited
+      promise.catch(() => {}); // it may be cancelled before anything waits for it
       pending.set(lease, { token, resolve });
       const cancel = (reason: Error): void => {
         pending.delete(lease);
@@ -251,8 +267,8 @@ async function openLeaseSocket({ directory, owner }: { directory: string; owner?
   };
 }
 
-/** A call without the right token is not answered. */
-async function admit(socket: Socket, pending: Map<string, Pending>): Promise<void> {
+/** Closes connections that do not send the right token. */
+async function admit(socket: Socket, pending: Map<string, PendingConnection>): Promise<void> {
   const channel = createFrameChannel({ readable: socket, writable: socket });
   const timer = setTimeout(() => channel.close(), HANDSHAKE_TIMEOUT_MS);
   try {
@@ -269,7 +285,7 @@ async function admit(socket: Socket, pending: Map<string, Pending>): Promise<voi
   }
 }
 
-function isSameToken(expected: Buffer, given: unknown): boolean {
-  const bytes = Buffer.from(typeof given === "string" ? given : "", "hex");
+function isSameToken(expected: Buffer, received: unknown): boolean {
+  const bytes = Buffer.from(typeof received === "string" ? received : "", "hex");
   return bytes.length === expected.length && timingSafeEqual(bytes, expected);
 }
