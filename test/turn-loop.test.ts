@@ -540,7 +540,7 @@ describe("without a sandbox", () => {
   const chart = call("render_chart", { alias: "get_prices_1", spec, title: "Price" });
   const missing = "Python could not be used: There is no snapshot for this version of Sluice in the cache.";
   const unusable =
-    "The driver gvisor cannot be used. gvisor: runsc, the program of gVisor, was not found. Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.";
+    "The driver gvisor cannot be used. gvisor: gVisor's program runsc was not found. Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.";
 
   let directory = "";
   beforeAll(async () => {

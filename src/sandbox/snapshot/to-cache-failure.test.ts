@@ -8,7 +8,7 @@ test("a full disk is told as one, whoever met it", async () => {
   const cause = new Error("pip could not install: [Errno 28] No space left on device: 'x'");
   expect(await toCacheFailure(cause, "/somewhere")).toMatchObject({
     code: "CACHE_FULL",
-    message: "There is no space left for the cache directory /somewhere.",
+    message: "No space is left for the cache directory /somewhere.",
     cause,
   });
 });
@@ -22,7 +22,7 @@ test("a cache directory that cannot be written says why; every other error stays
     const cache = path.join(home, "file", "cache");
     expect(await toCacheFailure(other, cache)).toMatchObject({
       code: "CACHE_NOT_WRITABLE",
-      message: `The cache directory ${cache} cannot be written: ENOTDIR: not a directory, access '${cache}'.`,
+      message: `The cache directory ${cache} is not writable: ENOTDIR: not a directory, access '${cache}'.`,
     });
   } finally {
     await rm(home, { recursive: true });

@@ -130,7 +130,7 @@ describe("preflight", () => {
     const missing = createOther({ runscPath: "/nonexistent/runsc" });
     expect(await missing.preflight()).toEqual({
       usable: false,
-      reason: "runsc, the program of gVisor, was not found.",
+      reason: "gVisor's program runsc was not found.",
       fix: "Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
     });
     await expect(missing.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" })).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe("preflight", () => {
     });
     expect(await createOther({ runscPath: "/bin/false" }).preflight()).toMatchObject({
       usable: false,
-      reason: expect.stringContaining("runsc does not run here"),
+      reason: expect.stringContaining("runsc does not run on this machine"),
     });
   });
 

@@ -1,46 +1,46 @@
-import { accessSync, constants } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
 import type { Lease, OpenOptions, Preflight, SandboxDriver, Snapshot } from "../../contract.ts";
 import { defaultLimits } from "../../limits.ts";
 import type { RunDirectory } from "../../run-directory.ts";
+import { whyNotWritable } from "../../snapshot/to-cache-failure.ts";
 import { createGvisorLease, discardSandbox, greet, type StartedSandbox, startSandbox } from "./gvisor-lease.ts";
 import { checkpointContainer, findImage, type MemoryImage, removeImage, saveImage, toImageKey } from "./memory-image.ts";
 import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
 import { findRunsc, type Runsc, toRunscFlags, toRunscPrefix } from "./runsc.ts";
 
 export interface GvisorDriverOptions {
-  /** Holds `images/`, and `tools/runsc` where set-up put it. */
+  /** Contains `images/`, and `tools/runsc` if set-up put it there. */
   readonly cacheDirectory: string;
   readonly runDirectory: RunDirectory;
-  /** Default: the first on `searchPath`, else the cache's. */
+  /** Default: the first one on `searchPath`, or the one in the cache. */
   readonly runscPath?: string;
   readonly searchPath?: string;
-  /** Without root. A mode with a name of its own, because it lacks cgroup limits. */
+  /** Runs without root. The driver has a different name then, because it lacks cgroup limits. */
   readonly rootless?: boolean;
 }
 
-/** How long a sandbox may take to answer; a machine with all cores busy needs seconds. */
+/** Time limit for a sandbox to answer. On a machine with all cores busy it takes seconds. */
 const START_TIMEOUT_MS = 60_000;
-/** What a memory image takes on the disk, roughly. */
+/** Approximate size of a memory image on disk. */
 const IMAGE_BYTES = 200 * 1024 * 1024;
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** One user-space kernel per sandbox, restored from a memory image in which the stack is imported. */
+/** Each sandbox has its own user-space kernel and is restored from a memory image in which the stack is already imported. */
 export function createGvisorDriver(options: GvisorDriverOptions): SandboxDriver {
   return new GvisorDriver(options);
 }
 
-/** What a sandbox is started from. Without an image, because this machine cannot checkpoint, every sandbox is started cold. */
+/** Everything needed to start sandboxes. `image` is null when this machine cannot checkpoint; sandboxes are started cold then. */
 interface Prepared {
   readonly runsc: Runsc;
   readonly key: string;
   readonly image: MemoryImage | null;
 }
 
-type Wanted = Omit<OpenOptions, "networkPolicy">;
+type SandboxRequest = Omit<OpenOptions, "networkPolicy">;
 
 class GvisorDriver implements SandboxDriver {
   readonly name: "gvisor" | "gvisor-rootless";
@@ -80,13 +80,13 @@ class GvisorDriver implements SandboxDriver {
     }
   }
 
-  async open(wanted: OpenOptions): Promise<Lease> {
+  async open(request: OpenOptions): Promise<Lease> {
     if (this.#lifetime.signal.aborted) throw new NoSandboxError({ code: "DRIVER_CLOSED", message: "The gVisor driver was closed." });
     try {
-      const prepared = await this.#prepareImage(wanted);
-      return await this.#openLease(wanted, prepared).catch((error: Error) => this.#openFromNewImage(wanted, prepared, error));
+      const prepared = await this.#prepareImage(request);
+      return await this.#openLease(request, prepared).catch((error: Error) => this.#openFromNewImage(request, prepared, error));
     } catch (error) {
-      throw wanted.signal?.aborted === true ? aborted(wanted.signal) : cannotStart(error as Error);
+      throw request.signal?.aborted === true ? aborted(request.signal) : cannotStart(error as Error);
     }
   }
 
@@ -106,12 +106,12 @@ class GvisorDriver implements SandboxDriver {
   async #requireRunsc(): Promise<Runsc> {
     const runsc = await this.#locateRunsc().catch(() => null);
     if (runsc !== null) return runsc;
-    this.#runsc = null; // set-up may bring it while we live
+    this.#runsc = null; // look again next time: set-up may install it while we run
     throw new NoSandboxError({ code: "RUNSC_MISSING", message: runscMissing.reason, hint: runscMissing.fix });
   }
 
-  /** One preparation per image and driver, shared by whoever waits for it. A failed one is forgotten, so that the next caller tries again. */
-  async #prepareImage({ snapshot, limits: { scratchBytes }, signal }: Wanted): Promise<Prepared> {
+  /** Concurrent callers share one preparation per image. The next caller retries a failed one. */
+  async #prepareImage({ snapshot, limits: { scratchBytes }, signal }: SandboxRequest): Promise<Prepared> {
     const runsc = await this.#requireRunsc();
     const key = await toImageKey({ snapshot, runsc, flags: this.#flags, scratchBytes });
     let pending = this.#prepared.get(key);
@@ -123,19 +123,19 @@ class GvisorDriver implements SandboxDriver {
     return await orAbort(pending, signal);
   }
 
-  async #findOrBuildImage(wanted: Wanted, runsc: Runsc, key: string): Promise<Prepared> {
+  async #findOrBuildImage(request: SandboxRequest, runsc: Runsc, key: string): Promise<Prepared> {
     const existing = await findImage({ images: this.#images, key });
     if (existing !== null) return { runsc, key, image: existing };
     let sandbox: StartedSandbox | null = null;
     try {
       const make = async (directory: string): Promise<void> => {
-        sandbox = await this.#start({ ...wanted, signal: this.#within(2 * START_TIMEOUT_MS) }, { runsc, image: null });
+        sandbox = await this.#start({ ...request, signal: this.#within(2 * START_TIMEOUT_MS) }, { runsc, image: null });
         await this.#checkpoint(sandbox, runsc, directory);
       };
       return { runsc, key, image: await saveImage({ images: this.#images, key, runDirectory: this.#options.runDirectory, make }) };
     } catch (error) {
-      if (sandbox === null && !("syscall" in (error as Error))) throw error; // it did not start; there was nothing to save yet
-      if (!(error instanceof CheckpointRefused)) throw imageFailed(this.#images, error as Error);
+      if (sandbox === null && !("syscall" in (error as Error))) throw error; // the sandbox did not start: this is not a problem of the image
+      if (!(error instanceof CheckpointFailed)) throw await imageFailed(this.#images, error as Error);
       this.#coldReason = error.message;
       return { runsc, key, image: null };
     } finally {
@@ -152,15 +152,18 @@ class GvisorDriver implements SandboxDriver {
       directory,
       signal: this.#within(START_TIMEOUT_MS),
     }).catch(async (error: Error) => {
-      // A full disk is for the operator to fix. Only a machine that cannot checkpoint starts every sandbox cold.
+      // The operator must fix a full disk. Cold starts are only for machines that cannot checkpoint.
       const { bavail, bsize } = await statfs(directory);
       if (bavail * bsize < IMAGE_BYTES) throw new Error("ENOSPC: no space left on device", { cause: error });
-      throw new CheckpointRefused(error.message);
+      throw new CheckpointFailed(error.message);
     });
     await sandbox.process.exited;
   }
 
-  #start({ snapshot, limits, signal }: Wanted & { signal: AbortSignal }, { runsc, image }: Omit<Prepared, "key">): Promise<StartedSandbox> {
+  #start(
+    { snapshot, limits, signal }: SandboxRequest & { signal: AbortSignal },
+    { runsc, image }: Omit<Prepared, "key">,
+  ): Promise<StartedSandbox> {
     const { runDirectory } = this.#options;
     return startSandbox({ snapshot, limits, signal, image, runsc: this.#toCommand(runsc), flags: this.#flags, runDirectory });
   }
@@ -169,10 +172,10 @@ class GvisorDriver implements SandboxDriver {
     return [...toRunscPrefix({ rootless: this.#options.rootless === true }), runsc.path];
   }
 
-  async #openLease(wanted: Wanted, prepared: Prepared): Promise<Lease> {
-    const { limits } = wanted;
-    const signal = this.#within(START_TIMEOUT_MS, wanted.signal);
-    const sandbox = await this.#start({ ...wanted, signal }, prepared);
+  async #openLease(request: SandboxRequest, prepared: Prepared): Promise<Lease> {
+    const { limits } = request;
+    const signal = this.#within(START_TIMEOUT_MS, request.signal);
+    const sandbox = await this.#start({ ...request, signal }, prepared);
     try {
       await greet(sandbox, limits, signal);
     } catch (error) {
@@ -192,15 +195,15 @@ class GvisorDriver implements SandboxDriver {
     return lease;
   }
 
-  /** An image that does not restore may be damaged, or of another kernel: it is made anew, once. */
-  async #openFromNewImage(wanted: Wanted, { key, image }: Prepared, first: Error): Promise<Lease> {
-    if (wanted.signal?.aborted === true || image === null || first instanceof NoSandboxError) throw first;
+  /** An image that does not restore may be damaged or come from another kernel. Builds it again, once. */
+  async #openFromNewImage(request: SandboxRequest, { key, image }: Prepared, firstError: Error): Promise<Lease> {
+    if (request.signal?.aborted === true || image === null || firstError instanceof NoSandboxError) throw firstError;
     this.#prepared.delete(key);
     await removeImage(image);
     try {
-      return await this.#openLease(wanted, await this.#prepareImage(wanted));
+      return await this.#openLease(request, await this.#prepareImage(request));
     } catch (error) {
-      throw cannotStart(error as Error, first);
+      throw cannotStart(error as Error, firstError);
     }
   }
 
@@ -214,7 +217,7 @@ class GvisorDriver implements SandboxDriver {
   }
 }
 
-class CheckpointRefused extends Error {}
+class CheckpointFailed extends Error {}
 
 function aborted(signal: AbortSignal): NoSandboxError {
   return new NoSandboxError({
@@ -224,36 +227,25 @@ function aborted(signal: AbortSignal): NoSandboxError {
   });
 }
 
-function cannotStart(error: Error, first?: Error): NoSandboxError {
+function cannotStart(error: Error, firstError?: Error): NoSandboxError {
   if (error instanceof NoSandboxError) return error;
   return new NoSandboxError({
     code: "GVISOR_START",
     message:
-      first === undefined
+      firstError === undefined
         ? error.message
-        : `${error.message} (Its memory image was made anew before this; the first failure was: ${first.message})`,
-    hint: "Run `sluice doctor` to see what this machine allows, or use the bubblewrap driver.",
+        : `${error.message} (This was the second attempt, with a new memory image. The first one failed: ${firstError.message})`,
+    hint: "Run `sluice doctor` to see what this machine supports, or use the bubblewrap driver.",
     cause: error,
   });
 }
 
-function imageFailed(images: string, error: Error): NoSandboxError {
+async function imageFailed(images: string, error: Error): Promise<NoSandboxError> {
   if (error instanceof NoSandboxError) return error;
   return new NoSandboxError({
     code: "MEMORY_IMAGE",
-    message: `The memory image could not be written to ${images}: ${whyNotWritable(images) ?? error.message}`,
-    hint: "Check that the cache directory is writable and has some 200 MB free.",
+    message: `The memory image could not be written to ${images}: ${(await whyNotWritable(images)) ?? error.message}`,
+    hint: "Check that the cache directory is writable and has 200 MB free.",
     cause: error,
   });
-}
-
-/** Asks the nearest directory that is there: of a read-only one, a recursive mkdir says that it does not exist. */
-function whyNotWritable(directory: string): string | null {
-  try {
-    accessSync(directory, constants.W_OK | constants.X_OK);
-    return null;
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return code === "ENOENT" && directory !== dirname(directory) ? whyNotWritable(dirname(directory)) : message;
-  }
 }

@@ -11,27 +11,27 @@ import type { RunDirectory } from "../../run-directory.ts";
 import { toOciSpec } from "./oci-spec.ts";
 import type { Runsc } from "./runsc.ts";
 
-/** A container with the stack imported, as files: `runsc restore` makes a running sandbox of it. */
+/** The files of a checkpointed container that has imported the stack. `runsc restore` turns them into a running sandbox. */
 export interface MemoryImage {
   readonly key: string;
   readonly path: string;
 }
 
-export interface ImageFacts {
+export interface ImageKeyOptions {
   readonly snapshot: Snapshot;
   readonly runsc: Runsc;
   readonly flags: readonly string[];
   readonly scratchBytes: number;
 }
 
-/** Anything that makes a saved memory differ, or unusable: then it is another image. */
-export async function toImageKey({ snapshot, runsc, flags, scratchBytes }: ImageFacts): Promise<string> {
+/** A hash of everything that changes an image or makes it unusable. */
+export async function toImageKey({ snapshot, runsc, flags, scratchBytes }: ImageKeyOptions): Promise<string> {
   const spec = toOciSpec({ rootfs: "", scratchBytes });
   const facts = { schemaVersion: 2, snapshot: snapshot.id, runsc: runsc.version, flags, spec, cpu: await readCpuFeatures() };
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
 }
 
-/** Null when there is none, or it is not whole, or a file of it was written to since it was made. */
+/** Null when there is no such image, it is incomplete, or one of its files has changed since it was saved. */
 export async function findImage({ images, key }: { images: string; key: string }): Promise<MemoryImage | null> {
   const path = join(images, key);
   const meta = await readMeta(path);
@@ -40,13 +40,13 @@ export async function findImage({ images, key }: { images: string; key: string }
     const found = await describeFile(join(path, name)).catch(() => null);
     if (found === null || found.bytes !== made.bytes || found.writtenMs !== made.writtenMs) return null;
   }
-  await utimes(join(path, META), new Date(), new Date()).catch(() => {}); // used last now
+  await utimes(join(path, META), new Date(), new Date()).catch(() => {}); // removeOldImages keeps the images used last
   return { key, path };
 }
 
 /**
- * Makes an image through `make`, which gets an empty directory to write to. It appears under its name only when it is whole; who makes the same one at
- * the same time does no harm: the first stays. A build that is interrupted leaves a directory that its reaper, or the next build, removes.
+ * Saves an image. `make` writes its files into an empty directory, which gets its final name only when it is complete. If two processes save the same
+ * image, the first one wins. If the process is killed, its reaper or the next save removes the incomplete directory.
  */
 export async function saveImage({ images, key, runDirectory, make }: SaveOptions): Promise<MemoryImage> {
   await mkdir(images, { recursive: true, mode: 0o700 });
@@ -57,8 +57,8 @@ export async function saveImage({ images, key, runDirectory, make }: SaveOptions
     await mkdir(building, { mode: 0o700 });
     await make(building);
     await writeMeta(building);
-    await promisify(execFile)("sync", ["-f", building]); // after a power cut a file may have its size and nothing in it
-    await moveInto({ building, path: join(images, key), images, key });
+    await promisify(execFile)("sync", ["-f", building]); // otherwise a power cut can leave files that have their size but no content
+    await moveIntoPlace({ building, path: join(images, key), images, key });
     await removeOldImages(images);
     return { key, path: join(images, key) };
   } finally {
@@ -87,11 +87,11 @@ export interface CheckpointOptions {
   readonly signal: AbortSignal;
 }
 
-/** `checkpoint` ends the container as well. No compression: it makes the files a quarter of the size and restore three times as slow. */
+/** Saves the container and ends it. Without compression, because it makes restore three times slower, although the files would be a quarter of the size. */
 export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
   const options = [`--image-path=${directory}`, "--compression=none"];
-  const [program, ...words] = [...runsc, `--root=${state}`, ...flags, "checkpoint", ...options, containerId];
-  await promisify(execFile)(program, words, { env: {}, timeout: 120_000, signal });
+  const [program, ...args] = [...runsc, `--root=${state}`, ...flags, "checkpoint", ...options, containerId];
+  await promisify(execFile)(program, args, { env: {}, timeout: 120_000, signal });
 }
 
 const BUILDING = ".building-";
@@ -115,7 +115,7 @@ async function writeMeta(directory: string): Promise<void> {
     const file = join(entry.parentPath, entry.name);
     if (entry.isFile()) files[relative(directory, file)] = await describeFile(file);
   }
-  if (!(PAGES in files)) throw new Error("runsc checkpoint wrote nothing");
+  if (!(PAGES in files)) throw new Error("runsc checkpoint wrote no memory pages");
   const meta: ImageMeta = { schemaVersion: 2, createdAt: new Date().toISOString(), files };
   await writeFile(join(directory, META), JSON.stringify(meta));
 }
@@ -124,8 +124,18 @@ async function readMeta(directory: string): Promise<ImageMeta | null> {
   return metaSchema.safeParse(parseJson(await readFile(join(directory, META), "utf8").catch(() => ""))).data ?? null;
 }
 
-/** rename() refuses a directory that is there and not empty. If that one is whole, somebody else was first; if not, it is in the way. */
-async function moveInto({ building, path, images, key }: { building: string; path: string; images: string; key: string }): Promise<void> {
+/** rename() fails if the target exists and is not empty. A complete target was saved by another process and is kept; an incomplete one is replaced. */
+async function moveIntoPlace({
+  building,
+  path,
+  images,
+  key,
+}: {
+  building: string;
+  path: string;
+  images: string;
+  key: string;
+}): Promise<void> {
   try {
     await rename(building, path);
   } catch (error) {
@@ -145,7 +155,7 @@ async function removeDeadBuilds(images: string): Promise<void> {
   }
 }
 
-/** An image is some 200 MB, and every change of the snapshot makes another one. Who restores from one that goes at this moment makes it anew. */
+/** An image has about 200 MB, and every change of the snapshot creates a new one. A driver that is just restoring a removed image builds it again. */
 async function removeOldImages(images: string): Promise<void> {
   const names = (await readdir(images)).filter((name) => !name.startsWith(BUILDING));
   const used = await Promise.all(
@@ -155,7 +165,7 @@ async function removeOldImages(images: string): Promise<void> {
   for (const { name } of old) await rm(join(images, name), { recursive: true, force: true });
 }
 
-/** runsc refuses to restore on a processor that lacks a feature of the one it was saved on. */
+/** runsc cannot restore an image on a CPU that lacks a feature of the CPU it was saved on. */
 async function readCpuFeatures(): Promise<string> {
   const text = await readFile("/proc/cpuinfo", "utf8").catch(() => "");
   const features = new Set([...text.matchAll(/^(?:flags|Features)\s*:\s*(.*)$/gm)].flatMap((match) => match[1]!.trim().split(/\s+/)));

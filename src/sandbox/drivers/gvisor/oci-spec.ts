@@ -2,11 +2,11 @@ import { scratchDirectory, workerEnvironment, workerUid } from "../../worker-env
 import { type ArgumentCondition, seccompPolicy } from "../../seccomp/policy.ts";
 
 /**
- * What runsc is told about the sandbox. Everything here is frozen into the memory image and part of its key, but for the path of the root file system.
- * Limits that change from lease to lease are not here: memory is the cgroup's, rlimits are set by the worker when it is told them in `hello`.
+ * The container specification for runsc. All of it, except the path of the root file system, is part of the memory image and of the image's key.
+ * Limits that differ between leases are not part of it: the cgroup limits memory, and the worker sets the rlimits that it receives in `hello`.
  */
 export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchBytes: number }) {
-  const side = Math.floor(scratchBytes / 8); // three mounts cannot share one size here, so together they have it
+  const smallMountBytes = Math.floor(scratchBytes / 8); // the three mounts cannot share one limit, so they divide it
   const tmpfs = (destination: string, mode: string, bytes: number) => ({
     destination,
     type: "tmpfs",
@@ -35,9 +35,9 @@ export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchByt
       { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "nodev", "noexec"] },
       { destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["nosuid", "noexec", "mode=0755"] },
       { destination: "/sys", type: "sysfs", source: "sysfs", options: ["nosuid", "nodev", "noexec", "ro"] },
-      tmpfs(scratchDirectory, "0700", scratchBytes - 2 * side),
-      tmpfs("/tmp", "1777", side),
-      tmpfs("/dev/shm", "1777", side),
+      tmpfs(scratchDirectory, "0700", scratchBytes - 2 * smallMountBytes),
+      tmpfs("/tmp", "1777", smallMountBytes),
+      tmpfs("/dev/shm", "1777", smallMountBytes),
     ],
     linux: {
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
@@ -47,9 +47,9 @@ export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchByt
 }
 
 /**
- * The list as `linux.seccomp` of an OCI spec, for `runsc --oci-seccomp`. runsc knows these actions and this operator; it skips names it does not implement,
- * and those stay refused. runsc before 2026 ignores `errnoRet` and would answer EPERM to clone3, after which no thread starts; SCMP_ACT_TRACE without a tracer
- * is ENOSYS by definition, in Linux as in gVisor, and ptrace is refused, so no tracer can come.
+ * The seccomp policy as `linux.seccomp` of an OCI spec, for `runsc --oci-seccomp`. runsc ignores names that it does not implement; these calls stay
+ * refused. clone3 must fail with ENOSYS, or no thread can start, but runsc before 2026 ignores `errnoRet` and would answer EPERM. SCMP_ACT_TRACE without
+ * a tracer answers ENOSYS, in Linux and in gVisor, and there can be no tracer because ptrace is refused.
  */
 export function toOciSeccomp() {
   const { defaultErrno, allowed, refused } = seccompPolicy;
@@ -64,7 +64,7 @@ export function toOciSeccomp() {
   };
 }
 
-/** One entry an alternative: two conditions on one argument inside an entry would mean "or", on two arguments "and". */
+/** One entry per alternative, because runsc combines conditions on the same argument of an entry with "or". */
 function allowedCalls(names: readonly string[], conditions: readonly ArgumentCondition[]) {
   const args = conditions.map(({ index, mask, value }) => ({ index, value: mask, valueTwo: value, op: "SCMP_CMP_MASKED_EQ" }));
   return { names, action: "SCMP_ACT_ALLOW", args: args.length === 0 ? undefined : args };
