@@ -35,7 +35,7 @@ describe("sluice prepare", () => {
       expect(status).toBe(3);
       expect(stderr).toContain(
         [
-          "sluice: What sandboxes are made with is not installed (Debian's names): bubblewrap, mmdebstrap.",
+          "sluice: System packages that Sluice needs are not installed (Debian names): bubblewrap, mmdebstrap.",
           "  Run once: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends bubblewrap mmdebstrap'",
           "",
         ].join("\n"),

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/environment.ts";
-import { inputsHash } from "../src/sandbox/snapshot/worker-code.ts";
+import { hashLayerInputs } from "../src/sandbox/snapshot/worker-code.ts";
 
 const sluice = path.join(import.meta.dirname, "../bin/sluice");
 
@@ -14,7 +14,7 @@ describe("sluice snapshot build", () => {
   beforeAll(async () => {
     const real = cacheDirectory();
     cache = await mkdtemp(path.join(real, "build-"));
-    const key = await inputsHash();
+    const key = await hashLayerInputs();
     const layer = (await readdir(path.join(real, "layers"))).find((name) => name.startsWith(`${key}-`))!;
     await mkdir(path.join(cache, "layers"));
     expect(spawnSync("cp", ["-al", path.join(real, "layers", layer), path.join(cache, "layers", layer)]).status).toBe(0);

@@ -1,5 +1,5 @@
 import type { WriteStream } from "node:tty";
-import type { OnProgress, Progress } from "../sandbox/snapshot/progress.ts";
+import type { OnProgress, BuildProgress } from "../sandbox/snapshot/progress.ts";
 
 /** Shows a build to a person: one line that lives while a step works on a terminal, plain lines elsewhere. */
 export function createProgressPrinter(stream: Pick<WriteStream, "write" | "isTTY" | "columns">): OnProgress {
@@ -10,7 +10,7 @@ export function createProgressPrinter(stream: Pick<WriteStream, "write" | "isTTY
   };
 }
 
-function plainLine({ step, state, detail, elapsedMs, bytes }: Progress): string {
+function plainLine({ step, state, detail, elapsedMs, bytes }: BuildProgress): string {
   const mark = state === "done" ? "✓" : "…";
   const facts = [state === "started" ? "" : formatSeconds(elapsedMs), bytes === undefined ? "" : formatBytes(bytes), detail?.trim() ?? ""];
   return [`${mark} ${step}`, ...facts.filter(Boolean)].join(" · ");

@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { currentProcess, fromProcessKey, isProcessAlive, type ProcessIdentity, toProcessKey } from "../../processes.ts";
 
 const heartbeatMs = 10_000;
-/** For owners in another container or on another machine, of whom only the heartbeat can be seen. */
+/** Owners in another container or on another machine count as dead after this time without a heartbeat. */
 const silentOwnerMs = 120_000;
 
 export interface BuildDirectory extends AsyncDisposable {
@@ -13,8 +13,8 @@ export interface BuildDirectory extends AsyncDisposable {
 }
 
 /**
- * A directory of one's own to build in, on the same file system as the final place, so that the last step is one rename. Removed at the end, whatever happened;
- * what a killed builder left is removed by the next one.
+ * Creates an empty directory for one build, on the same file system as the result, so that the last step is a rename. It is removed on disposal.
+ * The next build removes the directories of killed builds.
  */
 export async function openBuildDirectory(cacheDirectory: string): Promise<BuildDirectory> {
   const parent = path.join(cacheDirectory, "building");
@@ -24,7 +24,7 @@ export async function openBuildDirectory(cacheDirectory: string): Promise<BuildD
   const ownerFile = `${directory}.owner`;
   await writeFile(ownerFile, await currentOwner());
   await mkdir(directory);
-  const heartbeat = beat(ownerFile);
+  const heartbeat = startHeartbeat(ownerFile);
   return {
     directory,
     async [Symbol.asyncDispose]() {
@@ -35,14 +35,14 @@ export async function openBuildDirectory(cacheDirectory: string): Promise<BuildD
   };
 }
 
-/** Removes what killed builders left; the workplaces of living ones stay. */
+/** Removes the directories of killed builds. Running builds keep theirs. */
 export async function removeAbandonedBuilds(cacheDirectory: string): Promise<void> {
   const parent = path.join(cacheDirectory, "building");
   for (const name of await readdir(parent).catch(() => [])) {
     if (!name.endsWith(".owner")) continue;
     const ownerFile = path.join(parent, name);
-    if (await isAlive(ownerFile)) continue;
-    // Another one may be removing it at this moment.
+    if (await isOwnerAlive(ownerFile)) continue;
+    // Another process may be removing it at the same time, so retry.
     await rm(ownerFile.slice(0, -".owner".length), { recursive: true, force: true, maxRetries: 5 });
     await rm(ownerFile, { force: true });
   }
@@ -55,24 +55,25 @@ export interface LockOptions {
 }
 
 /**
- * One holder at a time, the others wait. It saves work and is never relied on for correctness: what is built gets its place by rename, and the first one wins.
+ * Waits until no other process holds the lock, then takes it. It only avoids duplicate work; correctness does not depend on it, because a result gets
+ * its name by rename and the first one wins.
  */
 export async function openLock({ file, onWait, signal }: LockOptions): Promise<AsyncDisposable> {
   await mkdir(path.dirname(file), { recursive: true });
-  const own = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  await writeFile(own, await currentOwner());
+  const ownFile = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  await writeFile(ownFile, await currentOwner());
   try {
-    while (!(await tryLink(own, file))) {
+    while (!(await tryLink(ownFile, file))) {
       signal?.throwIfAborted();
-      if (await isAlive(file)) {
+      if (await isOwnerAlive(file)) {
         onWait?.((await readOwner(file)).owner?.pid ?? 0);
         await wait(250, undefined, { signal });
       } else await rm(file, { force: true });
     }
   } finally {
-    await unlink(own);
+    await unlink(ownFile);
   }
-  const heartbeat = beat(file);
+  const heartbeat = startHeartbeat(file);
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(heartbeat);
@@ -81,9 +82,9 @@ export async function openLock({ file, onWait, signal }: LockOptions): Promise<A
   };
 }
 
-async function tryLink(own: string, file: string): Promise<boolean> {
+async function tryLink(ownFile: string, file: string): Promise<boolean> {
   try {
-    await link(own, file);
+    await link(ownFile, file);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
@@ -91,13 +92,13 @@ async function tryLink(own: string, file: string): Promise<boolean> {
   }
 }
 
-function beat(file: string): NodeJS.Timeout {
+function startHeartbeat(file: string): NodeJS.Timeout {
   const timer = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => undefined), heartbeatMs);
   return timer.unref();
 }
 
-/** Whether the process that wrote the file is still running. */
-async function isAlive(ownerFile: string): Promise<boolean> {
+/** Whether the process that wrote the owner file is still running. */
+async function isOwnerAlive(ownerFile: string): Promise<boolean> {
   const { owner, boot } = await readOwner(ownerFile);
   const isRunning = owner !== null && boot === (await readBootId()) ? isProcessAlive(owner) : null;
   if (isRunning !== null) return isRunning;
@@ -110,7 +111,7 @@ async function readOwner(file: string): Promise<{ owner: ProcessIdentity | null;
   return { owner: fromProcessKey(key), boot };
 }
 
-/** The process and the boot id, because machines can share a cache directory. */
+/** The process and the boot id of its machine, because machines can share a cache directory. */
 async function currentOwner(): Promise<string> {
   return `${toProcessKey(currentProcess())} ${await readBootId()}`;
 }

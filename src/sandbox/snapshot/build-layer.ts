@@ -13,24 +13,24 @@ import { recipe, type SnapshotSource } from "./recipe.ts";
 import { runInRootfs } from "./run-program.ts";
 
 interface LayerOptions {
-  /** An empty directory; it holds `rootfs/`, `layer.json` and `files.txt` at the end. */
+  /** An empty directory. The build puts `rootfs/`, `layer.json` and `files.txt` there. */
   readonly directory: string;
   readonly inputsHash: string;
-  /** Give null instead of making a layer of Debian's own packages: the caller has one. */
+  /** Return null instead of building from Debian's Python packages, because the caller already has such a layer. */
   readonly onlyWheels: boolean;
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
 }
 
-/** Everything of a snapshot but our own code. */
+/** Builds everything of a snapshot except our own code. */
 export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress, signal }: LayerOptions): Promise<LayerManifest | null> {
   const rootfs = path.join(directory, "rootfs");
   const packages = path.join(directory, "packages");
-  const source = await bringWheels({ packages, onProgress, signal });
+  const source = await installPackages({ packages, onProgress, signal });
   if (source === "debian" && onlyWheels) return null;
-  const debian = await runStep("Debian packages", onProgress, async (say) => {
+  const debian = await runStep("Debian packages", onProgress, async (report) => {
     const names = [...recipe.debianPackages, ...(source === "debian" ? recipe.debianLibraries : [])];
-    const archives = await downloadDebianPackages({ names, directory, onLine: say, signal });
+    const archives = await downloadDebianPackages({ names, directory, onLine: report, signal });
     const value = await unpackDebianPackages({ archives, rootfs, signal });
     return { value, bytes: value.bytes, detail: `${Object.keys(value.versions).length} packages` };
   });
@@ -47,7 +47,7 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
     const installed = path.join(rootfs, source === "wheels" ? packagesPath : "usr/lib/python3/dist-packages");
     await removeMatches(installed, recipe.removedFromPackages);
     await configure(rootfs, source);
-    // Its own program, not the host's: the same content gives the same bytes everywhere.
+    // Use the root's own ldconfig, not the host's, so that the result is the same on every host.
     await runInRootfs({ rootfs, writable: true, args: ["/usr/sbin/ldconfig", "-i"], signal });
     return { value: undefined };
   });
@@ -55,7 +55,7 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
     value: await finishInside(rootfs, source, signal),
   }));
   return await runStep("Record every file", onProgress, async () => {
-    await normalise(rootfs);
+    await normalizeFiles(rootfs);
     const list = formatFileList(await listFiles(rootfs, signal));
     const manifest: LayerManifest = {
       schemaVersion: 1,
@@ -74,13 +74,13 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
   });
 }
 
-async function bringWheels({
+async function installPackages({
   packages,
   onProgress,
   signal,
 }: Pick<LayerOptions, "onProgress" | "signal"> & { packages: string }): Promise<SnapshotSource> {
-  return await runStep("Python wheels", onProgress, async (say) => {
-    const outcome = await installWheels({ lockFile, target: packages, onLine: say, signal });
+  return await runStep("Python wheels", onProgress, async (report) => {
+    const outcome = await installWheels({ lockFile, target: packages, onLine: report, signal });
     if (outcome.installed) return { value: "wheels", bytes: await diskBytes(packages) };
     await rm(packages, { recursive: true, force: true });
     return { value: "debian", detail: `${outcome.unreachable}: using Debian's own packages instead, without pyarrow` };
@@ -95,7 +95,7 @@ async function removeMatches(directory: string, patterns: readonly string[]): Pr
   }
 }
 
-/** The few files that maintainer scripts would have made, and the mount points that drivers need in a read-only root. */
+/** Creates the few files that maintainer scripts would have created, and the mount points that drivers need in a read-only root. */
 async function configure(rootfs: string, source: SnapshotSource): Promise<void> {
   const directories = [
     "dev",
@@ -118,7 +118,7 @@ async function configure(rootfs: string, source: SnapshotSource): Promise<void> 
     "etc/hostname": "sandbox\n",
     "etc/timezone": "Etc/UTC\n",
   };
-  // Without Debian's alternatives, the loader itself has to prefer OpenBLAS.
+  // Debian's alternatives are not set up, so the loader itself must prefer OpenBLAS.
   if (source === "debian")
     for (const triplet of ["x86_64", "aarch64"])
       files[`etc/ld.so.conf.d/0-openblas-${triplet}.conf`] = `/usr/lib/${triplet}-linux-gnu/openblas-pthread\n`;
@@ -134,7 +134,10 @@ async function link(target: string, file: string): Promise<void> {
   await symlink(target, file);
 }
 
-/** Its own defaults and styles are changed, not a user's file, so that mixed scripts work after `rcdefaults()` and `style.use()` too. */
+/**
+ * Sets the font families in Matplotlib's own defaults and styles instead of a user's file, so that text with mixed writing systems also works after
+ * `rcdefaults()` and `style.use()`.
+ */
 async function configureMatplotlib(rootfs: string, source: SnapshotSource): Promise<void> {
   const families = recipe.fontFamilies[source].join(", ");
   const data = source === "wheels" ? `${packagesPath}/matplotlib/mpl-data` : "usr/share/matplotlib/mpl-data";
@@ -143,7 +146,7 @@ async function configureMatplotlib(rootfs: string, source: SnapshotSource): Prom
   for (const name of files) {
     const file = path.join(rootfs, name);
     const text = await readFile(file, "utf8");
-    // Matplotlib reads its defaults with one leading # removed from each line, so that one is kept.
+    // Keep a leading #: Matplotlib removes one from each line when it reads its defaults.
     await writeFile(
       file,
       text.replace(/^(#?font\.family\s*:).*$/m, `$1 ${families}`).replace(/^(#?font\.sans-serif\s*:).*$/m, `$1 ${families}, sans-serif`),
@@ -151,7 +154,7 @@ async function configureMatplotlib(rootfs: string, source: SnapshotSource): Prom
   }
 }
 
-/** Bytecode that is never checked against its source: the root is read-only, so an import neither writes nor compiles. */
+/** Compiles all modules and builds the font cache. Bytecode is not checked against its source later: the root is read-only, so it cannot become stale. */
 async function finishInside(
   rootfs: string,
   source: SnapshotSource,
@@ -172,18 +175,18 @@ async function finishInside(
   if (!contents.python.startsWith(recipe.python))
     throw new SluiceError({
       code: "SNAPSHOT_WRONG_PYTHON",
-      message: `The snapshot has Python ${contents.python} and not ${recipe.python}.`,
+      message: `The snapshot has Python ${contents.python} instead of ${recipe.python}.`,
     });
   return contents;
 }
 
-/** One owner's habits must not show: everything can be read by the sandbox's user, nothing is set-uid, and times say nothing. */
-async function normalise(rootfs: string): Promise<void> {
-  const builtTime = new Date(0);
+/** Sets modes and times to fixed values, so that the result does not depend on the builder: all files are readable, none is set-uid. */
+async function normalizeFiles(rootfs: string): Promise<void> {
+  const fixedTime = new Date(0);
   for await (const entry of await opendir(rootfs, { recursive: true })) {
     const file = path.join(entry.parentPath, entry.name);
     if (!entry.isSymbolicLink()) await chmod(file, entry.isDirectory() || (await lstat(file)).mode & 0o111 ? 0o755 : 0o644);
-    await lutimes(file, builtTime, builtTime);
+    await lutimes(file, fixedTime, fixedTime);
   }
   await chmod(rootfs, 0o755);
 }

@@ -3,19 +3,19 @@ import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promise
 import path from "node:path";
 import { parseJson } from "../../text/json.ts";
 import { buildLayer } from "./build-layer.ts";
-import { differences, formatFileList, listFiles } from "./file-list.ts";
+import { listChanges, formatFileList, listFiles } from "./file-list.ts";
 import {
   compareByRank,
   findSnapshot,
   type LayerManifest,
   layerSchema,
   readManifest,
-  snapshotId,
+  toSnapshotId,
   type SnapshotInfo,
   type SnapshotManifest,
   toSnapshotInfo,
 } from "./find-snapshot.ts";
-import { inputsHash, installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
+import { hashLayerInputs, installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { requireSystemPackages } from "./debian-packages.ts";
 import { runInRootfs } from "./run-program.ts";
@@ -25,7 +25,7 @@ import { openLock, openBuildDirectory } from "./build-directory.ts";
 
 export interface BuildOptions {
   readonly cacheDirectory: string;
-  /** Bring Debian and the wheels again, even when a layer of the same recipe and lock is there. */
+  /** Download Debian packages and wheels again, even if a layer of the same recipe and lock exists. */
   readonly fresh?: boolean;
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
@@ -37,8 +37,8 @@ interface Layer {
 }
 
 /**
- * Makes the snapshot for the present worker code and lock, and gives the one that is there when nothing changed. Takes seconds when only the worker code changed.
- * On failure or abort nothing is left; a snapshot or layer that was damaged meanwhile is made again.
+ * Builds the snapshot for the current worker code and lock, or returns the existing one if nothing changed. Takes seconds if only the worker code changed.
+ * Leaves nothing behind on failure or abort. A damaged snapshot or layer is built again.
  */
 export async function buildSnapshot(options: BuildOptions): Promise<SnapshotInfo> {
   try {
@@ -51,44 +51,44 @@ export async function buildSnapshot(options: BuildOptions): Promise<SnapshotInfo
 
 async function buildLocked({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<SnapshotInfo> {
   await using _lock = await lockBuilds({ cacheDirectory, onProgress, signal });
-  const present = fresh ? null : await findSnapshot({ cacheDirectory });
-  if (present && present.source === "wheels" && (await isSound(path.dirname(present.rootfs), "manifest.json", signal))) return present;
+  const existing = fresh ? null : await findSnapshot({ cacheDirectory });
+  if (existing && existing.source === "wheels" && (await isIntact(path.dirname(existing.rootfs), "manifest.json", signal))) return existing;
   const layer = await getLayer({ cacheDirectory, fresh, onProgress, signal });
   return await assembleSnapshot({ cacheDirectory, layer, onProgress, signal });
 }
 
-/** The root file system of the layer alone, for tools that bring their own code (the tests of python/). */
+/** Builds only the layer and returns its root file system, for tools that bring their own code (the tests of python/). */
 export async function buildLayerOnly(options: BuildOptions): Promise<string> {
   await using _lock = await lockBuilds(options);
   return path.join((await getLayer(options)).directory, "rootfs");
 }
 
 async function lockBuilds({ cacheDirectory, onProgress, signal }: BuildOptions): Promise<AsyncDisposable> {
-  let said = false;
+  let wasReported = false;
   const onWait = (pid: number): void => {
-    if (!said) onProgress?.({ step: `Waiting for another build (process ${pid})`, state: "started", elapsedMs: 0 });
-    said = true;
+    if (!wasReported) onProgress?.({ step: `Waiting for another build (process ${pid})`, state: "started", elapsedMs: 0 });
+    wasReported = true;
   };
   return await openLock({ file: path.join(cacheDirectory, "locks", "snapshot"), onWait, signal });
 }
 
 async function getLayer({ cacheDirectory, fresh = false, onProgress, signal }: BuildOptions): Promise<Layer> {
-  const key = await inputsHash();
-  const kept = fresh ? null : await findSoundLayer(cacheDirectory, key, signal);
-  if (kept?.manifest.source === "wheels") return kept;
+  const key = await hashLayerInputs();
+  const existing = fresh ? null : await findIntactLayer(cacheDirectory, key, signal);
+  if (existing?.manifest.source === "wheels") return existing;
   await requireSystemPackages(signal);
-  await using workplace = await openBuildDirectory(cacheDirectory);
-  const directory = path.join(workplace.directory, "layer");
+  await using build = await openBuildDirectory(cacheDirectory);
+  const directory = path.join(build.directory, "layer");
   await mkdir(directory);
-  const manifest = await buildLayer({ directory, inputsHash: key, onlyWheels: kept !== null, onProgress, signal });
-  if (!manifest) return kept ?? (await getLayer({ cacheDirectory, fresh: true, onProgress, signal }));
+  const manifest = await buildLayer({ directory, inputsHash: key, onlyWheels: existing !== null, onProgress, signal });
+  if (!manifest) return existing ?? (await getLayer({ cacheDirectory, fresh: true, onProgress, signal }));
   const final = path.join(cacheDirectory, "layers", `${key}-${manifest.contentHash.slice(0, 16)}`);
   await moveIntoPlace(directory, final);
   return { directory: final, manifest };
 }
 
-/** The best kept layer of these inputs. A damaged one is removed, because snapshots share its files. */
-async function findSoundLayer(cacheDirectory: string, key: string, signal: AbortSignal | undefined): Promise<Layer | null> {
+/** The best existing layer of these inputs. Damaged layers are removed, because snapshots share their files. */
+async function findIntactLayer(cacheDirectory: string, key: string, signal: AbortSignal | undefined): Promise<Layer | null> {
   const parent = path.join(cacheDirectory, "layers");
   const layers: Layer[] = [];
   for (const name of await readdir(parent).catch(() => [])) {
@@ -96,17 +96,17 @@ async function findSoundLayer(cacheDirectory: string, key: string, signal: Abort
     if (manifest?.inputsHash === key) layers.push({ directory: path.join(parent, name), manifest });
   }
   for (const layer of layers.sort((a, b) => compareByRank(a.manifest, b.manifest))) {
-    if (await isSound(layer.directory, "layer.json", signal)) return layer;
+    if (await isIntact(layer.directory, "layer.json", signal)) return layer;
     await rm(layer.directory, { recursive: true, force: true });
   }
   return null;
 }
 
-/** A hard-linked copy of the layer with our own code added. */
+/** Creates a hard-linked copy of the layer and adds the worker code. */
 async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: BuildOptions & { layer: Layer }): Promise<SnapshotInfo> {
-  await using workplace = await openBuildDirectory(cacheDirectory);
+  await using build = await openBuildDirectory(cacheDirectory);
   return await runStep("Worker code", onProgress, async () => {
-    const directory = path.join(workplace.directory, "snapshot");
+    const directory = path.join(build.directory, "snapshot");
     const rootfs = path.join(directory, "rootfs");
     await mkdir(directory);
     await runProgram({ program: "cp", args: ["-al", path.join(layer.directory, "rootfs"), rootfs], signal });
@@ -121,25 +121,25 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
     });
     const list = formatFileList(await listFiles(rootfs, signal));
     const content = { ...layer.manifest, workerHash: code.hash, contentHash: hash("sha256", list) };
-    const manifest: SnapshotManifest = { id: snapshotId(content), ...content };
+    const manifest: SnapshotManifest = { id: toSnapshotId(content), ...content };
     await writeFile(path.join(directory, "files.txt"), list);
     await writeFile(path.join(directory, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
     const final = path.join(cacheDirectory, "snapshots", manifest.id);
-    if (!(await isSound(final, "manifest.json", signal))) await rm(final, { recursive: true, force: true });
+    if (!(await isIntact(final, "manifest.json", signal))) await rm(final, { recursive: true, force: true });
     await moveIntoPlace(directory, final);
     return { value: toSnapshotInfo(manifest, path.join(final, "rootfs")), detail: `snapshot ${manifest.id}`, bytes: manifest.bytes };
   });
 }
 
-/** Whether every file is as it was recorded. */
-async function isSound(directory: string, manifestName: string, signal: AbortSignal | undefined): Promise<boolean> {
+/** Whether every file matches the list that was recorded at build time. */
+async function isIntact(directory: string, manifestName: string, signal: AbortSignal | undefined): Promise<boolean> {
   try {
     const recorded = await readFile(path.join(directory, "files.txt"), "utf8");
     const manifest = parseJson(await readFile(path.join(directory, manifestName), "utf8"));
     const { contentHash } = layerSchema.pick({ contentHash: true }).parse(manifest);
     return (
       hash("sha256", recorded) === contentHash &&
-      differences(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0
+      listChanges(recorded, await listFiles(path.join(directory, "rootfs"), signal), 1).length === 0
     );
   } catch {
     signal?.throwIfAborted();
@@ -147,10 +147,10 @@ async function isSound(directory: string, manifestName: string, signal: AbortSig
   }
 }
 
-/** One rename. When another build was first, its result is as good and stays. */
+/** Renames the directory. If another build was faster, keeps its result, which is equivalent. */
 async function moveIntoPlace(directory: string, final: string): Promise<void> {
   await mkdir(path.dirname(final), { recursive: true });
-  // What the rename makes visible must be on the disk, or a power cut leaves a whole-looking snapshot of empty files.
+  // Without sync, a power cut could leave a snapshot that looks complete but has empty files.
   await runProgram({ program: "sync", args: ["-f", directory] });
   try {
     await rename(directory, final);

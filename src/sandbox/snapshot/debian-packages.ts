@@ -17,8 +17,8 @@ interface DownloadOptions {
 }
 
 /**
- * Brings packages of the suite with what they depend on, checked against Debian's keys, as .deb files. mmdebstrap's `extract` variant runs nothing of them,
- * so this needs no root and no chroot, and works on a host of another release.
+ * Downloads packages and their dependencies as .deb files, verified with Debian's keys. mmdebstrap's `extract` variant runs no code of the packages,
+ * so this needs neither root nor a chroot, and works on hosts with another release.
  */
 export async function downloadDebianPackages({ names, directory, onLine, signal }: DownloadOptions): Promise<string[]> {
   const archives = path.join(directory, "debs");
@@ -42,7 +42,7 @@ export async function downloadDebianPackages({ names, directory, onLine, signal 
   return (await readdir(archives)).sort().map((name) => path.join(archives, name));
 }
 
-/** mmdebstrap starts from an empty apt configuration; a proxy that the host's apt is told to use counts here too. */
+/** mmdebstrap starts with an empty apt configuration, so pass on the host's settings for proxies and retries. */
 async function hostAptOptions(signal: AbortSignal | undefined): Promise<string[]> {
   const dump = await runProgram({ program: "apt-config", args: ["dump", "--format", '%f "%v";%n'], signal });
   return dump
@@ -51,7 +51,7 @@ async function hostAptOptions(signal: AbortSignal | undefined): Promise<string[]
     .map((line) => `--aptopt=${line}`);
 }
 
-/** Unpacks them, except those that have no business in a sandbox. */
+/** Unpacks the packages, except those that a sandbox must not contain. */
 export async function unpackDebianPackages({
   archives,
   rootfs,
@@ -74,12 +74,15 @@ export async function unpackDebianPackages({
   return { versions, bytes };
 }
 
-/** Plain prefixes: what they leave out by mistake is missed by `verify`, which imports every library. */
+/** Compares prefixes only. `verify` imports every library and so notices if a needed package was left out. */
 function isLeftOut(name: string): boolean {
   return recipe.leftOutPackages.some((prefix) => name.startsWith(prefix));
 }
 
-/** By Debian's names: what is true in a shell when the package is there. scripts/setup.mjs has the same names, for a machine that has no Node.js 24 yet. */
+/**
+ * Debian packages that a build needs on the host, each with a shell command that succeeds if the package is installed.
+ * scripts/setup.mjs has the same names, for machines that do not have Node.js 24 yet.
+ */
 export const systemPackages: Readonly<Record<string, string>> = {
   bubblewrap: "command -v bwrap",
   "ca-certificates": "test -e /etc/ssl/certs/ca-certificates.crt",
@@ -88,17 +91,17 @@ export const systemPackages: Readonly<Record<string, string>> = {
   "python3-pip": "python3 -c 'import pip' || /usr/bin/python3 -c 'import pip'",
 };
 
-/** Says everything that is missing at once, before anything is brought. */
+/** Throws an error that names all missing packages. Call it before any download. */
 export async function requireSystemPackages(signal?: AbortSignal): Promise<void> {
   const missing: string[] = [];
-  for (const [name, isThere] of Object.entries(systemPackages)) {
-    const { exitCode } = await tryProgram({ program: "sh", args: ["-c", isThere], signal });
+  for (const [name, check] of Object.entries(systemPackages)) {
+    const { exitCode } = await tryProgram({ program: "sh", args: ["-c", check], signal });
     if (exitCode !== 0) missing.push(name);
   }
   if (missing.length === 0) return;
   throw new NoSandboxError({
     code: "SYSTEM_PACKAGES_MISSING",
-    message: `What sandboxes are made with is not installed (Debian's names): ${missing.join(", ")}.`,
+    message: `System packages that Sluice needs are not installed (Debian names): ${missing.join(", ")}.`,
     hint: `Run once: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends ${missing.join(" ")}'`,
     details: { missing },
   });

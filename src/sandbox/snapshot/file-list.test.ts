@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { differences, formatFileList, listFiles } from "./file-list.ts";
+import { listChanges, formatFileList, listFiles } from "./file-list.ts";
 
 describe("file list", () => {
   let root: string;
@@ -33,8 +33,8 @@ describe("file list", () => {
     ["a file too few", async () => await rm(path.join(root, "usr", "link")), "usr/link"],
   ])("sees %s", async (_title, damage, name) => {
     const recorded = formatFileList(await listFiles(root));
-    expect(differences(recorded, await listFiles(root))).toEqual([]);
+    expect(listChanges(recorded, await listFiles(root))).toEqual([]);
     await damage();
-    expect(differences(recorded, await listFiles(root))).toEqual([`${name} is not as it was built`]);
+    expect(listChanges(recorded, await listFiles(root))).toEqual([`${name} was changed after the build`]);
   });
 });

@@ -2,19 +2,19 @@ import { hash } from "node:crypto";
 import { lstat, opendir, readFile, readlink } from "node:fs/promises";
 import path from "node:path";
 
-/** One entry of a root file system, as it was when it was built. */
+/** One entry of a root file system. */
 export interface ListedFile {
   readonly path: string;
   readonly kind: "file" | "directory" | "link";
   readonly mode: number;
   readonly size: number;
-  /** sha256 of the content, or the target of a link; empty for a directory. */
+  /** sha256 of a file's content, target of a link, empty for a directory. */
   readonly content: string;
 }
 
-const readersAtOnce = 16;
+const concurrentReaders = 16;
 
-/** Every entry below the root, in a fixed order, with its content's hash. Reads everything: about a second for a snapshot. */
+/** Lists every entry below the root in a fixed order, with the hash of its content. Reads all files, which takes about a second for a snapshot. */
 export async function listFiles(root: string, signal?: AbortSignal): Promise<ListedFile[]> {
   const paths: string[] = [];
   for await (const entry of await opendir(root, { recursive: true }))
@@ -29,7 +29,7 @@ export async function listFiles(root: string, signal?: AbortSignal): Promise<Lis
       listed[index] = await listFile(root, paths[index] ?? "");
     }
   };
-  await Promise.all(Array.from({ length: readersAtOnce }, read));
+  await Promise.all(Array.from({ length: concurrentReaders }, read));
   return listed;
 }
 
@@ -42,36 +42,36 @@ async function listFile(root: string, relative: string): Promise<ListedFile> {
   return { path: relative, kind: "file", mode, size: status.size, content: hash("sha256", await readFile(absolute)) };
 }
 
-/** One line an entry: kind, mode, size, content and path, with tabs between. */
+/** One line per entry: kind, mode, size, content and path, separated by tabs. */
 export function formatFileList(files: readonly ListedFile[]): string {
   return files.map(({ kind, mode, size, content, path: name }) => `${[kind, mode.toString(8), size, content, name].join("\t")}\n`).join("");
 }
 
-/** What is not as it was built, as sentences; at most `limit` of them. */
-export function differences(recorded: string, present: readonly ListedFile[], limit = 10): string[] {
+/** Compares the files with the recorded list. Returns at most `limit` sentences, one per changed path. */
+export function listChanges(recorded: string, present: readonly ListedFile[], limit = 10): string[] {
   const now = new Set(formatFileList(present).trimEnd().split("\n"));
   const then = new Set(recorded.trimEnd().split("\n"));
   const changed = new Set<string>();
-  for (const line of then) if (!now.has(line)) changed.add(pathOf(line));
-  for (const line of now) if (!then.has(line)) changed.add(pathOf(line));
+  for (const line of then) if (!now.has(line)) changed.add(toPath(line));
+  for (const line of now) if (!then.has(line)) changed.add(toPath(line));
   return [...changed]
     .sort()
     .slice(0, limit)
-    .map((name) => `${name} is not as it was built`);
+    .map((name) => `${name} was changed after the build`);
 }
 
-function pathOf(line: string): string {
+function toPath(line: string): string {
   return line.split("\t").at(-1) ?? line;
 }
 
-/** What a tree takes on disk; a file with several names counts once. */
+/** Disk usage of a directory tree. Hard-linked files count once. */
 export async function diskBytes(directory: string): Promise<number> {
-  const seen = new Set<number>();
+  const countedInodes = new Set<number>();
   let bytes = 0;
   for await (const entry of await opendir(directory, { recursive: true })) {
     const status = await lstat(path.join(entry.parentPath, entry.name));
-    if (seen.has(status.ino)) continue;
-    seen.add(status.ino);
+    if (countedInodes.has(status.ino)) continue;
+    countedInodes.add(status.ino);
     bytes += status.blocks * 512;
   }
   return bytes;

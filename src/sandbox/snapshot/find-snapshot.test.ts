@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { manifestSchema, readManifest, snapshotId, type SnapshotManifest } from "./find-snapshot.ts";
+import { manifestSchema, readManifest, toSnapshotId, type SnapshotManifest } from "./find-snapshot.ts";
 
 const manifest: SnapshotManifest = {
   schemaVersion: 1,
@@ -19,7 +19,7 @@ const manifest: SnapshotManifest = {
   builtAt: "2026-11-15T00:00:00.000Z",
 };
 
-describe("snapshotId", () => {
+describe("toSnapshotId", () => {
   it.each([
     ["a package's version", { packages: { numpy: "2.4.7", pandas: "3.1.1" } }],
     ["a Debian package's version", { debianPackages: { libc6: "2.42" } }],
@@ -27,12 +27,12 @@ describe("snapshotId", () => {
     ["the source", { source: "debian" as const }],
     ["the content of a file", { contentHash: "e" }],
   ])("changes with %s", (_title, change) => {
-    expect(snapshotId({ ...manifest, ...change })).not.toBe(snapshotId(manifest));
+    expect(toSnapshotId({ ...manifest, ...change })).not.toBe(toSnapshotId(manifest));
   });
 
   it("does not change with time, size or the order of packages", () => {
     const same = { ...manifest, bytes: 2, builtAt: "2027-01-01T00:00:00.000Z", packages: { pandas: "3.1.1", numpy: "2.4.6" } };
-    expect(snapshotId(same)).toBe(snapshotId(manifest));
+    expect(toSnapshotId(same)).toBe(toSnapshotId(manifest));
   });
 });
 

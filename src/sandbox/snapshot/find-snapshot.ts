@@ -5,7 +5,7 @@ import path from "node:path";
 import { z } from "zod";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson } from "../../text/json.ts";
-import { inputsHash as hashInputs, readWorkerCode } from "./worker-code.ts";
+import { hashLayerInputs, readWorkerCode } from "./worker-code.ts";
 
 /** The part of a snapshot that changes rarely: Debian, Python, libraries, fonts. */
 export const layerSchema = z.object({
@@ -16,9 +16,9 @@ export const layerSchema = z.object({
   /** Python packages, name to version. */
   packages: z.record(z.string(), z.string()),
   debianPackages: z.record(z.string(), z.string()),
-  /** Hash of what the layer was made from: recipe, lock, architecture. */
+  /** See hashLayerInputs. */
   inputsHash: z.string(),
-  /** Hash of the list of its files. */
+  /** Hash of the file list. */
   contentHash: z.string(),
   bytes: z.number(),
   builtAt: z.iso.datetime(),
@@ -28,16 +28,16 @@ export const manifestSchema = layerSchema.extend({ id: z.string(), workerHash: z
 export type LayerManifest = z.infer<typeof layerSchema>;
 export type SnapshotManifest = z.infer<typeof manifestSchema>;
 
-/** A built snapshot on this machine. Fits the drivers' `Snapshot`. */
+/** A snapshot on this machine. It can be passed to a driver as its `Snapshot`. */
 export interface SnapshotInfo extends Readonly<Pick<SnapshotManifest, "id" | "python" | "packages" | "source" | "bytes">> {
   /** Absolute path of the root file system. */
   readonly rootfs: string;
 }
 
-/** The snapshot for the present worker code and lock, or null. Reads only manifests: cheap enough for every start. */
+/** The snapshot for the current worker code and lock, or null. Reads only manifests, so it is cheap enough for every start. */
 export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string }): Promise<SnapshotInfo | null> {
   const parent = path.join(cacheDirectory, "snapshots");
-  const [key, code, names] = await Promise.all([hashInputs(), readWorkerCode(), readdir(parent).catch(() => [])]);
+  const [key, code, names] = await Promise.all([hashLayerInputs(), readWorkerCode(), readdir(parent).catch(() => [])]);
   const found: SnapshotManifest[] = [];
   for (const name of names) {
     const manifest = await readManifest(manifestSchema, path.join(parent, name, "manifest.json")).catch(() => null);
@@ -48,7 +48,7 @@ export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string 
   return best ? toSnapshotInfo(best, path.join(parent, best.id, "rootfs")) : null;
 }
 
-/** The newest first; those made of wheels before those of Debian's packages. */
+/** Sorts snapshots built from wheels before those built from Debian's packages, and newer ones first. */
 export function compareByRank(a: LayerManifest, b: LayerManifest): number {
   return `${a.source} ${a.builtAt}` < `${b.source} ${b.builtAt}` ? 1 : -1;
 }
@@ -57,8 +57,8 @@ export function toSnapshotInfo({ id, python, packages, source, bytes }: Snapshot
   return { id, rootfs, python, packages, source, bytes };
 }
 
-/** What a built snapshot is called: a hash of everything in its manifest that is about content. When and how large it is are not. */
-export function snapshotId(manifest: Omit<SnapshotManifest, "id">): string {
+/** The id of a snapshot: a hash of the manifest's fields about content, without build time and size. */
+export function toSnapshotId(manifest: Omit<SnapshotManifest, "id">): string {
   const { schemaVersion, architecture, python, source, packages, debianPackages, inputsHash, contentHash, workerHash } = manifest;
   const sorted = (versions: Record<string, string>): [string, string][] => Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1));
   const content = [
@@ -75,7 +75,7 @@ export function snapshotId(manifest: Omit<SnapshotManifest, "id">): string {
   return hash("sha256", JSON.stringify(content)).slice(0, 32);
 }
 
-/** Null when there is none. A newer version than this program knows is refused by name. */
+/** Null when the file does not exist. Throws when it does not match the schema, for example because a newer version wrote it. */
 export async function readManifest<Manifest>(schema: z.ZodType<Manifest>, file: string): Promise<Manifest | null> {
   let text: string;
   try {

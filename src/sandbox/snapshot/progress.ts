@@ -1,5 +1,5 @@
-/** What a long build says while it works. `bytes` is what it has brought or made so far, where that can be known. */
-export interface Progress {
+/** A progress report of a long build. `bytes` is the amount downloaded or written so far, if known. */
+export interface BuildProgress {
   readonly step: string;
   readonly state: "started" | "working" | "done";
   readonly detail?: string;
@@ -7,7 +7,7 @@ export interface Progress {
   readonly bytes?: number;
 }
 
-export type OnProgress = (progress: Progress) => void;
+export type OnProgress = (progress: BuildProgress) => void;
 
 export interface StepResult<Value> {
   readonly value: Value;
@@ -15,11 +15,11 @@ export interface StepResult<Value> {
   readonly bytes?: number;
 }
 
-/** Runs one named step and reports its start, its lines of detail and its end. */
+/** Runs one named step and reports its start, its output lines and its end. */
 export async function runStep<Value>(
   step: string,
   onProgress: OnProgress | undefined,
-  work: (say: (detail: string, bytes?: number) => void) => Promise<StepResult<Value>>,
+  work: (report: (detail: string, bytes?: number) => void) => Promise<StepResult<Value>>,
 ): Promise<Value> {
   const startedAt = performance.now();
   const elapsedMs = (): number => performance.now() - startedAt;

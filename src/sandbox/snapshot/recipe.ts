@@ -1,6 +1,6 @@
 /**
- * What a snapshot is made of, as data. Everything here is part of the layer's key: change a line and the next build makes a new layer.
- * Raise `revision` when the code that applies the recipe changes what comes out.
+ * The content of a snapshot, as data. Everything here is part of the layer's key: after any change, the next build creates a new layer.
+ * Raise `revision` when a change of the build code changes the result.
  */
 export const recipe = {
   revision: 2,
@@ -8,7 +8,7 @@ export const recipe = {
   python: "3.13",
   maxBytes: 800e6,
 
-  /** Unpacked with what they depend on; no maintainer script ever runs. */
+  /** Unpacked with their dependencies. No maintainer script runs. */
   debianPackages: [
     "base-files",
     "coreutils",
@@ -23,7 +23,7 @@ export const recipe = {
     "tzdata",
   ],
 
-  /** Instead of the wheels, when no package index can be reached. Debian has no pyarrow. */
+  /** Used instead of the wheels when no package index can be reached. Debian has no pyarrow. */
   debianLibraries: [
     "libopenblas0-pthread",
     "python3-matplotlib",
@@ -34,7 +34,7 @@ export const recipe = {
     "python3-statsmodels",
   ],
 
-  /** Dependencies of the above that have no business in a sandbox: name prefixes. */
+  /** Prefixes of dependencies that a sandbox must not contain. */
   leftOutPackages: [
     "adduser",
     "apt",
@@ -104,7 +104,7 @@ export const recipe = {
   removedFromPackages: [
     "bin",
     "share",
-    // numpy's own testing module imports from among its tests.
+    // numpy's testing module imports from its tests.
     "!(numpy)/**/tests",
     "!(numpy)/tests",
     "numpy/**/tests/{data,examples,test_*}",
@@ -116,20 +116,20 @@ export const recipe = {
     "matplotlib/mpl-data/{sample_data,images/*.svg,images/*.pdf}",
     "matplotlib/backends/web_backend",
     "numpy/{f2py/src,distutils,_pyinstaller,random/lib,_core/lib}",
-    // Every extension of pyarrow is linked to libarrow_substrait; the ways to the network can go.
+    // Remove pyarrow's network modules. libarrow_substrait must stay, because every extension is linked to it.
     "pyarrow/{src,_flight.*,flight.py,_s3fs.*,_gcsfs.*,_azurefs.*,_hdfs.*,_pyarrow_cpp_tests.*}",
     "pyarrow/libarrow_{flight,python_flight,s3}.*",
-    // The same file under three names: the loader asks for the one with the major version only.
+    // The same file exists under three names. The loader uses the one with the major version.
     "pyarrow/libarrow_python{,_parquet_encryption}.{so,so.*.*}",
   ],
 
-  /** Matplotlib draws each character with the first of these that has it. */
+  /** Matplotlib draws each character with the first of these fonts that contains it. */
   fontFamilies: {
     wheels: ["DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Symbols2", "Symbola"],
     debian: ["DejaVu Sans", "Noto Sans CJK JP", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Symbols2", "Symbola"],
   },
 
-  /** Modules and programs that must not be there; `verify` looks for them from inside. */
+  /** Modules and programs that must not exist. `verify` searches for them from inside. */
   forbiddenModules: [
     "aiohttp",
     "conda",
@@ -183,7 +183,7 @@ export const recipe = {
 
 export type SnapshotSource = "wheels" | "debian";
 
-/** The wheel tags that run on the suite's C library, best first. */
+/** The wheel platform tags that are compatible with the suite's C library, best first. */
 export function wheelPlatforms(machine: string): string[] {
   const glibcMinors = [41, 39, 38, 35, 34, 31, 28, 27, 26, 24, 17];
   return [...glibcMinors.map((minor) => `manylinux_2_${minor}_${machine}`), `manylinux2014_${machine}`];

@@ -16,7 +16,7 @@ describe("runProgram", () => {
   });
 
   it("says how a program failed, with its last words", async () => {
-    await expect(runProgram({ program: "sh", args: ["-c", "echo why >&2; exit 7"] })).rejects.toThrow("sh ended with status 7:\nwhy");
+    await expect(runProgram({ program: "sh", args: ["-c", "echo why >&2; exit 7"] })).rejects.toThrow("sh exited with status 7:\nwhy");
     expect(await tryProgram({ program: "no-such-program-here", args: [] })).toMatchObject({ exitCode: 127 });
   });
 

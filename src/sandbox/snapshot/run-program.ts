@@ -7,17 +7,18 @@ export interface ProgramOptions {
   readonly program: string;
   readonly args: readonly string[];
   readonly cwd?: string;
-  /** Added to the environment of this process: proxies and mirrors of the user stay in force. */
+  /** Added to this process's environment, so that the user's proxy and mirror settings apply. */
   readonly extraEnvironment?: Readonly<Record<string, string>>;
   readonly onLine?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * A watcher in the program's group waits on descriptor 3, which closes when this process ends, by SIGKILL too, and then ends the whole group: a death signal
- * would reach the program alone and not what it forked. The umask lets the sandbox's user read what is written.
+ * Starts the program together with a watcher in the same process group. The watcher waits on descriptor 3, which closes when this process ends, even by
+ * SIGKILL, and then kills the whole group. A parent-death signal would reach only the program, not its children. The umask makes the program's files
+ * readable for the sandbox's user.
  */
-const inGroup = 'umask 022; { read -r _ <&3; kill -KILL 0; } > /dev/null 2>&1 & exec 3<&-; exec env "$@"';
+const RUN_IN_GROUP = 'umask 022; { read -r _ <&3; kill -KILL 0; } > /dev/null 2>&1 & exec 3<&-; exec env "$@"';
 
 export interface ProgramOutput {
   readonly exitCode: number;
@@ -25,24 +26,24 @@ export interface ProgramOutput {
   readonly stderr: string;
 }
 
-/** Runs a program to its end and gives what it wrote. It dies with this process, and on abort too, with everything it started. */
+/** Runs a program and returns its stdout. Throws if it fails. The program and its children are killed on abort, and when this process ends. */
 export async function runProgram(options: ProgramOptions): Promise<string> {
   const { exitCode, stdout, stderr } = await tryProgram(options);
   if (exitCode === 0) return stdout;
   const lastLines = (stderr.trim() || stdout.trim()).split("\n").slice(-12).join("\n");
   throw new SluiceError({
     code: "PROGRAM_FAILED",
-    message: `${options.program} ended with status ${exitCode}:\n${lastLines}`,
+    message: `${options.program} exited with status ${exitCode}:\n${lastLines}`,
     details: { program: options.program, exitCode },
   });
 }
 
-/** The same, where a failure is an answer and not an exception. Rejects only when the program cannot be started or on abort. */
+/** Like runProgram, but returns a failure instead of throwing. Rejects only when the program cannot be started, or on abort. */
 export async function tryProgram({ program, args, cwd, extraEnvironment = {}, onLine, signal }: ProgramOptions): Promise<ProgramOutput> {
   signal?.throwIfAborted();
-  // A group of its own, so that an abort reaches grandchildren.
+  // `detached` creates a new process group, so that an abort also kills grandchildren.
   const variables = Object.entries(extraEnvironment).map(([name, value]) => `${name}=${value}`);
-  const child = spawn("sh", ["-c", inGroup, "sh", ...variables, program, ...args], {
+  const child = spawn("sh", ["-c", RUN_IN_GROUP, "sh", ...variables, program, ...args], {
     cwd,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     detached: true,
@@ -56,7 +57,7 @@ export async function tryProgram({ program, args, cwd, extraEnvironment = {}, on
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // It ended by itself in the meantime.
+      // the program has already exited
     }
   };
   signal?.addEventListener("abort", abort, { once: true });
@@ -81,16 +82,16 @@ async function collect(stream: Readable, onLine: ((line: string) => void) | unde
 export interface RootfsProgramOptions {
   readonly rootfs: string;
   readonly args: readonly string[];
-  /** Only the builder writes into a root, and only before it has its final name. */
+  /** Only builds set this, before the root has its final name. */
   readonly writable?: boolean;
-  /** More directories to show, read-only: path inside to path here. */
+  /** More directories to mount read-only: path inside to path on the host. */
   readonly binds?: Readonly<Record<string, string>>;
   readonly workingDirectory?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-/** Runs a program of the root file system in namespaces of its own, without network and without the caller's environment; gives its stdout. */
+/** Runs a program of the root file system in new namespaces, without network and without this process's environment. Returns its stdout. */
 export async function runInRootfs(options: RootfsProgramOptions): Promise<string> {
   return await runProgram({ program: "bwrap", args: toRootfsBwrapArguments(options), signal: options.signal });
 }
@@ -115,7 +116,7 @@ export function toRootfsBwrapArguments({
     ...["--unshare-all", "--die-with-parent", "--new-session", "--clearenv"],
     ...[writable ? "--bind" : "--ro-bind", rootfs, "/"],
     ...["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/sandbox"],
-    ...Object.entries(binds).flatMap(([inside, here]) => ["--ro-bind", here, inside]),
+    ...Object.entries(binds).flatMap(([inside, onHost]) => ["--ro-bind", onHost, inside]),
     ...Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]),
     ...["--chdir", workingDirectory, "--", ...args],
   ];

@@ -79,8 +79,8 @@ describe("a damaged snapshot", () => {
         ...["usr/local/bin/curl", `${packagesPath}/requests`, `${packagesPath}/requests/__init__.py`],
       ];
       expect(Object.fromEntries(found)).toEqual({
-        files: changed.map((name) => `${name} is not as it was built`).join("; "),
-        modes: "1 with wrong modes, etc/group for one",
+        files: changed.map((name) => `${name} was changed after the build`).join("; "),
+        modes: "1 with wrong modes, for example etc/group",
         forbidden: "CheckFailedError: found module requests, /usr/bin/x86_64-linux-gnu-gcc-14, /usr/local/bin/curl",
         bytecode: expect.stringContaining("requests/__init__.py"),
       });
@@ -101,8 +101,8 @@ describe("a damaged snapshot", () => {
       const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
       expect(ok).toBe(false);
       expect(checks.slice(0, 2)).toEqual([
-        { name: "manifest", ok: false, detail: "the id is not the hash of the manifest" },
-        { name: "files", ok: false, detail: "the list of files itself was changed" },
+        { name: "manifest", ok: false, detail: "the id does not match the manifest" },
+        { name: "files", ok: false, detail: "the recorded list of files was changed" },
       ]);
       await writeFile(path.join(directory, "manifest.json"), "{");
       expect(await findSnapshot({ cacheDirectory: copy })).toBeNull();

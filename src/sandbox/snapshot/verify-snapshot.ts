@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import { differences, listFiles, type ListedFile } from "./file-list.ts";
-import { findSnapshot, manifestSchema, readManifest, snapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
+import { listChanges, listFiles, type ListedFile } from "./file-list.ts";
+import { findSnapshot, manifestSchema, readManifest, toSnapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
 import { recipe } from "./recipe.ts";
 import { runInRootfs } from "./run-program.ts";
 import { pythonDirectory } from "./worker-code.ts";
@@ -19,7 +19,7 @@ export interface Verification {
   readonly checks: readonly SnapshotCheck[];
 }
 
-/** Where the snapshot keeps matplotlib's list of fonts; whoever starts Python copies it to MPLCONFIGDIR first. */
+/** Matplotlib's font list in the snapshot. It must be copied to MPLCONFIGDIR before Python starts. */
 const fontCachePath = "/usr/share/sluice/matplotlib";
 
 const libraries = [
@@ -62,7 +62,10 @@ const arrowLibraries = [
   "pyarrow.orc",
 ];
 
-/** Compares every file with what was built, then lets the snapshot's own Python look for what must and must not be there. Runs in a few seconds, changes nothing. */
+/**
+ * Compares every file with the recorded list, then lets the snapshot's own Python check which modules and programs exist. Takes a few seconds and
+ * changes nothing.
+ */
 export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirectory: string; signal?: AbortSignal }): Promise<Verification> {
   const snapshot = await findSnapshot({ cacheDirectory });
   if (!snapshot) throw snapshotMissing(cacheDirectory);
@@ -88,25 +91,25 @@ export function snapshotMissing(cacheDirectory: string): SluiceError {
 }
 
 function checkManifest(snapshot: SnapshotInfo, manifest: SnapshotManifest | null): SnapshotCheck {
-  const ok = manifest !== null && snapshotId(manifest) === snapshot.id;
-  return { name: "manifest", ok, detail: ok ? `id ${snapshot.id} is the hash of its content` : "the id is not the hash of the manifest" };
+  const ok = manifest !== null && toSnapshotId(manifest) === snapshot.id;
+  return { name: "manifest", ok, detail: ok ? `the id ${snapshot.id} matches the content` : "the id does not match the manifest" };
 }
 
 async function checkFiles(directory: string, files: readonly ListedFile[], manifest: SnapshotManifest | null): Promise<SnapshotCheck> {
   const recorded = await readFile(path.join(directory, "files.txt"), "utf8").catch(() => "");
   if (hash("sha256", recorded) !== manifest?.contentHash)
-    return { name: "files", ok: false, detail: "the list of files itself was changed" };
-  const changed = differences(recorded, files);
+    return { name: "files", ok: false, detail: "the recorded list of files was changed" };
+  const changed = listChanges(recorded, files);
   const ok = changed.length === 0;
-  return { name: "files", ok, detail: ok ? `${files.length} entries are as they were built` : changed.join("; ") };
+  return { name: "files", ok, detail: ok ? `${files.length} entries are unchanged since the build` : changed.join("; ") };
 }
 
 function checkModes(files: readonly ListedFile[]): SnapshotCheck {
   const wrong = files.filter(({ kind, mode }) => kind !== "link" && (mode & 0o7022 || (mode & 0o004) === 0));
   const detail =
     wrong.length === 0
-      ? "all can be read, none can be written or is set-uid"
-      : `${wrong.length} with wrong modes, ${wrong[0]?.path} for one`;
+      ? "all files are readable, none is writable or set-uid"
+      : `${wrong.length} with wrong modes, for example ${wrong[0]?.path}`;
   return { name: "modes", ok: wrong.length === 0, detail };
 }
 

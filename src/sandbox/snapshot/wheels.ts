@@ -17,15 +17,15 @@ interface InstallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `unreachable` says why in one sentence; nothing usable is in the target then. */
+/** `unreachable` is the reason as one sentence. The target contains nothing usable then. */
 export type WheelsOutcome = { readonly installed: true } | { readonly installed: false; readonly unreachable: string };
 
 /**
- * Installs exactly what the lock names, with the host's pip as the user has configured it. A wheel whose hash is not in the lock is an error; an index that
- * cannot be reached, or does not have them, is an answer: the caller can do without.
+ * Installs exactly the wheels that the lock names, with the host's pip and the user's pip configuration. Throws if a hash does not match the lock.
+ * Returns a result if the package index cannot be reached or lacks a wheel, because the caller may have an alternative.
  */
 export async function installWheels({ lockFile, target, onLine, signal }: InstallOptions): Promise<WheelsOutcome> {
-  // Beside the target: what a killed pip leaves goes with it, and its last step is a rename and not a copy.
+  // Next to the target, so that it is removed together with it if pip is killed, and pip's last step is a rename instead of a copy.
   const temporary = `${target}-temporary`;
   await mkdir(target, { recursive: true });
   await mkdir(temporary, { recursive: true });
@@ -67,13 +67,13 @@ export async function installWheels({ lockFile, target, onLine, signal }: Instal
   if (reason) return { installed: false, unreachable: reason };
   throw new SluiceError({
     code: "SNAPSHOT_WHEELS_FAILED",
-    message: `pip could not install what ${lockFile} names:\n${stderr.trim().split("\n").slice(-12).join("\n")}`,
-    hint: "Nothing was built. If a hash does not match, the package index serves other files than those that were locked.",
+    message: `pip could not install the packages of ${lockFile}:\n${stderr.trim().split("\n").slice(-12).join("\n")}`,
+    hint: "Nothing was built. If a hash does not match, the package index serves different files than the locked ones.",
     details: { exitCode },
   });
 }
 
-/** Why the index could not serve, or null when pip failed for another reason, a wrong hash above all. */
+/** Why the package index could not deliver. Null when pip failed for another reason, such as a wrong hash. */
 export function unreachableReason(output: string): string | null {
   if (/DO NOT MATCH THE HASHES|--require-hashes mode/i.test(output)) return null;
   const connection =
@@ -94,23 +94,25 @@ async function findPip(signal: AbortSignal | undefined): Promise<string> {
 
 export interface ExtraWheelsOptions {
   readonly cacheDirectory: string;
-  /** `dev`: what the tests of python/ need. `bench`, `bench-execute`: the peers that are measured. */
+  /** `dev`: packages for the tests of python/. `bench`, `bench-execute`: projects that the benchmarks compare with. */
   readonly name: "dev" | "bench" | "bench-execute";
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
 }
 
-/** Packages that are never part of a snapshot, for the snapshot's Python, in a directory to be shown to it by a bind mount and PYTHONPATH. */
+/**
+ * Installs packages for the snapshot's Python that are not part of any snapshot. Returns their directory, to be bind-mounted and put on PYTHONPATH.
+ */
 export async function openExtraWheels({ cacheDirectory, name, onProgress, signal }: ExtraWheelsOptions): Promise<string> {
   const lockFile = path.join(pythonDirectory, `requirements-${name}.lock`);
   const final = path.join(cacheDirectory, "wheels", `${name}-${process.arch}-${hash("sha256", await readFile(lockFile)).slice(0, 16)}`);
   if (existsSync(final)) return final;
   await using _lock = await openLock({ file: path.join(cacheDirectory, "locks", `wheels-${name}`), signal });
   if (existsSync(final)) return final;
-  await using workplace = await openBuildDirectory(cacheDirectory);
-  const target = path.join(workplace.directory, "wheels");
-  await runStep(`Python wheels for ${name === "dev" ? "the tests" : "the bench"}`, onProgress, async (say) => {
-    const outcome = await installWheels({ lockFile, target, onLine: say, signal });
+  await using build = await openBuildDirectory(cacheDirectory);
+  const target = path.join(build.directory, "wheels");
+  await runStep(`Python wheels for ${name === "dev" ? "the tests" : "the benchmarks"}`, onProgress, async (report) => {
+    const outcome = await installWheels({ lockFile, target, onLine: report, signal });
     if (!outcome.installed) {
       throw new SluiceError({ code: "EXTRA_WHEELS_UNREACHABLE", message: `${path.basename(lockFile)}: ${outcome.unreachable}.` });
     }

@@ -4,25 +4,25 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { recipe } from "./recipe.ts";
 
-/** The directory `python/` of this package. */
+/** This package's directory `python/`. */
 export const pythonDirectory: string = fileURLToPath(new URL("../../../python/", import.meta.url));
 
-/** The one file that says which Python packages every driver's snapshot has. */
+/** The Python packages of every snapshot. */
 export const lockFile: string = path.join(pythonDirectory, "requirements.lock");
 
-/** Runs inside the layer as its last step. */
+/** The script that runs inside the layer as the last build step. */
 export const finishScript: string = path.join(pythonDirectory, "snapshot", "finish_inside.py");
 
-/** Changes when anything changes that a layer is made from. */
-export async function inputsHash(): Promise<string> {
+/** Changes whenever an input of the layer changes: recipe, architecture, lock file or finish script. */
+export async function hashLayerInputs(): Promise<string> {
   const files = await Promise.all([lockFile, finishScript].map((file) => readFile(file)));
   return hash("sha256", JSON.stringify([recipe, process.arch, files.map((file) => hash("sha256", file))])).slice(0, 32);
 }
 
-/** Where packages that are not Debian's live inside the root. */
+/** Where packages that do not come from Debian are installed in the root. */
 export const packagesPath = "usr/local/lib/python3.13/dist-packages";
 
-/** The packages that run inside the sandbox, read once, so that what is hashed is what is installed. */
+/** Our Python packages that run in the sandbox. They are read once, so that the hash covers exactly what is installed. */
 export interface WorkerCode {
   readonly hash: string;
   readonly files: ReadonlyMap<string, Uint8Array>;
