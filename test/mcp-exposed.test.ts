@@ -44,7 +44,7 @@ describe("tools of exposed backend servers over MCP", { timeout: HANG_MS }, () =
     expect(names).toContain("market__get_prices");
     expect(names).not.toContain("hidden__get_prices");
     const echo = tools.find(({ name }) => name === "echo");
-    expect(echo).toMatchObject({ title: "Echo", description: "Says what it was told.", annotations: { readOnlyHint: true } });
+    expect(echo).toMatchObject({ title: "Echo", description: "Returns its arguments.", annotations: { readOnlyHint: true } });
     expect(echo?.inputSchema).toMatchObject({ properties: { text: { type: "string" } } });
     const routed = tools.find(({ name }) => name === "routed");
     expect(JSON.stringify(routed?.inputSchema)).not.toContain("x-mcp-header");

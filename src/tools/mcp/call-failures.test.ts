@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { failureOfError } from "../tool-failure.ts";
 import { fixtureEntry, openHttpFixture, openSource } from "./fixtures/open-fixture.ts";
 
-/** What a model reads of a call that got no answer. */
+/** Converts the rejection of a call to the error that a model reads. */
 async function toolErrorOf(call: Promise<unknown>): Promise<unknown> {
   const error = await call.then(
     () => null,
@@ -12,8 +12,8 @@ async function toolErrorOf(call: Promise<unknown>): Promise<unknown> {
   return failure.kind === "toolError" ? failure.toolError : failure;
 }
 
-it("a server that does not start again is unreachable, and a retry may help", async () => {
-  const clock = { at: 0, now: () => clock.at };
+it("reports a stopped server as unreachable and retryable", async () => {
+  const clock = { time: 0, now: () => clock.time };
   await using server = await openHttpFixture("sdk-server", "--http", "0");
   await using fixture = openSource({ server: { url: server.url }, clock });
   const echo = await fixture.tool("echo");
@@ -24,12 +24,12 @@ it("a server that does not start again is unreachable, and a retry may help", as
     retryable: true,
     summary: "fixture__it failed: there is no connection to the backend.",
   };
-  for (const _ of ["the connection is lost", "nothing listens", "backed off from"]) {
+  for (const _ of ["the connection is lost", "nothing listens", "waiting before the next attempt"]) {
     expect(await toolErrorOf(echo.call({}, {}))).toMatchObject(unreachable);
   }
 });
 
-it("a server that dies in the middle of a call is unreachable", async () => {
+it("reports a server that exits during a call as unreachable", async () => {
   await using fixture = openSource({ server: fixtureEntry("sdk-server") });
   expect(await toolErrorOf(fixture.call("die", { code: 7 }))).toMatchObject({
     error_code: "UPSTREAM_UNREACHABLE",
@@ -39,13 +39,13 @@ it("a server that dies in the middle of a call is unreachable", async () => {
         issue: "MCP_CONNECTION_LOST.",
         received_type: "missing",
         upstream_code: "MCP_CONNECTION_LOST",
-        upstream_message: "The server's process exited with code 7 in the middle of the call. Its last lines on stderr: about to die",
+        upstream_message: "The server's process exited with code 7 during the call. Its last lines on stderr: about to die",
       },
     ],
   });
 });
 
-it("a timeout is one", async () => {
+it("reports a timeout as retryable", async () => {
   await using fixture = openSource({ server: fixtureEntry("sdk-server"), timeoutMs: 1_000 });
   expect(await toolErrorOf(fixture.call("slow", { steps: 1, stepMs: 60_000 }))).toMatchObject({
     error_kind: "upstream_http",
@@ -54,7 +54,7 @@ it("a timeout is one", async () => {
   });
 });
 
-it("an HTTP status keeps its number and Retry-After", async () => {
+it("keeps the HTTP status and Retry-After", async () => {
   await using server = await openHttpFixture("old-http-server");
   await using fixture = openSource({ server: { url: server.url } });
   expect(await toolErrorOf(fixture.call("busy"))).toMatchObject({
@@ -70,7 +70,7 @@ it("an HTTP status keeps its number and Retry-After", async () => {
   });
 });
 
-it("a JSON-RPC error is told in its own words", async () => {
+it("keeps the message of a JSON-RPC error", async () => {
   await using fixture = openSource({ server: fixtureEntry("old-server") });
   expect(await toolErrorOf(fixture.call("tool_2"))).toEqual({
     kind: "plain",

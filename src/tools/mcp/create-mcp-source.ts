@@ -4,15 +4,15 @@ import { formatProbe } from "../../protocol/probe.ts";
 import { createOutputReader } from "../../evidence/reading/create-output-reader.ts";
 import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../backend-tool.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
-import type { CallAnswer, Connection } from "./connection.ts";
+import type { BackendConnection, CallAnswer } from "./backend-connection.ts";
 import { defaultMcpLimits, type Clock, type McpLimits, type McpSourceOptions } from "./mcp-source-options.ts";
-import type { ToolDescription } from "./list-tools.ts";
+import type { ListedTool } from "./list-tools.ts";
 import { McpCallError } from "./mcp-call-error.ts";
-import { openConnection } from "./open-connection.ts";
+import { openBackendConnection } from "./open-backend-connection.ts";
 
 /**
- * The tools of one MCP server. Nothing is started before the first `tools()`. A server that is down is a gap in the listing; it is tried again when
- * somebody asks and its back-off is over, so no timer runs in between. Its tools stay callable: a call makes the connection anew if it has to.
+ * The tools of one MCP server. Connects on the first `tools()`. A server that is down is a gap in the listing; the next listing or call after its back-off
+ * tries to reconnect, so no timer runs in between. Tools stay callable across reconnects. Throws UsageError for an invalid entry.
  */
 export function createMcpSource(options: McpSourceOptions): ToolSource {
   checkServerEntry(options);
@@ -24,17 +24,17 @@ class McpSource implements ToolSource {
   readonly #options: McpSourceOptions;
   readonly #limits: McpLimits;
   readonly #clock: Clock;
-  readonly #ended = new AbortController();
+  readonly #disposed = new AbortController();
   readonly #reader = createOutputReader();
-  /** Every connection that may still hold something. */
-  readonly #open = new Set<Connection>();
-  #connection: Connection | null = null;
-  #connecting: Promise<Connection> | null = null;
-  /** Why the last attempt failed. Each failure in a row doubles the wait before the next attempt, up to a bound. */
+  /** All connections that are not closed yet, also retired ones. */
+  readonly #open = new Set<BackendConnection>();
+  #connection: BackendConnection | null = null;
+  #connecting: Promise<BackendConnection> | null = null;
+  /** Why the last attempt failed. Each consecutive failure doubles the wait before the next attempt, up to a maximum. */
   #failure: McpCallError | null = null;
   #failures = 0;
   #nextAttemptAt = 0;
-  #listed: { readonly descriptions: readonly ToolDescription[]; readonly listing: ToolListing } | null = null;
+  #lastListing: { readonly listed: readonly ListedTool[]; readonly listing: ToolListing } | null = null;
   #isLegacy = false;
   #disposing: Promise<void> | null = null;
 
@@ -48,19 +48,19 @@ class McpSource implements ToolSource {
   async tools(signal?: AbortSignal): Promise<ToolListing> {
     signal?.throwIfAborted();
     try {
-      const descriptions = await this.#withConnection({
+      const listed = await this.#withConnection({
         signal,
         use: (connection) => orAbort(connection.tools(), signal),
-        mayRepeat: (_error, connection) => connection.isLost,
+        mayRetry: (_error, connection) => connection.isLost,
       });
-      this.#noteSuccess();
-      return this.#toListing(descriptions);
+      this.#recordSuccess();
+      return this.#toListing(listed);
     } catch (error) {
       signal?.throwIfAborted();
-      // A server that cannot say what it offers is as good as down: it is not asked again at every turn.
+      // A server that cannot list its tools counts as down, so that not every turn waits for it.
       if (this.#connection?.isLost === false) {
         this.#connection.retire();
-        this.#noteFailure(error);
+        this.#recordFailure(error);
       }
       return { tools: [], gap: { server: this.name, reason: (error as Error).message } };
     }
@@ -72,30 +72,30 @@ class McpSource implements ToolSource {
   }
 
   async #dispose(): Promise<void> {
-    this.#ended.abort(new McpCallError({ code: "MCP_UNREACHABLE", message: "The connection to the server was closed." }));
+    this.#disposed.abort(new McpCallError({ code: "MCP_UNREACHABLE", message: "The connection to the server was closed." }));
     await this.#connecting?.catch(() => {});
     await Promise.all([...this.#open].map((connection) => connection.close()));
     await this.#reader.close();
   }
 
-  /** The same object as long as nothing changed. */
-  #toListing(descriptions: readonly ToolDescription[]): ToolListing {
-    if (this.#listed?.descriptions !== descriptions) {
-      this.#listed = { descriptions, listing: { tools: descriptions.map((description) => this.#toBackendTool(description)), gap: null } };
+  /** Returns the same object as long as the tools have not changed. */
+  #toListing(listed: readonly ListedTool[]): ToolListing {
+    if (this.#lastListing?.listed !== listed) {
+      this.#lastListing = { listed, listing: { tools: listed.map((tool) => this.#toBackendTool(tool)), gap: null } };
     }
-    return this.#listed.listing;
+    return this.#lastListing.listing;
   }
 
-  #toBackendTool(description: ToolDescription): BackendTool {
+  #toBackendTool(tool: ListedTool): BackendTool {
     return {
-      ...description,
+      ...tool,
       server: this.name,
-      tags: [...new Set([this.name, ...description.tags])],
-      call: (args, options) => this.#call(description, args, options),
+      tags: [...new Set([this.name, ...tool.tags])],
+      call: (args, options) => this.#call(tool, args, options),
     };
   }
 
-  async #call(tool: ToolDescription, args: Readonly<Record<string, unknown>>, options: ToolCallOptions): Promise<ToolAnswer> {
+  async #call(tool: ListedTool, args: Readonly<Record<string, unknown>>, options: ToolCallOptions): Promise<ToolAnswer> {
     options.signal?.throwIfAborted();
     const startedAt = performance.now();
     const probe = (event: string, fields: Readonly<Record<string, string | number | undefined>>) =>
@@ -106,9 +106,9 @@ class McpSource implements ToolSource {
       const { bytes, ...answer } = await this.#withConnection<CallAnswer>({
         signal: options.signal,
         use: (connection) => connection.call(tool, args, options),
-        mayRepeat: (error, connection) => connection.isExpired(error.status), // then the server has done nothing yet
+        mayRetry: (error, connection) => connection.isExpired(error.status), // the server has done nothing yet
       });
-      this.#noteSuccess();
+      this.#recordSuccess();
       if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" satisfies ErrorCode });
       else probe("mcp_call_success", { bytes, ms: elapsed() });
       return answer;
@@ -119,35 +119,35 @@ class McpSource implements ToolSource {
     }
   }
 
-  /** Once more, on a new connection, where that can do no harm. */
-  async #withConnection<Value>({ signal, use, mayRepeat }: Use<Value>): Promise<Value> {
+  /** Retries once on a new connection if `mayRetry` allows it. */
+  async #withConnection<Value>({ signal, use, mayRetry }: ConnectionUse<Value>): Promise<Value> {
     const connection = await orAbort(this.#connect(), signal);
     try {
       return await use(connection);
     } catch (error) {
-      this.#ended.signal.throwIfAborted();
-      if (!(error instanceof McpCallError) || !mayRepeat(error, connection)) throw error;
+      this.#disposed.signal.throwIfAborted();
+      if (!(error instanceof McpCallError) || !mayRetry(error, connection)) throw error;
       return use(await orAbort(this.#connect(), signal));
     }
   }
 
-  async #connect(): Promise<Connection> {
-    this.#ended.signal.throwIfAborted();
+  async #connect(): Promise<BackendConnection> {
+    this.#disposed.signal.throwIfAborted();
     if (this.#connection !== null && !this.#connection.isLost) return this.#connection;
     if (this.#connecting !== null) return this.#connecting;
     const waitMs = this.#nextAttemptAt - this.#clock.now();
-    if (this.#failure !== null && waitMs > 0) throw toStillDown(this.#failure, waitMs);
-    this.#connecting = this.#makeConnection().finally(() => {
+    if (this.#failure !== null && waitMs > 0) throw withRetryAfter(this.#failure, waitMs);
+    this.#connecting = this.#openConnection().finally(() => {
       this.#connecting = null;
     });
     return this.#connecting;
   }
 
-  async #makeConnection(): Promise<Connection> {
+  async #openConnection(): Promise<BackendConnection> {
     const { name, server, environment = {}, onLog = () => {} } = this.#options;
-    const [limits, reader, signal, isLegacy] = [this.#limits, this.#reader, this.#ended.signal, this.#isLegacy];
+    const [limits, reader, signal, isLegacy] = [this.#limits, this.#reader, this.#disposed.signal, this.#isLegacy];
     try {
-      const connection = await openConnection({ name, server, environment, limits, isLegacy, reader, onLog, signal });
+      const connection = await openBackendConnection({ name, server, environment, limits, isLegacy, reader, onLog, signal });
       this.#open.add(connection);
       void connection.ended.then(() => this.#open.delete(connection));
       this.#isLegacy = connection.isLegacy;
@@ -155,18 +155,18 @@ class McpSource implements ToolSource {
       this.#failure = null;
       return connection;
     } catch (error) {
-      this.#isLegacy = false; // it may have been replaced by one that speaks another version
-      this.#noteFailure(error);
+      this.#isLegacy = false; // the server may come back with another version
+      this.#recordFailure(error);
       throw error;
     }
   }
 
-  #noteSuccess(): void {
+  #recordSuccess(): void {
     this.#failures = 0;
     this.#failure = null;
   }
 
-  #noteFailure(error: unknown): void {
+  #recordFailure(error: unknown): void {
     const { firstMs, maxMs } = this.#options.backoff ?? { firstMs: 1_000, maxMs: 60_000 };
     if (error instanceof McpCallError) this.#failure = error;
     this.#nextAttemptAt = this.#clock.now() + Math.min(maxMs, firstMs * 2 ** this.#failures);
@@ -174,26 +174,26 @@ class McpSource implements ToolSource {
   }
 }
 
-function toStillDown({ code, message, status, systemCode, cause }: McpCallError, waitMs: number): McpCallError {
+function withRetryAfter({ code, message, status, systemCode, cause }: McpCallError, waitMs: number): McpCallError {
   return new McpCallError({ code, message, status, systemCode, cause, retryAfter: Math.ceil(waitMs / 1_000) });
 }
 
-interface Use<Value> {
+interface ConnectionUse<Value> {
   readonly signal: AbortSignal | undefined;
-  readonly use: (connection: Connection) => Promise<Value>;
-  readonly mayRepeat: (error: McpCallError, connection: Connection) => boolean;
+  readonly use: (connection: BackendConnection) => Promise<Value>;
+  readonly mayRetry: (error: McpCallError, connection: BackendConnection) => boolean;
 }
 
-/** Throws for an entry that can never work. */
+/** Throws UsageError for an entry that can never work. */
 function checkServerEntry({ name, server }: McpSourceOptions): void {
   const refuse = (message: string): never => {
     throw new UsageError({ code: "MCP_SERVER_ENTRY_INVALID", message, hint: "See docs/mcp-servers.md for the shape of mcpServers." });
   };
   const quoted = JSON.stringify(name);
   if (!("url" in server)) return server.command ? undefined : refuse(`The server ${quoted} has neither a command nor a url.`);
-  const { protocol } = URL.parse(server.url) ?? refuse(`The url of the server ${quoted} is no URL: ${server.url}`);
+  const { protocol } = URL.parse(server.url) ?? refuse(`The url of the server ${quoted} is not a URL: ${server.url}`);
   if (protocol !== "http:" && protocol !== "https:")
-    refuse(`The url of the server ${quoted} must begin with http:// or https://, not ${protocol}//`);
+    refuse(`The url of the server ${quoted} must start with http:// or https://, not ${protocol}//`);
 }
 
 function isToolError(output: unknown): boolean {

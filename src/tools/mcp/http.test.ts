@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { openHttpFixture, openSource, readText } from "./fixtures/open-fixture.ts";
 
-/** For a machine that is busy. */
+/** Generous, for a busy machine. */
 const patience = { timeout: 30_000 };
 
-describe("a server on HTTP, of the current version", () => {
-  it("gets headers of its entry and of the call, and headers of one call do not show in another", async () => {
+describe("an HTTP server of the current protocol version", () => {
+  it("gets the headers of its entry and of the call, and of no other call", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
     await using fixture = openSource({ server: { url: server.url, headers: { Authorization: "Bearer of-the-entry", "X-Fixed": "1" } } });
     const echo = await fixture.tool("echo");
@@ -34,19 +34,19 @@ describe("a server on HTTP, of the current version", () => {
     expect(readText(await fixture.call("about"))).toMatchObject({ era: "modern" });
   });
 
-  it("gets arguments as headers where it asks for it, so that proxies can route by them", async () => {
+  it("gets arguments as headers where its schema marks them", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
     await using fixture = openSource({ server: { url: server.url } });
     expect(readText(await fixture.call("routed", { region: "eu" }))).toEqual({ region: "eu" });
     expect(readText(await fixture.call("routed", { region: "Österreich" }))).toEqual({ region: "=?base64?w5ZzdGVycmVpY2g=?=" });
   });
 
-  it("reports progress and is told when a call is cancelled or has timed out", async () => {
+  it("reports progress and is notified when a call is cancelled or times out", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
     await using fixture = openSource({ server: { url: server.url }, timeoutMs: 2_000 });
-    const seen: number[] = [];
-    await fixture.call("slow", { steps: 5, stepMs: 500 }, { onProgress: ({ progress }) => seen.push(progress) });
-    expect(seen.slice(0, 3)).toEqual([1, 2, 3]);
+    const reported: number[] = [];
+    await fixture.call("slow", { steps: 5, stepMs: 500 }, { onProgress: ({ progress }) => reported.push(progress) });
+    expect(reported.slice(0, 3)).toEqual([1, 2, 3]);
     const abort = new AbortController();
     const onProgress = () => abort.abort(new Error("enough"));
     await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toThrow("enough");
@@ -55,7 +55,7 @@ describe("a server on HTTP, of the current version", () => {
     await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 2 });
   });
 
-  it("may change its tools, which are then asked for again", async () => {
+  it("is listed again after its tools have changed", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
     await using fixture = openSource({ server: { url: server.url } });
     const before = (await fixture.source.tools()).tools.length;
@@ -63,7 +63,7 @@ describe("a server on HTTP, of the current version", () => {
     await expect.poll(async () => (await fixture.source.tools()).tools.length, patience).toBe(before + 30);
   });
 
-  it.each([[[]], [["--sse"]]])("may list tools in a message of 1 MB (%j)", async (flags) => {
+  it.each([[[]], [["--sse"]]])("can list its tools in a message of 1 MB (%j)", async (flags) => {
     await using server = await openHttpFixture("sdk-server", "--http", "0", ...flags);
     await using first = openSource({ server: { url: server.url } });
     await first.call("grow", { tools: 100, characters: 10_000 });
@@ -72,7 +72,7 @@ describe("a server on HTTP, of the current version", () => {
     expect([gap, tools.at(-1)]).toMatchObject([null, { name: "extra_100", description: "x".repeat(10_000) }]);
   });
 
-  it.each([[[]], [["--sse"]]])("may answer with 100 MB (%j)", { timeout: 180_000 }, async (flags) => {
+  it.each([[[]], [["--sse"]]])("can answer with 100 MB (%j)", { timeout: 180_000 }, async (flags) => {
     await using server = await openHttpFixture("sdk-server", "--http", "0", ...flags);
     await using fixture = openSource({ server: { url: server.url } });
     const answer = await fixture.call("big", { megabytes: 100 });
@@ -82,19 +82,19 @@ describe("a server on HTTP, of the current version", () => {
     expect([item.bytes, item.shape.rows, texts.reduce((sum, text) => sum + text.length, 0)]).toEqual([100_000_301, 100, 100_000_000]);
   });
 
-  it("may answer with no more than is allowed", async () => {
+  it("cannot answer with more than is allowed", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
     await using fixture = openSource({ server: { url: server.url }, maxMessageBytes: 1_500_000 });
     await expect(fixture.call("big", { megabytes: 2 })).rejects.toMatchObject({
       code: "MCP_CONNECTION_LOST",
-      message: 'The connection to the server "fixture" was cut because a message is longer than 1500000 bytes.',
+      message: 'The connection to the server "fixture" was closed because a message is longer than 1500000 bytes.',
     });
     const item = createEvidenceStore().add({ tool: "big", ...(await fixture.call("big", { megabytes: 1 })) });
     expect([item.format, item.bytes]).toEqual(["text", 1_000_000]);
   });
 
-  it("may die in the middle of a call: that call fails, and the next one finds it when it is back", async () => {
-    const clock = { at: 0, now: () => clock.at };
+  it("can stop during a call: that call fails, and later calls work once it is back", async () => {
+    const clock = { time: 0, now: () => clock.time };
     const first = await openHttpFixture("sdk-server", "--http", "0");
     const { port } = new URL(first.url);
     await using fixture = openSource({ server: { url: first.url }, clock });
@@ -102,7 +102,7 @@ describe("a server on HTTP, of the current version", () => {
     const inFlight = slow.call({ steps: 1_000, stepMs: 20 }, { onProgress: () => void first.kill() });
     await expect(inFlight).rejects.toMatchObject({
       code: "MCP_CONNECTION_LOST",
-      message: expect.stringMatching(/^The connection to the server "fixture" was lost in the middle of the call( \(\w+\))?\.$/) as string,
+      message: expect.stringMatching(/^The connection to the server "fixture" was lost during the call( \(\w+\))?\.$/) as string,
     });
     const gap = { server: "fixture", reason: `Nothing listens at ${first.url} (connection refused).` };
     expect(await fixture.source.tools()).toEqual({ tools: [], gap });
@@ -114,14 +114,14 @@ describe("a server on HTTP, of the current version", () => {
     });
     await using _second = await openHttpFixture("sdk-server", "--http", port);
     expect(await fixture.source.tools()).toEqual({ tools: [], gap });
-    clock.at = 1_000;
+    clock.time = 1_000;
     expect((await fixture.source.tools()).gap).toBeNull();
     expect(readText(await about.call({}, {}))).toMatchObject({ era: "modern" });
   });
 });
 
-describe("a server on HTTP, of an older version", () => {
-  it("has a session, which is begun anew when the server has forgotten it, and ended with the source", async () => {
+describe("an HTTP server of an older protocol version", () => {
+  it("gets a new Mcp-Session-Id when the server has forgotten the old one, and ends it with the source", async () => {
     await using server = await openHttpFixture("old-http-server");
     const first = openSource({ server: { url: server.url } });
     expect(readText(await first.call("about"))).toMatchObject({ initialize: 1, delete: 0 });
@@ -140,7 +140,7 @@ describe("a server on HTTP, of an older version", () => {
     expect(readText(await fixture.call("about"))).toMatchObject({ authorization: "Bearer entry", tenant: null });
   });
 
-  it("may answer a call with an HTTP status, which the error keeps with Retry-After", async () => {
+  it("can refuse a call with an HTTP status, which the error keeps with Retry-After", async () => {
     await using server = await openHttpFixture("old-http-server");
     await using fixture = openSource({ server: { url: server.url } });
     await expect(fixture.call("refuse")).rejects.toMatchObject({
@@ -158,17 +158,17 @@ describe("a server on HTTP, of an older version", () => {
     expect(readText(await fixture.call("about"))).toMatchObject({ initialize: 1 });
   });
 
-  it("may cut a stream: the call fails at once", async () => {
+  it("can close a stream early: the call fails at once", async () => {
     await using server = await openHttpFixture("old-http-server");
     await using fixture = openSource({ server: { url: server.url } });
     await expect(fixture.call("cut")).rejects.toMatchObject({
       code: "MCP_CONNECTION_LOST",
-      message: 'The connection to the server "fixture" was lost in the middle of the call.',
+      message: 'The connection to the server "fixture" was lost during the call.',
     });
     expect((await fixture.source.tools()).gap).toBeNull();
   });
 
-  it("answers in a stream, and numbers keep their digits", async () => {
+  it("answers in a stream whose numbers stay exact", async () => {
     await using server = await openHttpFixture("old-http-server");
     await using fixture = openSource({ server: { url: server.url } });
     expect((await fixture.call("exact")).structuredJson).toBe('{"id":9007199254740993}');

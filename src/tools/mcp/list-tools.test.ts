@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { listTools } from "./list-tools.ts";
-import { clientInfo } from "./open-connection.ts";
+import { clientInfo } from "./open-backend-connection.ts";
 
-it("stops when a server's pages go in circles", async () => {
-  const odd: string[] = [];
+it("stops when a cursor repeats", async () => {
+  const warnings: string[] = [];
   const pages = async (cursor: string | undefined) => ({
     tools: [{ name: `after_${cursor ?? "start"}` }],
     nextCursor: cursor === "a" ? "b" : "a",
   });
-  const tools = await listTools(pages, (text) => odd.push(text));
+  const tools = await listTools(pages, (text) => warnings.push(text));
   expect(tools.map(({ name }) => name)).toEqual(["after_start", "after_a", "after_b"]);
-  expect(odd).toEqual(["the list of tools goes in circles at cursor a"]);
+  expect(warnings).toEqual(["the list of tools repeats the cursor a"]);
 });
 
-it("takes a tool for what it says that makes sense, and no more", async () => {
+it("ignores invalid fields of a tool", async () => {
   const tool = {
     name: "t",
     title: 3,
@@ -40,6 +40,6 @@ it("takes a tool for what it says that makes sense, and no more", async () => {
   ]);
 });
 
-it("introduces us with the version of the package", () => {
+it("sends the version of the package in the handshake", () => {
   expect(clientInfo.version).toBe((JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version);
 });

@@ -1,28 +1,28 @@
 import { z } from "zod";
 import type { BackendTool } from "../backend-tool.ts";
 
-/** A tool as its server describes it; `server` and `call` are added by the source. */
-export type ToolDescription = Omit<BackendTool, "server" | "call">;
+/** A tool as its server lists it. The source adds `server` and `call`. */
+export type ListedTool = Omit<BackendTool, "server" | "call">;
 
 export type FetchPage = (cursor: string | undefined) => Promise<unknown>;
 
-/** All pages. One tool that is not as the protocol says is left out, with a word to the log, and does not cost the others. */
-export async function listTools(fetchPage: FetchPage, onOdd: (text: string) => void): Promise<ToolDescription[]> {
-  const tools = new Map<string, ToolDescription>();
+/** Reads all pages. Skips and logs tools that violate the protocol. */
+export async function listTools(fetchPage: FetchPage, onWarning: (text: string) => void): Promise<ListedTool[]> {
+  const tools = new Map<string, ListedTool>();
   const cursors = new Set<string>();
   let cursor: string | undefined;
   do {
     const page = pageSchema.parse(await fetchPage(cursor));
     for (const raw of page.tools) {
-      const tool = toDescription(raw);
-      if (tool === null) onOdd(`a tool was left out, because it is not as the protocol says: ${JSON.stringify(raw).slice(0, 200)}`);
-      else if (tools.has(tool.name)) onOdd(`the tool ${tool.name} is listed twice; the first is used`);
+      const tool = toListedTool(raw);
+      if (tool === null) onWarning(`skipped a tool that violates the protocol: ${JSON.stringify(raw).slice(0, 200)}`);
+      else if (tools.has(tool.name)) onWarning(`the tool ${tool.name} is listed twice; the first is used`);
       else tools.set(tool.name, tool);
     }
     cursor = page.nextCursor ?? undefined;
     if (cursor !== undefined && (cursors.has(cursor) || tools.size >= MAX_TOOLS)) {
-      const circle = `the list of tools goes in circles at cursor ${cursor.slice(0, 100)}`;
-      onOdd(cursors.has(cursor) ? circle : `only the first ${MAX_TOOLS} tools are used`);
+      const repeated = `the list of tools repeats the cursor ${cursor.slice(0, 100)}`;
+      onWarning(cursors.has(cursor) ? repeated : `only the first ${MAX_TOOLS} tools are used`);
       break;
     }
     if (cursor !== undefined) cursors.add(cursor);
@@ -47,15 +47,23 @@ const toolSchema = z.object({
   _meta: record.catch(undefined),
 });
 
-function toDescription(raw: unknown): ToolDescription | null {
+function toListedTool(raw: unknown): ListedTool | null {
   const parsed = toolSchema.safeParse(raw);
   if (!parsed.success) return null;
-  const { name, title, description = "", inputSchema = { type: "object" }, outputSchema, annotations: annotated, _meta } = parsed.data;
-  const { title: otherTitle, ...annotations } = annotated ?? {};
-  return { name, title: title ?? otherTitle, description, inputSchema, outputSchema, annotations, tags: readTags(_meta) };
+  const {
+    name,
+    title,
+    description = "",
+    inputSchema = { type: "object" },
+    outputSchema,
+    annotations: listedAnnotations,
+    _meta,
+  } = parsed.data;
+  const { title: annotatedTitle, ...annotations } = listedAnnotations ?? {};
+  return { name, title: title ?? annotatedTitle, description, inputSchema, outputSchema, annotations, tags: readTags(_meta) };
 }
 
-/** From the places where servers put them: `_meta.tags`, and FastMCP's own. */
+/** Servers put tags in `_meta.tags` or in the keys of FastMCP. */
 function readTags(meta: Record<string, unknown> | undefined): string[] {
   const places = [meta, meta?.["fastmcp"], meta?.["_fastmcp"]];
   const found = places.flatMap((place) => tagsSchema.safeParse(place).data?.tags ?? []);

@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../errors/error-table.ts";
 import { SluiceError, type ErrorFacts } from "../../errors/sluice-error.ts";
 import { ellipsize } from "../../text/clip-text.ts";
 import { toSeconds } from "../tool-failure.ts";
-import type { CallContext } from "./call-context.ts";
+import type { RequestContext } from "./backend-connection.ts";
 import type { McpServerEntry, StdioServerEntry } from "./mcp-source-options.ts";
 import type { StdioTransport } from "./stdio-transport.ts";
 
@@ -14,15 +14,15 @@ export interface McpCallFacts extends ErrorFacts {
 }
 
 /**
- * A call that got no answer, or a connection that could not be made. A lost connection is made anew by the next call. A cancelled call does not reject
- * with this but with its signal's reason. A tool's own failure (`isError`) is an answer, and no error here.
+ * A call got no answer, or no connection could be opened. The next call reconnects. A cancelled call rejects with its signal's reason instead, and a tool's
+ * own failure (`isError`) is an answer, not an error.
  */
 export class McpCallError extends SluiceError {
-  /** The HTTP status the server answered with. */
+  /** HTTP status of the server's response. */
   readonly status: number | undefined;
-  /** Seconds, from `Retry-After`, or until the connection is tried again. */
+  /** Seconds, from `Retry-After`, or until the next attempt to reconnect. */
   readonly retryAfter: number | undefined;
-  /** Of the operating system or of fetch: `ECONNREFUSED`, `ENOENT`, `UND_ERR_SOCKET`. */
+  /** From the operating system or fetch: `ECONNREFUSED`, `ENOENT`, `UND_ERR_SOCKET`. */
   readonly systemCode: string | undefined;
 
   constructor(facts: McpCallFacts) {
@@ -33,52 +33,52 @@ export class McpCallError extends SluiceError {
   }
 }
 
-/** What is known of the server when something failed. */
-export interface FailureScene {
+/** What error messages say about a server. */
+export interface ServerFacts {
   readonly name: string;
   readonly server: McpServerEntry;
-  /** Of a child process. */
+  /** Null for HTTP. */
   readonly stdio: StdioTransport | null;
   readonly redact: (text: string) => string;
 }
 
-type Finding = readonly [code: ErrorCode, message: string];
+type Diagnosis = readonly [code: ErrorCode, message: string];
 
-/** Why there is no connection, as a sentence for a person. */
-export function describeConnectFailure(error: unknown, scene: FailureScene, timedOutAfterMs: number | null): McpCallError {
+/** Why the connection could not be opened, as a sentence for a person. */
+export function describeConnectFailure(error: unknown, facts: ServerFacts, timedOutAfterMs: number | null): McpCallError {
   const status = error instanceof SdkHttpError ? error.status : undefined;
   const systemCode = systemCodeOf(error);
-  const [code, message] = find();
-  return new McpCallError({ code, message: scene.redact(message), status, systemCode, cause: error });
+  const [code, message] = diagnose();
+  return new McpCallError({ code, message: facts.redact(message), status, systemCode, cause: error });
 
-  function find(): Finding {
-    const { server, stdio } = scene;
-    if (stdio?.fault) return ["MCP_UNREACHABLE", `The server was ended because ${stdio.fault}.`];
-    if (timedOutAfterMs !== null || isTimeout(error)) return ["MCP_TIMEOUT", describeSilence(stdio, timedOutAfterMs)];
-    if (stdio?.exit) return ["MCP_UNREACHABLE", `${describeExit(stdio)} before it was ready.${lastWords(stdio)}`];
-    if (status === 401) return ["MCP_HTTP_STATUS", "The server wants authorization (HTTP 401). Set its headers in the configuration."];
-    if (status === 403) return ["MCP_HTTP_STATUS", "The server denies access (HTTP 403)."];
+  function diagnose(): Diagnosis {
+    const { server, stdio } = facts;
+    if (stdio?.fault) return ["MCP_UNREACHABLE", `The server was stopped because ${stdio.fault}.`];
+    if (timedOutAfterMs !== null || isTimeout(error)) return ["MCP_TIMEOUT", describeTimeout(stdio, timedOutAfterMs)];
+    if (stdio?.exit) return ["MCP_UNREACHABLE", `${describeExit(stdio)} before it was ready.${describeStderr(stdio)}`];
+    if (status === 401) return ["MCP_HTTP_STATUS", "The server requires authorization (HTTP 401). Set its headers in the configuration."];
+    if (status === 403) return ["MCP_HTTP_STATUS", "The server denied access (HTTP 403)."];
     if (status !== undefined) return ["MCP_HTTP_STATUS", `The server answered with HTTP ${status}.`];
     if (systemCode !== undefined) return ["MCP_UNREACHABLE", describeSystemFailure(server, systemCode, error)];
     if ("url" in server && error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed) {
       const reason = ellipsize(messageOf(error.cause ?? error), 500);
-      return ["MCP_UNREACHABLE", `What answers at ${withoutQuery(server.url)} does not speak MCP: ${reason}`];
+      return ["MCP_UNREACHABLE", `The server at ${withoutQuery(server.url)} does not speak MCP: ${reason}`];
     }
-    return ["MCP_UNREACHABLE", `The connection could not be made: ${ellipsize(messageOf(error), 500)}`];
+    return ["MCP_UNREACHABLE", `The connection could not be opened: ${ellipsize(messageOf(error), 500)}`];
   }
 }
 
 /** Why a call got no answer. */
-export function describeCallFailure(error: unknown, scene: FailureScene, context: CallContext): McpCallError {
+export function describeCallFailure(error: unknown, facts: ServerFacts, context: RequestContext): McpCallError {
   const status = context.status ?? (error instanceof SdkHttpError ? error.status : undefined);
   const retryAfter = toSeconds(context.retryAfter, Date.now());
   const systemCode = systemCodeOf(error);
-  const [code, message] = find();
-  return new McpCallError({ code, message: scene.redact(message), status, retryAfter, systemCode, cause: error });
+  const [code, message] = diagnose();
+  return new McpCallError({ code, message: facts.redact(message), status, retryAfter, systemCode, cause: error });
 
-  function find(): Finding {
-    const { server, stdio } = scene;
-    const name = JSON.stringify(scene.name);
+  function diagnose(): Diagnosis {
+    const { server, stdio } = facts;
+    const name = JSON.stringify(facts.name);
     if (isTimeout(error)) return ["MCP_TIMEOUT", `The server ${name} did not answer in time.`];
     if (error instanceof ProtocolError)
       return ["MCP_RPC_ERROR", `The server ${name} answered with error ${error.code}: ${ellipsize(error.message, 500)}`];
@@ -86,15 +86,14 @@ export function describeCallFailure(error: unknown, scene: FailureScene, context
       const body = error instanceof SdkHttpError && typeof error.data.text === "string" ? ellipsize(error.data.text.trim(), 500) : "";
       return ["MCP_HTTP_STATUS", `The server ${name} answered with HTTP ${status}${body === "" ? "." : `: ${body}`}`];
     }
-    if (stdio?.fault) return ["MCP_CONNECTION_LOST", `The server ${name} was ended because ${stdio.fault}.`];
+    if (stdio?.fault) return ["MCP_CONNECTION_LOST", `The server ${name} was stopped because ${stdio.fault}.`];
     if (error instanceof RangeError)
-      return ["MCP_CONNECTION_LOST", `The connection to the server ${name} was cut because ${error.message}.`];
-    if (stdio?.exit) return ["MCP_CONNECTION_LOST", `${describeExit(stdio)} in the middle of the call.${lastWords(stdio)}`];
+      return ["MCP_CONNECTION_LOST", `The connection to the server ${name} was closed because ${error.message}.`];
+    if (stdio?.exit) return ["MCP_CONNECTION_LOST", `${describeExit(stdio)} during the call.${describeStderr(stdio)}`];
     if ("url" in server && systemCode === "ECONNREFUSED") return ["MCP_UNREACHABLE", describeSystemFailure(server, systemCode, error)];
     const cause = systemCode === undefined ? "" : ` (${systemCode})`;
-    if (isConnectionLoss(error))
-      return ["MCP_CONNECTION_LOST", `The connection to the server ${name} was lost in the middle of the call${cause}.`];
-    return ["MCP_INVALID_ANSWER", `The server ${name} gave no answer that can be used: ${ellipsize(messageOf(error), 500)}`];
+    if (isConnectionLoss(error)) return ["MCP_CONNECTION_LOST", `The connection to the server ${name} was lost during the call${cause}.`];
+    return ["MCP_INVALID_ANSWER", `The server ${name} sent an invalid answer: ${ellipsize(messageOf(error), 500)}`];
   }
 }
 
@@ -110,17 +109,17 @@ function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }
 
-function describeSilence(stdio: StdioTransport | null, timeoutMs: number | null): string {
+function describeTimeout(stdio: StdioTransport | null, timeoutMs: number | null): string {
   const within = timeoutMs === null ? "in time" : `within ${timeoutMs / 1_000} s`;
-  const noise = stdio?.garbage ? ` What it prints is not the protocol: ${ellipsize(stdio.garbage, 200)}` : "";
-  return `The server did not answer ${within}.${noise}${stdio === null ? "" : lastWords(stdio)}`;
+  const garbage = stdio?.garbage ? ` It printed text that is not MCP: ${ellipsize(stdio.garbage, 200)}` : "";
+  return `The server did not answer ${within}.${garbage}${stdio === null ? "" : describeStderr(stdio)}`;
 }
 
 function describeExit({ exit }: StdioTransport): string {
-  return exit?.signal ? `The server's process was ended by ${exit.signal}` : `The server's process exited with code ${exit?.code ?? 0}`;
+  return exit?.signal ? `The server's process was killed by ${exit.signal}` : `The server's process exited with code ${exit?.code ?? 0}`;
 }
 
-function lastWords({ stderr }: StdioTransport): string {
+function describeStderr({ stderr }: StdioTransport): string {
   const lines = stderr.last(5);
   return lines.length === 0 ? "" : ` Its last lines on stderr: ${ellipsize(lines.join(" | "), 800)}`;
 }
@@ -129,16 +128,16 @@ function describeSystemFailure(server: McpServerEntry, code: string, error: unkn
   if ("command" in server) return describeSpawnFailure(server, code, error);
   if (code === "ECONNREFUSED") return `Nothing listens at ${withoutQuery(server.url)} (connection refused).`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `The host ${new URL(server.url).hostname} was not found.`;
-  return `There is no connection to ${withoutQuery(server.url)} (${code}).`;
+  return `Could not connect to ${withoutQuery(server.url)} (${code}).`;
 }
 
 function describeSpawnFailure({ command, cwd }: StdioServerEntry, code: string, error: unknown): string {
   const program = `The program ${JSON.stringify(command)}`;
   if (code === "ENOENT") return `${program}${cwd === undefined ? "" : ` or the directory ${JSON.stringify(cwd)}`} was not found.`;
-  return code === "EACCES" ? `${program} may not be run.` : `${program} could not be started: ${messageOf(error)}`;
+  return code === "EACCES" ? `${program} is not executable.` : `${program} could not be started: ${messageOf(error)}`;
 }
 
-/** A query, or what stands before the host, can hold a key. */
+/** Drops the query and the credentials, which can contain keys. */
 function withoutQuery(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;
@@ -146,7 +145,7 @@ function withoutQuery(url: string): string {
 
 const systemCodes = /^(?:E[A-Z0-9]+|EAI_\w+|UND_ERR_\w+|ERR_(?:TLS|SSL)_\w+|CERT_\w+|\w+_CERT\w*)$/;
 
-/** The first code of the operating system, of TLS or of fetch along the causes. */
+/** The first error code of the operating system, TLS or fetch in the chain of causes. */
 function systemCodeOf(error: unknown): string | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
     const { code } = cause as { code?: unknown };

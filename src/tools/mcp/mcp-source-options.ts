@@ -4,7 +4,7 @@ import { DEFAULT_CALL_TIMEOUT_MS } from "../backend-tool.ts";
 
 const texts = z.record(z.string().min(1).max(200), z.string());
 
-/** A program that is started for us and speaks over its standard input and output. */
+/** A server that we start as a child process and talk to over stdio. */
 export const stdioServerSchema = z.strictObject({
   command: z.string().min(1).describe("the program of a server that uses stdio, see [mcp-servers.md](mcp-servers.md)"),
   args: z.array(z.string()).readonly().optional().describe("arguments of the program"),
@@ -19,25 +19,25 @@ export const httpServerSchema = z.strictObject({
 
 export type StdioServerEntry = Readonly<z.infer<typeof stdioServerSchema>>;
 
-/** How a server is reached: the shape that desktop clients use for an entry of `mcpServers`. */
+/** How to reach a server: an entry of `mcpServers` as desktop clients write it. */
 export type McpServerEntry = StdioServerEntry | Readonly<z.infer<typeof httpServerSchema>>;
 
 export interface McpSourceOptions extends Partial<McpLimits> {
-  /** The configured name: the `server` of its tools, and their first tag. */
+  /** The configured name. It becomes the `server` of its tools and their first tag. */
   readonly name: string;
   readonly server: McpServerEntry;
-  /** What a child may inherit from; only the names in `open-connection.ts` are taken. Nothing is inherited unless it is given. */
+  /** Environment that a child process inherits from, limited to the names in `open-backend-connection.ts`. Default: none. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   readonly backoff?: { readonly firstMs: number; readonly maxMs: number } | undefined;
   readonly clock?: Clock | undefined;
-  /** Takes one probe line a call's start and end. */
+  /** Receives one probe line at the start and one at the end of a call. */
   readonly onProbe?: ((line: string) => void) | undefined;
-  /** Takes what a server writes to stderr, and what is odd about it. Never our stdout. */
+  /** Receives what a server writes to stderr, and warnings of our client. */
   readonly onLog?: ((entry: McpLogEntry) => void) | undefined;
 }
 
 export interface Clock {
-  /** Milliseconds; only differences count. */
+  /** Milliseconds since any fixed time. */
   now(): number;
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJSONRPCResponse, parseJSONRPCMessage, type JSONRPCMessage, type RequestId, type Transport } from "@modelcontextprotocol/client";
 import { LARGE_BYTES, type MessageRead, type OutputReader } from "../../evidence/reading/create-output-reader.ts";
 import { scanMessage } from "../../text/json.ts";
-import type { CallContext, CallContexts } from "./call-context.ts";
+import type { RequestContext, RequestContexts } from "./backend-connection.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
 export interface StdioTransportOptions {
@@ -13,48 +13,48 @@ export interface StdioTransportOptions {
   readonly cwd: string | undefined;
   readonly maxMessageBytes: number;
   readonly killAfterMs: number;
-  readonly contexts: CallContexts;
+  readonly contexts: RequestContexts;
   readonly reader: OutputReader;
   readonly onStderr: (line: string) => void;
-  /** Takes what it prints on stdout and is no message. */
+  /** Receives lines on stdout that are not messages. */
   readonly onGarbage: (text: string) => void;
 }
 
 /**
- * A child process that speaks one JSON message a line. The SDK's own transport is not used: it joins its buffer at every chunk, gives the child six
- * variables of ours whatever it is told, forgets how the child ended, and leaves the child's own children behind.
+ * Talks to a child process in lines of JSON. Replaces the SDK's transport, which joins its buffer at every chunk, always passes six of our environment
+ * variables to the child, does not report how the child exited, and leaves the child's own children running.
  *
- * The child leads a process group of its own, which ends with it. What leaves the group (setsid) is out of reach.
+ * The child leads its own process group, which is killed when the child exits. Processes that leave the group (setsid) survive.
  */
 export class StdioTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: ((message: JSONRPCMessage) => void) | undefined;
-  /** How the child ended; null while it runs. */
+  /** How the child exited; null while it runs. */
   exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | null = null;
-  /** Why we ended it, when it was for something it did. */
+  /** The protocol violation for which we stopped the child. */
   fault: string | null = null;
-  /** The first line on stdout that was no message. */
+  /** The first line on stdout that was not a message. */
   garbage: string | null = null;
   readonly stderr: TextTail;
 
   readonly #options: StdioTransportOptions;
-  readonly #waiting = new Map<RequestId, CallContext>();
-  /** Calls that nobody waits for any more; their answers may still come. */
-  readonly #abandoned = new Set<RequestId>();
-  /** Large messages that have come and are being read. */
+  readonly #pending = new Map<RequestId, RequestContext>();
+  /** Cancelled requests whose answers can still arrive. */
+  readonly #cancelled = new Set<RequestId>();
+  /** Large messages that the reader is working on. */
   readonly #reading = new Set<Promise<void>>();
   readonly #ended = Promise.withResolvers<void>();
   #child: ChildProcess | null = null;
   #closing: Promise<void> | null = null;
-  #isOver = false;
+  #isFinished = false;
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
     this.stderr = new TextTail(options.onStderr);
   }
 
-  /** With `stderr`, how the SDK tells that a probe of the version must not be lost with the process. */
+  /** The SDK recognizes a stdio transport by its properties `pid` and `stderr`. */
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }
@@ -75,29 +75,29 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
-    if (!stdin || this.#isOver) throw new Error("The server's process has ended.");
-    this.#remember(message);
+    if (!stdin || this.#isFinished) throw new Error("The server's process has ended.");
+    this.#register(message);
     const error = await new Promise<Error | null | undefined>((resolve) => stdin.write(`${JSON.stringify(message)}\n`, resolve));
     if (!error) return;
-    await this.close(); // it no longer reads: how it ended says more than EPIPE
+    await this.close(); // so that the error can say how the child exited, which is more than EPIPE
     throw error;
   }
 
-  /** Closes its input, then SIGTERM, then SIGKILL. Nothing of the group is left when it resolves. */
+  /** Closes stdin, then sends SIGTERM, then SIGKILL. The whole process group has exited when it resolves. */
   close(): Promise<void> {
-    this.#closing ??= this.#end();
+    this.#closing ??= this.#stop();
     return this.#closing;
   }
 
-  async #end(): Promise<void> {
-    if (this.#child === null || this.#isOver) return;
+  async #stop(): Promise<void> {
+    if (this.#child === null || this.#isFinished) return;
     this.#child.stdin?.end();
     if (this.exit !== null) return this.#finish();
-    if (await this.#endsWithin(GRACE_MS)) return;
+    if (await this.#finishesWithin(GRACE_MS)) return;
     this.#signal("SIGTERM");
-    if (await this.#endsWithin(this.#options.killAfterMs)) return;
+    if (await this.#finishesWithin(this.#options.killAfterMs)) return;
     this.#signal("SIGKILL");
-    if (!(await this.#endsWithin(GIVE_UP_MS))) this.#finish();
+    if (!(await this.#finishesWithin(KILL_WAIT_MS))) this.#finish();
   }
 
   #listen(child: ChildProcess): void {
@@ -116,14 +116,14 @@ export class StdioTransport implements Transport {
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", (error) => this.onerror?.(error));
     child.once("exit", (code, signal) => {
       this.exit = { code, signal };
-      // Its last words may still be in the pipes; a grandchild can hold these open for ever.
+      // Read what is left in the pipes, but not until they close: a grandchild can keep them open.
       if (this.#closing !== null) this.#finish();
       else setTimeout(() => void this.#finishWhenRead(), DRAIN_MS).unref();
     });
     child.once("close", () => void this.#finishWhenRead());
   }
 
-  /** An answer that has come whole is an answer, even if the child has ended meanwhile. */
+  /** Delivers large answers that arrived before the child exited. */
   async #finishWhenRead(): Promise<void> {
     await Promise.all(this.#reading);
     this.#finish();
@@ -136,7 +136,7 @@ export class StdioTransport implements Transport {
     try {
       value = JSON.parse(text);
     } catch {
-      return this.#refuse(text);
+      return this.#reportGarbage(text);
     }
     if (Array.isArray(value)) for (const item of value) this.#deliver(item, null, line.length);
     else this.#deliver(value, text, line.length);
@@ -144,8 +144,8 @@ export class StdioTransport implements Transport {
 
   #receiveLarge(line: Buffer): void {
     const bytes = line.length;
-    const calls = [...this.#waiting].filter(([, { isToolCall }]) => isToolCall).map(([id]) => id);
-    const reading = this.#options.reader.readMessage(line, [...calls, ...this.#abandoned]).then(
+    const calls = [...this.#pending].filter(([, { isToolCall }]) => isToolCall).map(([id]) => id);
+    const reading = this.#options.reader.readMessage(line, [...calls, ...this.#cancelled]).then(
       (message) => this.#deliverRead(message, bytes),
       (error: Error) => this.#fail(error),
     );
@@ -154,10 +154,10 @@ export class StdioTransport implements Transport {
   }
 
   #deliverRead(message: MessageRead, bytes: number): void {
-    if (message.kind === "garbage") return this.#refuse(message.text);
+    if (message.kind === "garbage") return this.#reportGarbage(message.text);
     if (message.kind === "other") return this.#receive(Buffer.from(message.bytes.buffer));
     const { id, result, read } = message;
-    const context = this.#waiting.get(id);
+    const context = this.#pending.get(id);
     if (context !== undefined) context.read = read;
     this.#deliver({ jsonrpc: "2.0", id, result }, null, bytes);
   }
@@ -167,34 +167,34 @@ export class StdioTransport implements Transport {
     try {
       message = parseJSONRPCMessage(value);
     } catch {
-      return this.#refuse(text ?? JSON.stringify(value));
+      return this.#reportGarbage(text ?? JSON.stringify(value));
     }
     if (!isJSONRPCResponse(message)) return this.onmessage?.(message);
     const { id } = message;
-    if (id !== undefined && this.#abandoned.delete(id)) return; // the SDK would print it whole
-    const context = id === undefined ? undefined : this.#waiting.get(id);
+    if (id !== undefined && this.#cancelled.delete(id)) return; // the SDK would log the whole answer
+    const context = id === undefined ? undefined : this.#pending.get(id);
     if (context !== undefined) {
-      this.#waiting.delete(id!);
+      this.#pending.delete(id!);
       context.answerBytes = bytes;
       if (text !== null && "result" in message && "structuredContent" in message.result)
         context.structuredJson = scanMessage(text).structuredJson;
     }
-    // The SDK takes notifications a tick later than answers: the last progress of a call would come after its end.
+    // The SDK handles notifications a tick later than answers. Without the delay, the last progress would arrive after its call has ended.
     queueMicrotask(() => queueMicrotask(() => this.onmessage?.(message)));
   }
 
-  #refuse(text: string): void {
+  #reportGarbage(text: string): void {
     this.garbage ??= text.slice(0, 200);
     this.#options.onGarbage(text.slice(0, 200));
   }
 
-  #remember(message: JSONRPCMessage): void {
+  #register(message: JSONRPCMessage): void {
     const context = this.#options.contexts.getStore();
     if (context === undefined || !("id" in message) || !("method" in message)) return;
     const { id } = message;
-    this.#waiting.set(id, context);
+    this.#pending.set(id, context);
     context.release = () => {
-      if (this.#waiting.delete(id)) this.#abandoned.add(id);
+      if (this.#pending.delete(id)) this.#cancelled.add(id);
     };
   }
 
@@ -205,12 +205,12 @@ export class StdioTransport implements Transport {
   }
 
   #finish(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#signal("SIGKILL"); // its own children, if it left any
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#signal("SIGKILL"); // kill children that it left
     this.stderr.end();
     for (const stream of [this.#child?.stdin, this.#child?.stdout, this.#child?.stderr]) stream?.destroy();
-    this.#waiting.clear();
+    this.#pending.clear();
     this.#ended.resolve();
     this.onclose?.();
   }
@@ -220,21 +220,21 @@ export class StdioTransport implements Transport {
     try {
       process.kill(-this.#child.pid, signal);
     } catch {
-      // Nobody is left in the group.
+      // The process group is empty.
     }
   }
 
-  async #endsWithin(ms: number): Promise<boolean> {
+  async #finishesWithin(ms: number): Promise<boolean> {
     return await Promise.race([this.#ended.promise.then(() => true), sleep(ms, false, { ref: false })]);
   }
 }
 
-/** For a server that ends by itself when its input does, as it should. */
+/** A well-behaved server exits by itself when its stdin closes. */
 const GRACE_MS = 300;
 const DRAIN_MS = 200;
-const GIVE_UP_MS = 2_000;
+const KILL_WAIT_MS = 2_000;
 
-/** The end of a text that arrives in pieces, in whole lines, within a fixed budget. */
+/** Keeps the last lines of a text that arrives in pieces. */
 class TextTail {
   readonly #lines: string[] = [];
   readonly #onLine: (line: string) => void;
@@ -246,13 +246,13 @@ class TextTail {
 
   push(text: string): void {
     const lines = (this.#rest + text).split("\n");
-    this.#rest = (lines.pop() ?? "").slice(-MAX_LINE);
-    for (const line of lines) this.#keep(line);
+    this.#rest = (lines.pop() ?? "").slice(-MAX_LINE_CHARACTERS);
+    for (const line of lines) this.#append(line);
   }
 
-  /** What came after the last line break counts as a line. */
+  /** Treats text after the last line break as a line. */
   end(): void {
-    if (this.#rest !== "") this.#keep(this.#rest);
+    if (this.#rest !== "") this.#append(this.#rest);
     this.#rest = "";
   }
 
@@ -260,8 +260,8 @@ class TextTail {
     return [...this.#lines, ...(this.#rest === "" ? [] : [this.#rest])].slice(-count);
   }
 
-  #keep(line: string): void {
-    const text = line.slice(0, MAX_LINE).trimEnd();
+  #append(line: string): void {
+    const text = line.slice(0, MAX_LINE_CHARACTERS).trimEnd();
     if (text === "") return;
     this.#lines.push(text);
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
@@ -269,5 +269,5 @@ class TextTail {
   }
 }
 
-const MAX_LINE = 2_000;
+const MAX_LINE_CHARACTERS = 2_000;
 const MAX_LINES = 50;

@@ -7,24 +7,24 @@ import { fixtureEntry, openSource, readText } from "./fixtures/open-fixture.ts";
 
 const sdkServer = fixtureEntry("sdk-server");
 
-/** For a machine that is busy. */
+/** Generous, for a busy machine. */
 const patience = { timeout: 30_000 };
 
-describe("a server on stdio", () => {
-  it("is not started before its tools are asked for", async () => {
+describe("a stdio server", () => {
+  it("is not started before its tools are listed", async () => {
     await using fixture = openSource({ server: { command: "/nonexistent/program" } });
     expect(fixture.source.name).toBe("fixture");
     expect(fixture.logs).toEqual([]);
   });
 
-  it("speaks the current version, and its tools are as it describes them", async () => {
+  it("speaks the current version and describes its own tools", async () => {
     await using fixture = openSource({ server: sdkServer });
     const { call: _, ...echo } = await fixture.tool("echo");
     expect(echo).toEqual({
       name: "echo",
       server: "fixture",
       title: "Echo",
-      description: "Says what it was told.",
+      description: "Returns its arguments.",
       inputSchema: expect.objectContaining({ type: "object", properties: { text: { type: "string" } } }),
       outputSchema: undefined,
       annotations: { readOnlyHint: true },
@@ -33,18 +33,18 @@ describe("a server on stdio", () => {
     expect(readText(await fixture.call("about"))).toMatchObject({ era: "modern" });
   });
 
-  it.each([["2025-11-25"], ["2025-06-18"], ["2024-11-05"]])("speaks %s with a server that knows no newer one", async (version) => {
+  it.each([["2025-11-25"], ["2025-06-18"], ["2024-11-05"]])("speaks %s with a server that knows no newer version", async (version) => {
     await using fixture = openSource({ server: fixtureEntry("old-server", version) });
     const { output } = await fixture.call("about");
     expect(output).toMatchObject({ structuredContent: { version } });
   });
 
-  it("may end at a question that it does not know, and is then asked the old way", async () => {
+  it("can exit during version negotiation and is then started without it", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server", "--exit-when-asked") });
     expect(await fixture.call("about")).toMatchObject({ output: { structuredContent: { version: "2025-11-25" } } });
   });
 
-  it("gives its tools in pages, and one that is malformed or listed twice does not cost the others", async () => {
+  it("lists its tools in pages; a malformed or repeated one is skipped", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server") });
     const { tools, gap } = await fixture.source.tools();
     expect(gap).toBeNull();
@@ -57,12 +57,12 @@ describe("a server on stdio", () => {
       "about",
     ]);
     expect(fixture.logs).toEqual([
-      'client: a tool was left out, because it is not as the protocol says: {"name":7}',
+      'client: skipped a tool that violates the protocol: {"name":7}',
       "client: the tool tool_1 is listed twice; the first is used",
     ]);
   });
 
-  it("gets arguments and _meta, and no key of the protocol's own can be forged", async () => {
+  it("gets arguments and _meta, but no forged keys of the protocol", async () => {
     await using fixture = openSource({ server: sdkServer });
     const meta = { "sluice/identity": "acme", progressToken: "forged", "io.modelcontextprotocol/protocolVersion": "1999-01-01" };
     const answer = readText<{ args: unknown; meta: Record<string, unknown> }>(await fixture.call("echo", { text: "hä" }, { meta }));
@@ -71,7 +71,7 @@ describe("a server on stdio", () => {
     expect(JSON.stringify(answer.meta)).not.toContain("1999-01-01");
   });
 
-  it("answers with isError as with any answer, and the probe says that it failed", async () => {
+  it("returns an answer with isError, and the probe reports a failure", async () => {
     await using fixture = openSource({ server: sdkServer });
     expect(await fixture.call("fail")).toEqual({
       output: expect.objectContaining({ content: [{ type: "text", text: "no such campaign" }], isError: true }) as unknown,
@@ -94,21 +94,21 @@ describe("a server on stdio", () => {
     ]);
   });
 
-  it("writes probes of a call's start and success with bytes and milliseconds", async () => {
+  it("logs probes for the start and success of a call with bytes and milliseconds", async () => {
     await using fixture = openSource({ server: sdkServer });
     await fixture.call("echo", { text: "x" });
     expect(fixture.probes[0]).toBe('[mcp-latency-probe] event=mcp_call_start server="fixture" tool="echo"');
     expect(fixture.probes[1]).toMatch(/^\[mcp-latency-probe\] event=mcp_call_success server="fixture" tool="echo" bytes=\d+ ms=[\d.]+$/);
   });
 
-  it("loses nothing of an answer that breaks its output schema, and its numbers keep their digits", async () => {
+  it("keeps an answer that breaks its output schema complete and its numbers exact", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server") });
     const answer = await fixture.call("exact");
     expect(answer.structuredJson).toBe('{"id": 9007199254740993, "rate":1.10, "note":"a \\"}\\" b"}');
     expect(answer.output).toMatchObject({ structuredContent: { rate: 1.1, note: 'a "}" b' } });
   });
 
-  it("may answer with parts of a kind that nobody knows", async () => {
+  it("can answer with parts of an unknown kind", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server") });
     expect((await fixture.call("strange")).output).toEqual({
       content: [
@@ -118,13 +118,13 @@ describe("a server on stdio", () => {
     });
   });
 
-  it("may print what is no message", async () => {
+  it("can print lines that are not messages", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server", "--noisy") });
     expect(await fixture.call("about")).toMatchObject({ output: { structuredContent: { version: "2025-11-25" } } });
-    expect(fixture.logs).toContain("client: a line on stdout is no message: Welcome to the old server!");
+    expect(fixture.logs).toContain("client: not a message on stdout: Welcome to the old server!");
   });
 
-  it("answers an unknown tool with a JSON-RPC error that keeps its code and data", async () => {
+  it("answers an unknown tool with a JSON-RPC error whose code and data are kept", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server") });
     await expect(fixture.call("tool_2")).rejects.toMatchObject({
       name: "McpCallError",
@@ -134,18 +134,18 @@ describe("a server on stdio", () => {
     });
   });
 
-  it("reports progress, and a call that does may take longer than its timeout", async () => {
+  it("restarts the timeout of a call with every progress notification", async () => {
     await using fixture = openSource({ server: sdkServer, timeoutMs: 1_500 });
-    const seen: unknown[] = [];
-    const answer = await fixture.call("slow", { steps: 4, stepMs: 500 }, { onProgress: (progress) => seen.push(progress) });
+    const reported: unknown[] = [];
+    const answer = await fixture.call("slow", { steps: 4, stepMs: 500 }, { onProgress: (progress) => reported.push(progress) });
     expect(answer.output).toMatchObject({ content: [{ text: "done" }] });
-    expect(seen).toEqual([1, 2, 3, 4].map((step) => ({ progress: step, total: 4, message: `step ${step}` })));
+    expect(reported).toEqual([1, 2, 3, 4].map((step) => ({ progress: step, total: 4, message: `step ${step}` })));
   });
 
-  it("is told when a call is cancelled", async () => {
+  it("is notified when a call is cancelled", async () => {
     await using fixture = openSource({ server: sdkServer });
     const abort = new AbortController();
-    const reason = new Error("not needed any more");
+    const reason = new Error("no longer needed");
     const onProgress = () => abort.abort(reason);
     await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toBe(reason);
     await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
@@ -154,7 +154,7 @@ describe("a server on stdio", () => {
     );
   });
 
-  it("is told when a call has timed out", async () => {
+  it("is notified when a call times out", async () => {
     await using fixture = openSource({ server: sdkServer, timeoutMs: 2_000 });
     await expect(fixture.call("slow", { steps: 1, stepMs: 60_000 })).rejects.toMatchObject({
       code: "MCP_TIMEOUT",
@@ -163,33 +163,33 @@ describe("a server on stdio", () => {
     await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
   });
 
-  it("may answer after the timeout, which nobody minds", async () => {
+  it("can answer after the timeout without an error in the log", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server"), timeoutMs: 1_500 });
     await Promise.all([1, 2].map(() => expect(fixture.call("late")).rejects.toMatchObject({ code: "MCP_TIMEOUT" })));
     await expect.poll(async () => (await fixture.call("about")).output, patience).toMatchObject({ structuredContent: { lateAnswers: 2 } });
     expect(fixture.logs.filter((line) => line.includes("unknown message"))).toEqual([]);
   });
 
-  it("gives the same listing as long as nothing changes", async () => {
+  it("returns the same listing as long as nothing changes", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server") });
     expect(await fixture.source.tools()).toBe(await fixture.source.tools());
   });
 
-  it("may die in the middle of a call: that call fails, and the next one starts it anew", async () => {
+  it("can exit during a call: that call fails, and the next one starts it again", async () => {
     await using fixture = openSource({ server: sdkServer });
     const before = readText<{ pid: number }>(await fixture.call("about"));
     const [slow, die] = [await fixture.tool("slow"), await fixture.tool("die")];
     const inFlight = slow.call({ steps: 1, stepMs: 60_000 }, {});
     const lost = {
       code: "MCP_CONNECTION_LOST",
-      message: "The server's process exited with code 7 in the middle of the call. Its last lines on stderr: about to die",
+      message: "The server's process exited with code 7 during the call. Its last lines on stderr: about to die",
     };
     await Promise.all([expect(inFlight).rejects.toMatchObject(lost), expect(die.call({ code: 7 }, {})).rejects.toMatchObject(lost)]);
     const after = readText<{ pid: number }>(await (await fixture.tool("about")).call({}, {}));
     expect(after.pid).not.toBe(before.pid);
   });
 
-  it("may change its tools, which are then asked for again", async () => {
+  it("is listed again after its tools have changed", async () => {
     await using fixture = openSource({ server: sdkServer });
     const before = (await fixture.source.tools()).tools.length;
     await fixture.call("grow", { tools: 30 });
@@ -197,7 +197,7 @@ describe("a server on stdio", () => {
     expect((await fixture.source.tools()).tools.map(({ name }) => name)).toContain("extra_30");
   });
 
-  it("may answer with 100 MB", { timeout: 180_000 }, async () => {
+  it("can answer with 100 MB", { timeout: 180_000 }, async () => {
     await using fixture = openSource({ server: sdkServer });
     const answer = await fixture.call("big", { megabytes: 100 });
     expect(answer.output).toMatchObject({ content: [] });
@@ -206,19 +206,19 @@ describe("a server on stdio", () => {
     expect([item.bytes, item.shape.rows, texts.reduce((sum, text) => sum + text.length, 0)]).toEqual([100_000_301, 100, 100_000_000]);
   });
 
-  it("is ended when one message is longer than allowed", async () => {
+  it("is stopped when a message is longer than allowed", async () => {
     await using fixture = openSource({ server: fixtureEntry("old-server"), maxMessageBytes: 1_000_000 });
     await expect(fixture.call("endless")).rejects.toMatchObject({
       code: "MCP_CONNECTION_LOST",
-      message: 'The server "fixture" was ended because a message is longer than 1000000 bytes.',
+      message: 'The server "fixture" was stopped because a message is longer than 1000000 bytes.',
     });
     expect((await fixture.source.tools()).gap).toBeNull();
   });
 
-  it("gets a minimal environment and what its entry names", async () => {
+  it("gets a minimal environment and the variables of its entry", async () => {
     const environment = {
       PATH: process.env["PATH"],
-      HOME: "/home/somebody",
+      HOME: "/home/user",
       LANG: "C.UTF-8",
       AWS_SECRET_ACCESS_KEY: "s3cret",
       TZ: "() { :; }",
@@ -226,13 +226,13 @@ describe("a server on stdio", () => {
     const server = { ...sdkServer, env: { ADS_TOKEN: "given", LANG: "de_DE.UTF-8" }, cwd: tmpdir() };
     await using fixture = openSource({ server, environment });
     const about = readText<{ environment: object; cwd: string }>(await fixture.call("about"));
-    expect(about.environment).toEqual({ PATH: process.env["PATH"], HOME: "/home/somebody", LANG: "de_DE.UTF-8", ADS_TOKEN: "given" });
+    expect(about.environment).toEqual({ PATH: process.env["PATH"], HOME: "/home/user", LANG: "de_DE.UTF-8", ADS_TOKEN: "given" });
     expect(about.cwd).toBe(tmpdir());
   });
 });
 
-describe("the end of a source", () => {
-  it("ends a server that ignores every polite word, and its children", async () => {
+describe("disposing a source", () => {
+  it("kills a server that ignores SIGTERM, and its children", async () => {
     const fixture = openSource({ server: fixtureEntry("old-server", "--stubborn"), killAfterMs: 200, environment: process.env });
     const { output } = await fixture.call("about");
     const { pid, child } = (output as { structuredContent: { pid: number; child: number } }).structuredContent;
@@ -242,7 +242,7 @@ describe("the end of a source", () => {
     await expect.poll(() => [isAlive(pid), isAlive(child)], patience).toEqual([false, false]);
   });
 
-  it("ends calls that are on their way, and what comes after it", async () => {
+  it("fails running and later calls", async () => {
     const fixture = openSource({ server: sdkServer });
     const { pid } = readText<{ pid: number }>(await fixture.call("about"));
     const slow = await fixture.tool("slow");
@@ -255,7 +255,7 @@ describe("the end of a source", () => {
     await expect.poll(() => isAlive(pid), patience).toBe(false);
   });
 
-  it("ends an attempt to connect", async () => {
+  it("aborts an attempt to connect", async () => {
     const fixture = openSource({ server: fixtureEntry("old-server", "--silent") });
     const listing = fixture.source.tools();
     await fixture.source[Symbol.asyncDispose]();

@@ -2,42 +2,41 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { Client, type StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { OutputReader } from "../../evidence/reading/create-output-reader.ts";
 import { packageVersion } from "../../package-version.ts";
-import type { CallContext, CallContexts } from "./call-context.ts";
-import { Connection } from "./connection.ts";
+import { BackendConnection, type RequestContext, type RequestContexts } from "./backend-connection.ts";
 import type { McpLimits, McpLogEntry, McpServerEntry, StdioServerEntry } from "./mcp-source-options.ts";
 import { createHttpTransport } from "./create-http-transport.ts";
-import { describeConnectFailure, type FailureScene, type McpCallError } from "./mcp-call-error.ts";
+import { describeConnectFailure, type McpCallError, type ServerFacts } from "./mcp-call-error.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 type HostEnvironment = Readonly<Record<string, string | undefined>>;
 
-export interface ConnectionOptions {
+export interface BackendConnectionOptions {
   readonly name: string;
   readonly server: McpServerEntry;
   readonly environment: HostEnvironment;
   readonly limits: McpLimits;
-  /** The server is known to speak a version before 2026-07-28: it is not asked. */
+  /** The server is known to speak a version before 2026-07-28, so version negotiation is skipped. */
   readonly isLegacy: boolean;
   readonly reader: OutputReader;
   readonly onLog: (entry: McpLogEntry) => void;
-  /** Ends the attempt. */
+  /** Aborts the attempt. */
   readonly signal: AbortSignal;
 }
 
-/** How we introduce ourselves to servers. */
+/** Sent to servers in the handshake. */
 export const clientInfo: { readonly name: string; readonly version: string } = { name: "sluice", version: packageVersion };
 
-const MAX_LOG = 2_000;
-/** A program may take its time to start; one that starts and does not know the question falls silent only this long. */
+const MAX_LOG_CHARACTERS = 2_000;
+/** Upper bound of the wait for a stdio server that ignores version negotiation. */
 const MAX_PROBE_MS = 10_000;
 
-/** Rejects with an McpCallError whose message says in plain words why there is no connection. Nothing is left of an attempt that failed. */
-export async function openConnection(options: ConnectionOptions): Promise<Connection> {
+/** Connects to a server, with one retry where that can help. Rejects with an McpCallError that says why; a failed attempt leaves no process behind. */
+export async function openBackendConnection(options: BackendConnectionOptions): Promise<BackendConnection> {
   const first = await attempt(options, options.isLegacy ? "legacy" : "auto");
-  if (first instanceof Connection) return first;
-  if (first.tryAgain === null) throw first.error;
-  const second = await attempt(options, first.tryAgain);
-  if (second instanceof Connection) return second;
+  if (first instanceof BackendConnection) return first;
+  if (first.retryAs === null) throw first.error;
+  const second = await attempt(options, first.retryAs);
+  if (second instanceof BackendConnection) return second;
   throw second.error;
 }
 
@@ -45,56 +44,57 @@ type Mode = "auto" | "legacy";
 
 interface FailedAttempt {
   readonly error: McpCallError;
-  /** How another attempt may do better at once. */
-  readonly tryAgain: Mode | null;
+  /** The mode in which an immediate second attempt may succeed. */
+  readonly retryAs: Mode | null;
 }
 
-async function attempt(options: ConnectionOptions, mode: Mode): Promise<Connection | FailedAttempt> {
+async function attempt(options: BackendConnectionOptions, mode: Mode): Promise<BackendConnection | FailedAttempt> {
   const { name, server, limits, signal } = options;
-  const contexts = new AsyncLocalStorage<CallContext>();
+  const contexts = new AsyncLocalStorage<RequestContext>();
   const redact = createRedactor(server);
-  const log = (from: McpLogEntry["from"], text: string) => options.onLog({ server: name, from, text: redact(text.slice(0, MAX_LOG)) });
+  const log = (from: McpLogEntry["from"], text: string) =>
+    options.onLog({ server: name, from, text: redact(text.slice(0, MAX_LOG_CHARACTERS)) });
   const transport = createTransport(options, contexts, log);
   const stdio = transport instanceof StdioTransport ? transport : null;
-  const scene: FailureScene = { name, server, stdio, redact };
+  const facts: ServerFacts = { name, server, stdio, redact };
   const probeTimeoutMs = stdio === null ? limits.connectTimeoutMs : Math.min(MAX_PROBE_MS, limits.connectTimeoutMs / 2);
   const client = new Client(clientInfo, { versionNegotiation: { mode, probe: { timeoutMs: probeTimeoutMs } } });
-  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no event target here
   client.onerror = (error) => log("client", error.message);
 
   const timeout = AbortSignal.timeout(limits.connectTimeoutMs);
-  const ended = AbortSignal.any([signal, timeout]);
+  const stop = AbortSignal.any([signal, timeout]);
   const close = () => void transport.close().catch(() => {});
-  ended.addEventListener("abort", close, { once: true });
+  stop.addEventListener("abort", close, { once: true });
   try {
     signal.throwIfAborted();
     await client.connect(transport, { timeout: limits.connectTimeoutMs });
     signal.throwIfAborted();
-    const connection = new Connection({ client, transport, contexts, scene, limits, log: (text) => log("client", text) });
+    const connection = new BackendConnection({ client, transport, contexts, server: facts, limits, log: (text) => log("client", text) });
     await connection.subscribe();
     return connection;
   } catch (error) {
-    const hadEnded = stdio !== null && stdio.exit !== null && !timeout.aborted;
+    const hadExited = stdio !== null && stdio.exit !== null && !timeout.aborted;
     const timedOutAfterMs = timeout.aborted ? limits.connectTimeoutMs : null;
     await transport.close().catch(() => {});
     signal.throwIfAborted();
-    const failure = describeConnectFailure(error, scene, timedOutAfterMs);
-    return { error: failure, tryAgain: chooseRetry(mode, hadEnded, failure) };
+    const failure = describeConnectFailure(error, facts, timedOutAfterMs);
+    return { error: failure, retryAs: chooseRetry(mode, hadExited, failure) };
   } finally {
-    ended.removeEventListener("abort", close);
+    stop.removeEventListener("abort", close);
   }
 }
 
-function chooseRetry(mode: Mode, hadEnded: boolean, { systemCode }: McpCallError): Mode | null {
-  // Some servers before 2026-07-28 end at any message that comes before `initialize`: they get a second life, and are not asked again.
-  if (mode === "auto" && hadEnded) return "legacy";
-  // A connection that fetch had kept from a server that has gone.
+function chooseRetry(mode: Mode, hadExited: boolean, { systemCode }: McpCallError): Mode | null {
+  // Some servers before 2026-07-28 exit at any message before `initialize`. Start them again without negotiation.
+  if (mode === "auto" && hadExited) return "legacy";
+  // fetch reused a kept-alive connection to a server that has restarted.
   return systemCode === "ECONNRESET" || systemCode === "UND_ERR_SOCKET" ? mode : null;
 }
 
 function createTransport(
-  { server, environment, limits, reader }: ConnectionOptions,
-  contexts: CallContexts,
+  { server, environment, limits, reader }: BackendConnectionOptions,
+  contexts: RequestContexts,
   log: (from: McpLogEntry["from"], text: string) => void,
 ): StdioTransport | StreamableHTTPClientTransport {
   const { maxMessageBytes, killAfterMs } = limits;
@@ -111,25 +111,25 @@ function createTransport(
     contexts,
     reader,
     onStderr: (line) => log("stderr", line),
-    onGarbage: (text) => log("client", `a line on stdout is no message: ${text}`),
+    onGarbage: (text) => log("client", `not a message on stdout: ${text}`),
   });
 }
 
-/** What every child gets if the host has it: enough to find programs, a home and a place for temporary files. Keys, tokens and proxies are not here. */
+/** Variables that every child process inherits: enough to find programs, a home and temporary files, but no keys, tokens or proxies. */
 const inheritedNames = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ"];
 
 function createChildEnvironment(host: HostEnvironment, named: StdioServerEntry["env"]): Record<string, string> {
   const inherited = inheritedNames.flatMap((name) => {
     const value = host[name];
-    return value === undefined || value.startsWith("()") ? [] : [[name, value] as const]; // "()": an exported shell function
+    return value === undefined || value.startsWith("()") ? [] : [[name, value] as const]; // "()" marks an exported shell function
   });
   return { ...Object.fromEntries(inherited), ...named };
 }
 
-/** Takes out of a text what the server's entry was given in confidence, since a server may well print it when it fails. */
+/** Hides the values of `headers` and `env` of the entry, because a failing server may print them. */
 function createRedactor(server: McpServerEntry): (text: string) => string {
   const values = "url" in server ? Object.values(server.headers ?? {}) : Object.values(server.env ?? {});
   const secrets = values.flatMap((value) => [value, value.replace(/^\w+ /, "")]).filter((value) => value.length >= 8);
   const longestFirst = [...new Set(secrets)].sort((a, b) => b.length - a.length);
-  return (text) => longestFirst.reduce((rest, secret) => rest.replaceAll(secret, "[hidden]"), text);
+  return (text) => longestFirst.reduce((redacted, secret) => redacted.replaceAll(secret, "[hidden]"), text);
 }

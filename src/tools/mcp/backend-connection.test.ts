@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { createParameterHeaders } from "./parameter-headers.ts";
+import { createParameterHeaders } from "./backend-connection.ts";
 
 const property = (header: unknown) => ({ type: "string", "x-mcp-header": header });
 
-it("repeats arguments as headers where the schema asks for it", () => {
+it("repeats arguments as headers where the schema marks them", () => {
   const schema = {
     type: "object",
     properties: {
@@ -38,6 +38,6 @@ it("repeats arguments as headers where the schema asks for it", () => {
   });
 });
 
-it("gives none for a schema without properties", () => {
+it("creates no headers for a schema without properties", () => {
   expect(createParameterHeaders({ type: "object" }, { a: 1 })).toEqual({});
 });
