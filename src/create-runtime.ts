@@ -1,4 +1,4 @@
-import { createImageChecker } from "./artifacts/create-image-checker.ts";
+import { createArtifactChecker } from "./artifacts/create-artifact-checker.ts";
 import { NoSandboxError } from "./errors/sluice-error.ts";
 import { createCpythonEngine } from "./execute/cpython/create-cpython-engine.ts";
 import {
@@ -10,17 +10,16 @@ import {
   type CodeModeToolsOptions,
 } from "./execute/create-code-mode.ts";
 import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
-import { chooseDriver, examine, type DriverReport } from "./cells/choose-driver.ts";
-import { createPythonParser, type PythonParser } from "./interpreter/call-contract/validate-code-interpreter-contract.ts";
-import { readHelperDocs } from "./prompts/helper-docs.ts";
-import { librarianPrompt } from "./prompts/librarian-prompt.ts";
+import { chooseDriver, examineDriver, type DriverReport } from "./cells/choose-driver.ts";
+import { createPythonParser } from "./interpreter/call-contract/validate-code-interpreter-contract.ts";
+import { librarianPrompt, readHelperDocs } from "./prompts/librarian-prompt.ts";
 import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
 import { openCellSession, type CellSession, type CellSessionOptions } from "./cells/open-cell-session.ts";
 import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/create-gvisor-driver.ts";
 import { createGate, createSandboxPool, type Gate, type SandboxPool } from "./sandbox/pool.ts";
-import { defaultLimits, defaultSandboxSettings as usual, defaultMaxSandboxes, type SandboxSettings } from "./sandbox/limits.ts";
+import { defaultLimits, defaultSandboxSettings, defaultMaxSandboxes, type SandboxSettings } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
 import { findSnapshot, type SnapshotInfo } from "./sandbox/snapshot/find-snapshot.ts";
@@ -28,33 +27,33 @@ import type { Tool } from "./tools/tool.ts";
 
 export interface RuntimeOptions extends Partial<SandboxSettings> {
   readonly cacheDirectory: string;
-  /** Where a runsc of the machine's own is looked for, as in PATH. Default: the system's directories. */
+  /** Directories to search for an installed runsc, in the format of PATH. Default: the system's directories. */
   readonly searchPath?: string;
   readonly limits?: SandboxLimits;
-  /** How scripts of `execute` are shut in, and how many run at once. */
+  /** How `execute` isolates scripts in Monty, and how many run at once. */
   readonly monty?: MontyEngineOptions;
 }
 
-/** Everything a caller needs to run cells, and the only place where its parts meet. Nothing is started before it is asked for. */
+/** Everything needed to run cells and scripts. Each part starts on first use. */
 export interface Runtime extends AsyncDisposable {
   readonly limits: SandboxLimits;
   readonly gate: Gate;
-  /** The snapshot for this version of the worker. Rejects with what to do when it is missing. */
+  /** Returns the snapshot for this version of the worker. Rejects with SNAPSHOT_MISSING. */
   snapshot(): Promise<SnapshotInfo>;
-  /** The driver in use, chosen on the first call. */
+  /** Returns the driver in use, which the first call chooses. */
   driver(signal?: AbortSignal): Promise<SandboxDriver>;
   drivers(): Promise<readonly SandboxDriver[]>;
-  /** Every driver, tried anew. */
+  /** Tests every driver again, ignoring cached results. */
   examineDrivers(signal?: AbortSignal): Promise<DriverReport[]>;
   pool(signal?: AbortSignal): Promise<SandboxPool>;
   openCellSession(options?: OpenCellSessionOptions): Promise<CellSession>;
-  /** A turn whose cells run here. Its sandbox is opened by the first valid call; end it with `disposeTurnSandbox`. */
+  /** Creates a turn whose cells run here. Its first valid call opens its sandbox; end it with `disposeTurnSandbox`. */
   createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
-  /** `execute` and its tools over a catalog, for one request of one conversation. Scripts run here; the catalog and its sources stay the caller's. */
+  /** Creates `execute` and its tools over a catalog, for one request of one conversation. The caller owns the catalog and closes its sources. */
   createCodeMode(options: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[];
-  /** The same for many conversations: evidence and session come with each call. */
+  /** The same for many conversations: evidence and identity context come with each call. */
   createCodeModeTools(options: Omit<CodeModeToolsOptions, "engines">): readonly Tool<CodeModeContext>[];
-  /** What a model is told: libraries of the snapshot, helpers, rules. */
+  /** Returns the instructions for a model that uses the interpreter: libraries of the snapshot, helpers and rules. */
   librarianPrompt(): Promise<string>;
   close(): Promise<void>;
 }
@@ -65,14 +64,60 @@ export interface OpenCellSessionOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Wires the parts together. Synchronous and cheap: nothing is opened before it is needed. */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { cacheDirectory, limits = defaultLimits, maxSandboxes = defaultMaxSandboxes(limits) } = options;
-  const { driver: wanted = usual.driver, poolSize = usual.poolSize, queueDeadlineMs = usual.queueDeadlineMs } = options;
-  const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
-  const sessions = new Set<CellSession>();
-  let parser: PythonParser | null = null;
+  const { limits = defaultLimits } = options;
+  const sandboxes = createSandboxParts(options, limits);
+  const { snapshot, drivers, driver, pool } = sandboxes;
+  const cellSessions = createCellSessions(pool, limits);
+  const parser = createPythonParser();
+  const helperDocs = once(async () => readHelperDocs());
+  const helpers = async (): Promise<string[]> => (await helperDocs()).map(({ name }) => name);
+  const source = { openCellSession: cellSessions.open, limits, helpers, parser };
   let engines: CodeModeOptions["engines"] | null = null;
-  const images = createImageChecker();
+
+  function getEngines(): CodeModeOptions["engines"] {
+    engines ??= {
+      monty: createMontyEngine(options.monty),
+      cpython: createCpythonEngine({ take: async (lease) => (await orAbort(pool(), lease.signal)).take(lease) }),
+    };
+    return engines;
+  }
+
+  async function close(): Promise<void> {
+    for (const part of [cellSessions, engines?.monty, engines?.cpython, parser, sandboxes]) await part?.[Symbol.asyncDispose]();
+  }
+
+  return {
+    limits,
+    gate: sandboxes.gate,
+    snapshot,
+    driver: (signal) => orAbort(driver(), signal),
+    drivers,
+    examineDrivers: sandboxes.examineDrivers,
+    pool: (signal) => orAbort(pool(), signal),
+    openCellSession: cellSessions.open,
+    createTurn: (turn) => createInterpreterTurn({ ...turn, source }),
+    createCodeMode: (codeMode) => createCodeMode({ ...codeMode, engines: getEngines() }),
+    createCodeModeTools: (codeMode) => createCodeModeTools({ ...codeMode, engines: getEngines() }),
+    librarianPrompt: async () => librarianPrompt({ packages: (await snapshot()).packages, helpers: await helperDocs() }),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+interface SandboxParts extends AsyncDisposable, Pick<Runtime, "gate" | "examineDrivers"> {
+  readonly snapshot: Lazy<SnapshotInfo>;
+  readonly drivers: Lazy<readonly SandboxDriver[]>;
+  readonly driver: Lazy<SandboxDriver>;
+  readonly pool: Lazy<SandboxPool>;
+}
+
+/** Creates what leads to a sandbox: snapshot, drivers, the chosen driver and the pool. */
+function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits): SandboxParts {
+  const { cacheDirectory, maxSandboxes = defaultMaxSandboxes(limits), driver: wanted = defaultSandboxSettings.driver } = options;
+  const { poolSize = defaultSandboxSettings.poolSize, queueDeadlineMs = defaultSandboxSettings.queueDeadlineMs } = options;
+  const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
   const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
   const runDirectory = once(() => openRunDirectory());
   const drivers = once(async () => createDrivers(options, await runDirectory()));
@@ -82,72 +127,53 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
     const reports: DriverReport[] = [];
     for (const one of await drivers())
-      reports.push(await examine({ driver: one, snapshot: await snapshot(), cacheDirectory, gate, fresh: true, signal }));
+      reports.push(await examineDriver({ driver: one, snapshot: await snapshot(), cacheDirectory, gate, fresh: true, signal }));
     return reports;
   }
 
-  async function open({ limits: own = limits, queue, signal }: OpenCellSessionOptions = {}): Promise<CellSession> {
-    const source = await orAbort(pool(), signal); // what all share is not ended because one gives up
-    images.warm();
-    const session = openCellSession({
-      images,
-      rollback: source.driver.rollback,
-      limits: own,
-      queue,
-      take: (abort) => source.take({ limits: own, signal: abort }),
-    });
-    const close = async (): Promise<void> => {
-      sessions.delete(tracked);
-      await session.close();
-    };
-    const tracked: CellSession = { ...session, close, [Symbol.asyncDispose]: close };
-    sessions.add(tracked);
-    return tracked;
-  }
-
-  const docs = once(async () => readHelperDocs());
-
-  function createTurn(turn: Omit<TurnOptions, "source">): InterpreterTurn {
-    parser ??= createPythonParser();
-    const source = { openCellSession: open, limits, helpers: async () => (await docs()).map(({ name }) => name), parser };
-    return createInterpreterTurn({ ...turn, source });
-  }
-
-  function enginesForScripts(): CodeModeOptions["engines"] {
-    engines ??= {
-      monty: createMontyEngine(options.monty),
-      cpython: createCpythonEngine({ take: async (lease) => (await orAbort(pool(), lease.signal)).take(lease) }),
-    };
-    return engines;
-  }
-
   async function close(): Promise<void> {
-    await Promise.all([...sessions].map((session) => session.close()));
-    for (const part of [engines?.monty, engines?.cpython, images, parser]) await part?.[Symbol.asyncDispose]();
-    await (await pool.started())?.[Symbol.asyncDispose]();
-    for (const one of (await drivers.started()) ?? []) await one[Symbol.asyncDispose]();
-    await (await runDirectory.started())?.[Symbol.asyncDispose]();
+    const started = [await pool.started(), ...((await drivers.started()) ?? []), await runDirectory.started()];
+    for (const part of started) await part?.[Symbol.asyncDispose]();
   }
 
+  return { gate, snapshot, drivers, driver, pool, examineDrivers, [Symbol.asyncDispose]: close };
+}
+
+interface CellSessions extends AsyncDisposable {
+  readonly open: Runtime["openCellSession"];
+}
+
+/** Opens cell sessions over the pool, all with one artifact checker, and closes those that are still open at the end. */
+function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimits): CellSessions {
+  const openSessions = new Set<CellSession>();
+  const artifactChecker = createArtifactChecker();
   return {
-    limits,
-    gate,
-    snapshot,
-    driver: (signal) => orAbort(driver(), signal),
-    drivers,
-    examineDrivers,
-    pool: (signal) => orAbort(pool(), signal),
-    openCellSession: open,
-    createTurn,
-    createCodeMode: (wanted) => createCodeMode({ ...wanted, engines: enginesForScripts() }),
-    createCodeModeTools: (wanted) => createCodeModeTools({ ...wanted, engines: enginesForScripts() }),
-    librarianPrompt: async () => librarianPrompt({ packages: (await snapshot()).packages, helpers: await docs() }),
-    close,
-    [Symbol.asyncDispose]: close,
+    async open({ limits = runtimeLimits, queue, signal } = {}) {
+      const sandboxPool = await orAbort(pool(), signal); // an abort does not stop the pool, which others share
+      artifactChecker.warm();
+      const session = openCellSession({
+        artifactChecker,
+        rollback: sandboxPool.driver.rollback,
+        limits,
+        queue,
+        take: (takeSignal) => sandboxPool.take({ limits, signal: takeSignal }),
+      });
+      const close = async (): Promise<void> => {
+        openSessions.delete(tracked);
+        await session.close();
+      };
+      const tracked: CellSession = { ...session, close, [Symbol.asyncDispose]: close };
+      openSessions.add(tracked);
+      return tracked;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...openSessions].map((session) => session.close()));
+      await artifactChecker[Symbol.asyncDispose]();
+    },
   };
 }
 
-/** Strongest first; each says itself whether it can be used by this user. */
+/** Strongest first. Each driver's preflight says whether this user can use it. */
 function createDrivers({ cacheDirectory, searchPath }: RuntimeOptions, runDirectory: RunDirectory): SandboxDriver[] {
   const shared = { cacheDirectory, runDirectory, ...(searchPath === undefined ? {} : { searchPath }) };
   return [createGvisorDriver(shared), createGvisorDriver({ ...shared, rootless: true }), createBubblewrapDriver({ runDirectory })];
@@ -161,24 +187,24 @@ function snapshotMissing(): never {
   });
 }
 
-interface Once<T> {
-  (): Promise<T>;
-  /** What was made, if it was asked for and came about. */
-  started(): Promise<T | null>;
+interface Lazy<Value> {
+  (): Promise<Value>;
+  /** Returns the value if it was ever requested and created; otherwise null. */
+  started(): Promise<Value | null>;
 }
 
-/** Made on the first call and kept; a failure is forgotten, so that the next call tries again. */
-function once<T>(make: () => Promise<T>): Once<T> {
-  let made: Promise<T> | null = null;
-  const get = (): Promise<T> => {
-    if (made === null) {
-      const attempt = make();
-      made = attempt;
+/** Creates a value on the first call and keeps it. After a failure, the next call tries again. */
+function once<Value>(create: () => Promise<Value>): Lazy<Value> {
+  let current: Promise<Value> | null = null;
+  const get = (): Promise<Value> => {
+    if (current === null) {
+      const attempt = create();
+      current = attempt;
       attempt.catch(() => {
-        if (made === attempt) made = null;
+        if (current === attempt) current = null;
       });
     }
-    return made;
+    return current;
   };
-  return Object.assign(get, { started: async () => (made === null ? null : await made.catch(() => null)) });
+  return Object.assign(get, { started: async () => (current === null ? null : await current.catch(() => null)) });
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ArtifactStore } from "../src/artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../src/artifacts/artifact-store.ts";
 
 /** What every store of artifacts promises beside what its blobs do. A driver's test file calls this with a way to open an empty one. */
 export function describeArtifactStore(name: string, open: () => Promise<ArtifactStore>): void {

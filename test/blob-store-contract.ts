@@ -48,9 +48,9 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       }
     });
 
-    it("keeps the same bytes once, and apart by their ending", async () => {
-      for (const ending of [".png", ".json", ".png"])
-        expect(await store.put({ content, ending })).toEqual({ name: `${hash}${ending}`, hash, bytes: 10 });
+    it("keeps the same bytes once, and apart by their extension", async () => {
+      for (const extension of [".png", ".json", ".png"])
+        expect(await store.put({ content, extension })).toEqual({ name: `${hash}${extension}`, hash, bytes: 10 });
       expect(names()).toEqual([`${hash}.json`, `${hash}.png`]);
       expect(await store.get(hash)).toBeNull();
     });
@@ -60,7 +60,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       expect(Buffer.from(store.read(other))).toEqual(content);
       await expect(store.get(other)).rejects.toMatchObject({
         code: "ARTIFACT_DAMAGED",
-        message: `The artifact ${other} is not what its name says.`,
+        message: `The artifact ${other} is damaged: its content does not match its hash.`,
       });
     });
 
@@ -88,7 +88,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
 
     it("lists what it has, all or by how names begin", async () => {
       const since = Date.now() - 60_000;
-      await store.put({ content, ending: ".json" });
+      await store.put({ content, extension: ".json" });
       await store.put({ content, hash: other });
       expect(names()).toEqual([other, `${hash}.json`].toSorted());
       expect([names(hash), names("00"), names(`${hash}.json`), names("drafts")]).toEqual([[`${hash}.json`], [other], [`${hash}.json`], []]);
@@ -107,7 +107,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it("deletes a blob with what lies beside it, and nothing for what is no name", async () => {
-      for (const ending of [".json", ".index.json"]) await store.put({ content, ending });
+      for (const extension of [".json", ".index.json"]) await store.put({ content, extension });
       await store.put({ content, hash: other });
       deleteBlobs(store, [...notNames, hash.slice(0, 2), "drafts"]);
       expect(names()).toHaveLength(3);

@@ -41,7 +41,7 @@ interface End {
 const hit = (name: keyof typeof limits, seen: unknown = limits[name]): Record<string, unknown> => ({ name, allowed: limits[name], seen });
 const crashed = (how: string): Record<string, unknown> => ({
   type: "Crashed",
-  message: `The process that ran the cell ${how}. Its variables are as they were before the cell.`,
+  message: `The process that ran the cell ${how}. Variables are as they were before the cell.`,
 });
 
 const ends: Record<string, End> = {
@@ -61,7 +61,7 @@ const ends: Record<string, End> = {
     status: "timeout",
     error: {
       type: "Timeout",
-      message: "The cell ran longer than its limit of 3 s and was ended. Compute less, vectorise loops, or work on an aggregate.",
+      message: "The cell exceeded its time limit of 3 s and was stopped. Compute less, vectorise loops, or work on an aggregate.",
       limit: hit("cellTimeoutMs", expect.any(Number)),
     },
   },
@@ -156,7 +156,7 @@ describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
     expect(outcome.usage.peakMemoryBytes).toBeGreaterThan(64 * MB);
     expect(outcome.usage.cpuMs).toBeGreaterThan(50);
     expect(outcome.timing.runMs).toBeGreaterThan(50);
-    expect(await on.run({ code: "kept", isQuestion: true })).toMatchObject({ status: "ok", resultJson: "5" });
+    expect(await on.run({ code: "kept", isQuery: true })).toMatchObject({ status: "ok", resultJson: "5" });
   }
 
   const withItsOwn = ["its time", "the loss of its sandbox"];

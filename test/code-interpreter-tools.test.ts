@@ -5,8 +5,7 @@ import type { ToolError } from "../src/errors/tool-error.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createPythonParser } from "../src/interpreter/call-contract/validate-code-interpreter-contract.ts";
-import { readHelperDocs } from "../src/prompts/helper-docs.ts";
-import { librarianPrompt } from "../src/prompts/librarian-prompt.ts";
+import { librarianPrompt, readHelperDocs } from "../src/prompts/librarian-prompt.ts";
 import { createInterpreterTurn, disposeTurnSandbox } from "../src/interpreter/turn.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import { defaultLimits } from "../src/sandbox/limits.ts";
@@ -80,7 +79,9 @@ test.each(testedDrivers)(
     const { tools, instructions } = await createCodeInterpreterTools(runtime, never);
     const { packages } = await runtime.snapshot();
     const libraries = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
-    expect(instructions).toContain(`Python 3.13 with ${libraries.map((name) => `${name} ${packages[name]}`).join(", ")}, what these need`);
+    expect(instructions).toContain(
+      `Python 3.13 with ${libraries.map((name) => `${name} ${packages[name]}`).join(", ")}, their dependencies`,
+    );
     const before = await childProcesses();
     for (const one of Object.values(tools)) await (one.execute as (input: unknown, options: unknown) => Promise<never>)({}, options);
     await disposeTurnSandbox(never);
@@ -91,7 +92,7 @@ test.each(testedDrivers)(
 describe("the librarian prompt", () => {
   test("lists the libraries of the snapshot with their versions, and every helper with what its docstring says", () => {
     expect(prompt).toContain(
-      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0, what these need, and the standard library; nothing else can be imported.",
+      "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0, their dependencies, and the standard library; nothing else can be imported.",
     );
     for (const { name, signature, summary } of readHelperDocs()) {
       expect(summary, name).toMatch(/\w+ \w+/);
@@ -104,7 +105,7 @@ describe("the librarian prompt", () => {
     ["the whole population", /over the whole population.*Top-N and selections are display, never the metric/],
     ["signs", /a positive change is flow in, a negative one flow out/],
     ["coverage", /coverage_change as an annotation.*never a flow bar/],
-    ["duplicate buckets", /Do not get through them with drop_duplicates or dropna/],
+    ["duplicate buckets", /Do not hide them with drop_duplicates or dropna/],
   ])("has the rule of %s", (_, rule) => {
     expect(prompt).toMatch(rule);
   });

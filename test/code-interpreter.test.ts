@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { trace, type Attributes, type Span, type Tracer, type TracerProvider } from "@opentelemetry/api";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
-import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import type { ArtifactStore } from "../src/artifacts/stored-artifact.ts";
+import { createArtifactChecker } from "../src/artifacts/create-artifact-checker.ts";
+import { createMemoryStore, type ArtifactStore } from "../src/artifacts/artifact-store.ts";
 import { renderChart } from "../src/interpreter/render-chart.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { toolErrorSchema, type ToolError } from "../src/errors/tool-error.ts";
@@ -154,7 +153,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   let takeLease = async (pool: SandboxPool, signal?: AbortSignal): Promise<TakenLease> => await pool.take({ signal });
   /** Of sessions that a test opens, where they are others than the runtime's. */
   let ownLimits: Partial<SandboxLimits>;
-  const images = createImageChecker();
+  const artifactChecker = createArtifactChecker();
 
   beforeAll(async () => {
     runtime = openTestRuntime(driver, { poolSize: 1 });
@@ -162,7 +161,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   }, 180_000);
   afterAll(async () => {
     await runtime.close();
-    await images[Symbol.asyncDispose]();
+    await artifactChecker[Symbol.asyncDispose]();
   }, 60_000);
 
   beforeEach(() => {
@@ -196,7 +195,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       leases.push(lease);
       return { ...taken, lease };
     };
-    return openCellSession({ rollback: pool.driver.rollback, limits: { ...runtime.limits, ...ownLimits }, images, take });
+    return openCellSession({ rollback: pool.driver.rollback, limits: { ...runtime.limits, ...ownLimits }, artifactChecker, take });
   }
 
   const run = async (code: string, written: Written = {}, signal?: AbortSignal): Promise<ToolResult> =>
@@ -380,7 +379,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(next.outcome?.resultJson).toBe("false");
       expect(read(next)["notes"]).toEqual([
         implicit,
-        gone(1, "the sandbox was lost, and the earlier cells cannot be run again exactly and quickly"),
+        gone(1, "the sandbox was lost, and running the earlier cells again would be slow or give other results"),
       ]);
     });
 
@@ -466,7 +465,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         "[false,20]",
         [
           implicit,
-          gone(1, "the sandbox was lost, and an input is no longer what the earlier cells were given"),
+          gone(1, "the sandbox was lost, and an input of the earlier cells has changed since"),
           "Changed on disk since an earlier cell used them: sales (now 5 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
         ],
       ]);
@@ -626,7 +625,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         "image",
         "is shown as blank by its pixels alone",
         `${whiteFigure}\nsave_figure(alt='White on white, a line')`,
-        "an image is blank: nothing was drawn that can be seen",
+        "an image is blank: nothing visible was drawn",
       ],
       ["image", "is no PNG", put("image", "{'alt': 'A line that rises'}", "b'GIF89a' * 20"), "an image is not a PNG"],
       ["image", "is cut short", put("image", "{'alt': 'A line that rises'}", "png[:-20]"), "an image is a damaged PNG"],
@@ -646,7 +645,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         "image",
         "says that it is longer than it is",
         put("image", "{'alt': 'A line that rises', 'pngBytes': 10**6}", "png"),
-        "an image is shorter than it says",
+        "an image is shorter than its header says",
       ],
       ["image", "has no alt", put("image", "{}", "png"), "an image has no alt text that says what it shows"],
       [
@@ -665,9 +664,9 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         "image",
         "comes with numbers that are none",
         put("image", "{'alt': 'A line that rises', 'pngBytes': len(png)}", "png + b'[1]'"),
-        "the data behind an image is not as it must be",
+        "the data behind an image does not match the schema",
       ],
-      ["chart", "is no JSON", put("chart", "{}", "b'<svg>'"), "a chart has no spec and rows as the schema has them"],
+      ["chart", "is no JSON", put("chart", "{}", "b'<svg>'"), "the spec or the rows of a chart do not match the schema"],
       [
         "chart",
         "has a spec that does not fit its rows",
@@ -678,7 +677,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       "the host itself looks at each %s: one that %s is a contract violation, and nothing is published",
       async (kind, _, code, why) => {
         const answer = await run(code, { artifacts: [kind] });
-        const message = `What the cell gave out was refused: ${why}.`;
+        const message = `An artifact of the cell was rejected: ${why}.`;
         const because = `ArtifactRefused: ${message}`;
         expect(answer).toEqual({
           ...refusal,
@@ -806,7 +805,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       {
         status: "timeout",
         code: "while True: pass",
-        summary: "The cell ran longer than its limit of 3 s and was ended. Compute less, vectorise loops, or work on an aggregate.",
+        summary: "The cell exceeded its time limit of 3 s and was stopped. Compute less, vectorise loops, or work on an aggregate.",
         type: "Timeout",
         measured: / \[cellTimeoutMs: \d+ seen, 3000 allowed\]$/,
         hint: "Vectorize loops or work on an aggregate. The time limit applies to the cell's own code.",
@@ -837,7 +836,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         status: "crashed",
         code: "import os\nos._exit(3)",
         summary:
-          "The process that ran the cell exited with status 3 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
+          "The process that ran the cell exited with status 3 (os._exit, or its channel was closed). Variables are as they were before the cell.",
         type: "Crashed",
         measured: /cell\.$/,
         hint: "Do not use os._exit, ctypes or signals, and use less memory at a time.",

@@ -184,7 +184,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
       killSandboxes(process.pid),
       expect(running).rejects.toMatchObject({
         code: "SANDBOX_LOST",
-        message: "The sandbox is gone: it ended while the input big was given to it. Nothing of this cell was run.",
+        message: "The sandbox ended while it received the input big. The cell was not run.",
       }),
     ]);
     expect(await session.run({ code: "[kept, len(big)]" })).toMatchObject({
@@ -221,7 +221,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     };
     expect([status, host.output()]).toEqual([3, expect.stringMatching(why[driver as "gvisor" | "bubblewrap"])]);
     expect(host.output()).toContain(
-      "Nothing was run. `sluice doctor` shows what was tried, `sluice snapshot verify` whether the snapshot is whole.",
+      "Nothing was run. `sluice doctor` shows every check, `sluice snapshot verify` whether the snapshot is intact.",
     );
     await expectNothingLeft(host.pid, host.runHome);
     const verify = await collect([main, "snapshot", "verify"], { SLUICE_CACHE: cache });

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
+import { createArtifactChecker } from "../src/artifacts/create-artifact-checker.ts";
 import { cacheDirectory } from "../src/config/environment.ts";
 import type { Lease, SandboxDriver, Snapshot } from "../src/sandbox/contract.ts";
 import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
@@ -26,7 +26,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     let snapshot: Snapshot;
     let lease: Lease;
     let cells = 0;
-    const images = createImageChecker();
+    const artifactChecker = createArtifactChecker();
 
     beforeAll(async () => {
       runDirectory = await openRunDirectory();
@@ -56,7 +56,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
         names: {},
         expect: null,
         limits,
-        images,
+        artifactChecker,
       });
       expect(run.error?.traceback ?? run.error?.message, code).toBeUndefined();
       return run.resultJson === null ? null : JSON.parse(run.resultJson);
@@ -175,7 +175,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       const limits = withLimits({ memoryBytes: 400 * 1024 * 1024 });
       await using other = await open(limits);
       const code = Buffer.from("held = [bytearray(8 * 1024 * 1024) for _ in range(200)]");
-      const run = await runCell({ lease: other, cell: 1, code, rollback: "none", names: {}, expect: null, limits, images });
+      const run = await runCell({ lease: other, cell: 1, code, rollback: "none", names: {}, expect: null, limits, artifactChecker });
       expect(run.status).toBe("out_of_memory");
       expect(run.error?.limit).toMatchObject({ name: "memoryBytes", allowed: 400 * 1024 * 1024 });
     });
@@ -229,7 +229,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
         names: {},
         expect: null,
         limits: defaultLimits,
-        images,
+        artifactChecker,
       });
       expect([run.status, run.leaseUsable, (await other.died).cause]).toEqual(["sandbox_lost", false, expect.any(String)]);
     });
@@ -246,7 +246,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
         names: {},
         expect: null,
         limits: defaultLimits,
-        images,
+        artifactChecker,
       });
       expect(run.status).toBe("sandbox_lost");
       expect(run.leaseUsable).toBe(false);

@@ -46,7 +46,7 @@ describe("the file store", () => {
     await damage(fileURLToPath(url));
     await expect(store.get(contentHash, "png")).rejects.toMatchObject({
       code: "ARTIFACT_DAMAGED",
-      message: `The artifact ${contentHash} is not what its name says.`,
+      message: `The artifact ${contentHash} is damaged: its content does not match its hash.`,
     });
     await store.put({ bytes, type: "png" });
     expect(await store.get(contentHash, "png")).toEqual(bytes);
@@ -57,7 +57,7 @@ describe("the file store", () => {
     await writeFile(directory, "in the way");
     await expect(createFileStore({ directory }).put({ bytes, type: "png" })).rejects.toMatchObject({
       code: "STORAGE_UNAVAILABLE",
-      message: expect.stringContaining(`Artifacts cannot be kept in ${directory}: `),
+      message: expect.stringContaining(`Artifacts cannot be stored in ${directory}: `),
     });
   });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createImageChecker } from "../src/artifacts/create-image-checker.ts";
+import { createArtifactChecker } from "../src/artifacts/create-artifact-checker.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { openCellSession } from "../src/cells/open-cell-session.ts";
 import type { Lease, SandboxDriver } from "../src/sandbox/contract.ts";
@@ -61,7 +61,7 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
       status: "sandbox_lost",
       error: {
         type: "LeaseExpired",
-        message: "The sandbox lived for its limit of 3 s and was ended while the cell ran. Run the cell again: it gets a new sandbox.",
+        message: "The sandbox reached its maximum lifetime of 3 s while the cell ran. Run the cell again: it gets a new sandbox.",
         limit: { name: "leaseTimeoutMs", allowed: 3_000, seen: 3_000 },
       },
     });
@@ -131,13 +131,13 @@ test("a warm sandbox that nobody takes is replaced, and one that died is", async
 test("a sandbox that runs nothing for a while is given up, and the next cell says what became of the variables", async () => {
   await using runtime = openTestRuntime("bubblewrap");
   const pool = await runtime.pool();
-  await using images = createImageChecker();
+  await using artifactChecker = createArtifactChecker();
   const taken: TakenLease[] = [];
   const take = async (signal?: AbortSignal): Promise<TakenLease> => {
     taken.push(await pool.take({ signal }));
     return taken.at(-1)!;
   };
-  await using session = openCellSession({ rollback: "fork", limits: runtime.limits, take, images, idleMs: 100 });
+  await using session = openCellSession({ rollback: "fork", limits: runtime.limits, take, artifactChecker, idleMs: 100 });
   await session.run({ code: "kept = 7" });
   expect(await taken[0]!.lease.died).toMatchObject({ cause: "closed" });
   const next = await session.run({ code: "kept" });

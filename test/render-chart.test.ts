@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import type { ArtifactStore } from "../src/artifacts/stored-artifact.ts";
+import { createMemoryStore, type ArtifactStore } from "../src/artifacts/artifact-store.ts";
 import { renderChart, type ChartAnswer } from "../src/interpreter/render-chart.ts";
 import { toolErrorSchema, type ToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";

@@ -131,7 +131,7 @@ describe("sluice run", () => {
       fields: {
         ...{ event: "python_call_failure", turnId, stage: "run", status: "crashed", exitCode: 7 },
         error:
-          "Crashed: The process that ran the cell exited with status 7 (os._exit, or its channel was closed). Its variables are as they were before the cell.",
+          "Crashed: The process that ran the cell exited with status 7 (os._exit, or its channel was closed). Variables are as they were before the cell.",
         ...{ sandboxId, driver: "bubblewrap", start: "forked", boot: "cold" },
         ...Object.fromEntries(
           ["queueMs", "startMs", "runMs", "totalMs", "peakMemoryBytes", "cpuMs"].map((name) => [name, expect.any(Number) as number]),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import { chooseDriver, examine } from "../src/cells/choose-driver.ts";
+import { chooseDriver, examineDriver } from "../src/cells/choose-driver.ts";
 import type { SandboxDriver } from "../src/sandbox/contract.ts";
 import { createLeakyDriver } from "./fixtures/leaky-driver.ts";
 import { openTestRuntime } from "./test-runtime.ts";
@@ -24,7 +24,7 @@ afterAll(async () => {
 }, 60_000);
 
 test("a driver that enforces nothing is found out in every point, and nothing of it is remembered as passed", async () => {
-  const report = await examine({ driver: leaky, snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate });
+  const report = await examineDriver({ driver: leaky, snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate });
   const checks = [
     { name: "network", detail: expect.stringMatching(/^got through: TCP to this machine, .*UDP to this machine/) as string },
     { name: "dns", detail: "got through: a lookup" },
@@ -32,13 +32,13 @@ test("a driver that enforces nothing is found out in every point, and nothing of
     { name: "syscalls", detail: "got through: mount, a user namespace, ptrace, chroot" },
     { name: "processes", detail: "uid 0, sees 2 processes, 164 threads at once, 64 are allowed" },
     { name: "capabilities", detail: expect.stringMatching(/^effective capabilities 0x1f/) as string },
-    { name: "network", detail: "something from the sandbox reached a port of this machine" },
-    { name: "memory", detail: expect.stringMatching(/^1 GB asked for under a limit of 384 MB ended as (ok|timeout), /) as string },
+    { name: "network", detail: "the sandbox reached a port of this machine" },
+    { name: "memory", detail: expect.stringMatching(/^allocating 1 GB under a limit of 384 MB ended as (ok|timeout), /) as string },
   ].map((check) => ({ ...check, ok: false }));
   expect(report).toEqual({
     name: "gvisor",
     usable: false,
-    reason: `Its self-test found something not enforced: ${report.checks.map(({ name, detail }) => `${name} (${detail})`).join("; ")}.`,
+    reason: `Its self-test failed: ${report.checks.map(({ name, detail }) => `${name} (${detail})`).join("; ")}.`,
     fix: "Use another driver, and report this.",
     checks,
     notes: ["leaky 1.0"],
@@ -55,25 +55,25 @@ test("auto passes over it for the next one that holds, and says so when it is as
   await expect(chooseDriver({ wanted: "gvisor", drivers: [broken, held], ...options })).rejects.toMatchObject({
     code: "NO_SANDBOX",
     message:
-      "The driver gvisor cannot be used. gvisor: Its self-test could not run: The engine is gone. `sluice snapshot verify` and `sluice prepare` may help.",
-    hint: "Nothing was run. `sluice doctor` shows what was tried, `sluice snapshot verify` whether the snapshot is whole.",
+      "The driver gvisor cannot be used. gvisor: Its self-test could not run: The engine is gone. Try `sluice snapshot verify` and `sluice prepare`.",
+    hint: "Nothing was run. `sluice doctor` shows every check, `sluice snapshot verify` whether the snapshot is intact.",
   });
 }, 120_000);
 
 test("a remembered pass that cannot be read is none: the driver is tested again", async () => {
   const options = { snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate };
   const driver = (await runtime.drivers()).find(({ name }) => name === "bubblewrap")!;
-  const { checks } = await examine({ driver, ...options });
+  const { checks } = await examineDriver({ driver, ...options });
   const passes = path.join(cacheDirectory, "self-tests");
   for (const name of readdirSync(passes)) writeFileSync(path.join(passes, name), '[{"name":"python"}]');
-  expect((await examine({ driver, ...options })).checks).toHaveLength(checks.length);
+  expect((await examineDriver({ driver, ...options })).checks).toHaveLength(checks.length);
 }, 120_000);
 
 test("its sandboxes are counted with all others", async () => {
   await using full = openTestRuntime("bubblewrap", { maxSandboxes: 1, queueDeadlineMs: 50 });
   const driver = (await full.drivers()).find(({ name }) => name === "bubblewrap")!;
   const leave = await full.gate.enter();
-  const report = await examine({ driver, snapshot: await full.snapshot(), cacheDirectory, gate: full.gate, fresh: true });
+  const report = await examineDriver({ driver, snapshot: await full.snapshot(), cacheDirectory, gate: full.gate, fresh: true });
   expect(report).toMatchObject({
     usable: false,
     reason: "Its self-test could not run: No sandbox became free within 0.05 s: all 1 are in use.",

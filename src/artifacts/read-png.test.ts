@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createImageChecker } from "./create-image-checker.ts";
+import { createArtifactChecker } from "./create-artifact-checker.ts";
 import { readPng } from "./read-png.ts";
 
 function chunk(type: string, data: Buffer): Buffer {
@@ -89,14 +89,14 @@ describe("readPng", () => {
 
   test("refuses a filter that there is not", () => {
     const odd = lines(4, 4, () => 1, 5);
-    expect(readPng(png({ width: 4, height: 4, lines: odd }))).toEqual({ ok: false, why: "is a PNG that does not decode" });
+    expect(readPng(png({ width: 4, height: 4, lines: odd }))).toEqual({ ok: false, why: "is a PNG that cannot be decoded" });
   });
 
   test("refuses before inflating what is too large, and caps what inflates", () => {
     const huge = png({ width: 2, height: 2, lines: lines(2, 2, () => 0), claim: { width: 100_000, height: 100_000 } });
     expect(readPng(huge)).toEqual({ ok: false, why: "has 100000 x 100000 pixels, at most 50000000 pixels are allowed" });
     const bomb = png({ width: 2, height: 2, lines: Buffer.alloc(50_000_000) });
-    expect(readPng(bomb)).toEqual({ ok: false, why: "is a PNG that does not decode" });
+    expect(readPng(bomb)).toEqual({ ok: false, why: "is a PNG that cannot be decoded" });
   });
 
   test("refuses what is cut, changed, followed by something, or of another kind", () => {
@@ -110,7 +110,7 @@ describe("readPng", () => {
     expect(readPng(lastByte)).toEqual(damaged);
     expect(readPng(png({ width: 40, height: 30, lines: lines(40, 29, (x) => x) }))).toEqual({
       ok: false,
-      why: "is a PNG that does not decode",
+      why: "is a PNG that cannot be decoded",
     });
     expect(readPng(Buffer.from("GIF89a".padEnd(80)))).toEqual({ ok: false, why: "is not a PNG" });
     expect(readPng(png({ width: 4, height: 4, lines: lines(4, 4, () => 1), depth: 16 }))).toEqual({
@@ -128,15 +128,15 @@ describe("readPng", () => {
 });
 
 test("the image checker decodes off the main thread and outlives what it refuses", async () => {
-  await using checker = createImageChecker();
+  await using checker = createArtifactChecker();
   const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
-  expect(await Promise.all([checker.check(good), checker.check(Buffer.from("x")), checker.check(good)])).toEqual([
+  expect(await Promise.all([checker.checkPng(good), checker.checkPng(Buffer.from("x")), checker.checkPng(good)])).toEqual([
     { ok: true, width: 40, height: 30 },
     { ok: false, why: "is not a PNG" },
     { ok: true, width: 40, height: 30 },
   ]);
-  expect(await checker.check(png({ width: 4, height: 4, lines: lines(4, 4, () => 9) }))).toEqual({
+  expect(await checker.checkPng(png({ width: 4, height: 4, lines: lines(4, 4, () => 9) }))).toEqual({
     ok: false,
-    why: "is blank: nothing was drawn that can be seen",
+    why: "is blank: nothing visible was drawn",
   });
 });

@@ -1,11 +1,12 @@
 import { crc32, inflateSync } from "node:zlib";
 
-/** What a PNG turned out to be. `blank`: one colour, or under 0.1 % of the pixels differ from the border's colour. */
+/** `blank`: less than 0.1 % of the pixels differ from the colour of the border. */
 export type PngFindings = { ok: true; width: number; height: number; blank: boolean } | { ok: false; why: string };
 
-const maxPixels = 50_000_000;
+const MAX_PIXELS = 50_000_000;
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const channelsOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
+/** By the colour type in the header. */
+const channelsByColourType: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const BLANK_SHARE = 0.001;
 
 interface Header {
@@ -14,7 +15,7 @@ interface Header {
   readonly channels: number;
 }
 
-/** Reads and decodes a hostile PNG: its size is held against the limits before anything is inflated, and inflating is capped by what the size allows. */
+/** Decodes an untrusted PNG. Checks its dimensions before inflating anything, and caps the inflated size at what they require. */
 export function readPng(bytes: Buffer): PngFindings {
   if (bytes.length < 57 || !bytes.subarray(0, 8).equals(SIGNATURE)) return { ok: false, why: "is not a PNG" };
   const chunks = readChunks(bytes);
@@ -22,7 +23,7 @@ export function readPng(bytes: Buffer): PngFindings {
   const header = readHeader(chunks[0]);
   if (typeof header === "string") return { ok: false, why: header };
   const pixels = inflate(chunks, header);
-  if (pixels === null) return { ok: false, why: "is a PNG that does not decode" };
+  if (pixels === null) return { ok: false, why: "is a PNG that cannot be decoded" };
   return { ok: true, width: header.width, height: header.height, blank: isBlank(pixels, header) };
 }
 
@@ -33,7 +34,7 @@ interface Chunk {
 
 function readChunks(bytes: Buffer): Chunk[] | null {
   const chunks: Chunk[] = [];
-  let at = 8;
+  let at = SIGNATURE.length;
   while (at + 12 <= bytes.length) {
     const length = bytes.readUInt32BE(at);
     if (at + 12 + length > bytes.length) return null;
@@ -50,9 +51,9 @@ function readHeader(chunk: Chunk | undefined): Header | string {
   if (chunk?.type !== "IHDR" || chunk.data.length !== 13) return "is a PNG without a header";
   const [width, height] = [chunk.data.readUInt32BE(0), chunk.data.readUInt32BE(4)];
   const [depth, colour, , , interlace] = chunk.data.subarray(8);
-  if (width === 0 || height === 0 || width * height > maxPixels)
-    return `has ${width} x ${height} pixels, at most ${maxPixels} pixels are allowed`;
-  const channels = channelsOf[colour!];
+  if (width === 0 || height === 0 || width * height > MAX_PIXELS)
+    return `has ${width} x ${height} pixels, at most ${MAX_PIXELS} pixels are allowed`;
+  const channels = channelsByColourType[colour!];
   if (depth !== 8 || interlace !== 0 || channels === undefined) return "is a PNG of a kind that save_figure does not write";
   return { width, height, channels };
 }
@@ -69,7 +70,7 @@ function inflate(chunks: readonly Chunk[], { width, height, channels }: Header):
   }
 }
 
-/** Undoes the line filters into a copy without the filter bytes. */
+/** Undoes the line filters. Returns a copy without the filter bytes, or null for an unknown filter. */
 function unfilter(raw: Buffer, { width, height, channels }: Header): Buffer | null {
   const stride = width * channels;
   const out = Buffer.alloc(height * stride);
@@ -91,7 +92,7 @@ interface Line {
   readonly channels: number;
 }
 
-/** By their numbers. A loop of its own for each: a picture has millions of bytes, and somebody waits. */
+/** By filter number: none, sub, up, average, Paeth. Each has its own loop because an image has millions of bytes. */
 const filters: readonly ((line: Line) => void)[] = [
   ({ line, to }) => void line.copy(to),
   ({ line, to, channels }) => {
@@ -106,8 +107,8 @@ const filters: readonly ((line: Line) => void)[] = [
   },
   ({ line, to, above, channels }) => {
     for (let x = 0; x < line.length; x += 1) {
-      const known = x >= channels;
-      to[x] = line[x]! + paeth(known ? to[x - channels]! : 0, above[x]!, known ? above[x - channels]! : 0);
+      const hasLeft = x >= channels;
+      to[x] = line[x]! + paeth(hasLeft ? to[x - channels]! : 0, above[x]!, hasLeft ? above[x - channels]! : 0);
     }
   },
 ];
@@ -120,7 +121,7 @@ function paeth(left: number, up: number, corner: number): number {
   return byUp <= byCorner ? up : corner;
 }
 
-/** The border's colour is that of the first pixel, which is on it. */
+/** Takes the first pixel as the colour of the border. */
 function isBlank(pixels: Buffer, { width, height, channels }: Header): boolean {
   const allowed = width * height * BLANK_SHARE;
   let differing = 0;

@@ -1,32 +1,33 @@
 /**
- * Bytes under names that begin with a sha256: written once, atomically, never changed. Artifacts, datasets, uploads and evidence are thin uses of it. One suite
- * (test/blob-store-contract.ts) holds every store to this. What looks and deletes is synchronous, because it runs inside of the history's transaction.
+ * Bytes under names that begin with their sha256: written once, atomically, never changed. Artifacts, datasets, uploads and evidence are stored in
+ * one of these. Every implementation passes the suite in test/blob-store-contract.ts. Listing and deleting are synchronous because they run inside a
+ * transaction of the history.
  */
 export interface BlobStore {
   /**
-   * Keeps bytes under their sha256. Keeping the same again makes it count as new, and repairs what was damaged. Rejects with STORAGE_UNAVAILABLE, or with what the
-   * content throws; then nothing is half-written.
+   * Stores bytes under their sha256. Storing the same bytes again repairs a damaged blob and resets its age. Rejects with STORAGE_UNAVAILABLE, or with
+   * the error of the content stream; in both cases no partial blob remains.
    */
   put(blob: NewBlob): Promise<StoredBlob>;
-  /** The bytes, checked against their name; null when there are none. Rejects with ARTIFACT_DAMAGED. */
+  /** Returns the bytes after checking them against their name, or null if the blob does not exist. Rejects with ARTIFACT_DAMAGED. */
   get(name: string): Promise<Uint8Array | null>;
-  /** The bytes at once, unchecked. Throws EVIDENCE_MISSING. */
+  /** Returns the bytes without checking them. Throws EVIDENCE_MISSING. */
   read(name: string): Uint8Array;
-  /** The bytes in pieces, unchecked. Throws EVIDENCE_MISSING. */
+  /** Yields the bytes in chunks without checking them. Throws EVIDENCE_MISSING. */
   stream(name: string, range?: { readonly offset: number; readonly length: number }): AsyncIterable<Uint8Array>;
   has(name: string): boolean;
   delete(name: string): void;
-  /** Everything whose name begins like this; the names of drafts begin with the folder that they are in, most often `drafts`. */
+  /** Lists blobs and drafts whose name starts with `prefix`. The name of a draft starts with its folder, usually `drafts`. */
   list(prefix?: string): BlobFacts[];
   url(name: string): string;
 }
 
 export interface NewBlob {
   readonly content: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The caller vouches for it. Worked out unless given. */
+  /** The sha256 if the caller knows it; it is not checked. Default: computed from the content. */
   readonly hash?: string | undefined;
-  /** Of the name, with its dot: the same bytes as `.png` and as `.json` are two blobs. */
-  readonly ending?: string | undefined;
+  /** File extension with its dot. The same bytes as `.png` and as `.json` are two blobs. */
+  readonly extension?: string | undefined;
 }
 
 export interface StoredBlob {
@@ -39,16 +40,16 @@ export interface BlobFacts {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedAt: Date;
-  /** Not whole: its writer is at work, or was killed. */
+  /** An incomplete blob: its writer is still running, or was killed. */
   readonly isDraft: boolean;
 }
 
-/** A sha256, and maybe an ending: no way out of a directory. */
+/** Whether the name is a sha256 with optional extensions. Such a name cannot lead out of a directory. */
 export function isBlobName(name: string): boolean {
   return /^[0-9a-f]{64}(?:\.\w+)*$/.test(name);
 }
 
-/** Maybe with a folder: no way out of a directory, either. */
+/** Whether the name is a draft's, optionally in one folder. Such a name cannot lead out of a directory. */
 export function isDraftName(name: string): boolean {
   return /^(?:\w+\/)?[\w.]+\.part(?:-index)?$/.test(name);
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm, utimes } from "node:fs/promises";
 import path from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { isBlobName, isDraftName, type BlobFacts, type BlobStore, type NewBlob, type StoredBlob } from "./blob-store.ts";
@@ -10,168 +10,192 @@ import { removeOldDrafts } from "./delete-blobs.ts";
 
 export interface FileBlobsOptions {
   readonly directory: string;
-  /** The subject of the sentence "… cannot be kept in DIRECTORY". */
+  /** Subject of the error message "… cannot be stored in DIRECTORY". */
   readonly subject: string;
-  /** Readable by its owner alone. */
+  /** Whether only the owner may read the files. */
   readonly isPrivate?: boolean;
 }
 
-/** No write takes this long: an older draft is of a writer that was killed. */
+/** Drafts older than this belong to a writer that was killed: no write takes this long. */
 const DRAFT_LIFETIME_MS = 30 * 60_000;
 const CHUNK_BYTES = 1 << 20;
 
-/** One file a blob, `ab/abcd….png`. A file appears whole or not at all; what a killed writer left in `drafts` goes with the first write of a later one. */
-export function createFileBlobs({ directory, subject, isPrivate = false }: FileBlobsOptions): BlobStore {
-  const drafts = path.join(directory, "drafts");
-  const fileOf = (name: string): string => {
-    if (!isBlobName(name)) throw missing(name); // a name with a path in it must not lead out of the directory
-    return path.join(directory, name.slice(0, 2), name);
-  };
-  const makeDirectory = (place: string): Promise<unknown> => mkdir(place, { recursive: true, ...(isPrivate && { mode: 0o700 }) });
-  let isSwept = false;
+/**
+ * Stores each blob in one file, `ab/abcd….png`. A file is written to `drafts` first and then renamed, so it appears complete or not at all. The first
+ * write of each store removes old drafts.
+ */
+export function createFileBlobs(options: FileBlobsOptions): BlobStore {
+  return new FileBlobs(options);
+}
 
-  async function put({ content, hash, ending = "" }: NewBlob): Promise<StoredBlob> {
+class FileBlobs implements BlobStore {
+  readonly #options: FileBlobsOptions;
+  readonly #drafts: string;
+  #hasRemovedOldDrafts = false;
+
+  constructor(options: FileBlobsOptions) {
+    this.#options = options;
+    this.#drafts = path.join(options.directory, "drafts");
+  }
+
+  async put({ content, hash, extension = "" }: NewBlob): Promise<StoredBlob> {
     if (content instanceof Uint8Array) {
-      const known = hash ?? (await hashBytes(content));
-      if (await isWhole(fileOf(`${known}${ending}`), known)) {
-        await touch(fileOf(`${known}${ending}`));
-        return { name: `${known}${ending}`, hash: known, bytes: content.length };
+      const contentHash = hash ?? (await hashBytes(content));
+      const name = `${contentHash}${extension}`;
+      if (await isIntact(this.#toFile(name), contentHash)) {
+        await touch(this.#toFile(name));
+        return { name, hash: contentHash, bytes: content.length };
       }
     }
-    const draft = path.join(drafts, `${randomBytes(8).toString("hex")}.part`);
+    const draft = path.join(this.#drafts, `${randomBytes(8).toString("hex")}.part`);
     try {
-      await inStorage(() => makeDirectory(drafts));
-      if (!isSwept) removeOldDrafts(store, DRAFT_LIFETIME_MS, "drafts");
-      isSwept = true;
-      const written = await write(draft, content);
-      const named = hash ?? written.hash;
-      const file = fileOf(`${named}${ending}`);
-      await inStorage(async () => {
-        await makeDirectory(path.dirname(file));
-        await rename(draft, file); // over the same bytes, or over damaged ones
-      });
-      return { name: `${named}${ending}`, hash: named, bytes: written.bytes };
+      await this.#makeDirectory(this.#drafts);
+      if (!this.#hasRemovedOldDrafts) removeOldDrafts(this, DRAFT_LIFETIME_MS, "drafts");
+      this.#hasRemovedOldDrafts = true;
+      const written = await this.#writeDraft(draft, content);
+      const contentHash = hash ?? written.hash;
+      const name = `${contentHash}${extension}`;
+      await this.#makeDirectory(path.dirname(this.#toFile(name)));
+      await this.#translateErrors(() => rename(draft, this.#toFile(name))); // replaces the same bytes, or damaged ones
+      return { name, hash: contentHash, bytes: written.bytes };
     } finally {
-      await rm(draft, { force: true }).catch(() => {}); // what is left of a draft is not worth an error of its own
+      await rm(draft, { force: true }).catch(() => {}); // a leftover draft is removed later
     }
   }
 
-  /** On the disk before it gets its name: a machine that loses power leaves no empty blob. */
-  async function write(draft: string, content: NewBlob["content"]): Promise<{ hash: string; bytes: number }> {
-    await using handle = await inStorage(() => open(draft, "wx", isPrivate ? 0o600 : 0o666));
-    const hash = createHash("sha256");
-    let bytes = 0;
-    for await (const chunk of content instanceof Uint8Array ? inChunks(content) : content) {
-      bytes += chunk.length;
-      hash.update(chunk);
-      await inStorage(() => handle.writeFile(chunk));
-    }
-    await inStorage(() => handle.sync());
-    return { hash: hash.digest("hex"), bytes };
-  }
-
-  async function get(name: string): Promise<Uint8Array | null> {
+  async get(name: string): Promise<Uint8Array | null> {
     if (!isBlobName(name)) return null;
-    const bytes = await readFile(fileOf(name)).catch((error: NodeJS.ErrnoException) => {
+    const bytes = await readFile(this.#toFile(name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return null;
-      throw unavailable(error);
+      throw this.#unavailable(error);
     });
-    if (bytes !== null && createHash("sha256").update(bytes).digest("hex") !== name.slice(0, 64)) throw damaged(name.slice(0, 64));
+    if (bytes !== null && createHash("sha256").update(bytes).digest("hex") !== name.slice(0, 64)) throw damagedBlob(name);
     return bytes;
   }
 
-  function list(prefix = ""): BlobFacts[] {
-    const folders = prefix === "" ? namesIn(directory) : [prefix === "drafts" ? prefix : prefix.slice(0, 2)];
-    const files = folders.flatMap((folder) => {
-      if (isDraftName(folder)) return [folder];
-      const isFolder = folder === "drafts" || /^[0-9a-f]{2}$/.test(folder);
-      return isFolder ? namesIn(path.join(directory, folder)).map((name) => path.join(folder, name)) : [];
-    });
-    return files.flatMap((file) => {
-      const name = isDraftName(file) ? file : path.basename(file);
-      const isOurs = isDraftName(file) || (isBlobName(name) && name.startsWith(path.dirname(file)));
-      if (!isOurs || !name.startsWith(prefix)) return [];
-      const found = statSync(path.join(directory, file), { throwIfNoEntry: false });
-      return found?.isFile() ? [{ name, bytes: found.size, modifiedAt: found.mtime, isDraft: isDraftName(file) }] : [];
-    });
-  }
-
-  async function inStorage<Value>(use: () => Promise<Value>): Promise<Value> {
+  read(name: string): Uint8Array {
     try {
-      return await use();
-    } catch (cause) {
-      throw unavailable(cause);
+      return readFileSync(this.#toFile(name));
+    } catch (error) {
+      throw missingBlob(name, error);
     }
   }
 
-  function unavailable(cause: unknown): SluiceError {
+  async *stream(name: string, range?: { readonly offset: number; readonly length: number }): AsyncIterable<Uint8Array> {
+    if (range?.length === 0) return;
+    try {
+      yield* readChunks(this.#toFile(name), range && { start: range.offset, end: range.offset + range.length - 1 });
+    } catch (error) {
+      throw missingBlob(name, error);
+    }
+  }
+
+  has(name: string): boolean {
+    return isBlobName(name) && existsSync(this.#toFile(name));
+  }
+
+  delete(name: string): void {
+    rmSync(isDraftName(name) ? path.join(this.#options.directory, name) : this.#toFile(name), { force: true });
+  }
+
+  list(prefix = ""): BlobFacts[] {
+    const { directory } = this.#options;
+    const folders = prefix === "" ? namesIn(directory) : [prefix === "drafts" ? prefix : prefix.slice(0, 2)];
+    const files = folders.flatMap((folder) => {
+      if (isDraftName(folder)) return [folder];
+      const isOurs = folder === "drafts" || /^[0-9a-f]{2}$/.test(folder);
+      return isOurs ? namesIn(path.join(directory, folder)).map((name) => path.join(folder, name)) : [];
+    });
+    return files.flatMap((file) => {
+      const isDraft = isDraftName(file);
+      const name = isDraft ? file : path.basename(file);
+      const isOurs = isDraft || (isBlobName(name) && name.startsWith(path.dirname(file)));
+      if (!isOurs || !name.startsWith(prefix)) return [];
+      const facts = statSync(path.join(directory, file), { throwIfNoEntry: false });
+      return facts?.isFile() ? [{ name, bytes: facts.size, modifiedAt: facts.mtime, isDraft }] : [];
+    });
+  }
+
+  url(name: string): string {
+    return pathToFileURL(path.resolve(this.#toFile(name))).href;
+  }
+
+  /** Throws EVIDENCE_MISSING for a name that could lead out of the directory. */
+  #toFile(name: string): string {
+    if (!isBlobName(name)) throw missingBlob(name);
+    return path.join(this.#options.directory, name.slice(0, 2), name);
+  }
+
+  async #makeDirectory(directory: string): Promise<void> {
+    const mode = this.#options.isPrivate ? { mode: 0o700 } : {};
+    await this.#translateErrors(() => mkdir(directory, { recursive: true, ...mode }));
+  }
+
+  /** Syncs the draft to disk before it gets its name, so that a power failure leaves no empty blob. */
+  async #writeDraft(draft: string, content: NewBlob["content"]): Promise<{ hash: string; bytes: number }> {
+    await using handle = await this.#translateErrors(() => open(draft, "wx", this.#options.isPrivate ? 0o600 : 0o666));
+    const hash = createHash("sha256");
+    let bytes = 0;
+    for await (const chunk of content instanceof Uint8Array ? toChunks(content) : content) {
+      bytes += chunk.length;
+      hash.update(chunk);
+      await this.#translateErrors(() => handle.writeFile(chunk));
+    }
+    await this.#translateErrors(() => handle.sync());
+    return { hash: hash.digest("hex"), bytes };
+  }
+
+  /** Turns errors of the file system into STORAGE_UNAVAILABLE. Errors of the content stream pass through unchanged. */
+  async #translateErrors<Value>(useStorage: () => Promise<Value>): Promise<Value> {
+    try {
+      return await useStorage();
+    } catch (cause) {
+      throw this.#unavailable(cause);
+    }
+  }
+
+  #unavailable(cause: unknown): SluiceError {
+    const { subject, directory } = this.#options;
     return new SluiceError({
       code: "STORAGE_UNAVAILABLE",
-      message: `${subject} cannot be kept in ${directory}: ${cause instanceof Error ? cause.message : String(cause)}.`,
+      message: `${subject} cannot be stored in ${directory}: ${cause instanceof Error ? cause.message : String(cause)}.`,
       hint: "Free space or choose another directory.",
       cause,
     });
   }
-
-  const store: BlobStore = {
-    put,
-    get,
-    read(name) {
-      try {
-        return readFileSync(fileOf(name));
-      } catch (error) {
-        throw missing(name, error);
-      }
-    },
-    async *stream(name, range) {
-      const part = range && { start: range.offset, end: range.offset + range.length - 1 };
-      if (range?.length === 0) return;
-      try {
-        yield* readPieces(fileOf(name), part);
-      } catch (error) {
-        throw missing(name, error);
-      }
-    },
-    has: (name) => isBlobName(name) && existsSync(fileOf(name)),
-    delete: (name) => rmSync(isDraftName(name) ? path.join(directory, name) : fileOf(name), { force: true }),
-    list,
-    url: (name) => pathToFileURL(path.resolve(fileOf(name))).href,
-  };
-  return store;
 }
 
-/** The sha256 of bytes, a piece in each turn of the event loop: they may be many. */
+/** Computes the sha256 in chunks and yields to the event loop between them, so that large content does not block it. */
 export async function hashBytes(bytes: Uint8Array): Promise<string> {
   const hash = createHash("sha256");
-  for (const chunk of inChunks(bytes)) {
+  for (const chunk of toChunks(bytes)) {
     hash.update(chunk);
-    if (bytes.length > CHUNK_BYTES) await nextTurn();
+    if (bytes.length > CHUNK_BYTES) await yieldToEventLoop();
   }
   return hash.digest("hex");
 }
 
-/** Bytes in pieces of at most 1 MiB. */
-function* inChunks(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+function* toChunks(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let offset = 0; offset < bytes.length; offset += CHUNK_BYTES) yield bytes.subarray(offset, offset + CHUNK_BYTES);
 }
 
-/** Read a piece at a time: the file may be large. One that cannot be read, or is deleted meanwhile, is not whole. */
-async function isWhole(file: string, hash: string): Promise<boolean> {
-  const found = createHash("sha256");
+/** Whether the file exists, can be read and has this sha256. */
+async function isIntact(file: string, expectedHash: string): Promise<boolean> {
+  const hash = createHash("sha256");
   try {
-    for await (const chunk of readPieces(file)) found.update(chunk);
+    for await (const chunk of readChunks(file)) hash.update(chunk);
   } catch {
     return false;
   }
-  return found.digest("hex") === hash;
+  return hash.digest("hex") === expectedHash;
 }
 
-/** Reads a file in pieces of at most 1 MiB. The stream allocates a whole piece for each read, so a small file gets a small piece. */
-function readPieces(file: string, part: { start?: number; end?: number } = {}): AsyncIterable<Uint8Array> {
-  return createReadStream(file, { ...part, highWaterMark: Math.min(CHUNK_BYTES, statSync(file).size + 1) });
+/** Reads a file in chunks of at most 1 MiB. The stream allocates a full chunk for each read, so small files get a smaller chunk size. */
+function readChunks(file: string, range: { start?: number; end?: number } = {}): AsyncIterable<Uint8Array> {
+  return createReadStream(file, { ...range, highWaterMark: Math.min(CHUNK_BYTES, statSync(file).size + 1) });
 }
 
-/** Retention goes by age, and what was kept again is new. */
+/** Refreshes the mtime so that retention treats the blob as new. */
 async function touch(file: string): Promise<void> {
   const now = new Date();
   await utimes(file, now, now).catch(() => {});
@@ -185,14 +209,12 @@ function namesIn(directory: string): string[] {
   }
 }
 
-export function damaged(hash: string): SluiceError {
-  return new SluiceError({ code: "ARTIFACT_DAMAGED", message: `The artifact ${hash} is not what its name says.` });
+export function damagedBlob(name: string): SluiceError {
+  const message = `The artifact ${name.slice(0, 64)} is damaged: its content does not match its hash.`;
+  return new SluiceError({ code: "ARTIFACT_DAMAGED", message });
 }
 
-export function missing(name: string, cause?: unknown): SluiceError {
-  return new SluiceError({
-    code: "EVIDENCE_MISSING",
-    message: `The bytes of an earlier output (${name.slice(0, 12)}…) are not there any more.`,
-    cause,
-  });
+export function missingBlob(name: string, cause?: unknown): SluiceError {
+  const message = `The bytes of an earlier output (${name.slice(0, 12)}…) no longer exist.`;
+  return new SluiceError({ code: "EVIDENCE_MISSING", message, cause });
 }

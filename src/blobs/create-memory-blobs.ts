@@ -1,42 +1,42 @@
 import { createHash } from "node:crypto";
 import type { BlobStore } from "./blob-store.ts";
-import { damaged, missing } from "./create-file-blobs.ts";
+import { damagedBlob, missingBlob } from "./create-file-blobs.ts";
 
-/** For tests, and for callers that take blobs out at once. `kind` is the first part of a blob's address. */
+/** A store in memory, for tests and for callers that take blobs out right away. `kind` is the host part of the blobs' URLs. */
 export function createMemoryBlobs(kind: string): BlobStore {
-  const kept = new Map<string, { bytes: Uint8Array; modifiedAt: Date }>();
-  const find = (name: string): Uint8Array => {
-    const found = kept.get(name);
-    if (found === undefined) throw missing(name);
-    return found.bytes;
+  const blobs = new Map<string, { bytes: Uint8Array; modifiedAt: Date }>();
+  const read = (name: string): Uint8Array => {
+    const blob = blobs.get(name);
+    if (blob === undefined) throw missingBlob(name);
+    return blob.bytes;
   };
   return {
-    async put({ content, hash, ending = "" }) {
+    async put({ content, hash, extension = "" }) {
       const bytes = content instanceof Uint8Array ? Uint8Array.from(content) : Buffer.concat(await Array.fromAsync(content));
-      const named = hash ?? hashOf(bytes);
-      kept.set(`${named}${ending}`, { bytes, modifiedAt: new Date() });
-      return { name: `${named}${ending}`, hash: named, bytes: bytes.length };
+      const contentHash = hash ?? sha256(bytes);
+      blobs.set(`${contentHash}${extension}`, { bytes, modifiedAt: new Date() });
+      return { name: `${contentHash}${extension}`, hash: contentHash, bytes: bytes.length };
     },
     async get(name) {
-      const found = kept.get(name);
-      if (found === undefined) return null;
-      if (hashOf(found.bytes) !== name.slice(0, 64)) throw damaged(name.slice(0, 64));
-      return Uint8Array.from(found.bytes);
+      const blob = blobs.get(name);
+      if (blob === undefined) return null;
+      if (sha256(blob.bytes) !== name.slice(0, 64)) throw damagedBlob(name);
+      return Uint8Array.from(blob.bytes);
     },
-    read: find,
+    read,
     async *stream(name, range) {
-      yield range === undefined ? find(name) : find(name).subarray(range.offset, range.offset + range.length);
+      yield range === undefined ? read(name) : read(name).subarray(range.offset, range.offset + range.length);
     },
-    has: (name) => kept.has(name),
-    delete: (name) => void kept.delete(name),
+    has: (name) => blobs.has(name),
+    delete: (name) => void blobs.delete(name),
     list: (prefix = "") =>
-      [...kept].flatMap(([name, { bytes, modifiedAt }]) =>
+      [...blobs].flatMap(([name, { bytes, modifiedAt }]) =>
         name.startsWith(prefix) ? [{ name, bytes: bytes.length, modifiedAt, isDraft: false }] : [],
       ),
     url: (name) => `sluice://${kind}/${name.slice(0, 64)}`,
   };
 }
 
-function hashOf(bytes: Uint8Array): string {
+function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }

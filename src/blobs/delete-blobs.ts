@@ -1,19 +1,19 @@
 import { isBlobName, isDraftName, type BlobFacts, type BlobStore } from "./blob-store.ts";
 
-/** Removes blobs and drafts. With a blob goes what lies beside it under the same name: an older dataset has an index and Parquet tables there. */
+/** Deletes blobs and drafts. Also deletes files that share a blob's name: older versions kept a dataset's index and Parquet tables beside it. */
 export function deleteBlobs(store: BlobStore, names: readonly string[]): void {
   for (const name of names.filter(isDraftName)) store.delete(name);
-  for (const name of names.filter(isBlobName)) for (const found of store.list(name)) store.delete(found.name);
+  for (const name of names.filter(isBlobName)) for (const blob of store.list(name)) store.delete(blob.name);
 }
 
 export interface UnusedOptions {
   readonly olderThanMs: number;
   readonly inUse: readonly string[];
-  /** What of a name is referred to: all of it, or its hash. */
+  /** Maps a blob's name to the key that `inUse` lists, for example its hash. Default: the whole name. */
   readonly toKey?: (name: string) => string;
 }
 
-/** What nothing refers to, once all of it is old: what a server that was killed, or a client that is gone for long, left. */
+/** Lists the keys that nothing refers to and whose blobs are all old, for example leftovers of a killed server. */
 export function listUnused(store: BlobStore, { olderThanMs, inUse, toKey = (name) => name }: UnusedOptions): string[] {
   const kept = new Set(inUse);
   const blobs = store.list().filter(({ isDraft }) => !isDraft);
@@ -21,7 +21,7 @@ export function listUnused(store: BlobStore, { olderThanMs, inUse, toKey = (name
   return [...new Set(blobs.map(({ name }) => toKey(name)))].filter((key) => !kept.has(key)).sort();
 }
 
-/** Removes what writers that were killed left; says how many there were. */
+/** Deletes drafts that killed writers left behind and returns how many there were. */
 export function removeOldDrafts(store: BlobStore, olderThanMs: number, prefix = ""): number {
   const drafts = store.list(prefix).filter((blob) => blob.isDraft && isOld(blob, olderThanMs));
   deleteBlobs(

@@ -1,63 +1,69 @@
 import { createHash } from "node:crypto";
-import type { RanCell } from "./run-cell.ts";
+import type { ExecutedCell } from "./run-cell.ts";
 
-export interface CellText {
+export interface CellSource {
   readonly code: string;
+  /** Local names for aliases. */
   readonly names: Readonly<Record<string, string>>;
 }
 
-/** The cells of a session whose variables live on, in order. */
+/** The successful cells of a session, in order. Running them again rebuilds the session's variables. */
 export interface CommittedCells {
-  readonly cells: readonly CellText[];
-  add(cell: CellText, ran: RanCell): void;
-  /** Takes the last one away; whether there was one. */
-  drop(): boolean;
+  readonly cells: readonly CellSource[];
+  add(cell: CellSource, executed: ExecutedCell): void;
+  /** Removes the last cell. Returns whether there was one. */
+  dropLast(): boolean;
   clear(): void;
-  /** What they were made of is not there any more: those that are committed would give another state. */
+  /** Marks all current cells as not replayable, because an input that they used has changed. */
   forbidReplay(): void;
-  /** Whether running all of them again would give the same state, and soon. */
+  /** Whether running all cells again would give the same state within the replay budget. */
   canReplay(): boolean;
-  /** Runs them again, each by `run`. Null when every one came out as before, else why not. */
-  replay(run: (cell: CellText) => Promise<RanCell>): Promise<string | null>;
+  /** Runs all cells again with `run`. Returns null if each gave the same result as before, otherwise the reason why not. */
+  replay(run: (cell: CellSource) => Promise<ExecutedCell>): Promise<string | null>;
 }
 
-/** Cells are replayed while that takes less than this in all; past it the worker forks before each cell instead. */
+/** Cells that took longer than this in total are not replayed; the worker forks before each cell instead. */
 const REPLAY_BUDGET_MS = 500;
 
 export function createCommittedCells(): CommittedCells {
-  let cells: (CellText & { readonly runMs: number; readonly exact: boolean; readonly resultHash: string })[] = [];
+  let cells: (CellSource & { readonly runMs: number; readonly isDeterministic: boolean; readonly resultHash: string })[] = [];
   return {
     get cells() {
       return cells;
     },
-    add: ({ code, names }, ran) =>
-      void cells.push({ code, names, runMs: ran.runMs, exact: canReplay(code), resultHash: hash(ran.resultJson) }),
-    drop: () => cells.pop() !== undefined,
-    clear: () => void cells.splice(0),
-    forbidReplay: () => {
-      cells = cells.map((cell) => ({ ...cell, exact: false }));
+    add({ code, names }, { runMs, resultJson }) {
+      cells.push({ code, names, runMs, isDeterministic: looksDeterministic(code), resultHash: sha256(resultJson) });
     },
-    canReplay: () => cells.every(({ exact }) => exact) && cells.reduce((sum, { runMs }) => sum + runMs, 0) < REPLAY_BUDGET_MS,
+    dropLast: () => cells.pop() !== undefined,
+    clear: () => void cells.splice(0),
+    forbidReplay() {
+      cells = cells.map((cell) => ({ ...cell, isDeterministic: false }));
+    },
+    canReplay: () =>
+      cells.every(({ isDeterministic }) => isDeterministic) && cells.reduce((sum, { runMs }) => sum + runMs, 0) < REPLAY_BUDGET_MS,
     async replay(run) {
       for (const [index, cell] of cells.entries()) {
-        const which = `cell ${index + 1} of ${cells.length}`;
-        const ran = await run(cell);
-        if (ran.status !== "ok") return `${which} ended as ${ran.status} when it was run again`;
-        if (hash(ran.resultJson) !== cell.resultHash) return `${which} gave another result when it was run again`;
+        const position = `cell ${index + 1} of ${cells.length}`;
+        const { status, resultJson } = await run(cell);
+        if (status !== "ok") return `${position} ended as ${status} when it was run again`;
+        if (sha256(resultJson) !== cell.resultHash) return `${position} gave a different result when it was run again`;
       }
       return null;
     },
   };
 }
 
-function hash(text: string | null): string {
+function sha256(text: string | null): string {
   return createHash("sha256")
     .update(text ?? "")
     .digest("hex");
 }
 
-/** What makes a second run differ from the first: clocks, entropy, identities, other threads, what lies about in directories. Fixed seeds make `random` and `np.random` safe. */
-const unstable: readonly RegExp[] = [
+/**
+ * Code that may behave differently when run again: clocks, entropy, object identities, threads, directory listings. `random` and `np.random` are not
+ * listed because they are seeded.
+ */
+const nondeterministic: readonly RegExp[] = [
   /\b(now|today|utcnow|time|gmtime|localtime|ctime|times|getrusage|getloadavg|clock_gettime|id|hash)\s*\(/,
   /\b(time_ns|perf_counter|monotonic|process_time|thread_time)/,
   /\b(getmtime|getctime|getatime|st_mtime|st_ctime|st_atime|st_ino|scandir|iterdir|listdir|glob|walk)\b/,
@@ -66,10 +72,10 @@ const unstable: readonly RegExp[] = [
   /\b(default_rng|RandomState|SeedSequence)\s*\(\s*\)/,
   /\b(urandom|getrandom|uuid1|uuid4|secrets|SystemRandom|getpid|tempfile|threading|subprocess|multiprocessing|asyncio|fork)\b/,
   /\b(import|from)[ \t][\w \t,.]*\btime\b/,
-  /(?<![.\w])(exec|eval|__import__|import_module)\s*\(/, // what they run is not in the text
+  /(?<![.\w])(exec|eval|__import__|import_module)\s*\(/, // the code they run is not in the text
 ];
 
-/** Whether running this code again from the same state gives the same state, as far as its text tells. Errs on the side of no. */
-export function canReplay(code: string): boolean {
-  return !unstable.some((pattern) => pattern.test(code));
+/** Guesses from the text whether running the code again gives the same state. When in doubt, returns false. */
+export function looksDeterministic(code: string): boolean {
+  return !nondeterministic.some((pattern) => pattern.test(code));
 }

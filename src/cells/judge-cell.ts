@@ -3,56 +3,108 @@ import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
 import type { SandboxLimits, Usage } from "../sandbox/contract.ts";
 import { findLostCause, type WorkerEnd } from "../sandbox/run-in-worker.ts";
-import type { RanCell, RunCellOptions, StopReason } from "./run-cell.ts";
+import type { CellStopReason, ExecutedCell, RunCellOptions } from "./run-cell.ts";
 
-/** How the conversation about a cell came to its end. */
+/** How the exchange with the worker about a cell ended. */
 export type CellEnd = WorkerEnd<DoneFrame | EndedFrame>;
 
-export interface JudgedCell {
-  end: CellEnd;
-  options: RunCellOptions;
-  stopped: StopReason | null;
-  before: Usage;
-  after: Usage;
-  runMs: number;
-  artifacts: CellArtifact[];
-  /** Why an artifact was not taken, if one was not. */
-  refused: string | undefined;
+export interface CellFacts {
+  readonly end: CellEnd;
+  readonly options: RunCellOptions;
+  readonly stopped: CellStopReason | null;
+  readonly before: Usage;
+  readonly after: Usage;
+  readonly runMs: number;
+  readonly artifacts: readonly CellArtifact[];
+  /** Why an artifact was rejected, if one was. */
+  readonly rejected: string | undefined;
 }
 
-export type CellVerdict = Pick<RanCell, "status" | "resultJson" | "diagnostics" | "error" | "leaseUsable" | "exitCode">;
+/** The part of an executed cell that is decided here; `runCell` measures the rest. */
+export type CellVerdict = Omit<
+  ExecutedCell,
+  "schemaVersion" | "stdout" | "stderr" | "truncated" | "artifacts" | "runMs" | "usage" | "aborted"
+>;
 
-/** The cause, from what the host itself saw; the worker is believed only about the user's own exception. */
-export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
-  const { end, options, stopped, after, before } = judged;
-  if ("frame" in end && end.frame.type === "done") return await judgeDone(end.frame, end.body, judged);
-  const scratchChanged = "frame" in end ? (end.frame.scratchChanged ?? []) : [];
-  const diagnostics = scratchChanged.length > 0 ? { scratchChanged } : {};
-  const leaseUsable = "frame" in end && options.rollback === "fork";
-  const ended = "frame" in end ? (end.frame as EndedFrame) : null;
-  const exitCode = ended?.signal !== undefined ? 128 + ended.signal : ended?.exitCode;
+/** Decides how a cell ended from what the host itself observed. The worker is trusted only about exceptions of the user's code. */
+export async function judgeCell(facts: CellFacts): Promise<CellVerdict> {
+  const { end } = facts;
+  if (!("frame" in end) || end.frame.type !== "done") return await judgeUnfinished(facts);
+  return end.frame.status === "ok" ? await judgeSuccess(end.frame, end.body, facts) : judgeFailure(end.frame, facts);
+}
+
+/** The worker reported success: checks the result and the artifacts. */
+async function judgeSuccess(frame: DoneFrame, body: Uint8Array, facts: CellFacts): Promise<CellVerdict> {
+  const { limits, expect } = facts.options;
+  const diagnostics = toDiagnostics(frame, facts);
   const failed = (status: CellStatus, error: CellError): CellVerdict => ({
     status,
     resultJson: null,
     diagnostics,
     error,
+    leaseUsable: false,
+  });
+  if (body.length > limits.resultBytes) {
+    const limit = { name: "resultBytes", allowed: limits.resultBytes, seen: body.length };
+    const message = `The result has ${body.length} bytes of JSON, ${limit.allowed} are allowed.`;
+    return failed("output_limit", { type: "OutputLimit", message, limit });
+  }
+  if (facts.rejected !== undefined) return failed("contract_violation", artifactRejected(facts.rejected));
+  const kinds = new Set(facts.artifacts.map((artifact) => artifact.kind as string));
+  if (expect !== null && (kinds.size !== expect.length || expect.some((kind) => !kinds.has(kind)))) {
+    const list = (names: Iterable<string>): string => [...names].sort().join(", ") || "none";
+    const message = `The call declared ${list(expect)} and emitted ${list(kinds)}.`;
+    return failed("contract_violation", { type: "ArtifactsNotAsDeclared", message });
+  }
+  const resultJson = body.length === 0 ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  if (resultJson !== null && !(await isJson(resultJson))) {
+    return failed("contract_violation", { type: "ResultNotJson", message: "The result that the sandbox sent is not JSON." });
+  }
+  return { status: "ok", resultJson, diagnostics, leaseUsable: true };
+}
+
+/** The worker reported an exception or an exceeded limit. */
+function judgeFailure(frame: DoneFrame, facts: CellFacts): CellVerdict {
+  const { limits, rollback } = facts.options;
+  const error = frame.error ?? { type: "Error", message: "the cell failed without giving a reason" };
+  const shared = { resultJson: null, diagnostics: toDiagnostics(frame, facts), leaseUsable: rollback === "fork" };
+  if (frame.status === "memory_error") {
+    const message = toMemoryMessage(error.message || "MemoryError", facts);
+    return { ...shared, status: "out_of_memory", error: { ...error, message, limit: toMemoryLimit(facts) } };
+  }
+  const limit = error.limit ?? (frame.status === "python_error" ? findExceededLimit(error, limits) : undefined);
+  return { ...shared, status: frame.status, error: { ...error, ...(limit && { limit }) } };
+}
+
+/** The worker sent no `done` frame: the cell was stopped, its process died, or the sandbox was lost. */
+async function judgeUnfinished(facts: CellFacts): Promise<CellVerdict> {
+  const { end, options, stopped, before, after } = facts;
+  const ended = "frame" in end ? (end.frame as EndedFrame) : null;
+  const scratchChanged = ended?.scratchChanged ?? [];
+  const exitCode = ended?.signal !== undefined ? 128 + ended.signal : ended?.exitCode;
+  const leaseUsable = ended !== null && options.rollback === "fork";
+  const failed = (status: CellStatus, error: CellError): CellVerdict => ({
+    status,
+    resultJson: null,
+    diagnostics: scratchChanged.length > 0 ? { scratchChanged } : {},
+    error,
     leaseUsable,
     ...(exitCode === undefined ? {} : { exitCode }),
   });
 
-  if (stopped === "expired") return failed("sandbox_lost", expiredError(judged));
-  if (stopped !== null) return failed("timeout", timeoutError(judged));
-  if ("refused" in end) {
-    return failed("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${end.refused}.` });
-  }
+  if (stopped === "expired") return failed("sandbox_lost", leaseExpired(options.limits));
+  if (stopped !== null) return failed("timeout", timedOut(facts));
+  if ("refused" in end) return failed("contract_violation", artifactRejected(end.refused));
   const lost = "lost" in end ? end.lost : "it ended";
   const mayBeDead = !leaseUsable && !("lost" in end && end.byHost === true);
   const cause = await findLostCause({ ended, lost, lease: options.lease, before, after, mayBeDead });
   switch (cause.kind) {
-    case "out_of_memory":
-      return failed("out_of_memory", memoryError(judged));
+    case "out_of_memory": {
+      const message = toMemoryMessage("The cell was ended because the sandbox ran out of memory", facts);
+      return failed("out_of_memory", { type: "OutOfMemory", message, limit: toMemoryLimit(facts) });
+    }
     case "crashed": {
-      const message = `The process that ran the cell ${cause.how}. Its variables are as they were before the cell.`;
+      const message = `The process that ran the cell ${cause.how}. Variables are as they were before the cell.`;
       return failed("crashed", { type: "Crashed", message });
     }
     case "lost":
@@ -60,105 +112,60 @@ export async function judgeCell(judged: JudgedCell): Promise<CellVerdict> {
   }
 }
 
-async function judgeDone(frame: DoneFrame, body: Uint8Array, judged: JudgedCell): Promise<CellVerdict> {
-  const { options } = judged;
-  const left = frame.leftBehind;
-  const killedForMemory = judged.after.memoryKills - judged.before.memoryKills;
-  const diagnostics = {
-    ...frame.diagnostics,
+function toDiagnostics({ diagnostics, leftBehind, scratchChanged }: DoneFrame, { before, after }: CellFacts): Record<string, unknown> {
+  const killedForMemory = after.memoryKills - before.memoryKills;
+  return {
+    ...diagnostics,
     ...(killedForMemory > 0 ? { killedForMemory } : {}),
-    ...(left && (left.threads > 0 || left.processes > 0) ? { leftBehind: left } : {}),
-    ...(frame.scratchChanged?.length ? { scratchChanged: frame.scratchChanged } : {}),
+    ...(leftBehind && (leftBehind.threads > 0 || leftBehind.processes > 0) ? { leftBehind } : {}),
+    ...(scratchChanged?.length ? { scratchChanged } : {}),
   };
-  if (frame.status !== "ok") {
-    const error = frame.error ?? { type: "Error", message: "the cell failed and did not say how" };
-    const leaseUsable = options.rollback === "fork";
-    if (frame.status !== "memory_error") {
-      const limit = error.limit ?? (frame.status === "python_error" ? limitBehind(error, options.limits) : undefined);
-      return { status: frame.status, resultJson: null, diagnostics, error: { ...error, ...(limit && { limit }) }, leaseUsable };
-    }
-    const limit = { name: "memoryBytes", allowed: options.limits.memoryBytes, seen: judged.after.peakMemoryBytes };
-    return {
-      status: "out_of_memory",
-      resultJson: null,
-      diagnostics,
-      error: { ...error, message: memoryMessage(error.message, judged), limit },
-      leaseUsable,
-    };
-  }
-  const broken = (status: CellStatus, error: CellError): CellVerdict => ({
-    status,
-    resultJson: null,
-    diagnostics,
-    error,
-    leaseUsable: false,
-  });
-  if (body.length > options.limits.resultBytes) {
-    const limit = { name: "resultBytes", allowed: options.limits.resultBytes, seen: body.length };
-    return broken("output_limit", {
-      type: "OutputLimit",
-      message: `The result has ${body.length} bytes of JSON, ${limit.allowed} are allowed.`,
-      limit,
-    });
-  }
-  if (judged.refused !== undefined) {
-    return broken("contract_violation", { type: "ArtifactRefused", message: `What the cell gave out was refused: ${judged.refused}.` });
-  }
-  const kinds = new Set(judged.artifacts.map((artifact) => artifact.kind as string));
-  if (options.expect !== null && (kinds.size !== options.expect.length || options.expect.some((kind) => !kinds.has(kind)))) {
-    const list = (names: Iterable<string>): string => [...names].sort().join(", ") || "none";
-    const message = `The call declared ${list(options.expect)} and emitted ${list(kinds)}.`;
-    return broken("contract_violation", { type: "ArtifactsNotAsDeclared", message });
-  }
-  const resultJson = body.length === 0 ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-  if (resultJson !== null && !(await isJson(resultJson))) {
-    return broken("contract_violation", { type: "ResultNotJson", message: "The result that the sandbox sent is not JSON." });
-  }
-  return { status: "ok", resultJson, diagnostics, leaseUsable: true };
 }
 
-function timeoutError({ options, runMs }: JudgedCell): CellError {
+function artifactRejected(why: string): CellError {
+  return { type: "ArtifactRefused", message: `An artifact of the cell was rejected: ${why}.` };
+}
+
+function timedOut({ options, runMs }: CellFacts): CellError {
   const allowed = options.limits.cellTimeoutMs;
   return {
     type: "Timeout",
-    message: `The cell ran longer than its limit of ${allowed / 1000} s and was ended. Compute less, vectorise loops, or work on an aggregate.`,
+    message: `The cell exceeded its time limit of ${allowed / 1000} s and was stopped. Compute less, vectorise loops, or work on an aggregate.`,
     limit: { name: "cellTimeoutMs", allowed, seen: Math.round(runMs) },
   };
 }
 
-function expiredError({ options }: JudgedCell): CellError {
-  const allowed = options.limits.leaseTimeoutMs;
+function leaseExpired({ leaseTimeoutMs: allowed }: SandboxLimits): CellError {
   return {
     type: "LeaseExpired",
-    message: `The sandbox lived for its limit of ${allowed / 1000} s and was ended while the cell ran. Run the cell again: it gets a new sandbox.`,
+    message: `The sandbox reached its maximum lifetime of ${allowed / 1000} s while the cell ran. Run the cell again: it gets a new sandbox.`,
     limit: { name: "leaseTimeoutMs", allowed, seen: allowed },
   };
 }
 
-function memoryError(judged: JudgedCell): CellError {
-  const limit = { name: "memoryBytes", allowed: judged.options.limits.memoryBytes, seen: judged.after.peakMemoryBytes };
-  return { type: "OutOfMemory", message: memoryMessage("The cell was ended because the sandbox ran out of memory", judged), limit };
+function toMemoryMessage(what: string, { options, after }: CellFacts): string {
+  const mb = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
+  return `${what}: the limit is ${mb(options.limits.memoryBytes)}, the peak was ${mb(after.peakMemoryBytes)}.`;
 }
 
-function memoryMessage(what: string, { options, after }: JudgedCell): string {
-  const mb = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
-  return `${what || "MemoryError"}: the limit is ${mb(options.limits.memoryBytes)}, the peak was ${mb(after.peakMemoryBytes)}.`;
+function toMemoryLimit({ options, after }: CellFacts): CellError["limit"] {
+  return { name: "memoryBytes", allowed: options.limits.memoryBytes, seen: after.peakMemoryBytes };
 }
 
 /**
- * The limit of the sandbox that an exception of the cell is about: a full scratch, no descriptor left, no process or thread more. The kernel says no at the
- * bound itself, so what was seen is what is allowed.
+ * Finds the sandbox limit behind an exception: a full scratch, too many open files, too many processes or threads. The kernel refuses exactly at the
+ * limit, so `seen` equals `allowed`.
  */
-function limitBehind({ type, message, traceback = "" }: CellError, limits: SandboxLimits): CellError["limit"] {
-  const name = nameOf(type, message, traceback);
+function findExceededLimit(error: CellError, limits: SandboxLimits): CellError["limit"] {
+  const name = findLimitName(error);
   return name === null ? undefined : { name, allowed: limits[name], seen: limits[name] };
 }
 
-function nameOf(type: string, message: string, traceback: string): "scratchBytes" | "openFiles" | "processes" | null {
+function findLimitName({ type, message, traceback = "" }: CellError): "scratchBytes" | "openFiles" | "processes" | null {
   if (type === "OSError" && /^\[Errno (27|28)\] /.test(message)) return "scratchBytes"; // EFBIG, ENOSPC
   if (type === "OSError" && message.startsWith("[Errno 24] ")) return "openFiles"; // EMFILE
   if (type === "RuntimeError" && message === "can't start new thread") return "processes";
-  // EAGAIN is also what a socket or pipe says that would block.
+  // EAGAIN can also come from a socket or pipe that would block.
   if (type === "BlockingIOError" && message.startsWith("[Errno 11] ") && traceback.includes("fork")) return "processes";
   return null;
 }

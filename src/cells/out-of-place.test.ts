@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createImageChecker } from "../artifacts/create-image-checker.ts";
+import { createArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import type { Death, Frame, Lease } from "../sandbox/contract.ts";
 import { withLimits } from "../sandbox/limits.ts";
 import { runCell } from "./run-cell.ts";
@@ -46,10 +46,19 @@ test.each([
   { sent: frame({ type: "ended", cell: 6, signal: 9 }), why: ofAnother },
   { sent: frame({ type: "output", cell: CELL, stream: "stdout" }, "x".repeat(100_000)), why: "it sent more output than allowed" },
 ])("a frame out of its place ends the lease: $sent.header", async ({ sent, why }) => {
-  await using images = createImageChecker();
+  await using artifactChecker = createArtifactChecker();
   const lease = createLease([sent, frame({ type: "done", cell: CELL, status: "ok", diagnostics: {} }, '"believed"')]);
   const limits = withLimits({ stdoutBytes: 1000, stderrBytes: 1000 });
-  const ran = await runCell({ lease, cell: CELL, code: new Uint8Array(), rollback: "fork", names: {}, expect: null, limits, images });
+  const ran = await runCell({
+    lease,
+    cell: CELL,
+    code: new Uint8Array(),
+    rollback: "fork",
+    names: {},
+    expect: null,
+    limits,
+    artifactChecker,
+  });
   expect([ran.status, ran.error, ran.resultJson, ran.leaseUsable, lease.closed()]).toEqual([
     "sandbox_lost",
     { type: "SandboxLost", message: `The sandbox is gone: ${why}.` },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createImageChecker } from "../artifacts/create-image-checker.ts";
+import { createArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import type { Death, Frame, Lease } from "../sandbox/contract.ts";
 import { defaultLimits } from "../sandbox/limits.ts";
 import { runCell } from "./run-cell.ts";
@@ -44,17 +44,17 @@ test.each([
   { answers: "interrupt" as const, leaseUsable: true },
   { answers: "close" as const, leaseUsable: false },
 ])("an aborted cell whose worker answers to $answers leaves a usable sandbox: $leaseUsable", async ({ answers, leaseUsable }) => {
-  await using images = createImageChecker();
+  await using artifactChecker = createArtifactChecker();
   const lease = createLease(answers);
   const stop = new AbortController();
-  const running = runCell({ ...request, rollback: "fork", images, lease, signal: stop.signal });
+  const running = runCell({ ...request, rollback: "fork", artifactChecker, lease, signal: stop.signal });
   setImmediate(() => stop.abort(new Error("enough")));
   const ran = await running;
   expect([ran.aborted, ran.leaseUsable, lease.closed()]).toEqual([true, leaseUsable, !leaseUsable]);
 });
 
 test("who gives up before the cell is sent sends none, and the sandbox is as it was", async () => {
-  await using images = createImageChecker();
+  await using artifactChecker = createArtifactChecker();
   const stop = new AbortController();
   const sent: unknown[] = [];
   const lease = createLease("interrupt");
@@ -66,7 +66,7 @@ test("who gives up before the cell is sent sends none, and the sandbox is as it 
   const running = runCell({
     ...request,
     rollback: "fork",
-    images,
+    artifactChecker,
     lease: { ...lease, resetPeak: abortMeanwhile, channel },
     signal: stop.signal,
   });
@@ -87,15 +87,15 @@ test.each([
     send: async ({ type }: Frame["header"]) => void sent.push(type),
     receive: async () => frames.shift() ?? null,
   };
-  const images = {
-    check: () => {
+  const artifactChecker = {
+    checkPng: () => {
       setImmediate(() => stop.abort(new Error("enough")));
       return new Promise<never>(() => {});
     },
-    judgeJson: async () => null,
+    checkJson: async () => null,
     warm: () => {},
     [Symbol.asyncDispose]: async () => {},
   };
-  const ran = await runCell({ ...request, rollback: given.rollback, images, lease: { ...lease, channel }, signal: stop.signal });
+  const ran = await runCell({ ...request, rollback: given.rollback, artifactChecker, lease: { ...lease, channel }, signal: stop.signal });
   expect([ran.aborted, ran.leaseUsable, ran.artifacts, sent]).toEqual([true, given.leaseUsable, [], given.sent]);
 });

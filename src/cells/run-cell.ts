@@ -1,4 +1,4 @@
-import type { ImageChecker } from "../artifacts/create-image-checker.ts";
+import type { ArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { runningFrame } from "../protocol/worker-frames.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
@@ -8,72 +8,73 @@ import { judgeCell, type CellEnd, type CellVerdict } from "./judge-cell.ts";
 
 export interface RunCellOptions {
   readonly lease: Lease;
-  /** Number of the cell; tells its frames from those of another. */
+  /** Number of the cell. Frames with another number are rejected. */
   readonly cell: number;
   readonly code: Uint8Array;
-  /** "fork": the worker itself can undo the cell. "none": a cell that fails takes its sandbox with it. */
+  /** "fork": the worker can undo the cell itself. "none": if the cell fails, its sandbox is closed. */
   readonly rollback: "fork" | "none";
   readonly names: Readonly<Record<string, string>>;
-  /** Kinds that must be emitted, exactly; null accepts any. */
+  /** The artifact kinds that must be emitted, exactly; null accepts any. */
   readonly expect: readonly string[] | null;
   readonly limits: SandboxLimits;
-  /** How long the sandbox may still live; the cell ends with it at the latest. */
+  /** Time until the lease expires. The cell is ended then even if its own time limit is longer. */
   readonly leaseLeftMs?: number;
-  readonly images: ImageChecker;
+  readonly artifactChecker: ArtifactChecker;
   readonly onOutput?: ((stream: "stdout" | "stderr", text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The outcome of a cell in one sandbox. The session adds how the sandbox was started and how long the caller waited. */
-export interface RanCell extends Omit<CellOutcome, "timing" | "sandbox"> {
+/** A cell's outcome in one sandbox. The cell session adds how the sandbox was started and how long the caller waited. */
+export interface ExecutedCell extends Omit<CellOutcome, "timing" | "sandbox"> {
   runMs: number;
-  /** Whether the sandbox holds the state from before (or, when ok, after) the cell. */
+  /** Whether the sandbox still holds a valid state: the one after a successful cell, or the one before a failed cell. */
   leaseUsable: boolean;
-  /** The caller gave up while it ran. */
+  /** Whether the caller aborted while the cell ran. */
   aborted: boolean;
 }
 
-/** How long the worker gets to end a cell before the whole sandbox is ended. */
+/** How long the worker has to end an interrupted cell before the whole sandbox is killed. */
 const INTERRUPT_GRACE_MS = 1_000;
 const ABORT_GRACE_MS = 150;
 
-export async function runCell(options: RunCellOptions): Promise<RanCell> {
+/** Runs one cell in a sandbox. Never throws for what the code did; rejects if `signal` is already aborted. */
+export async function runCell(options: RunCellOptions): Promise<ExecutedCell> {
   const { lease, limits } = options;
   const before = await lease.resetPeak();
   options.signal?.throwIfAborted();
-  const stop = createStop(options);
-  const streamOf = (name: "stdout" | "stderr", limitBytes: number): StreamText =>
+  const stopper = createStopper(options);
+  const createStream = (name: "stdout" | "stderr", limitBytes: number): StreamText =>
     createStreamText({
       toMark: (omitted) => `\n… [${omitted} bytes of ${name} omitted here; the limit is ${limitBytes} bytes] …\n`,
-      onText: (text) => (stop.isAbandoned ? undefined : options.onOutput?.(name, text)),
+      onText: (text) => (stopper.isSandboxKilledByAbort ? undefined : options.onOutput?.(name, text)),
     });
-  const streams = { stdout: streamOf("stdout", limits.stdoutBytes), stderr: streamOf("stderr", limits.stderrBytes) };
+  const streams = { stdout: createStream("stdout", limits.stdoutBytes), stderr: createStream("stderr", limits.stderrBytes) };
   const checks: Promise<CheckedArtifact>[] = [];
-  const started = performance.now();
+  const startedAt = performance.now();
   let end: CellEnd;
   let runMs: number;
   let checked: CheckedArtifact[];
   try {
-    end = await Promise.race([talk(options, streams, checks), stop.abandoned]);
-    runMs = performance.now() - started;
-    stop.cellIsOver();
-    checked = await Promise.race([Promise.all(checks), stop.aborted]);
+    end = await Promise.race([exchangeFrames(options, streams, checks), stopper.sandboxKilledByAbort]);
+    runMs = performance.now() - startedAt;
+    stopper.stopTimers();
+    checked = await Promise.race([Promise.all(checks), stopper.aborted]);
   } finally {
-    stop.clear();
+    stopper.dispose();
   }
   const artifacts = checked.flatMap((one) => (one.ok ? [one.artifact] : []));
-  const refused = checked.find((one) => !one.ok);
-  const after = stop.isAbandoned ? before : await lease.usage().catch(() => before);
+  const rejected = checked.find((one) => !one.ok);
+  const after = stopper.isSandboxKilledByAbort ? before : await lease.usage().catch(() => before);
   const usage = { peakMemoryBytes: after.peakMemoryBytes, cpuMs: roundMs(Math.max(0, after.cpuMs - before.cpuMs)) };
-  const verdict = await judgeCell({ end, options, stopped: stop.reason, before, after, runMs, artifacts, refused: refused?.why });
-  // Whose grace was over is being ended, also when its worker's last word came after all.
-  const leaseUsable = !stop.endsLease && (await decide(options, end, verdict, stop.reason));
-  const aborted = stop.reason === "aborted";
+  const verdict = await judgeCell({ end, options, stopped: stopper.reason, before, after, runMs, artifacts, rejected: rejected?.why });
+  // A sandbox whose grace period ended is being killed, even if the worker's last frame still arrived.
+  const leaseUsable = !stopper.isKillingSandbox && (await commitOrRollBack(options, end, verdict, stopper.reason));
+  const aborted = stopper.reason === "aborted";
   const closing = leaseUsable ? undefined : lease.close();
-  if (!aborted) await closing; // who gave up does not wait for what is left to clean up
+  if (!aborted) await closing; // after an abort, the caller does not wait for the clean-up
   return {
     schemaVersion: 1,
-    ...textOf(streams),
+    ...toOutputFields(streams),
     artifacts: verdict.status === "ok" ? artifacts : [],
     runMs,
     usage,
@@ -83,113 +84,13 @@ export async function runCell(options: RunCellOptions): Promise<RanCell> {
   };
 }
 
-function textOf({ stdout, stderr }: Record<"stdout" | "stderr", StreamText>): Pick<CellOutcome, "stdout" | "stderr" | "truncated"> {
-  const truncated = {
-    ...(stdout.omittedBytes > 0 && { stdout: { omittedBytes: stdout.omittedBytes } }),
-    ...(stderr.omittedBytes > 0 && { stderr: { omittedBytes: stderr.omittedBytes } }),
-  };
-  return { stdout: stdout.text, stderr: stderr.text, ...(Object.keys(truncated).length > 0 && { truncated }) };
-}
-
-/** To a microsecond. */
-export function roundMs(milliseconds: number): number {
-  return Math.round(milliseconds * 1000) / 1000;
-}
-
-/** A cell that the worker says succeeded counts only once the host has said so; else the worker, where it can, leaves nothing of it. */
-async function decide({ lease, rollback }: RunCellOptions, end: CellEnd, verdict: CellVerdict, stopped: Stop["reason"]): Promise<boolean> {
-  const succeeded = "frame" in end && end.frame.type === "done" && end.frame.status === "ok";
-  const counts = verdict.status === "ok" && stopped !== "aborted";
-  if (!succeeded) return verdict.leaseUsable;
-  if (rollback === "none") return counts;
-  return await lease.channel.send({ type: counts ? "commit" : "rollback" }).then(
-    () => true,
-    () => counts,
-  );
-}
-
-/** Why the host ended a cell. */
-export type StopReason = "timeout" | "expired" | "aborted";
-
-interface Stop {
-  readonly reason: StopReason | null;
-  /** The sandbox itself was told to end. */
-  readonly endsLease: boolean;
-  /** Resolves when the caller gave up and the sandbox is ended because of it: nothing that it still says counts, and nobody waits for it. */
-  readonly abandoned: Promise<CellEnd>;
-  readonly isAbandoned: boolean;
-  /** Resolves when the caller gives up: with nothing, since what it gave out is nobody's any more. */
-  readonly aborted: Promise<[]>;
-  /** What follows is not the cell's own time, and there is nothing left to interrupt. */
-  cellIsOver(): void;
-  clear(): void;
-}
-
-/** Ends the cell when its time is over or the caller gives up: through the worker where that keeps the sandbox, else with the sandbox. */
-function createStop({ lease, cell, rollback, limits, leaseLeftMs = Infinity, signal }: RunCellOptions): Stop {
-  let reason: Stop["reason"] = null;
-  let grace: NodeJS.Timeout | undefined;
-  let endsLease = false;
-  let isOver = false;
-  let isAbandoned = false;
-  const aborted = Promise.withResolvers<[]>();
-  const abandoned = Promise.withResolvers<CellEnd>();
-  const endLease = (): void => {
-    endsLease = true;
-    void lease.close();
-    if (reason !== "aborted") return;
-    isAbandoned = true;
-    abandoned.resolve({ lost: "the caller gave up" });
-  };
-  const stop = (why: StopReason): void => {
-    if (reason !== null) return;
-    reason = why;
-    if (isOver) return;
-    if (rollback === "none" || why === "expired") return endLease();
-    grace = setTimeout(endLease, why === "aborted" ? ABORT_GRACE_MS : INTERRUPT_GRACE_MS);
-    lease.channel.send({ type: "interrupt", cell }).catch(() => {});
-  };
-  const timer =
-    leaseLeftMs < limits.cellTimeoutMs
-      ? setTimeout(() => stop("expired"), leaseLeftMs)
-      : setTimeout(() => stop("timeout"), limits.cellTimeoutMs);
-  const abort = (): void => {
-    stop("aborted");
-    aborted.resolve([]);
-  };
-  signal?.addEventListener("abort", abort, { once: true });
-  const cellIsOver = (): void => {
-    isOver = true;
-    clearTimeout(timer);
-    clearTimeout(grace);
-  };
-  return {
-    get reason() {
-      return reason;
-    },
-    get endsLease() {
-      return endsLease;
-    },
-    get isAbandoned() {
-      return isAbandoned;
-    },
-    aborted: aborted.promise,
-    abandoned: abandoned.promise,
-    cellIsOver,
-    clear() {
-      cellIsOver();
-      signal?.removeEventListener("abort", abort);
-    },
-  };
-}
-
-/** Sends the cell and takes its frames until it is over. */
-function talk(
+/** Sends the cell to the worker and handles its frames until the cell ends. Artifacts are checked while the cell goes on. */
+function exchangeFrames(
   options: RunCellOptions,
   streams: Record<"stdout" | "stderr", StreamText>,
   checks: Promise<CheckedArtifact>[],
 ): Promise<CellEnd> {
-  const { lease, cell, code, rollback, names, expect, limits, images } = options;
+  const { lease, cell, code, rollback, names, expect, limits, artifactChecker } = options;
   const { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts } = limits;
   return runInWorker({
     lease,
@@ -207,8 +108,112 @@ function talk(
     maxOutputBytes: Math.max(stdoutBytes, stderrBytes),
     onFrame(frame, body) {
       if (checks.length >= artifacts) return `there are more than ${artifacts} artifacts`;
-      checks.push(checkArtifact({ frame, body, limits, images }));
+      checks.push(checkArtifact({ frame, body, limits, artifactChecker }));
       return null;
     },
   });
+}
+
+/**
+ * Tells the worker whether to keep a cell that it reports as successful: the host's checks decide. Returns whether the sandbox can be used for the next
+ * cell.
+ */
+async function commitOrRollBack(
+  { lease, rollback }: RunCellOptions,
+  end: CellEnd,
+  verdict: CellVerdict,
+  stopped: CellStopReason | null,
+): Promise<boolean> {
+  const hasSucceeded = "frame" in end && end.frame.type === "done" && end.frame.status === "ok";
+  if (!hasSucceeded) return verdict.leaseUsable;
+  const isAccepted = verdict.status === "ok" && stopped !== "aborted";
+  if (rollback === "none") return isAccepted;
+  return await lease.channel.send({ type: isAccepted ? "commit" : "rollback" }).then(
+    () => true,
+    () => isAccepted,
+  );
+}
+
+function toOutputFields({ stdout, stderr }: Record<"stdout" | "stderr", StreamText>): Pick<CellOutcome, "stdout" | "stderr" | "truncated"> {
+  const truncated = {
+    ...(stdout.omittedBytes > 0 && { stdout: { omittedBytes: stdout.omittedBytes } }),
+    ...(stderr.omittedBytes > 0 && { stderr: { omittedBytes: stderr.omittedBytes } }),
+  };
+  return { stdout: stdout.text, stderr: stderr.text, ...(Object.keys(truncated).length > 0 && { truncated }) };
+}
+
+/** Rounds to a microsecond. */
+export function roundMs(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
+}
+
+/** Why the host ended a cell: its time limit, the end of the lease, or an abort by the caller. */
+export type CellStopReason = "timeout" | "expired" | "aborted";
+
+interface Stopper {
+  readonly reason: CellStopReason | null;
+  readonly isKillingSandbox: boolean;
+  readonly isSandboxKilledByAbort: boolean;
+  /** Resolves once an abort has killed the sandbox. Frames that arrive later are ignored. */
+  readonly sandboxKilledByAbort: Promise<CellEnd>;
+  /** Resolves with no artifacts as soon as the caller aborts. */
+  readonly aborted: Promise<[]>;
+  /** Stops the timers. Checking artifacts does not count towards the cell's time limit. */
+  stopTimers(): void;
+  dispose(): void;
+}
+
+/** Ends the cell on timeout or abort: through the worker if that keeps the sandbox, otherwise by killing the sandbox. */
+function createStopper({ lease, cell, rollback, limits, leaseLeftMs = Infinity, signal }: RunCellOptions): Stopper {
+  let reason: CellStopReason | null = null;
+  let graceTimer: NodeJS.Timeout | undefined;
+  let isKillingSandbox = false;
+  let isCellOver = false;
+  const aborted = Promise.withResolvers<[]>();
+  const sandboxKilledByAbort = Promise.withResolvers<CellEnd>();
+  const killSandbox = (): void => {
+    isKillingSandbox = true;
+    void lease.close();
+    if (reason === "aborted") sandboxKilledByAbort.resolve({ lost: "the caller aborted" });
+  };
+  const stop = (why: CellStopReason): void => {
+    if (reason !== null) return;
+    reason = why;
+    if (isCellOver) return;
+    if (rollback === "none" || why === "expired") return killSandbox();
+    graceTimer = setTimeout(killSandbox, why === "aborted" ? ABORT_GRACE_MS : INTERRUPT_GRACE_MS);
+    lease.channel.send({ type: "interrupt", cell }).catch(() => {});
+  };
+  const timer =
+    leaseLeftMs < limits.cellTimeoutMs
+      ? setTimeout(() => stop("expired"), leaseLeftMs)
+      : setTimeout(() => stop("timeout"), limits.cellTimeoutMs);
+  const onAbort = (): void => {
+    stop("aborted");
+    aborted.resolve([]);
+  };
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const stopTimers = (): void => {
+    isCellOver = true;
+    clearTimeout(timer);
+    clearTimeout(graceTimer);
+  };
+  return {
+    get reason() {
+      return reason;
+    },
+    get isKillingSandbox() {
+      return isKillingSandbox;
+    },
+    get isSandboxKilledByAbort() {
+      return isKillingSandbox && reason === "aborted";
+    },
+    aborted: aborted.promise,
+    sandboxKilledByAbort: sandboxKilledByAbort.promise,
+    stopTimers,
+    dispose() {
+      stopTimers();
+      signal?.removeEventListener("abort", onAbort);
+    },
+  };
 }

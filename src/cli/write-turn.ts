@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import { openTableDownload, type TableDownloadOptions } from "../data/open-table-download.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";

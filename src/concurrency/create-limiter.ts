@@ -1,33 +1,37 @@
 export interface LimiterOptions {
   readonly places: number;
-  /** Places that one key may take at once. */
+  /** How many places one key may hold at once. */
   readonly placesPerKey?: number;
-  /** Callers of one key that may wait at once. */
+  /** How many callers of one key may wait at once. */
   readonly maxWaitingPerKey?: number;
-  /** Time limit for the wait; none by default. */
+  /** Time limit for the wait. Default: none. */
   readonly deadlineMs?: number;
-  /** The error for a caller that waited too long or found the queue full. */
+  /** Creates the error for a caller that waited too long or found the queue full. */
   readonly toError?: (why: "timeout" | "queue-full") => Error;
 }
 
-/** Bounds how much runs at once. Callers are served in the order in which they came; one whose key is at its limit does not hold up the others. */
+/** Bounds how much runs at once. Callers are served first come, first served; a key at its own limit does not block other keys. */
 export interface Limiter {
   readonly places: number;
   readonly taken: number;
   readonly waiting: number;
-  /** Waits for a place. The returned function gives it back; calling it again does nothing. Rejects with `signal.reason` on abort. */
+  /** Waits for a place. Returns a function that gives the place back and may be called more than once. Rejects with `signal.reason` on abort. */
   enter(signal?: AbortSignal, key?: string): Promise<() => void>;
-  /** A place if one is free, else null. */
+  /** Takes a place if one is free; otherwise returns null. */
   tryEnter(key?: string, placesPerKey?: number): (() => void) | null;
-  /** Runs `work` in a place of its own: at once if one is free. Work whose signal is aborted while it waits is never started. */
+  /** Runs `work` while holding a place. Work whose signal aborts before it gets a place never starts. */
   run<Value>(work: () => Promise<Value>, signal?: AbortSignal, key?: string): Promise<Value>;
-  /** Resolves when nothing runs or waits. */
+  /** Resolves when no place is taken and nothing waits. */
   idle(): Promise<void>;
   /**
-   * Registers a holder of places that it can give up. When a caller begins to wait, holders are asked one after the other until one returns true.
-   * The returned function unregisters it.
+   * Registers a holder that can free a place on request. When a caller starts to wait, holders are called in turn until one returns true.
+   * Returns a function that unregisters the holder.
    */
   onWaiting(giveUp: () => boolean): () => void;
+}
+
+export function createLimiter(options: LimiterOptions): Limiter {
+  return new QueueLimiter(options);
 }
 
 interface Waiter {
@@ -35,64 +39,77 @@ interface Waiter {
   readonly admit: (leave: () => void) => void;
 }
 
-export function createLimiter(options: LimiterOptions): Limiter {
-  const { places, placesPerKey = Infinity, maxWaitingPerKey = Infinity, deadlineMs, toError = (why) => new Error(why) } = options;
-  const takenBy = new Map<string, number>();
-  const queue: Waiter[] = [];
-  const holders = new Set<() => boolean>();
-  let taken = 0;
-  let idle = Promise.withResolvers<void>();
+class QueueLimiter implements Limiter {
+  readonly #options: LimiterOptions;
+  readonly #takenByKey = new Map<string, number>();
+  readonly #queue: Waiter[] = [];
+  readonly #holders = new Set<() => boolean>();
+  #taken = 0;
+  #idle = Promise.withResolvers<void>();
 
-  const isFree = (key: string, most = placesPerKey): boolean => taken < places && (takenBy.get(key) ?? 0) < most;
-
-  function take(key: string): () => void {
-    taken += 1;
-    takenBy.set(key, (takenBy.get(key) ?? 0) + 1);
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      leave(key);
-    };
+  constructor(options: LimiterOptions) {
+    this.#options = options;
   }
 
-  function leave(key: string): void {
-    taken -= 1;
-    const rest = takenBy.get(key)! - 1;
-    if (rest > 0) takenBy.set(key, rest);
-    else takenBy.delete(key);
-    const next = queue.find((waiter) => isFree(waiter.key));
-    if (next !== undefined) {
-      queue.splice(queue.indexOf(next), 1);
-      next.admit(take(next.key));
-    }
-    if (taken > 0) return;
-    idle.resolve();
-    idle = Promise.withResolvers();
+  get places(): number {
+    return this.#options.places;
   }
 
-  function tryEnter(key = "", most?: number): (() => void) | null {
-    return isFree(key, most) ? take(key) : null;
+  get taken(): number {
+    return this.#taken;
   }
 
-  async function enter(signal?: AbortSignal, key = ""): Promise<() => void> {
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  async enter(signal?: AbortSignal, key = ""): Promise<() => void> {
     signal?.throwIfAborted();
-    const free = tryEnter(key);
-    if (free !== null) return free;
-    if (queue.filter((waiter) => waiter.key === key).length >= maxWaitingPerKey) throw toError("queue-full");
+    const leave = this.tryEnter(key);
+    if (leave !== null) return leave;
+    const { maxWaitingPerKey = Infinity } = this.#options;
+    if (this.#queue.filter((waiter) => waiter.key === key).length >= maxWaitingPerKey) throw this.#toError("queue-full");
+    return await this.#wait(key, signal);
+  }
+
+  tryEnter(key = "", placesPerKey?: number): (() => void) | null {
+    return this.#isFree(key, placesPerKey) ? this.#take(key) : null;
+  }
+
+  async run<Value>(work: () => Promise<Value>, signal?: AbortSignal, key?: string): Promise<Value> {
+    signal?.throwIfAborted();
+    const leave = this.tryEnter(key) ?? (await this.enter(signal, key)); // starts at once if a place is free
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  async idle(): Promise<void> {
+    if (this.#taken > 0) await this.#idle.promise;
+  }
+
+  onWaiting(giveUp: () => boolean): () => void {
+    this.#holders.add(giveUp);
+    return () => void this.#holders.delete(giveUp);
+  }
+
+  async #wait(key: string, signal?: AbortSignal): Promise<() => void> {
+    const { deadlineMs } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-    const waiter = { key, admit: resolve };
-    const giveUp = (error: unknown): void => {
-      const at = queue.indexOf(waiter);
-      if (at === -1) return; // admitted just now
-      queue.splice(at, 1);
+    const waiter: Waiter = { key, admit: resolve };
+    const stopWaiting = (error: unknown): void => {
+      const index = this.#queue.indexOf(waiter);
+      if (index === -1) return; // admitted in the meantime
+      this.#queue.splice(index, 1);
       reject(error);
     };
-    const onAbort = (): void => giveUp(signal?.reason);
-    queue.push(waiter);
+    const onAbort = (): void => stopWaiting(signal?.reason);
+    this.#queue.push(waiter);
     signal?.addEventListener("abort", onAbort, { once: true });
-    const timer = deadlineMs === undefined ? undefined : setTimeout(() => giveUp(toError("timeout")), deadlineMs);
-    for (const giveUpPlace of holders) if (giveUpPlace()) break;
+    const timer = deadlineMs === undefined ? undefined : setTimeout(() => stopWaiting(this.#toError("timeout")), deadlineMs);
+    for (const giveUp of this.#holders) if (giveUp()) break;
     try {
       return await promise;
     } finally {
@@ -101,29 +118,37 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
   }
 
-  return {
-    places,
-    get taken() {
-      return taken;
-    },
-    get waiting() {
-      return queue.length;
-    },
-    enter,
-    tryEnter,
-    async run(work, signal, key) {
-      signal?.throwIfAborted();
-      const leavePlace = tryEnter(key) ?? (await enter(signal, key));
-      try {
-        return await work();
-      } finally {
-        leavePlace();
-      }
-    },
-    idle: async () => (taken === 0 ? undefined : await idle.promise),
-    onWaiting(giveUp) {
-      holders.add(giveUp);
-      return () => void holders.delete(giveUp);
-    },
-  };
+  #isFree(key: string, placesPerKey = this.#options.placesPerKey ?? Infinity): boolean {
+    return this.#taken < this.places && (this.#takenByKey.get(key) ?? 0) < placesPerKey;
+  }
+
+  #take(key: string): () => void {
+    this.#taken += 1;
+    this.#takenByKey.set(key, (this.#takenByKey.get(key) ?? 0) + 1);
+    let hasLeft = false;
+    return () => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.#leave(key);
+    };
+  }
+
+  #leave(key: string): void {
+    this.#taken -= 1;
+    const remaining = this.#takenByKey.get(key)! - 1;
+    if (remaining > 0) this.#takenByKey.set(key, remaining);
+    else this.#takenByKey.delete(key);
+    const next = this.#queue.find((waiter) => this.#isFree(waiter.key));
+    if (next !== undefined) {
+      this.#queue.splice(this.#queue.indexOf(next), 1);
+      next.admit(this.#take(next.key));
+    }
+    if (this.#taken > 0) return;
+    this.#idle.resolve();
+    this.#idle = Promise.withResolvers();
+  }
+
+  #toError(why: "timeout" | "queue-full"): Error {
+    return this.#options.toError?.(why) ?? new Error(why);
+  }
 }

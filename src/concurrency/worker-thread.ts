@@ -3,13 +3,13 @@ import { parentPort, Worker, type ResourceLimits } from "node:worker_threads";
 import { createLimiter } from "./create-limiter.ts";
 
 export interface WorkerThreadOptions {
-  /** The path of a program that calls `serveThread`, without its extension. */
+  /** Path of a program that calls `serveThread`, without its extension. */
   readonly program: string;
-  /** Called when a thread starts. */
+  /** Called whenever a thread starts. */
   readonly resourceLimits: () => ResourceLimits;
-  /** For one answer, counted from when the thread begins with it. Default: no limit. */
+  /** Time limit for one answer, measured from when the thread receives the request. Default: none. */
   readonly timeoutMs?: number;
-  /** End the thread when nothing was asked for this long. Default: keep it. */
+  /** Ends the thread after this long without a request. Default: never. */
   readonly idleMs?: number;
 }
 
@@ -20,13 +20,13 @@ export interface WorkerThreadOptions {
 export interface WorkerThread<Request, Answer> extends AsyncDisposable {
   /** Rejects with a ThreadFailure. */
   ask(request: Request, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
-  /** Starts the thread ahead of the first request. */
+  /** Starts the thread before the first request. */
   warm(): void;
-  /** Ends the thread, also in the middle of a request. Idempotent. */
+  /** Ends the thread, even during a request. Idempotent. */
   close(): Promise<void>;
 }
 
-/** `unavailable`: the thread did not start. `ended`: it died of the request, for example for lack of memory or stack. */
+/** `unavailable`: the thread did not start. `ended`: the request killed the thread, for example by running out of memory or stack. */
 export class ThreadFailure extends Error {
   readonly reason: "timeout" | "ended" | "unavailable" | "closed";
 
@@ -39,13 +39,56 @@ export class ThreadFailure extends Error {
 const START_TIMEOUT_MS = 60_000;
 
 export function createWorkerThread<Request, Answer>(options: WorkerThreadOptions): WorkerThread<Request, Answer> {
-  const { program, resourceLimits, timeoutMs, idleMs } = options;
-  let thread: Promise<Worker> | null = null;
-  const requests = createLimiter({ places: 1 });
-  let idle: NodeJS.Timeout | undefined;
-  let isClosed = false;
+  return new RestartableThread(options);
+}
 
-  function start(): Promise<Worker> {
+class RestartableThread<Request, Answer> implements WorkerThread<Request, Answer> {
+  readonly #options: WorkerThreadOptions;
+  readonly #requests = createLimiter({ places: 1 });
+  #thread: Promise<Worker> | null = null;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: WorkerThreadOptions) {
+    this.#options = options;
+  }
+
+  async ask(request: Request, transfer: readonly ArrayBuffer[] = []): Promise<Answer> {
+    const { idleMs } = this.#options;
+    clearTimeout(this.#idleTimer);
+    try {
+      return await this.#requests.run(() => this.#askNow(request, transfer));
+    } finally {
+      if (this.#requests.taken === 0 && idleMs !== undefined) this.#idleTimer = setTimeout(() => void this.#end(), idleMs).unref();
+    }
+  }
+
+  warm(): void {
+    this.#thread ??= this.#start();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #askNow(request: Request, transfer: readonly ArrayBuffer[]): Promise<Answer> {
+    if (this.#isClosed) throw new ThreadFailure("closed");
+    const worker = await (this.#thread ??= this.#start());
+    const answer = nextMessage<Answer>(worker, this.#options.timeoutMs);
+    worker.postMessage(request, transfer);
+    return await answer.catch(async (failure: ThreadFailure) => {
+      await this.#end();
+      throw failure;
+    });
+  }
+
+  #start(): Promise<Worker> {
+    const { program, resourceLimits } = this.#options;
     const worker = new Worker(`${program}${extname(import.meta.filename)}`, { env: {}, resourceLimits: resourceLimits() });
     const started = nextMessage(worker, START_TIMEOUT_MS).then(
       () => worker,
@@ -54,55 +97,26 @@ export function createWorkerThread<Request, Answer>(options: WorkerThreadOptions
         throw new ThreadFailure("unavailable", failure);
       },
     );
-    started.catch(() => {}); // each caller of `ask` gets the failure itself
+    started.catch(() => {}); // every `ask` that waits for the thread rejects with this failure
     worker.on("error", () => {}); // `exit` follows
     worker.once("exit", () => {
-      if (thread === started) thread = null;
+      if (this.#thread === started) this.#thread = null;
     });
     return started;
   }
 
-  async function askNow(request: Request, transfer: readonly ArrayBuffer[]): Promise<Answer> {
-    if (isClosed) throw new ThreadFailure("closed");
-    const worker = await (thread ??= start());
-    const answer = nextMessage<Answer>(worker, timeoutMs);
-    worker.postMessage(request, transfer);
-    return await answer.catch(async (failure: ThreadFailure) => {
-      await end();
-      throw failure;
-    });
-  }
-
-  async function end(): Promise<void> {
-    clearTimeout(idle);
-    const ending = thread;
-    thread = null;
+  async #end(): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    const ending = this.#thread;
+    this.#thread = null;
     await ending?.then((worker) => worker.terminate()).catch(() => {});
   }
-
-  async function close(): Promise<void> {
-    isClosed = true;
-    await end();
-  }
-
-  return {
-    async ask(request, transfer = []) {
-      clearTimeout(idle);
-      try {
-        return await requests.run(() => askNow(request, transfer));
-      } finally {
-        if (requests.taken === 0 && idleMs !== undefined) idle = setTimeout(() => void end(), idleMs).unref();
-      }
-    },
-    warm() {
-      thread ??= start();
-    },
-    close,
-    [Symbol.asyncDispose]: close,
-  };
 }
 
-/** Inside of a thread: answers each request. `transfer` names buffers of an answer to hand over instead of copying them. What throws ends the thread. */
+/**
+ * Runs inside the thread: answers each request. An exception ends the thread. `transfer` lists the buffers of an answer that are moved to the
+ * caller instead of copied.
+ */
 export function serveThread<Answer>(
   answer: (request: never) => Answer,
   transfer: (answer: Answer) => readonly ArrayBuffer[] = () => [],
@@ -114,7 +128,7 @@ export function serveThread<Answer>(
   parentPort!.postMessage("ready");
 }
 
-/** Keeps the process alive while it waits, and only then. */
+/** Waits for the next message of the worker. Keeps the process alive only while waiting. */
 async function nextMessage<Message>(worker: Worker, timeoutMs?: number): Promise<Message> {
   const { promise, resolve, reject } = Promise.withResolvers<Message>();
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => reject(new ThreadFailure("timeout")), timeoutMs);

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import type { LanguageModel } from "ai";
-import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
-import { createFileStore } from "../artifacts/artifact-store.ts";
+import { createFileStore, type ArtifactStore } from "../artifacts/artifact-store.ts";
 import type { Configuration, ServerConfiguration } from "./configuration-schema.ts";
 import { cacheDirectory, searchPath, type Environment } from "./environment.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";

@@ -109,7 +109,7 @@ describe("uploads", () => {
     const store = createUploadStore({ directory: taken });
     expect(await refusal(store.put({ tenant: "t", fileName: "x.csv", content: pieces("a\n") }))).toEqual([
       "STORAGE_UNAVAILABLE",
-      expect.stringMatching(/^The upload cannot be kept in \S+a-file\S*: ENOTDIR/) as string,
+      expect.stringMatching(/^The upload cannot be stored in \S+a-file\S*: ENOTDIR/) as string,
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
-import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellArtifact, CellOutcome } from "../protocol/outcome.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
@@ -8,7 +8,7 @@ import { orAbort } from "../concurrency/or-abort.ts";
 import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./call-contract/validate-code-interpreter-contract.ts";
 import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
-import type { HeldPlace, CellSession } from "../cells/open-cell-session.ts";
+import type { CellSession, QueuePlace } from "../cells/open-cell-session.ts";
 import { inSpan } from "./in-span.ts";
 import { toCellInput } from "../cells/cell-inputs.ts";
 import { toToolResult, type CallFacts, type ToolResult } from "./tool-result.ts";
@@ -44,7 +44,7 @@ export async function answerInTurn(
   { tool, signal }: { tool: string; signal?: AbortSignal | undefined },
   work: (held: HeldTurn) => Promise<ToolResult>,
 ): Promise<ToolResult> {
-  const place = { askedAt: performance.now() };
+  const place = { queuedAt: performance.now() };
   let stage: UnrunCall["stage"] = "queue";
   let isProbed = false;
   const onProbe: ProbeSink = (line) => {
@@ -94,7 +94,7 @@ export async function checkCall({ evidence, source }: InterpreterTurn, input: un
 
 /** What a call has while it runs, alone in its turn. */
 interface HeldTurn {
-  readonly place: HeldPlace;
+  readonly place: QueuePlace;
   readonly onProbe: ProbeSink;
 }
 

@@ -6,7 +6,7 @@ import { applyEdits } from "./apply-edits.ts";
 import { answerInTurn, checkCall, runCheckedCall, toFailureToolError, type CallOptions } from "./code-interpreter.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./call-contract/code-interpreter-call.ts";
 import { toToolResult, type ToolResult } from "./tool-result.ts";
-import type { HeldPlace } from "../cells/open-cell-session.ts";
+import type { QueuePlace } from "../cells/open-cell-session.ts";
 import type { InterpreterTurn } from "./turn.ts";
 
 const TOOL = "python_code_edit";
@@ -75,7 +75,7 @@ const nothingInItsPlace =
   "The last cell was undone and nothing was run in its place: variables are as they were before it. Send the same edit again, which runs the whole cell.";
 
 /** The state before the last cell, and whether there was something to undo. One that failed has left nothing. */
-async function undoLast(turn: InterpreterTurn, place: HeldPlace, signal?: AbortSignal): Promise<boolean> {
+async function undoLast(turn: InterpreterTurn, place: QueuePlace, signal?: AbortSignal): Promise<boolean> {
   if (turn.last === null || !turn.last.counted) return false;
   await (await turn.sandbox?.session)?.undo(signal, place);
   turn.last = { ...turn.last, counted: false };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import { appendToPath, quote } from "../errors/argument-path.ts";
 import { createToolError, type ToolError, type ToolErrorDetail, receivedType } from "../errors/tool-error.ts";
 import { nearestName } from "../errors/nearest-name.ts";

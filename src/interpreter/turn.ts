@@ -1,4 +1,4 @@
-import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";

@@ -1,5 +1,5 @@
 import type { LanguageModel } from "ai";
-import type { ArtifactStore } from "../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import type { CodeModeOptions, CodeModeTool } from "../execute/create-code-mode.ts";
 import type { IdentityContext } from "../execute/identity/identity-context.ts";

@@ -98,7 +98,7 @@ export async function askTable(place: TableSandbox, table: AskedTable, question:
     session.bind(table.alias, table.input());
     place.bound.add(table.alias);
   }
-  const outcome = await session.run({ code: toCode(table, question), isQuestion: true });
+  const outcome = await session.run({ code: toCode(table, question), isQuery: true });
   if (outcome.status !== "ok" || outcome.resultJson === null) return { ok: false, refusal: fromOutcome(table, outcome), lost: true };
   const json: unknown = JSON.parse(outcome.resultJson);
   if (typeof json !== "string" || !/^\{".*\}$/s.test(json))

@@ -44,7 +44,7 @@ describe("keeping a dataset", () => {
     const watched: BlobStore = {
       ...blobs,
       async put(blob) {
-        if (blob.ending === ".json") seen.writingAtManifest.push(seen.writing);
+        if (blob.extension === ".json") seen.writingAtManifest.push(seen.writing);
         seen.writing += 1;
         seen.mostAtOnce = Math.max(seen.mostAtOnce, seen.writing);
         try {

@@ -85,7 +85,7 @@ export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
     const hash = document.digest("hex");
     const manifest: Manifest = { schemaVersion: 2, bytes, pieces, tables };
     await removeDamagedDocument(manifests, hash);
-    await manifests.put({ content: Buffer.from(JSON.stringify(manifest)), hash, ending: ".json" });
+    await manifests.put({ content: Buffer.from(JSON.stringify(manifest)), hash, extension: ".json" });
     return { datasetId: `ds_${hash.slice(0, 24)}`, hash, bytes, url: toUrl(hash) };
   }
 

@@ -90,7 +90,7 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputRea
       return { ...answer, read: new ReadOutput(parts) };
     },
     isJson: async (text) => (await ask("json", { kind: "json", text })).isJson,
-    close: thread.close,
+    close: () => thread.close(),
   };
 }
 

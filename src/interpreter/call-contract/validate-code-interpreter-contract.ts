@@ -127,7 +127,7 @@ export function createPythonParser({ timeoutMs = 5_000 }: { timeoutMs?: number }
     }
   }
 
-  return { parse, close: thread.close, [Symbol.asyncDispose]: thread.close };
+  return { parse, close: () => thread.close(), [Symbol.asyncDispose]: () => thread.close() };
 }
 
 function unavailable(cause: unknown): SluiceError {

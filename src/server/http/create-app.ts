@@ -1,5 +1,5 @@
 import { Hono, type Context } from "hono";
-import { watchBody } from "../../concurrency/watch-body.ts";
+import { watchBody } from "../http-body.ts";
 import { type Authenticator, type Principal, unauthorized } from "./create-authenticator.ts";
 import { checkOrigin, checkOwnPage, type OriginRules, type WorkGate } from "./guard.ts";
 import { HttpFailure, toFailureResponse } from "./http-failure.ts";

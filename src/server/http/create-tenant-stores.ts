@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
-import { createArtifactStore } from "../../artifacts/artifact-store.ts";
-import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
+import { createArtifactStore, type ArtifactStore } from "../../artifacts/artifact-store.ts";
 import type { BlobStore } from "../../blobs/blob-store.ts";
 import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
 import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";

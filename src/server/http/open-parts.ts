@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../../artifacts/artifact-store.ts";
 import type { Limiter } from "../../concurrency/create-limiter.ts";
 import { bundledSample, type Configured, openConfigured } from "../../config/open-configured.ts";
 import type { Tables } from "../../data/conversation-data.ts";

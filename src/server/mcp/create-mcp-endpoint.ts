@@ -6,7 +6,7 @@ import { ConnectionRegistry } from "./connections/connection-registry.ts";
 import { accessByConnection, accessByHandle, type ConnectionAccess } from "./connections/connection-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
 import type { McpConnection } from "./connections/mcp-connection.ts";
-import { readBody, watchBody } from "../../concurrency/watch-body.ts";
+import { readBody, watchBody } from "../http-body.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
 import { isRecord } from "../../text/json.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
-import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../../artifacts/artifact-store.ts";
 import { addressArtifacts, parseDataUri, toDataUri } from "./create-mcp-resources.ts";
 
 it("parses every data URI that it writes", () => {

@@ -7,7 +7,7 @@ import {
   type ResourceLink,
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
-import type { ArtifactStore, ArtifactType } from "../../artifacts/stored-artifact.ts";
+import type { ArtifactStore, ArtifactType } from "../../artifacts/artifact-store.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { describeExecute, executeGuideUri } from "../../prompts/describe-execute.ts";
 import { describeDataLink, resourceTexts } from "../../prompts/mcp-server.ts";

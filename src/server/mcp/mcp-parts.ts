@@ -1,4 +1,4 @@
-import type { ArtifactStore } from "../../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../../artifacts/artifact-store.ts";
 import type { Configured } from "../../config/open-configured.ts";
 import type { DataFiles, Tables } from "../../data/conversation-data.ts";
 import type { ProbeSink } from "../../protocol/probe.ts";

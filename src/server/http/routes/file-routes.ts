@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ArtifactType } from "../../../artifacts/stored-artifact.ts";
+import type { ArtifactType } from "../../../artifacts/artifact-store.ts";
 import { openRowsDownload, openTableDownload } from "../../../data/open-table-download.ts";
 import { givenTableSchema, type GivenTable } from "../../../protocol/http-tables.ts";
 import { HttpFailure } from "../http-failure.ts";

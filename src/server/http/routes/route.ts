@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { readBody } from "../../../concurrency/watch-body.ts";
+import { readBody } from "../../http-body.ts";
 import { describeZodIssues } from "../../../errors/schema-problems.ts";
 import type { Principal } from "../create-authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";

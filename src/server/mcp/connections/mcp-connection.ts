@@ -1,4 +1,4 @@
-import type { ArtifactStore } from "../../../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../../../artifacts/artifact-store.ts";
 import type { ConversationData } from "../../../data/conversation-data.ts";
 import { createConversationData } from "../../../data/create-conversation-data.ts";
 import { createEvidenceStore } from "../../../evidence/create-evidence-store.ts";

@@ -6,7 +6,7 @@ import type { McpCallContext, ServedTool } from "../mcp-parts.ts";
 import { linkTo } from "../create-mcp-resources.ts";
 import type { EnteredConnection, ConnectionAccess } from "../connections/connection-access.ts";
 import type { McpTool } from "./create-mcp-tools.ts";
-import type { ArtifactStore } from "../../../artifacts/stored-artifact.ts";
+import type { ArtifactStore } from "../../../artifacts/artifact-store.ts";
 import type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "../../../protocol/artifact.ts";
 import type { ChartCell } from "../../../protocol/chart-spec.ts";
 import { parseExactJson } from "../../../text/json.ts";

@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { countTurns } from "../../test/fixtures/count-turns.ts";
-import { createImageChecker } from "./create-image-checker.ts";
+import { createArtifactChecker } from "./create-artifact-checker.ts";
 
-const checker = createImageChecker();
+const checker = createArtifactChecker();
 afterAll(() => checker[Symbol.asyncDispose]());
 
 const judge = (kind: "figure" | "chart", value: unknown): Promise<string | null> =>
-  checker.judgeJson(kind, Buffer.from(typeof value === "string" ? value : JSON.stringify(value)));
+  checker.checkJson(kind, Buffer.from(typeof value === "string" ? value : JSON.stringify(value)));
 
 /** In a thread when it is large, at once when it is small: both say the same. */
 describe.each([3, 100_000])("what is behind a figure of %i points, and a chart as large", (points) => {
@@ -29,10 +29,10 @@ describe.each([3, 100_000])("what is behind a figure of %i points, and a chart a
       await judge("chart", { spec, data: rows.map((row) => ({ ...row, c0: [1] })) }),
       await judge("chart", { spec: { ...spec, series: [{ key: "n" }] }, data: rows.map(({ x }) => ({ x, filler: "f".repeat(200) })) }),
     ]).toEqual([
-      "the data behind an image is not as it must be",
-      "the data behind an image is not as it must be",
-      "the data behind an image is not as it must be",
-      "a chart has no spec and rows as the schema has them",
+      "the data behind an image does not match the schema",
+      "the data behind an image does not match the schema",
+      "the data behind an image does not match the schema",
+      "the spec or the rows of a chart do not match the schema",
       "a chart is wrong at series[0].key: n is not in the data; the columns are x, filler",
     ]);
   });
@@ -45,7 +45,7 @@ const figureOf = (points: number): Buffer => {
 };
 
 test("others go on while a large one is looked at", async () => {
-  const { value, turns } = await countTurns(() => checker.judgeJson("figure", figureOf(300_000)));
+  const { value, turns } = await countTurns(() => checker.checkJson("figure", figureOf(300_000)));
   expect(value).toBeNull();
   expect(turns).toBeGreaterThan(2);
 });
@@ -53,8 +53,8 @@ test("others go on while a large one is looked at", async () => {
 test("what takes more memory than there is is refused alone: those that wait behind it are looked at", async () => {
   const deadly = Buffer.from(`{"axes":[${"{},".repeat(3_000_000)}{}]}`);
   const large = figureOf(20_000);
-  expect(await Promise.all([deadly, large].map((json) => checker.judgeJson("figure", json)))).toEqual([
-    `a figure of ${deadly.length} bytes is too much to be looked at`,
+  expect(await Promise.all([deadly, large].map((json) => checker.checkJson("figure", json)))).toEqual([
+    `a figure of ${deadly.length} bytes is too large to be checked`,
     null,
   ]);
 });
