@@ -154,7 +154,7 @@ describe("sluice ask", () => {
     const status = await new Promise((resolve) => child.once("close", resolve));
     expect(status).toBe(1);
     expect(() => process.kill(-child.pid!, 0)).toThrow("ESRCH");
-    expect(stdout).toContain("ended: aborted; confidence: low (The turn was ended from outside before it was done.)");
+    expect(stdout).toContain("ended: aborted; confidence: low (The turn was aborted before it finished.)");
   });
 
   test.each([

@@ -42,8 +42,8 @@ describe("the budgets of a configuration", () => {
   });
 
   test.each([
-    [{ tokens: 25 }, "The turn used 30 tokens, its budget is 25."],
-    [{ cost: { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 } }, "The turn cost 0.0012, its budget is 0.001."],
+    [{ tokens: 25 }, "The turn used 30 tokens; its budget is 25."],
+    [{ cost: { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 } }, "The turn cost 0.0012; its budget is 0.001."],
     [{ steps: 1 }, "The 1 step of this turn was used before the model was done."],
   ])("end a turn with the name and the number of the one that is spent: %j", async (budgets, detail) => {
     await using configured = await open(budgets);

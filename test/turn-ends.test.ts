@@ -205,7 +205,7 @@ describe("a turn that is aborted", () => {
     });
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("aborted");
-    expect(result.answer).toBe("The draft.\n\nThe turn was ended from outside while the answer was written.");
+    expect(result.answer).toBe("The draft.\n\nThe turn was aborted while the answer was being written.");
   });
 });
 
@@ -261,7 +261,7 @@ describe("calls at the end", () => {
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("model_error");
     expect(result.trace[0]!.calls).toEqual([{ tool: "get_prices", durationMs: 0, status: "aborted", artifacts: [] }]);
-    expect(result.grounding.failures).toEqual([{ tool: "get_prices", reason: "the model's answer broke off before it was called" }]);
+    expect(result.grounding.failures).toEqual([{ tool: "get_prices", reason: "the model's reply ended before the call could run" }]);
   });
 
   test("that are answered after the turn is over are not kept", async () => {
@@ -357,7 +357,7 @@ describe("whoever throws", () => {
     const result = await runTurn(runtime, turn.request);
     expect(result.dataset).toBeNull();
     expect(result.gaps.map(({ code }) => code)).toEqual(["chart_not_rendered", "dataset_not_kept"]);
-    expect(result.gaps[0]!.detail).toBe("The chart that was asked for could not be rendered: code_interpreter failed: disk full.");
+    expect(result.gaps[0]!.detail).toBe("The requested chart could not be rendered: code_interpreter failed: disk full.");
     await expectNothingLeft();
   });
 
@@ -380,9 +380,9 @@ describe("whoever throws", () => {
       await expectNothingLeft();
       return result;
     };
-    const gone = "What is missing could not be found out to the end: EIO";
-    const failedToWrite = "The answer could not be written to its end: EIO";
-    const notKept = "The data behind the answer could not be kept: EIO";
+    const gone = "The gaps could not be determined: EIO";
+    const failedToWrite = "The final answer could not be completed: EIO";
+    const notKept = "The data behind the answer could not be stored: EIO";
     const answered = await run(final("It is 4711."));
     expect(answered.outcome.stopReason).toBe("complete_answer");
     const unchecked = "The numbers of the answer could not be held against what was found: EIO";
@@ -412,7 +412,7 @@ describe("whoever throws", () => {
       },
     };
     const result = await runTurn(stuck, turn.request);
-    expect(result.gaps.map(({ detail }) => detail)).toEqual(["The sandbox could not be ended: the cgroup is busy"]);
+    expect(result.gaps.map(({ detail }) => detail)).toEqual(["The sandbox could not be closed: the cgroup is busy"]);
     expect(result.outcome.stopReason).toBe("complete_answer");
     await expectNothingLeft();
   });

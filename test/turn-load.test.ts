@@ -171,9 +171,7 @@ describe("fifty turns at once, with faults", () => {
     expect(killed).toHaveLength(of("a sandbox that is killed").length);
     for (const count of killed) expect(count).toBeGreaterThan(0);
     for (const { gaps } of of("a sandbox that is killed"))
-      expect(gaps[0]!.detail).toMatch(
-        /^The chart that was asked for could not be rendered: code_interpreter failed: .*The sandbox is gone/,
-      );
+      expect(gaps[0]!.detail).toMatch(/^The requested chart could not be rendered: code_interpreter failed: .*The sandbox is gone/);
     await expect.poll(listSandboxLeavings, hangBound).toEqual({ processes: [], leases: [] });
     await closeAll();
     await expect.poll(listBelongings, hangBound).toEqual(before);

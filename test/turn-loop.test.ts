@@ -94,8 +94,8 @@ describe("a turn", () => {
   });
 
   test.each([
-    ["length", "The model's answer was cut off at its limit of output."],
-    ["content-filter", "The provider's content filter ended the model's answer."],
+    ["length", "The model's answer was cut off at its output limit."],
+    ["content-filter", "The provider's content filter stopped the model's answer."],
   ] as const)("does not take text for a complete answer that ended by %s", async (finish, reason) => {
     const { result } = await run({ steps: [{ text: "It is", finish }] });
     expect(result.outcome.stopReason).toBe("model_error");
@@ -148,8 +148,10 @@ describe("a turn", () => {
       { conversation, turnId: "turn-2" },
     );
     const [system, ...messages] = model.stepCalls[0]!.prompt;
-    expect(system!.content).toContain("their tool outputs and results are still there by alias, in Python and in charts: get_prices_1.");
-    expect(system!.content).toContain("Variables of earlier turns are gone; derive again what you need.");
+    expect(system!.content).toContain(
+      "their tool outputs and results are still available by alias, in Python and in charts: get_prices_1.",
+    );
+    expect(system!.content).toContain("Variables of earlier turns are not");
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(JSON.stringify(messages)).toContain("First answer.");
     expect(result.artifacts.map(({ kind, title }) => [kind, title])).toEqual([["chart", "Price"]]);
@@ -162,7 +164,7 @@ describe("the plan", () => {
     expect(of("plan")).toEqual([
       {
         type: "plan",
-        plan: { chartIntent: "explicit", measures: [], population: "everything that was asked about", source: "model" },
+        plan: { chartIntent: "explicit", measures: [], population: "everything that the question covers", source: "model" },
         steps: 14,
       },
     ]);
@@ -182,9 +184,9 @@ describe("the plan", () => {
       plan: {
         chartIntent: "explicit",
         measures: [],
-        population: "everything that was asked about",
+        population: "everything that the question covers",
         source: "rules",
-        because: "The planning call gave no plan: 503 overloaded",
+        because: "The planning call returned no plan: 503 overloaded",
       },
       steps: 14,
     });
@@ -192,7 +194,7 @@ describe("the plan", () => {
 
   test("that is none was paid for, too", async () => {
     const { result, of } = await run({ plan: [] as object, steps: [final("No.")] });
-    expect(of("plan")[0]?.plan).toMatchObject({ source: "rules", because: expect.stringMatching(/^The planning call gave no plan: /) });
+    expect(of("plan")[0]?.plan).toMatchObject({ source: "rules", because: expect.stringMatching(/^The planning call returned no plan: /) });
     expect([result.usage.inputTokens, result.usage.outputTokens]).toEqual([30, 15]); // the plan, a step, the answer
   });
 
@@ -201,7 +203,7 @@ describe("the plan", () => {
     expect(of("plan")[0]?.plan).toEqual({
       chartIntent: "explicit",
       measures: ["mean"],
-      population: "everything that was asked about",
+      population: "everything that the question covers",
       source: "model",
     });
   });
@@ -211,7 +213,7 @@ describe("the step budget", () => {
   test("is ten, and the last step can only be final_response", async () => {
     const { result, model, of } = await run({ steps: [...different("get_prices", 9), final("Enough.")] });
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
-    expect(result.gaps[0]!.detail).toBe("The model had to answer in the last of 10 steps, done or not.");
+    expect(result.gaps[0]!.detail).toBe("Step limit reached (10). The answer was written before the analysis was finished.");
     expect(result.answer).toMatch(/^Enough\./);
     expect(result.usage.steps).toBe(10);
     expect(of("step-start").map(({ forced }) => forced)).toEqual([...Array(9).fill(undefined), "final_response"]);
@@ -232,37 +234,37 @@ describe("the step budget", () => {
     expect(asked).toEqual([{ symbol: "S0" }, { symbol: "S1" }]);
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
     expect(result.gaps).toEqual([
-      { code: "bounded_step_budget", severity: "major", detail: "The 3 steps of this turn were used before the model was done." },
+      { code: "bounded_step_budget", severity: "major", detail: "Step limit reached (3) before the model finished." },
     ]);
     expect(result.answer).toBe(
       [
-        "The question was not answered fully. This is what there is:",
+        "The question was not fully answered. Available results:",
         "- get_prices_1: from local__get_prices, 1 row",
         "- get_prices_2: from local__get_prices, 1 row",
         "",
-        "The 3 steps of this turn were used before the model was done.",
+        "Step limit reached (3) before the model finished.",
       ].join("\n"),
     );
-    expect(result.confidence).toEqual({ level: "low", reason: "The 3 steps of this turn were used before the model was done." });
+    expect(result.confidence).toEqual({ level: "low", reason: "Step limit reached (3) before the model finished." });
     expect(result.trace[2]!.calls[0]!.status).toBe("refused");
   });
 
   test("holds with a model that writes where it should call: its text is the answer", async () => {
     const { result } = await run({ steps: [call("get_prices"), { text: "Enough was seen." }] }, { budgets: { steps: 2 } });
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
-    expect(result.answer).toBe("Enough was seen.\n\nThe 2 steps of this turn were used before the model was done.");
+    expect(result.answer).toBe("Enough was seen.\n\nStep limit reached (2) before the model finished.");
   });
 
   test("is also of tokens", async () => {
     const { result } = await run({ steps: different("get_prices", 20) }, { budgets: { tokens: 40 } });
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
-    expect(result.gaps[0]!.detail).toBe("The turn used 45 tokens, its budget is 40.");
+    expect(result.gaps[0]!.detail).toBe("The turn used 45 tokens; its budget is 40.");
   });
 
   test("is also of cost", async () => {
     const cost = { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 };
     const { result } = await run({ steps: different("get_prices", 20) }, { budgets: { cost } });
-    expect(result.gaps[0]!.detail).toBe("The turn cost 0.0012, its budget is 0.001.");
+    expect(result.gaps[0]!.detail).toBe("The turn cost 0.0012; its budget is 0.001.");
   });
 });
 
@@ -279,7 +281,7 @@ describe("the guards", () => {
     expect(result.gaps[0]).toEqual({
       code: "bounded_repeat_guardrail",
       severity: "major",
-      detail: "get_prices was called three times with the same arguments; the third call was not made.",
+      detail: "get_prices was called three times with the same arguments. The third call was refused.",
     });
   });
 
@@ -288,7 +290,7 @@ describe("the guards", () => {
     const { result } = await run({ steps: different("get_prices", 9) }, { tools: [empty] });
     expect(result.outcome.stopReason).toBe("bounded_empty_result");
     expect(result.usage.steps).toBe(3);
-    expect(result.gaps[0]!.detail).toBe("Tools answered 3 times with nothing in it, the last one was get_prices.");
+    expect(result.gaps[0]!.detail).toBe("Tools returned 3 empty results in a row. The last one was get_prices.");
   });
 
   test("end a turn whose server keeps failing", async () => {
@@ -300,7 +302,7 @@ describe("the guards", () => {
     const { result } = await run({ steps: different("get_prices", 9) }, { tools: [down] });
     expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
     expect(result.usage.steps).toBe(3);
-    expect(result.gaps[0]!.detail).toMatch(/^The server local failed 3 times in a row\. The last time: /);
+    expect(result.gaps[0]!.detail).toMatch(/^The server local failed 3 times in a row\. Last error: /);
     expect(result.grounding).toMatchObject({ toolCallAttemptCount: 3, toolCallSuccessCount: 0, toolCallFailureCount: 3 });
   });
 
@@ -314,7 +316,7 @@ describe("the guards", () => {
   test("end a turn that keeps asking for tools that are not there", async () => {
     const { result } = await run({ steps: different("get_weather", 9) });
     expect(result.outcome.stopReason).toBe("capability_miss");
-    expect(result.gaps[0]!.detail).toBe("The model asked 3 times for tools that are not there, the last one was get_weather.");
+    expect(result.gaps[0]!.detail).toBe("The model requested unknown tools 3 times. The last one was get_weather.");
   });
 });
 
@@ -329,7 +331,7 @@ describe("a server", () => {
     const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down])] });
     const { result } = await run({ steps: [call("get_prices"), final("Done.")] }, { catalog });
     expect(result.gaps).toEqual([
-      { code: "server_unavailable", severity: "minor", detail: "The server shop could not be used: It ended with 1." },
+      { code: "server_unavailable", severity: "minor", detail: "The server shop is not available: It ended with 1." },
     ]);
     expect(result.outcome.stopReason).toBe("complete_answer");
     expect(result.confidence.level).toBe("medium");
@@ -351,7 +353,7 @@ describe("a server", () => {
     const { result } = await run({ steps: different("get_offers", 9) }, { catalog: createToolCatalog({ sources: [source(flapping)] }) });
     expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
     expect(result.gaps[0]!.detail).toBe(
-      'The server shop failed 3 times in a row. The last time: The server "shop" of the tool "get_offers" cannot be used now: It ended with 1.',
+      'The server shop failed 3 times in a row. Last error: The server "shop" of the tool "get_offers" cannot be used now: It ended with 1.',
     );
   });
 
@@ -360,7 +362,7 @@ describe("a server", () => {
     const { result } = await run({ steps: different("shop__get_offers", 9) }, { catalog });
     expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
     expect(result.gaps[0]!.detail).toBe(
-      "The server shop failed 3 times in a row. The last time: The server shop of the tool shop__get_offers cannot be used now: It ended with 1.",
+      "The server shop failed 3 times in a row. Last error: The server shop of the tool shop__get_offers is not available: It ended with 1.",
     );
   });
 
@@ -370,8 +372,8 @@ describe("a server", () => {
     const catalog = createToolCatalog({ sources: [source([there, there, down])] });
     const { result, model } = await run({ steps: different("get_offers", 9) }, { catalog });
     expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 4]);
-    const detail = "The server shop of the tool get_offers cannot be used now: It ended with 1.";
-    expect(result.gaps[0]!.detail).toBe(`The server shop failed 3 times in a row. The last time: ${detail}`);
+    const detail = "The server shop of the tool get_offers is not available: It ended with 1.";
+    expect(result.gaps[0]!.detail).toBe(`The server shop failed 3 times in a row. Last error: ${detail}`);
     expect(JSON.stringify(model.stepCalls[3]!.prompt)).toContain(detail);
   });
 });
@@ -386,7 +388,7 @@ describe("a catalog that cannot be read", () => {
   test("is a gap, and the turn goes on with what needs no catalog", async () => {
     const { result, model } = await run({ steps: [final("No prices.")] }, { catalog: catalogWith(broken) });
     expect(result.outcome.stopReason).toBe("complete_answer");
-    const detail = "The list of tools could not be read: the list is locked";
+    const detail = "The tool list could not be read: the list is locked";
     expect(result.gaps).toEqual([{ code: "tools_unavailable", severity: "major", detail }]);
     expect(result.answer).toBe(`No prices.\n\n${detail}.`);
     expect(result.confidence.level).toBe("low");
@@ -417,30 +419,30 @@ describe("chart_not_rendered", () => {
       {
         code: "chart_not_rendered",
         severity: "major",
-        detail: "The chart that was asked for could not be rendered: nothing was drawn before the model was done.",
+        detail: "The requested chart could not be rendered: the model finished without drawing one.",
       },
     ]);
     expect(result.confidence.level).toBe("low");
-    expect(result.answer).toContain("The chart that was asked for could not be rendered: nothing was drawn before the model was done.");
+    expect(result.answer).toContain("The requested chart could not be rendered: the model finished without drawing one.");
   });
 
   test("has the true last cause", async () => {
     const { result } = await run({ ...explicit, steps: [call("render_chart", { alias: "nothing", spec: {} }), final("Sorry.")] });
     expect(result.gaps[0]!.detail).toBe(
-      "The chart that was asked for could not be rendered: render_chart failed: Nothing was drawn. spec.type is missing. And 2 more problems.",
+      "The requested chart could not be rendered: render_chart failed: Nothing was drawn. spec.type is missing. And 2 more problems.",
     );
   });
 
   test.each([
     ["a provider error", { error: new Error("boom") }, "model_error", "The model failed in step 1: boom"],
     ["a cut", { cut: "Let me" }, "model_error", "The model failed in step 1: terminated"],
-    ["no time", { hang: true as const }, "bounded_time", "The 0.2 s of this turn were over before it was done."],
+    ["no time", { hang: true as const }, "bounded_time", "The turn reached its time limit of 0.2 s before it finished."],
   ])("is a gap after %s, with it as the cause", async (_, said, stopReason, detail) => {
     const { result } = await run({ ...explicit, steps: [said] }, "hang" in said ? { budgets: { wallMs: 200 } } : {});
     expect(result.outcome.stopReason).toBe(stopReason);
     expect(result.gaps).toEqual([
       { code: stopReason, severity: "major", detail },
-      { code: "chart_not_rendered", severity: "major", detail: `The chart that was asked for could not be rendered: ${detail}` },
+      { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
     ]);
     for (const gap of result.gaps) expect(result.answer).toContain(gap.detail);
   });
@@ -452,45 +454,35 @@ describe("chart_not_rendered", () => {
     execute: () => Promise.reject(Object.assign(new Error("HTTP 503"), { status: 503 })),
   };
   test.each<[string, Script["steps"], LocalTool, string]>([
-    ["bounded_step_budget", different("get_prices", 20), getPrices, "The 14 steps of this turn were used before the model was done."],
+    ["bounded_step_budget", different("get_prices", 20), getPrices, "Step limit reached (14) before the model finished."],
     [
       "bounded_step_budget",
       [...different("get_prices", 13), final("Enough.")],
       getPrices,
-      "The model had to answer in the last of 14 steps, done or not.",
+      "Step limit reached (14). The answer was written before the analysis was finished.",
     ],
-    [
-      "bounded_empty_result",
-      different("get_prices", 9),
-      nothing,
-      "Tools answered 3 times with nothing in it, the last one was get_prices.",
-    ],
+    ["bounded_empty_result", different("get_prices", 9), nothing, "Tools returned 3 empty results in a row. The last one was get_prices."],
     [
       "bounded_repeat_guardrail",
       [call("get_prices")],
       getPrices,
-      "get_prices was called three times with the same arguments; the third call was not made.",
+      "get_prices was called three times with the same arguments. The third call was refused.",
     ],
     [
       "bounded_upstream_failure",
       different("get_prices", 9),
       failing,
-      "The server local failed 3 times in a row. The last time: get_prices failed: the backend answered HTTP 503 Service Unavailable. HTTP 503",
+      "The server local failed 3 times in a row. Last error: get_prices failed: the backend answered HTTP 503 Service Unavailable. HTTP 503",
     ],
-    [
-      "capability_miss",
-      different("draw_chart", 9),
-      getPrices,
-      "The model asked 3 times for tools that are not there, the last one was draw_chart.",
-    ],
+    ["capability_miss", different("draw_chart", 9), getPrices, "The model requested unknown tools 3 times. The last one was draw_chart."],
   ])("is a gap after %s, with it as the cause", async (stopReason, steps, tool, detail) => {
     const { result } = await run({ ...explicit, steps }, { tools: [tool] });
     expect(result.outcome.stopReason).toBe(stopReason);
     expect(result.gaps).toEqual([
       { code: stopReason, severity: "major", detail },
-      { code: "chart_not_rendered", severity: "major", detail: `The chart that was asked for could not be rendered: ${detail}` },
+      { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
     ]);
-    expect(result.answer).toContain(`The chart that was asked for could not be rendered: ${detail}`);
+    expect(result.answer).toContain(`The requested chart could not be rendered: ${detail}`);
   });
 
   test("has both what failed last and what ended the turn", async () => {
@@ -502,7 +494,7 @@ describe("chart_not_rendered", () => {
       ],
     });
     expect(result.gaps[1]!.detail).toBe(
-      'The chart that was asked for could not be rendered: render_chart failed: No tool output has the alias "nothing". There are: none yet. The model asked 3 times for tools that are not there, the last one was draw_chart.',
+      'The requested chart could not be rendered: render_chart failed: No tool output has the alias "nothing". There are: none yet. The model requested unknown tools 3 times. The last one was draw_chart.',
     );
   });
 
@@ -538,7 +530,7 @@ describe("without a sandbox", () => {
   const draw = call("code_interpreter", { code: "set_result(1)", postProcessingContract: contract });
   const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
   const chart = call("render_chart", { alias: "get_prices_1", spec, title: "Price" });
-  const missing = "Python could not be used: There is no snapshot for this version of Sluice in the cache.";
+  const missing = "Python is not available: There is no snapshot for this version of Sluice in the cache.";
   const unusable =
     "The driver gvisor cannot be used. gvisor: gVisor's program runsc was not found. Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.";
 
@@ -562,13 +554,13 @@ describe("without a sandbox", () => {
   ])("(no %s) a figure that was asked for is a capability that is missing, and the chart's cause", async (what, reason) => {
     const { result } = await runWithout(what, { plan: { chartIntent: "explicit" }, steps: [call("get_prices"), draw, final("Sorry.")] });
     expect(result.outcome.stopReason).toBe("capability_miss");
-    const detail = `This needs Python, and no sandbox can be had here. ${reason}`;
+    const detail = `This needs Python, but no sandbox is available. ${reason}`;
     expect(result.gaps).toEqual([
       { code: "capability_miss", severity: "major", detail },
-      { code: "chart_not_rendered", severity: "major", detail: `The chart that was asked for could not be rendered: ${detail}` },
+      { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
       ...(what === "snapshot" ? [{ code: "sandbox_unavailable", severity: "minor", detail: missing }] : []),
     ]);
-    expect(result.answer).toBe(`Sorry.\n\nThe chart that was asked for could not be rendered: ${detail}`);
+    expect(result.answer).toBe(`Sorry.\n\nThe requested chart could not be rendered: ${detail}`);
     expect(result.grounding.failures).toEqual([{ tool: "code_interpreter", reason }]);
   });
 
@@ -577,7 +569,7 @@ describe("without a sandbox", () => {
     const { result, model } = await runWithout("snapshot", script);
     const [{ prompt, tools }] = model.stepCalls as [(typeof model.stepCalls)[0]];
     expect(tools!.map(({ name }) => name).filter((name) => /code_/.test(name))).toEqual([]);
-    expect(prompt[0]!.content).toContain("Python cannot be used in this turn. Answer from tool outputs and render_chart.");
+    expect(prompt[0]!.content).toContain("Python is not available in this turn. Answer from tool outputs and render_chart.");
     expect(result.outcome.stopReason).toBe("complete_answer");
     expect(result.gaps).toEqual([{ code: "sandbox_unavailable", severity: "minor", detail: missing }]);
     expect(result.artifacts).toHaveLength(1);
@@ -615,9 +607,9 @@ describe("tools", () => {
   test("of our own are checked by us: a malformed call is answered with an envelope", async () => {
     const { model, result } = await run({ steps: [call("get_prices", "{broken"), call("render_chart", { alias: 1 }), final("Done.")] });
     const told = JSON.stringify(model.stepCalls[2]!.prompt);
-    expect(told).toContain("The call was not made: its arguments are not valid JSON.");
+    expect(told).toContain("The call was refused: its arguments are not valid JSON.");
     expect(told).toContain("CHART_INVALID");
-    expect(result.confidence).toEqual({ level: "medium", reason: "2 tool calls failed on the way." });
+    expect(result.confidence).toEqual({ level: "medium", reason: "2 tool calls failed." });
     expect(result.trace.map(({ calls }) => calls.map(({ status }) => status))).toEqual([["refused"], ["refused"], ["ok"]]);
   });
 
@@ -637,7 +629,7 @@ describe("tools", () => {
 
   test("final_response is sent back without an answer, and taken with other fields beside it", async () => {
     const { model, result } = await run({ steps: [call("final_response", { answer: " " }), final("It is 2.", { claims: [] })] });
-    expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain("The answer was not taken. answer must not be empty.");
+    expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain("The answer was not accepted. answer must not be empty.");
     expect(result.answer).toBe("It is 2.");
   });
 });
@@ -677,8 +669,8 @@ describe("context", () => {
     const answers = model.stepCalls[6]!.prompt.filter(({ role }) => role === "tool")
       .flatMap(({ content }) => content as { output: { value: string } }[])
       .map(({ output }) => output.value);
-    expect(answers[0]).toMatch(/characters were left out to make room\]$/);
-    expect(answers.at(-1)).not.toContain("left out to make room");
+    expect(answers[0]).toMatch(/characters omitted to save space\]$/);
+    expect(answers.at(-1)).not.toContain("omitted to save space");
   });
 
   test("has at most 64 KB of other answers, however many there are", async () => {
@@ -691,7 +683,7 @@ describe("context", () => {
       .flatMap(({ content }) => content as { output: { value: string } }[])
       .map(({ output }) => output.value);
     expect(answers).toHaveLength(200);
-    expect(answers[0]).toBe('{"note":"Left out to make room."}');
+    expect(answers[0]).toBe('{"note":"Omitted to save space."}');
     expect(answers.at(-1)).toContain("price_1");
     expect(Buffer.byteLength(answers.slice(0, -1).join(""))).toBeLessThanOrEqual(65_536);
   });
@@ -710,13 +702,13 @@ describe("context", () => {
     expect(Math.max(...asked)).toBeLessThan(65_536);
     const first = model.stepCalls[3]!.prompt.find(({ role }) => role === "assistant");
     expect(JSON.stringify(first)).toContain("set_result(1) # xxx");
-    expect(JSON.stringify(first)).toContain("characters were left out to make room]");
+    expect(JSON.stringify(first)).toContain("characters omitted to save space]");
   });
 
   test("has earlier answers cut, in the planning call too", async () => {
     const conversation = createConversation({ exchanges: [{ turnId: "t", question: "First?", answer: "a".repeat(1_000_000) }] });
     const { model } = await run({ steps: [final("Done.")] }, { conversation });
-    const said = `${"a".repeat(4_096)}… [995904 characters were left out to make room]`;
+    const said = `${"a".repeat(4_096)}… [995904 characters omitted to save space]`;
     for (const { prompt } of [model.doGenerateCalls[0]!, model.stepCalls[0]!])
       expect(prompt.filter(({ role }) => role === "assistant").map(({ content }) => content)).toEqual([[{ type: "text", text: said }]]);
   });
@@ -728,9 +720,7 @@ describe("synthesis", () => {
       steps: [call("get_prices"), final("It is 103.")],
       synthesis: "The mean is 103. The chart below shows the prices.\nNo chart was asked for.",
     });
-    expect(result.answer).toBe(
-      "The mean is 103. \nNo chart was asked for.\n\n1 statement about a figure that does not exist was left out.",
-    );
+    expect(result.answer).toBe("The mean is 103. \nNo chart was asked for.\n\n1 statement about a figure that does not exist was removed.");
     expect(codes(result)).toEqual(["unsupported_claim"]);
     expect(result.confidence.level).toBe("medium");
   });
@@ -741,9 +731,9 @@ describe("synthesis", () => {
       synthesis:
         "On 300 days it was between 100 and 106 (6 % more), on day 298 it was 104. In all 4,711.5 were traded, 5,238.25 of it at 104.",
     });
-    const detail = "These numbers of the answer stand in nothing that was found: 4,711.5; 5,238.25.";
+    const detail = "These numbers appear in no tool result: 4,711.5; 5,238.25.";
     expect(result.gaps).toEqual([{ code: "number_not_in_results", severity: "info", detail }]);
-    expect(result.answer).toMatch(/ at 104\.\n\nThese numbers of the answer stand in nothing that was found: 4,711\.5; 5,238\.25\.$/);
+    expect(result.answer).toMatch(/ at 104\.\n\nThese numbers appear in no tool result: 4,711\.5; 5,238\.25\.$/);
     expect(result.confidence.level).toBe("high");
   });
 
@@ -765,20 +755,13 @@ describe("synthesis", () => {
         return "All is well.";
       },
     });
-    for (const part of [
-      "What is the mean price of A?",
-      "The draft.",
-      "get_prices_1",
-      "(major) The chart that was asked for could not be rendered",
-    ])
+    for (const part of ["What is the mean price of A?", "The draft.", "get_prices_1", "(major) The requested chart could not be rendered"])
       expect(asked).toContain(part);
-    expect(result.answer).toBe(
-      "All is well.\n\nThe chart that was asked for could not be rendered: nothing was drawn before the model was done.",
-    );
+    expect(result.answer).toBe("All is well.\n\nThe requested chart could not be rendered: the model finished without drawing one.");
   });
 
   test("does not say a gap twice that the model said", async () => {
-    const said = "Sadly **the chart that was asked for could not be rendered**: nothing was drawn before the model was done";
+    const said = "Sadly **the requested chart could not be rendered**: the model finished without drawing one";
     const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
     expect(result.answer).toBe(said);
   });
@@ -786,15 +769,13 @@ describe("synthesis", () => {
   test("that says the opposite of a gap has the gap's sentence behind it", async () => {
     const said = "The chart that was asked for could be rendered fine before the model was done: nothing is missing.";
     const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
-    expect(result.answer).toBe(
-      `${said}\n\nThe chart that was asked for could not be rendered: nothing was drawn before the model was done.`,
-    );
+    expect(result.answer).toBe(`${said}\n\nThe requested chart could not be rendered: the model finished without drawing one.`);
   });
 
   test("that is cut off at the model's limit of output says so", async () => {
     const { result } = await run({ steps: [final("The draft.")], synthesis: { text: "The answer, half of", finish: "length" } });
     expect(result.answer).toBe(
-      "The answer, half of\n\nThe answer could not be written to its end: The model's answer was cut off at its limit of output.",
+      "The answer, half of\n\nThe final answer could not be completed: The model's answer was cut off at its output limit.",
     );
     expect(codes(result)).toEqual(["synthesis_failed"]);
     expect(result.confidence.level).toBe("medium");
@@ -803,7 +784,7 @@ describe("synthesis", () => {
   test("falls back to the draft when the provider fails", async () => {
     const { result } = await run({ steps: [final("The draft.")], synthesis: new Error("429 slow down") });
     expect(result.outcome.stopReason).toBe("complete_answer");
-    expect(result.answer).toBe("The draft.\n\nThe answer could not be written to its end: 429 slow down.");
+    expect(result.answer).toBe("The draft.\n\nThe final answer could not be completed: 429 slow down.");
     expect(codes(result)).toEqual(["synthesis_failed"]);
   });
 });

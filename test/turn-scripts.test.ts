@@ -61,7 +61,7 @@ return len(prices)`;
       toolCallFailureCount: 1,
       failures: [{ tool: "get_broken", reason: expect.stringContaining("HTTP 503") }],
     });
-    expect(result.confidence).toEqual({ level: "medium", reason: "1 tool call failed on the way." });
+    expect(result.confidence).toEqual({ level: "medium", reason: "1 tool call failed." });
     expect(of("tool-start").map(({ callId, tool, server, within, arguments: given }) => [callId, tool, server, within, given])).toEqual([
       ["call-1", "execute", undefined, undefined, { code }],
       ["call-1/1", "get_prices", "local", "call-1", { symbol: "A" }],
@@ -144,7 +144,7 @@ describe("the guards", () => {
     const { result } = await run([again(1), call("get_prices", { symbol: "A" }), again(2)], { tools: [spy] });
     expect(asked).toHaveLength(2);
     expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
-    expect(result.gaps[0]!.detail).toBe("get_prices was called three times with the same arguments; the third call was not made.");
+    expect(result.gaps[0]!.detail).toBe("get_prices was called three times with the same arguments. The third call was refused.");
     expect(result.trace[2]!.calls.map(({ tool, status }) => [tool, status])).toEqual([
       ["execute", "error"],
       ["get_prices", "refused"],
@@ -164,7 +164,7 @@ describe("the guards", () => {
     expect(once.result.outcome.stopReason).toBe("complete_answer");
     const thrice = await run([search(1), search(2), search(3), final("Nothing.")], { tools });
     expect(thrice.result.outcome.stopReason).toBe("bounded_empty_result");
-    expect(thrice.result.gaps[0]!.detail).toBe("Tools answered 3 times with nothing in it, the last one was get_nothing.");
+    expect(thrice.result.gaps[0]!.detail).toBe("Tools returned 3 empty results in a row. The last one was get_nothing.");
   });
 
   test("end a turn whose scripts meet a server that keeps failing, also where they catch it", async () => {
@@ -172,7 +172,7 @@ describe("the guards", () => {
       script(`try:\n    await call_tool("get_broken", {"symbol": "S${n}"})\nexcept Exception as error:\n    return str(error)[:20]`);
     const { result } = await run([attempt(1), attempt(2), attempt(3), final("No.")], { tools });
     expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 3]);
-    expect(result.gaps[0]!.detail).toMatch(/^The server local failed 3 times in a row\. The last time: /);
+    expect(result.gaps[0]!.detail).toMatch(/^The server local failed 3 times in a row\. Last error: /);
   });
 
   test.each([
@@ -194,7 +194,7 @@ describe("the guards", () => {
     const { result } = await run([attempt(1), attempt(2), attempt(3), final("No.")], { catalog, onEvent: leave });
     expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 3]);
     expect(result.gaps[0]!.detail).toMatch(
-      /^The server shop failed 3 times in a row\. The last time: The server "shop" of the tool "(?:shop__)?get_offers" cannot be used now: It ended with 1\.$/,
+      /^The server shop failed 3 times in a row\. Last error: The server "shop" of the tool "(?:shop__)?get_offers" cannot be used now: It ended with 1\.$/,
     );
   });
 
@@ -202,6 +202,6 @@ describe("the guards", () => {
     const lost = (n: number): Said => script(`return await call_tool("get_weather", {"city": "C${n}"})`);
     const { result } = await run([lost(1), lost(2), lost(3)]);
     expect(result.outcome.stopReason).toBe("capability_miss");
-    expect(result.gaps[0]!.detail).toBe("The model asked 3 times for tools that are not there, the last one was get_weather.");
+    expect(result.gaps[0]!.detail).toBe("The model requested unknown tools 3 times. The last one was get_weather.");
   });
 });

@@ -122,7 +122,12 @@ export const errorTable = {
   EVIDENCE_FULL: { kind: "precondition_failed", meaning: "The conversation has reached its storage limit.", status: 413 },
   TOOL_NOT_ALLOWED: {
     kind: "precondition_failed",
-    meaning: "The call was refused by the tool policy, by the user, or because it repeats earlier calls.",
+    meaning: "The call was refused by the tool policy or by the user.",
+  },
+  CALL_REPEATED: {
+    kind: "precondition_failed",
+    meaning: "The repeat guard of a turn refused the call: the same tool was called three times with the same arguments.",
+    hint: "Use the results of the earlier calls: they are available under their aliases.",
   },
   SANDBOX_UNAVAILABLE: { kind: "precondition_failed", meaning: "This machine cannot provide a sandbox.", status: 503 },
   SESSION_UNKNOWN: { kind: "precondition_failed", meaning: "The session handle is unknown." },

@@ -2,8 +2,6 @@
 export type ClipNote = (missing: number) => string;
 
 const more: ClipNote = (missing) => `… [+${missing} characters]`;
-/** The note for text that was shortened because the model's context is full. */
-export const leftOutNote: ClipNote = (missing) => `… [${missing} characters were left out to make room]`;
 
 /** Returns the start of a text and a note, or the whole text if clipping would not make it shorter. Never splits a surrogate pair. */
 export function clipText(text: string, maxCharacters: number, note: ClipNote = more): string {

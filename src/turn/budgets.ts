@@ -1,21 +1,21 @@
 import { z } from "zod";
 import { defaultEvidenceBudget } from "../evidence/evidence-store.ts";
 import { count, countOrNone, milliseconds } from "../protocol/setting.ts";
-import type { Tokens } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
 
-/** Steps of a turn: one model call each. */
+/** Default number of steps of a turn. A step is one model call. */
 export const STEP_BUDGET = 10;
-/** More of them when a chart was asked for: fetch, draw, mend, draw again. */
+/** Extra steps when the user asks for a chart: fetch, draw, fix, draw again. */
 export const CHART_REQUIRED_STEP_BUDGET_BOOST = 4;
 
-/** In whatever currency the prices are given. */
+/** All numbers are in one currency, which the user chooses. */
 const cost = z.strictObject({
   maximum: z.number().gt(0),
   inputPerMillionTokens: z.number().min(0),
   outputPerMillionTokens: z.number().min(0),
 });
 
-/** What a turn may use, as far as a configuration sets it. */
+/** The configurable limits of a turn. To add one, add it here and enforce it in `describeSpentBudget`; docs/configuration.md is generated. */
 export const budgetsSchema = z.strictObject({
   steps: count.max(200).default(STEP_BUDGET).describe("steps (model calls) per turn, not counting the plan and the final answer"),
   chartBoost: countOrNone.max(200).default(CHART_REQUIRED_STEP_BUDGET_BOOST).describe("extra steps when the user asked for a chart"),
@@ -32,54 +32,51 @@ export const budgetsSchema = z.strictObject({
     .describe("cost limit per turn: `maximum`, `inputPerMillionTokens` and `outputPerMillionTokens`, all in the same currency"),
 });
 
-export type CostBudget = Readonly<z.infer<typeof cost>>;
-
-/** What a turn may use. */
-export interface TurnBudgets extends Readonly<z.infer<typeof budgetsSchema>> {
-  /** Of the wall time, what is kept back so that the answer can still be written. */
-  readonly synthesisMs: number;
-  /** Answers other than previews that the model rereads: of cells, scripts and searches. */
-  readonly answerBytes: number;
-  /** What it wrote itself in earlier turns and steps: text, and arguments of calls. */
-  readonly saidBytes: number;
-  /** How long tools that still run are waited for at the end. */
-  readonly settleMs: number;
-}
-
-const defaultBudgets: TurnBudgets = Object.freeze({
-  ...budgetsSchema.parse({}),
+/** Limits that only the library can set. */
+const libraryBudgets = {
+  /** Part of the wall time that is reserved for writing the answer; at most a fifth of it. */
   synthesisMs: 30_000,
+  /** Tool results without a preview that the model rereads: of cells, scripts and searches. The newest one does not count. */
   answerBytes: 65_536,
+  /** What the model itself wrote in earlier steps: text and call arguments. */
   saidBytes: 65_536,
+  /** How long to wait at the end for tools that still run. */
   settleMs: 5_000,
-});
+};
+
+export interface TurnBudgets extends Readonly<z.infer<typeof budgetsSchema>>, Readonly<typeof libraryBudgets> {}
+
+const defaultBudgets: TurnBudgets = Object.freeze({ ...budgetsSchema.parse({}), ...libraryBudgets });
 
 export function withBudgets(changes: Partial<TurnBudgets> = {}): TurnBudgets {
-  const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-  const budgets = { ...defaultBudgets, ...set };
+  const defined = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  const budgets = { ...defaultBudgets, ...defined };
   return { ...budgets, synthesisMs: Math.min(budgets.synthesisMs, Math.floor(budgets.wallMs / 5)) };
 }
 
-/** The sentence that says which budget is spent; null while there is some left. */
-export function overBudget({ input, output }: Tokens, budgets: Pick<TurnBudgets, "tokens" | "cost">): string | null {
+/** Which budget of a turn is spent, as a sentence for the user; null while all have something left. Steps and time are counted elsewhere. */
+export function describeSpentBudget(
+  { tokens: { input, output } }: Pick<Ledger, "tokens">,
+  budgets: Pick<TurnBudgets, "tokens" | "cost">,
+): string | null {
   if (budgets.tokens !== undefined && input + output >= budgets.tokens)
-    return `The turn used ${input + output} tokens, its budget is ${budgets.tokens}.`;
+    return `The turn used ${input + output} tokens; its budget is ${budgets.tokens}.`;
   if (budgets.cost === undefined) return null;
   const { maximum, inputPerMillionTokens, outputPerMillionTokens } = budgets.cost;
   const cost = (input * inputPerMillionTokens + output * outputPerMillionTokens) / 1e6;
-  return cost >= maximum ? `The turn cost ${Number(cost.toPrecision(3))}, its budget is ${maximum}.` : null;
+  return cost >= maximum ? `The turn cost ${Number(cost.toPrecision(3))}; its budget is ${maximum}.` : null;
 }
 
-/** Why a turn has to stop, as signals. Closing it lets go of its timers. */
+/** The time limits of a turn as abort signals. Disposing clears the timers. */
 export interface TurnClock extends Disposable {
-  /** Of the whole turn: the caller gave up, or the wall time is over. */
+  /** Aborts when the caller aborts or the wall time ends. */
   readonly signal: AbortSignal;
-  /** Of the steps: also when what is left is needed for the answer. */
+  /** Also aborts when only the time reserved for the answer is left. */
   readonly stepsSignal: AbortSignal;
-  /** `aborted`: the caller gave up. Null while the turn may go on. */
+  /** `aborted`: by the caller. Null while the turn may continue. */
   stopped(): "aborted" | "time" | null;
   elapsedMs(): number;
-  /** The steps are over: what still runs for them is told to stop. */
+  /** Aborts `stepsSignal`, so that calls which still run are stopped. */
   endSteps(): void;
 }
 
@@ -88,20 +85,20 @@ export function createTurnClock({ wallMs, synthesisMs }: Pick<TurnBudgets, "wall
   const wall = new AbortController();
   const steps = new AbortController();
   const timers = [
-    setTimeout(() => wall.abort(timeOver(wallMs)), wallMs),
-    setTimeout(() => steps.abort(timeOver(wallMs)), wallMs - synthesisMs),
+    setTimeout(() => wall.abort(turnTimeout(wallMs)), wallMs),
+    setTimeout(() => steps.abort(turnTimeout(wallMs)), wallMs - synthesisMs),
   ];
   const signal = AbortSignal.any([wall.signal, ...(caller === undefined ? [] : [caller])]);
   return {
     signal,
     stepsSignal: AbortSignal.any([signal, steps.signal]),
     stopped: () => (caller?.aborted ? "aborted" : wall.signal.aborted || steps.signal.aborted ? "time" : null),
-    endSteps: () => steps.abort(new DOMException("The steps of the turn are over.", "AbortError")),
+    endSteps: () => steps.abort(new DOMException("The steps of the turn have ended.", "AbortError")),
     elapsedMs: () => performance.now() - startedAt,
     [Symbol.dispose]: () => timers.forEach((timer) => clearTimeout(timer)),
   };
 }
 
-function timeOver(wallMs: number): DOMException {
-  return new DOMException(`The turn's ${wallMs / 1000} s are over.`, "TimeoutError");
+function turnTimeout(wallMs: number): DOMException {
+  return new DOMException(`The turn reached its time limit of ${wallMs / 1000} s.`, "TimeoutError");
 }

@@ -1,38 +1,38 @@
 import type { ApprovalRequestEvent } from "../protocol/turn-events.ts";
 
-/** Questions that wait for a person who answers from elsewhere: `approve` is what a turn asks, `answer` is what a page, or a client, says. */
+/** Approvals that a page or another client answers: the turn calls `approve`, the client calls `answer`. */
 export interface Approvals {
-  /** The `approve` of a turn's request. */
+  /** Pass it as `approve` of a turn's request. Rejects when `signal` aborts before the answer. */
   approve(request: ApprovalRequestEvent, signal: AbortSignal): Promise<boolean>;
-  /** False when nobody waits for this answer: there was no such question, it was answered, or the turn is over. */
+  /** Returns false when no such request is pending: it is unknown, already answered, or its turn has ended. */
   answer(approvalId: string, isApproved: boolean): boolean;
-  /** The oldest first. */
+  /** Oldest first. */
   pending(): ApprovalRequestEvent[];
 }
 
 export function createApprovals(): Approvals {
-  const open = new Map<string, { readonly request: ApprovalRequestEvent; readonly settle: (isApproved: boolean) => void }>();
+  const pending = new Map<string, { readonly request: ApprovalRequestEvent; readonly settle: (isApproved: boolean) => void }>();
 
   return {
     async approve(request, signal) {
       signal.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-      const giveUp = (): void => reject(signal.reason as Error);
-      open.set(request.approvalId, { request, settle: resolve });
-      signal.addEventListener("abort", giveUp, { once: true });
+      const onAbort = (): void => reject(signal.reason as Error);
+      pending.set(request.approvalId, { request, settle: resolve });
+      signal.addEventListener("abort", onAbort, { once: true });
       try {
         return await promise;
       } finally {
-        signal.removeEventListener("abort", giveUp);
-        open.delete(request.approvalId);
+        signal.removeEventListener("abort", onAbort);
+        pending.delete(request.approvalId);
       }
     },
     answer(approvalId, isApproved) {
-      const asked = open.get(approvalId);
-      open.delete(approvalId);
-      asked?.settle(isApproved);
-      return asked !== undefined;
+      const approval = pending.get(approvalId);
+      pending.delete(approvalId);
+      approval?.settle(isApproved);
+      return approval !== undefined;
     },
-    pending: () => [...open.values()].map(({ request }) => request),
+    pending: () => [...pending.values()].map(({ request }) => request),
   };
 }

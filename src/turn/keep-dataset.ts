@@ -8,27 +8,27 @@ import type { StepsEnd } from "./steps/run-steps.ts";
 
 type DatasetSources = Pick<TurnParts, "turnId" | "runtime" | "request" | "conversation" | "plan" | "ledger" | "earlierAliases">;
 
-/** The backing data of the answer, written once. A store that fails costs the dataset, which is a gap, and not the turn. */
+/** Stores the data behind the answer. When the store fails, adds a gap and returns null. */
 export async function keepDataset(turn: DatasetSources, { stopReason }: StepsEnd): Promise<DatasetReference | null> {
   const { request, ledger } = turn;
   try {
     const { datasetId, hash, bytes, url } = await request.datasets.put({
-      facts: { ...factsOf(turn), outcome: { stopReason }, provenance: await provenanceOf(turn) },
-      items: usedItems(turn),
-      artifacts: publishedIn(ledger),
+      facts: { ...describeTurn(turn), outcome: { stopReason }, provenance: await describeProvenance(turn) },
+      items: findUsedItems(turn),
+      artifacts: listArtifacts(ledger),
     });
     return { datasetId, hash, bytes, publicDataUrl: url };
   } catch (error) {
     ledger.gaps.push({
       code: "dataset_not_kept",
       severity: "minor",
-      detail: `The data behind the answer could not be kept: ${describeError(error)}`,
+      detail: `The data behind the answer could not be stored: ${describeError(error)}`,
     });
     return null;
   }
 }
 
-function factsOf({ turnId, conversation, request, plan, ledger }: DatasetSources): Record<string, unknown> {
+function describeTurn({ turnId, conversation, request, plan, ledger }: DatasetSources): Record<string, unknown> {
   return {
     turnId,
     conversationId: conversation.id,
@@ -52,8 +52,8 @@ function factsOf({ turnId, conversation, request, plan, ledger }: DatasetSources
   };
 }
 
-/** What it takes to compute the same again. */
-async function provenanceOf({ runtime, ledger, request }: DatasetSources): Promise<Record<string, unknown>> {
+/** Everything that is needed to compute the same results again. */
+async function describeProvenance({ runtime, ledger, request }: DatasetSources): Promise<Record<string, unknown>> {
   const snapshot =
     ledger.cells.length === 0
       ? null
@@ -78,20 +78,20 @@ async function provenanceOf({ runtime, ledger, request }: DatasetSources): Promi
   };
 }
 
-/** Those of every stage, so that each hash in it leads somewhere: what counts first, then what was replaced on the way. */
-function publishedIn({ artifacts, calls }: Ledger): DatasetArtifact[] {
-  const counting = new Set(artifacts.map(({ contentHash }) => contentHash));
+/** The artifacts of all stages, so that every hash in the dataset can be resolved: current ones first, then replaced ones. */
+function listArtifacts({ artifacts, calls }: Ledger): DatasetArtifact[] {
+  const current = new Set(artifacts.map(({ contentHash }) => contentHash));
   const all = new Map([...artifacts, ...calls.flatMap((call) => call.artifacts)].map((artifact) => [artifact.contentHash, artifact]));
-  return [...all.values()].map((artifact) => (counting.has(artifact.contentHash) ? artifact : { ...artifact, isReplaced: true }));
+  return [...all.values()].map((artifact) => (current.has(artifact.contentHash) ? artifact : { ...artifact, isReplaced: true }));
 }
 
-/** What came in this turn, and what of earlier ones its calls name. */
-function usedItems({ conversation, earlierAliases, ledger }: DatasetSources): EvidenceItem[] {
+/** The evidence of this turn, and earlier evidence that a call of this turn names. */
+function findUsedItems({ conversation, earlierAliases, ledger }: DatasetSources): EvidenceItem[] {
   const { evidence } = conversation;
   const before = new Set(earlierAliases);
-  const said = before.size === 0 ? "" : ledger.calls.map(({ input }) => JSON.stringify(input) ?? "").join("\n");
+  const inputs = before.size === 0 ? "" : ledger.calls.map(({ input }) => JSON.stringify(input) ?? "").join("\n");
   return evidence
     .aliases()
-    .filter((alias) => !before.has(alias) || new RegExp(`\\b${alias}\\b`).test(said))
+    .filter((alias) => !before.has(alias) || new RegExp(`\\b${alias}\\b`).test(inputs))
     .map((alias) => evidence.get(alias)!);
 }

@@ -1,38 +1,38 @@
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { Gap, TraceCall } from "../protocol/turn-result.ts";
 
-/** What is called, and by whom. */
+/** A tool call of the model or of a script. */
 export interface Call {
   readonly callId: string;
   readonly tool: string;
-  /** Of a backend tool. */
+  /** Only for backend tools. */
   readonly server?: string | undefined;
   readonly intent?: string | undefined;
   readonly input: unknown;
-  /** The call of `execute` whose script made it; the model made it when it is left out. */
+  /** The `execute` call whose script requested this call; undefined when the model did. */
   readonly within?: string | undefined;
 }
 
-export interface BegunCall extends Call {
+export interface RequestedCall extends Call {
   readonly step: number;
 }
 
-/** How a call ended. Only what is there is said. */
+/** How a call ended. `refused`: it did not run. `ok` and `error`: it ran, and succeeded or failed. */
 export interface CallEnd {
   readonly status: TraceCall["status"];
-  /** 0 for a call that was never made; measured otherwise. */
+  /** Default: the time since the request. 0 for a call that did not run. */
   readonly durationMs?: number;
-  /** What was kept of it, the main one first. */
+  /** Evidence that the call produced, the main item first. */
   readonly aliases?: readonly string[];
   readonly artifacts?: readonly ArtifactEnvelope[];
   readonly failure?: CallFailure | undefined;
   readonly isEmpty?: boolean;
-  /** Of a call that ran Python. */
-  readonly cell?: CellRun | undefined;
+  /** Only for a call that ran Python. */
+  readonly cell?: CellReport | undefined;
 }
 
-/** One call, however it ended. */
-export interface CallRecord extends BegunCall, Pick<CallEnd, "status" | "failure"> {
+/** A call that has ended. */
+export interface CallRecord extends RequestedCall, Pick<CallEnd, "status" | "failure"> {
   readonly durationMs: number;
   readonly aliases: readonly string[];
   readonly artifacts: readonly ArtifactEnvelope[];
@@ -40,30 +40,30 @@ export interface CallRecord extends BegunCall, Pick<CallEnd, "status" | "failure
 }
 
 export interface CallFailure {
-  /** Null for a failure that said nothing that could be put in an envelope. */
+  /** The error kind; null for a failure without a tool error. */
   readonly kind: string | null;
   readonly code: string;
   readonly reason: string;
 }
 
-export interface CellRun {
-  /** Whether it ran to its end, so that its variables count. */
+export interface CellReport {
+  /** Whether the cell finished, so that its variables are part of the state. */
   readonly isOk: boolean;
   readonly code: string;
   readonly inputAliases: readonly string[];
   readonly reason: string;
-  /** Why its figure is sparse; null when it is not. */
-  readonly sparse: string | null;
+  /** Why the figure counts as sparse; null when it does not. */
+  readonly sparseReason: string | null;
   readonly sandboxMs: number;
 }
 
-/** A cell that was run to its end. What an edit of it gave stands in its place. */
-export interface CellRecord extends Omit<CellRun, "isOk" | "sandboxMs"> {
+/** A cell that finished. An edit replaces it with the edited cell. */
+export interface CellRecord extends Omit<CellReport, "isOk" | "sandboxMs"> {
   readonly step: number;
   readonly tool: string;
   readonly resultAlias: string | null;
   readonly artifacts: readonly ArtifactEnvelope[];
-  /** The step of the edit that took its place; null as long as it counts. */
+  /** The step of the edit that replaced this cell; null while the cell is current. */
   readonly replacedIn: number | null;
 }
 
@@ -72,66 +72,66 @@ export interface Tokens {
   output: number;
 }
 
-/** Everything that happened in a turn, as it happened. The result, the answer and the dataset are made from it and from nothing else. */
+/** The record of a turn. The result, the answer and the dataset are built from it alone. */
 export class Ledger {
-  /** In the order in which they ended. */
+  /** All calls that have ended, in the order of their ends. */
   readonly calls: CallRecord[] = [];
-  /** By id, in the order in which they began, whether or not they are over. */
-  readonly begun = new Map<string, BegunCall>();
-  /** Those that an edit has replaced, too. */
+  /** All requested calls by id, in the order of the requests. */
+  readonly requested = new Map<string, RequestedCall>();
+  /** Includes replaced cells. */
   readonly cells: CellRecord[] = [];
-  /** What counts now, in the order in which it was published. */
+  /** The current artifacts, in the order of publication. */
   artifacts: readonly ArtifactEnvelope[] = [];
-  /** Gaps that were met on the way. */
+  /** Gaps that were found while the turn ran. */
   readonly gaps: Gap[] = [];
-  /** Of servers, as they were when the last step began. */
+  /** Unavailable servers, as of the last step. */
   serverGaps: readonly Gap[] = [];
   readonly tokens: Tokens = { input: 0, output: 0 };
   steps = 0;
   sandboxMs = 0;
   /** The answer that the model gave with `final_response`. */
-  final: string | null = null;
-  /** Text that the model wrote instead of calling a tool. */
-  text = "";
-  readonly #over = new Set<string>();
-  #canBeEdited = false;
+  finalResponse: string | null = null;
+  /** The last text that the model wrote beside or instead of tool calls. */
+  lastText = "";
+  readonly #ended = new Set<string>();
+  #canEditLastCell = false;
 
-  /** The cell that an edit would change and take the place of; null when there is none, or the last one failed and would be edited instead. */
-  get editable(): CellRecord | null {
-    return this.#canBeEdited ? this.cells.at(-1)! : null;
+  /** The cell that an edit would replace; null when there is none, or when the last cell failed: then an edit changes the failed one. */
+  get editableCell(): CellRecord | null {
+    return this.#canEditLastCell ? this.cells.at(-1)! : null;
   }
 
-  begin(call: Call): BegunCall {
-    const entry = { ...call, step: this.steps };
-    this.begun.set(call.callId, entry);
-    return entry;
+  request(call: Call): RequestedCall {
+    const requested = { ...call, step: this.steps };
+    this.requested.set(call.callId, requested);
+    return requested;
   }
 
-  /** Gives the hashes of artifacts that do not count any more; null for a call that was given up before, and is too late. */
-  add(call: BegunCall, end: CallEnd & { readonly durationMs: number }): string[] | null {
+  /** Returns the hashes of artifacts that the call replaced; null, without recording anything, when the call has already ended. */
+  end(call: RequestedCall, end: CallEnd & { readonly durationMs: number }): string[] | null {
     const { cell, status, durationMs, failure, aliases = [], artifacts = [], isEmpty = false } = end;
-    if (this.#over.has(call.callId)) return null;
-    this.#over.add(call.callId);
+    if (this.#ended.has(call.callId)) return null;
+    this.#ended.add(call.callId);
     const record = { ...call, status, durationMs, aliases, artifacts, failure, isEmpty };
     this.calls.push(record);
-    const gone = cell === undefined ? [] : this.#addCell(record, cell);
-    this.artifacts = this.artifacts.filter(({ contentHash }) => !gone.includes(contentHash));
+    const replaced = cell === undefined ? [] : this.#addCell(record, cell);
+    this.artifacts = this.artifacts.filter(({ contentHash }) => !replaced.includes(contentHash));
     for (const artifact of artifacts)
       if (!this.artifacts.some(({ contentHash }) => contentHash === artifact.contentHash)) this.artifacts = [...this.artifacts, artifact];
-    return gone;
+    return replaced;
   }
 
-  #addCell({ step, tool, aliases, artifacts }: CallRecord, { isOk, sandboxMs, ...cell }: CellRun): string[] {
+  #addCell({ step, tool, aliases, artifacts }: CallRecord, { isOk, sandboxMs, ...cell }: CellReport): string[] {
     this.sandboxMs += sandboxMs;
     if (!isOk) {
-      if (tool === "code_interpreter") this.#canBeEdited = false; // an edit changes the failed one, and replaces nothing before it
+      if (tool === "code_interpreter") this.#canEditLastCell = false; // the next edit changes the failed cell and replaces no earlier one
       return [];
     }
-    const replaced = tool === "python_code_edit" ? this.editable : null;
+    const replaced = tool === "python_code_edit" ? this.editableCell : null;
     if (replaced !== null) this.cells[this.cells.length - 1] = { ...replaced, replacedIn: step };
-    this.#canBeEdited = true;
+    this.#canEditLastCell = true;
     this.cells.push({ ...cell, step, tool, resultAlias: aliases[0] ?? null, artifacts, replacedIn: null });
-    const kept = new Set(artifacts.map(({ contentHash }) => contentHash));
-    return (replaced?.artifacts ?? []).map(({ contentHash }) => contentHash).filter((hash) => !kept.has(hash));
+    const published = new Set(artifacts.map(({ contentHash }) => contentHash));
+    return (replaced?.artifacts ?? []).map(({ contentHash }) => contentHash).filter((hash) => !published.has(hash));
   }
 }

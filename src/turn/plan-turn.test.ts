@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { findPlan, planByRules, readChartIntent, readPlan } from "./plan-turn.ts";
 
-describe("a question read by rules", () => {
+describe("a plan made by rules", () => {
   test.each([
     ["Plot the reserves of all venues.", "explicit"],
     ["Give me a chart of net flow by month", "explicit"],
@@ -18,19 +18,19 @@ describe("a question read by rules", () => {
     expect(readChartIntent(question)).toBe(intent);
   });
 
-  test("says why it was read so", () => {
+  test("gives the reason for using rules", () => {
     expect(planByRules("Plot it.", "The planning call failed.")).toEqual({
       chartIntent: "explicit",
       measures: [],
-      population: "everything that was asked about",
+      population: "everything that the question covers",
       source: "rules",
       because: "The planning call failed.",
     });
   });
 });
 
-describe("a plan that a model wrote", () => {
-  test("has the fields that are right, and no others", () => {
+describe("a plan written by a model", () => {
+  test("keeps the valid fields only", () => {
     expect(readPlan({ chartIntent: "explicit", measures: ["mean"], population: " all venues ", more: 1 })).toEqual({
       chartIntent: "explicit",
       measures: ["mean"],
@@ -40,7 +40,7 @@ describe("a plan that a model wrote", () => {
     expect(readPlan({})).toEqual({});
   });
 
-  test("is found in the text around it", () => {
+  test("is found inside other text", () => {
     expect(findPlan('Sure!\n```json\n{"chartIntent": "none"}\n```')).toEqual({ chartIntent: "none" });
     expect(findPlan("I cannot plan.")).toBeNull();
     expect(findPlan("} {")).toBeNull();

@@ -33,20 +33,20 @@ export function toTurnResult(turn: Pick<TurnParts, "turnId" | "conversation" | "
   };
 }
 
-/** Low when the stop is bounded, failed, or a major gap is there; medium with a minor gap or a failed tool call; else high. */
+/** Low for a bounded or failed turn or with a major gap; medium with a minor gap or a failed call; otherwise high. */
 function toConfidence(stopReason: StopReason, gaps: readonly Gap[], { toolCallFailureCount: failures }: Grounding): Confidence {
   const major = gaps.find(({ severity }) => severity === "major");
   const minor = gaps.find(({ severity }) => severity === "minor");
-  if (stopReason !== "complete_answer") return { level: "low", reason: major?.detail ?? `The turn ended as ${stopReason}.` };
+  if (stopReason !== "complete_answer") return { level: "low", reason: major?.detail ?? `The turn stopped with ${stopReason}.` };
   if (major !== undefined) return { level: "low", reason: major.detail };
   if (minor !== undefined) return { level: "medium", reason: minor.detail };
-  if (failures > 0) return { level: "medium", reason: `${failures} tool ${failures === 1 ? "call" : "calls"} failed on the way.` };
+  if (failures > 0) return { level: "medium", reason: `${failures} tool ${failures === 1 ? "call" : "calls"} failed.` };
   return { level: "high", reason: "The answer is complete, and no tool call failed." };
 }
 
 const LISTED_FAILURES = 50;
 
-/** What the answer rests on: calls that were tried and what came of them. */
+/** Counts the calls by how they ended. Refused and aborted calls count as failures. */
 function toGrounding(calls: readonly CallRecord[]): Grounding {
   const counted = calls.filter(({ tool }) => tool !== "final_response");
   const failed = counted.filter(({ status }) => status !== "ok");
@@ -54,15 +54,15 @@ function toGrounding(calls: readonly CallRecord[]): Grounding {
     toolCallAttemptCount: counted.length,
     toolCallSuccessCount: counted.length - failed.length,
     toolCallFailureCount: failed.length,
-    failures: failed.slice(0, LISTED_FAILURES).map(({ tool, failure }) => ({ tool, reason: failure?.reason ?? "it did not say why" })),
+    failures: failed.slice(0, LISTED_FAILURES).map(({ tool, failure }) => ({ tool, reason: failure?.reason ?? "no reason given" })),
   };
 }
 
-/** Calls in the order in which they began, those of a script behind it. */
-function toTrace({ calls, begun, steps }: Pick<Ledger, "calls" | "begun" | "steps">): TraceStep[] {
-  const order = new Map([...begun.keys()].map((callId, at) => [callId, at]));
-  const places = (one: CallRecord): number => order.get(one.within ?? one.callId) ?? order.size;
-  const sorted = [...calls].sort((a, b) => places(a) - places(b) || (order.get(a.callId) ?? 0) - (order.get(b.callId) ?? 0));
+/** Calls in the order of their requests. The calls of a script follow its `execute` call. */
+function toTrace({ calls, requested, steps }: Pick<Ledger, "calls" | "requested" | "steps">): TraceStep[] {
+  const order = new Map([...requested.keys()].map((callId, index) => [callId, index]));
+  const position = (call: CallRecord): number => order.get(call.within ?? call.callId) ?? order.size;
+  const sorted = [...calls].sort((a, b) => position(a) - position(b) || (order.get(a.callId) ?? 0) - (order.get(b.callId) ?? 0));
   return Array.from({ length: steps }, (_, index) => ({
     step: index + 1,
     calls: sorted

@@ -12,9 +12,9 @@ import type { Approval, ToolPolicy } from "../tools/tool-policy.ts";
 import type { TurnBudgets, TurnClock } from "./budgets.ts";
 import type { Conversation } from "./create-conversation.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Observations } from "./steps/observations.ts";
+import type { ModelContext } from "./steps/model-context.ts";
 
-/** What a turn needs of a runtime. */
+/** The parts of a runtime that a turn uses. */
 export interface TurnRuntime {
   createTurn(options: Omit<InterpreterTurnOptions, "source">): InterpreterTurn;
   createCodeMode(options: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[];
@@ -25,13 +25,13 @@ export interface TurnRuntime {
 export interface TurnRequest {
   readonly question: string;
   readonly model: LanguageModel;
-  /** Its evidence is reached by alias, and grows. A new one unless told. */
+  /** The turn can use its evidence by alias, and adds to it. Default: a new conversation. */
   readonly conversation?: Conversation | undefined;
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
   /**
-   * Asks a person about a call of a tool that says that it changes something and is not on the policy's list; calls of `execute`'s scripts too. The event
-   * `approval-request` goes before. Without it the policy decides alone. `createApprovals` has one for who answers from elsewhere.
+   * Asks a person to approve a call to a tool that changes something and that the policy does not allow; also for calls of scripts. The event
+   * `approval-request` is emitted first. Without it, the policy decides alone. Use `createApprovals` when the answer comes from elsewhere.
    */
   readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean | Approval>) | undefined;
   readonly artifacts: ArtifactStore;
@@ -41,26 +41,25 @@ export interface TurnRequest {
   readonly budgets?: Partial<TurnBudgets> | undefined;
   readonly toolTimeoutMs?: number | undefined;
   readonly turnId?: string | undefined;
-  /** What it throws is swallowed: who listens cannot end a turn. */
+  /** Errors of the listener are ignored. */
   readonly onEvent?: ((event: TurnEvent) => void) | undefined;
   readonly onProbe?: ProbeSink | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What the phases of a turn share. Each takes the part that it uses. */
+/** The data that the phases of a turn share. Each phase picks the fields that it uses. */
 export interface TurnParts {
   readonly turnId: string;
   readonly runtime: TurnRuntime;
   readonly request: TurnRequest;
   readonly conversation: Conversation;
-  /** What was there before this turn. */
+  /** Aliases that existed before this turn. */
   readonly earlierAliases: readonly string[];
   readonly plan: TurnPlan;
-  /** How many there may be. */
   readonly maxSteps: number;
   readonly budgets: TurnBudgets;
   readonly clock: TurnClock;
   readonly ledger: Ledger;
-  readonly observations: Observations;
+  readonly context: ModelContext;
   readonly emit: (event: TurnEvent) => void;
 }

@@ -1,23 +1,23 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import { removeRemoteImages } from "./remove-remote-images.ts";
 
-/** Lets an answer through line by line, without what it may not say. What has gone through is never taken back. */
+/** Filters an answer line by line while it streams: removes remote images and claims about figures that do not exist. Released text is final. */
 export interface AnswerChecker {
   push(text: string): string;
-  /** The rest. */
+  /** Returns the checked last line. */
   end(): string;
   readonly removedClaims: number;
 }
 
 export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): AnswerChecker {
   const urls = new Set(artifacts.map(({ url }) => url));
-  let held = "";
+  let lastLine = "";
   let isFenced = false;
   let removedClaims = 0;
 
   function check(line: string): string {
     if (/^\s*(?:```|~~~)/.test(line)) isFenced = !isFenced;
-    const text = removeRemoteImages(line, urls); // in code, too: what a page takes for code is the page's affair
+    const text = removeRemoteImages(line, urls); // also in code blocks, because a page may delimit them differently
     if (isFenced || /^\s*\|/.test(text)) return text;
     const kept = splitSentences(text).filter((sentence) => !claimsMissingFigure(sentence, artifacts));
     removedClaims += splitSentences(text).length - kept.length;
@@ -26,13 +26,13 @@ export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): Ans
 
   return {
     push(text) {
-      const lines = (held + text).split("\n");
-      held = lines.pop()!;
+      const lines = (lastLine + text).split("\n");
+      lastLine = lines.pop()!;
       return lines.map((line) => `${check(line)}\n`).join("");
     },
     end() {
-      const rest = held;
-      held = "";
+      const rest = lastLine;
+      lastLine = "";
       return check(rest);
     },
     get removedClaims() {
@@ -41,12 +41,12 @@ export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): Ans
   };
 }
 
-/** Each with the space behind it, so that joined they are the line. */
+/** Keeps the space after each sentence, so that joining them restores the line. */
 function splitSentences(line: string): string[] {
   return line.split(/(?<=[.!?]["')\]]?\s+)(?=\S)/);
 }
 
-/** Whether a sentence speaks of a figure as if it were there, and it is not: a number past the last one, or any at all when there is none. */
+/** Whether a sentence presents a figure that does not exist: a number above the last one, or any figure when there is none. English only. */
 export function claimsMissingFigure(sentence: string, { length: count }: readonly ArtifactEnvelope[]): boolean {
   const claimed = denials.reduce((text, denial) => text.replaceAll(denial, " "), sentence);
   if ([...claimed.matchAll(numbered)].some(([, number]) => Number(number) > count)) return true;
@@ -56,7 +56,7 @@ export function claimsMissingFigure(sentence: string, { length: count }: readonl
 const SHOWS = "(?:show|illustrate|depict|display|visuali[sz]e|reveal|present|demonstrate|highlight)s?\\b";
 const DRAWN = "(?:drawn|rendered|created|made|produced|published|generated|plotted|shown|included|attached|provided|displayed)";
 const IS_DRAWN = `(?:was|were|has been|have been|is|are) ${DRAWN}`;
-/** Words that are pictures, and words that may be: `the figure is above 35,000` and `the overall picture` are none. */
+/** CHART always means a picture. "figure", "image" and "picture" do only in some contexts: not in "the figure is above 35,000" or "the overall picture". */
 const CHART = "(?:chart|plot|graph|diagram|visuali[sz]ation|histogram|heat ?map)s?";
 const PLACED = `(?:figure|image|picture)s?(?= (?:below|above|attached))|figure(?= (?:${SHOWS}|${IS_DRAWN}))`;
 const POINTED_AT =
@@ -64,14 +64,14 @@ const POINTED_AT =
 const FIGURE = `(?:${CHART}|${PLACED}|${POINTED_AT})\\b`;
 
 const figure = new RegExp(`\\b${FIGURE}`, "i");
-/** Figures and charts are counted together: which of the two words a model takes says nothing false. `A figure 35 % higher` has no number of its own. */
+/** Figures and charts are counted together, because models mix the two words. "A figure 35 % higher" is not a figure number. */
 const numbered = /\b(?:figure|chart) (\d{1,3})\b(?!\s?(?:%|per ?cent|[.,]\d))/gi;
 const shown = new RegExp(
   `\\b(?:${SHOWS}|shown|showing|illustrated|depicted|see|seen|below|above|attached|accompanying|here (?:is|are)|here's|i (?:have |'ve )?(?:drew|plotted|${DRAWN})|${IS_DRAWN})\\b`,
   "i",
 );
 
-/** What says of a figure itself that it is not there. A `not` about anything else denies nothing. */
+/** Phrases that say a figure does not exist. They are removed before the check; a "not" about anything else does not count. */
 const NOT = "(?:\\b(?:not|never|cannot)|n['’]t)";
 const NONE = `(?:\\b(?:no|without|neither|nor|unable|fail(?:ed|s)?|missing|instead of)|${NOT})`;
 const DRAW = `(?:be|been|able|to|as|draw|render|create|make|produce|publish|generate|plot|show|include|attach|provide|display|see|${DRAWN})`;

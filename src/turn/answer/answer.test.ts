@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import { claimsMissingFigure, createAnswerChecker } from "./answer-checker.ts";
-import { labelArtifacts, missingSentences } from "./missing-sentences.ts";
+import { labelArtifacts, findMissingSentences } from "./missing-sentences.ts";
 import { createKnownNumbers, findUnknownNumbers } from "./find-unknown-numbers.ts";
 import { removeRemoteImages } from "./remove-remote-images.ts";
 
@@ -169,7 +169,7 @@ describe("an answer that was made to be hard to read", () => {
     expect(answer).not.toContain("![");
     expect(answer).not.toContain("<img");
     findUnknownNumbers(answer, () => createKnownNumbers());
-    expect(missingSentences(answer, { artifacts: [image], gaps: [] }).length).toBeLessThanOrEqual(1);
+    expect(findMissingSentences(answer, { artifacts: [image], gaps: [] }).length).toBeLessThanOrEqual(1);
   });
 });
 
@@ -177,7 +177,7 @@ describe("what an answer left out", () => {
   const gap: Gap = { code: "server_unavailable", severity: "minor", detail: "The server market could not be used: connection refused" };
 
   test("is added: artifacts by their label, gaps by their sentence", () => {
-    expect(missingSentences("Reserves fell.", { artifacts: [chart], gaps: [gap] })).toEqual([
+    expect(findMissingSentences("Reserves fell.", { artifacts: [chart], gaps: [gap] })).toEqual([
       "Chart 1: bar chart of flow.",
       "The server market could not be used: connection refused.",
     ]);
@@ -185,9 +185,9 @@ describe("what an answer left out", () => {
 
   test("is not what it says: an artifact by its label or address, a gap by its sentence, however that is set", () => {
     const answer = "See **Figure 1**.\n\n> *the server `market`\ncould not be used: Connection refused.*";
-    expect(missingSentences(answer, { artifacts: [image], gaps: [gap] })).toEqual([]);
-    expect(missingSentences("![Reserves](file:///a.png)", { artifacts: [image], gaps: [] })).toEqual([]);
-    expect(missingSentences("Figure 10 has it.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
+    expect(findMissingSentences(answer, { artifacts: [image], gaps: [gap] })).toEqual([]);
+    expect(findMissingSentences("![Reserves](file:///a.png)", { artifacts: [image], gaps: [] })).toEqual([]);
+    expect(findMissingSentences("Figure 10 has it.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
   });
 
   test("is what only sounds like it: the code of a gap, most of its words, or the opposite; the words of a title", () => {
@@ -197,8 +197,8 @@ describe("what an answer left out", () => {
       "The server market could be used: the connection was not refused.",
       "The market server refused its connection, and could not be used.",
     ];
-    for (const answer of sounding) expect(missingSentences(answer, { artifacts: [], gaps: [gap] })).toEqual([detail]);
-    expect(missingSentences("Reserves fell.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
+    for (const answer of sounding) expect(findMissingSentences(answer, { artifacts: [], gaps: [gap] })).toEqual([detail]);
+    expect(findMissingSentences("Reserves fell.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
   });
 
   test("has labels that count figures and charts apart", () => {

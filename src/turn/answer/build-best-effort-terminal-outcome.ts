@@ -8,7 +8,7 @@ import { asSentence, describeError } from "../describe-error.ts";
 import type { CallRecord, Ledger } from "../ledger.ts";
 import type { StepsEnd } from "../steps/run-steps.ts";
 
-/** How a turn ends: why, what is missing, and an answer from what there is, should nobody be able to write a better one. */
+/** How a turn ends: the stop reason, the gaps, and a draft of the answer, which is used when synthesis fails. */
 export interface TerminalOutcome {
   readonly stopReason: StopReason;
   readonly gaps: readonly Gap[];
@@ -17,17 +17,17 @@ export interface TerminalOutcome {
 
 type OutcomeSources = Pick<TurnParts, "ledger" | "conversation" | "plan" | "earlierAliases">;
 
-/** Never throws: evidence that cannot be read any more is reported as a gap. */
+/** Builds the end of a turn from its ledger. Never throws: evidence that cannot be read is reported as a gap. */
 export function buildBestEffortTerminalOutcome(turn: OutcomeSources, end: StepsEnd): TerminalOutcome {
   const { stopReason } = end;
   const { ledger } = turn;
-  const written = ledger.final ?? ledger.text;
+  const written = ledger.finalResponse ?? ledger.lastText;
   try {
     return { stopReason, gaps: findGaps(turn, end), answer: written || describeFindings(turn) };
   } catch (error) {
-    const detail = `What is missing could not be found out to the end: ${describeError(error)}`;
+    const detail = `The gaps could not be determined: ${describeError(error)}`;
     const unknown: Gap = { code: "gaps_unknown", severity: "major", detail };
-    const gaps = [...ofEnd(end), unknown, ...ledger.serverGaps, ...ledger.gaps];
+    const gaps = [...toEndGap(end), unknown, ...ledger.serverGaps, ...ledger.gaps];
     return { stopReason, gaps, answer: written || "The question could not be answered." };
   }
 }
@@ -46,7 +46,7 @@ function describeFindings({ ledger, conversation, earlierAliases }: OutcomeSourc
   if (items.length === 0 && ledger.artifacts.length === 0)
     return "The question could not be answered: nothing was found before the turn ended.";
   return [
-    "The question was not answered fully. This is what there is:",
+    "The question was not fully answered. Available results:",
     ...results.map(
       (item) => `- ${item.alias}: ${(item.bytes <= VALUE_CHARACTERS ? readItemText(item) : null) ?? `${item.bytes} bytes of derived data`}`,
     ),
@@ -57,7 +57,7 @@ function describeFindings({ ledger, conversation, earlierAliases }: OutcomeSourc
   ].join("\n");
 }
 
-/** Null when what was kept cannot be read any more: by another process, long ago, in a file that is gone. */
+/** Null when the content cannot be read, for example because its file was deleted. */
 export function readItemText(item: EvidenceItem): string | null {
   try {
     return new TextDecoder().decode(item.read());
@@ -66,43 +66,48 @@ export function readItemText(item: EvidenceItem): string | null {
   }
 }
 
-/** Everything that was asked for and not delivered, and what else has to be said of it; the gravest first. */
+/** Everything that was asked for and not delivered, most severe first. */
 function findGaps({ ledger, conversation, plan }: Omit<OutcomeSources, "earlierAliases">, end: StepsEnd): Gap[] {
-  const { serverGaps, gaps: met } = ledger;
-  const coverage = [...ofCoverage(ledger), ...serverGaps, ...met, ...findCoverageEvents({ ledger, conversation })];
-  const gaps = [...ofEnd(end), ...ofChart(plan, ledger, end), ...coverage];
+  const gaps = [
+    ...toEndGap(end),
+    ...findMissingChart(plan, ledger, end),
+    ...findSparseFigures(ledger),
+    ...ledger.serverGaps,
+    ...ledger.gaps,
+    ...findCoverageEvents({ ledger, conversation }),
+  ];
   const order = { major: 0, minor: 1, info: 2 } as const;
   return gaps.sort((a, b) => order[a.severity] - order[b.severity]);
 }
 
-function ofEnd({ stopReason, detail }: StepsEnd): Gap[] {
+function toEndGap({ stopReason, detail }: StepsEnd): Gap[] {
   return detail === null ? [] : [{ code: stopReason, severity: "major", detail }];
 }
 
-const drawing: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit", "render_chart"]);
+const drawingTools: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit", "render_chart"]);
 
-/** Whatever ended the turn: a chart that was asked for and is not there is a gap, with what stood in its way last. */
-function ofChart(plan: TurnPlan, ledger: Ledger, end: StepsEnd): Gap[] {
+/** A requested chart that was not drawn is a gap, whatever ended the turn. The detail names the last obstacle. */
+function findMissingChart(plan: TurnPlan, ledger: Ledger, end: StepsEnd): Gap[] {
   if (plan.chartIntent !== "explicit" || ledger.artifacts.length > 0) return [];
-  const last = ledger.calls.findLast(({ tool }) => drawing.has(tool));
-  const detail = `The chart that was asked for could not be rendered: ${causeOf(last, end)}`;
+  const last = ledger.calls.findLast(({ tool }) => drawingTools.has(tool));
+  const detail = `The requested chart could not be rendered: ${describeObstacle(last, end)}`;
   return [{ code: "chart_not_rendered", severity: "major", detail }];
 }
 
-function causeOf(last: CallRecord | undefined, { detail }: StepsEnd): string {
+function describeObstacle(last: CallRecord | undefined, { detail }: StepsEnd): string {
   const ended = detail === null ? "" : ` ${detail}`;
-  if (last === undefined) return detail ?? "nothing was drawn before the model was done.";
+  if (last === undefined) return detail ?? "the model finished without drawing one.";
   if (last.status === "ok") return `the last ${last.tool} call published no figure.${ended}`;
-  if (last.status === "aborted") return detail ?? "the turn was ended while it was drawn.";
-  const reason = last.failure?.reason ?? "it did not say why";
+  if (last.status === "aborted") return detail ?? "the turn ended while it was being drawn.";
+  const reason = last.failure?.reason ?? "no reason given";
   return detail?.includes(reason) ? detail : `${last.tool} failed: ${asSentence(reason)}${ended}`;
 }
 
-function ofCoverage({ cells }: Ledger): Gap[] {
-  return cells.flatMap(({ sparse, artifacts, replacedIn }): Gap[] => {
-    if (sparse === null || replacedIn !== null) return [];
+function findSparseFigures({ cells }: Ledger): Gap[] {
+  return cells.flatMap(({ sparseReason, artifacts, replacedIn }): Gap[] => {
+    if (sparseReason === null || replacedIn !== null) return [];
     const title = artifacts[0]?.title;
-    return [{ code: "low_coverage", severity: "minor", detail: `${title === undefined ? "" : `${title}: `}${sparse}` }];
+    return [{ code: "low_coverage", severity: "minor", detail: `${title === undefined ? "" : `${title}: `}${sparseReason}` }];
   });
 }
 
@@ -110,38 +115,38 @@ const MAX_RESULT_BYTES = 256 * 1024;
 const MAX_DEPTH = 4;
 
 /**
- * Who entered, left or paused, as `derive_change_series` says it and results keep it under `coverage_events`. It takes nothing from an answer, but a total
- * over them means something else before and after, so it has to be said.
+ * Reports entities that entered, left or paused, from results that contain the `coverage_events` of `derive_change_series`. The severity is info: the
+ * answer is complete, but a total means something different before and after such an event.
  */
 export function findCoverageEvents({ ledger, conversation }: { ledger: Pick<Ledger, "cells">; conversation: Conversation }): Gap[] {
   const found = new Set<string>();
   for (const { resultAlias, replacedIn } of ledger.cells) {
     const item = resultAlias === null || replacedIn !== null ? null : conversation.evidence.get(resultAlias);
     if (item === null || item.bytes > MAX_RESULT_BYTES) continue;
-    for (const event of eventsIn(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH)) found.add(event);
+    for (const event of findEvents(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH)) found.add(event);
   }
   if (found.size === 0) return [];
   const more = found.size > LISTED ? `; and ${found.size - LISTED} more` : "";
   return [{ code: "coverage_events", severity: "info", detail: `Coverage changed: ${[...found].slice(0, LISTED).join("; ")}${more}.` }];
 }
 
-function eventsIn(value: unknown, depth: number): string[] {
+function findEvents(value: unknown, depth: number): string[] {
   if (depth === 0 || typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
-    key === "coverage_events" && Array.isArray(inner) ? inner.flatMap(toWords) : eventsIn(inner, depth - 1),
+    key === "coverage_events" && Array.isArray(inner) ? inner.flatMap(describeEvent) : findEvents(inner, depth - 1),
   );
 }
 
-function toWords(event: unknown): string[] {
+function describeEvent(event: unknown): string[] {
   if (!isRecord(event)) return [];
   const { entity, kind, period, value } = event;
   if (typeof entity !== "string" || typeof kind !== "string" || typeof period !== "string") return [];
   const day = period.replace(/T00:00:00(?:\.0+)?(?:Z|\+00:00)?$/, "");
   const size = typeof value === "number" ? ` with ${value.toLocaleString("en-US", { maximumFractionDigits: 2 })}` : "";
-  return [`${entity} ${wordsOfKind.get(kind) ?? kind.replaceAll("_", " ")} on ${day}${size}`];
+  return [`${entity} ${verbs.get(kind) ?? kind.replaceAll("_", " ")} on ${day}${size}`];
 }
 
-const wordsOfKind: ReadonlyMap<string, string> = new Map([
+const verbs: ReadonlyMap<string, string> = new Map([
   ["first_listed", "was first listed"],
   ["delisted", "was delisted"],
   ["gap_start", "stopped reporting"],

@@ -1,38 +1,42 @@
-/** So many numbers of the answer itself may be combined with one another. */
-const COMBINED = 60;
-/** Nobody writes an answer that is longer; what stands behind is not looked at. */
-const READ_CHARACTERS = 50_000;
+/** How many numbers of the answer itself may be combined with each other. */
+const MAX_COMBINED = 60;
+/** Text beyond this length is not checked. */
+const MAX_CHARACTERS = 50_000;
 
 /**
- * Numbers of an answer that stand nowhere in what the model was shown, and that no single step of arithmetic makes from what is. Dates, years, small
- * counts, ordinals, code and addresses are left alone: the rule is to miss one rather than to doubt one that is right.
+ * Returns the numbers of an answer that are neither known nor one arithmetic step away from known numbers. Skips dates, years, small counts, ordinals,
+ * code and URLs: missing a wrong number is better than doubting a right one.
  */
 export function findUnknownNumbers(answer: string, readKnown: () => KnownNumbers): string[] {
-  const written = [...new Map(readNumbers(withoutOrdinals(answer.slice(0, READ_CHARACTERS))).map((one) => [one.text, one])).values()];
+  const written = [
+    ...new Map(readNumbers(removeNonQuantities(answer.slice(0, MAX_CHARACTERS))).map((number) => [number.text, number])).values(),
+  ];
   const claims = written.filter(isClaim);
   if (claims.length === 0) return [];
   const known = readKnown();
   const isKnown = ({ values }: WrittenNumber): boolean => values.some((value) => known.has(value));
-  const unknown = new Set(claims.filter((one) => !isKnown(one)));
+  const unknown = new Set(claims.filter((claim) => !isKnown(claim)));
   if (unknown.size === 0) return [];
-  const settled = written.filter((one) => !unknown.has(one)).slice(0, COMBINED);
-  const derived = deriveFrom(settled.flatMap(({ values }) => values.map(({ value }) => value)));
+  const accepted = written.filter((number) => !unknown.has(number)).slice(0, MAX_COMBINED);
+  const derived = deriveFrom(accepted.flatMap(({ values }) => values.map(({ value }) => value)));
   return [...unknown].filter(({ values }) => !values.some((value) => derived.has(value))).map(({ text }) => text);
 }
 
-/** Small whole numbers count things, and four digits are mostly a year. */
+/** Small integers usually count things, and four digits are usually a year: neither is a claim. */
 function isClaim({ text, values }: WrittenNumber): boolean {
-  const isWhole = /^\d+$/.test(text);
-  return !values.every(({ value }) => (isWhole && (value <= 100 || (text.length === 4 && value >= 1900 && value <= 2100))) || value === 0);
+  const isInteger = /^\d+$/.test(text);
+  return !values.every(
+    ({ value }) => (isInteger && (value <= 100 || (text.length === 4 && value >= 1900 && value <= 2100))) || value === 0,
+  );
 }
 
 const MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
-/** What has digits and is no quantity. Each is replaced by a space, so that its neighbours stay apart. */
-const ordinals: readonly RegExp[] = [
+/** Digits that are not quantities. A space replaces each match, so that the text around it stays separated. */
+const nonQuantities: readonly RegExp[] = [
   /`[^`\n]*`/g,
-  /\]\([^()\s]{0,2000}\)/g, // where a link goes
+  /\]\([^()\s]{0,2000}\)/g, // target of a link
   /\b[a-z][a-z\d+.-]*:\/\/\S+/gi,
-  /^[ \t>]*\d{1,3}[.)](?=\s)/gm, // an item of a list
+  /^[ \t>]*\d{1,3}[.)](?=\s)/gm, // list item
   /^[ \t]*#{1,6}[ \t]+\d+(?:\.\d+)*\.?(?=\s)/gm,
   /\b(?:figures?|charts?|tables?|steps?|sections?|notes?|items?|points?|no\.?|number|version|python|turn)\s+#?\d+(?:\.\d+)*/gi,
   /\[\^?\d{1,3}\]/g,
@@ -42,15 +46,15 @@ const ordinals: readonly RegExp[] = [
   new RegExp(`\\b\\d{1,2}(?:st|nd|rd|th)?\\.?\\s+(?:of\\s+)?${MONTH}\\.?(?:,?\\s+\\d{2,4})?\\b`, "gi"),
   new RegExp(`\\b${MONTH}\\.?\\s+\\d{1,2}(?:st|nd|rd|th)?(?:\\s*[-–]\\s*\\d{1,2})?(?:,?\\s+\\d{4})?\\b`, "gi"),
   /\b\d{1,2}:\d{2}(?::\d{2})?\b/g,
-  /\b(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d+\.\d+\.\d+(?:\.\d+)*\b/g, // a version, an address; 1.234.567 is neither
-  /\b(?:19|20)\d{2}\s*[-–/]\s*(?:(?:19|20)?\d{2})\b/g, // years
+  /\b(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d+\.\d+\.\d+(?:\.\d+)*\b/g, // version or IP address, but not 1.234.567
+  /\b(?:19|20)\d{2}\s*[-–/]\s*(?:(?:19|20)?\d{2})\b/g, // range of years
 ];
 
-function withoutOrdinals(answer: string): string {
-  return ordinals.reduce((text, pattern) => text.replaceAll(pattern, " "), withoutCode(answer));
+function removeNonQuantities(answer: string): string {
+  return nonQuantities.reduce((text, pattern) => text.replaceAll(pattern, " "), removeCode(answer));
 }
 
-function withoutCode(answer: string): string {
+function removeCode(answer: string): string {
   let isCode = false;
   const isFence = (line: string): boolean => /^ {0,3}(?:`{3}|~{3})/.test(line);
   return answer
@@ -62,16 +66,16 @@ function withoutCode(answer: string): string {
     .join("\n");
 }
 
-/** A number as it stands in a text. */
+/** A number as it is written in a text. */
 export interface WrittenNumber {
   readonly text: string;
-  /** What it can mean: `1,234` is 1234 to some and 1.234 to others. Never negative. */
+  /** All possible readings, never negative: `1,234` may be 1234 or 1.234. */
   readonly values: readonly WrittenValue[];
 }
 
 export interface WrittenValue {
   readonly value: number;
-  /** One in the last place that was written: the zeros at the end of 12,000 may be rounding. */
+  /** The precision as written: one unit of the last digit. Trailing zeros, as in 12,000, may be rounding. */
   readonly unit: number;
 }
 
@@ -91,22 +95,22 @@ const NUMBER = new RegExp(
   "gu",
 );
 
-/** Every number of a text that stands by itself; not those in names, as `Q1` or `result_2`. */
+/** Finds every standalone number of a text, but not digits in names such as `Q1` or `result_2`. */
 export function readNumbers(text: string): WrittenNumber[] {
-  return [...text.matchAll(NUMBER)].flatMap(([whole, digits = "", exponent = "0", suffix = ""]) => {
-    const bare = readings(digits).map((one) => times(one, 10 ** Number(exponent)));
+  return [...text.matchAll(NUMBER)].flatMap(([match, digits = "", exponent = "0", suffix = ""]) => {
+    const unscaled = readDigits(digits).map((reading) => multiply(reading, 10 ** Number(exponent)));
     const scale = scales[suffix];
-    // 12m may also be metres or minutes
-    const values = scale === undefined ? bare : bare.flatMap((one) => [one, times(one, scale)]);
-    return values.length === 0 ? [] : [{ text: whole, values }];
+    // keep the unscaled reading, too: 12m may be metres or minutes
+    const values = scale === undefined ? unscaled : unscaled.flatMap((reading) => [reading, multiply(reading, scale)]);
+    return values.length === 0 ? [] : [{ text: match, values }];
   });
 }
 
-function times({ value, unit }: WrittenValue, factor: number): WrittenValue {
+function multiply({ value, unit }: WrittenValue, factor: number): WrittenValue {
   return { value: value * factor, unit: unit * factor };
 }
 
-function readings(digits: string): WrittenValue[] {
+function readDigits(digits: string): WrittenValue[] {
   const plain = digits.replaceAll(/[ '\u2019\u00a0\u202f_](?=\d{3})/g, "");
   const found = new Map<number, WrittenValue>();
   const add = (text: string): void => {
@@ -122,23 +126,23 @@ function readings(digits: string): WrittenValue[] {
 }
 
 function unitOf(text: string): number {
-  const [whole = "", fraction] = text.split(".");
+  const [integer = "", fraction] = text.split(".");
   if (fraction !== undefined) return 10 ** -fraction.length;
-  const zeros = /0*$/.exec(whole)![0].length;
-  return 10 ** Math.min(zeros, whole.length - 1);
+  const zeros = /0*$/.exec(integer)![0].length;
+  return 10 ** Math.min(zeros, integer.length - 1);
 }
 
-/** Numbers that a model was shown, to be looked up as people write them: rounded, as a share or a percentage, in thousands or millions. */
+/** The numbers that the model has read. Lookups accept other ways to write them: rounded, as a share or percentage, in thousands or millions. */
 export interface KnownNumbers {
   addText(text: string): void;
   addValues(values: Iterable<number>): void;
   has(written: WrittenValue): boolean;
 }
 
-/** Of what was shown in one piece, all numbers may be combined with one another when they are few. */
-const FEW = 16;
+/** Numbers of one text are combined with each other only up to this count. */
+const MAX_COMBINED_PER_TEXT = 16;
 const SCALES = [1, 100, 1e3, 1e6, 1e9];
-/** Of what was worked out from numbers in one unit. */
+/** Scales for derived numbers. */
 const SHARE_OR_PERCENT = [1, 100];
 
 export function createKnownNumbers(): KnownNumbers {
@@ -146,17 +150,17 @@ export function createKnownNumbers(): KnownNumbers {
   const derived = createSortedNumbers();
   return {
     addText(text) {
-      const found = readAll(text);
+      const found = readDataNumbers(text);
       shown.add(found);
-      if (found.length <= FEW) derived.add(combine(found));
+      if (found.length <= MAX_COMBINED_PER_TEXT) derived.add(combine(found));
     },
     addValues: (values) => shown.add(values),
     has: (written) => isAmong(shown, written, SCALES) || isAmong(derived, written, SHARE_OR_PERCENT),
   };
 }
 
-/** As data is written, and as people write, since a text may be either: 1,234.5 is one number here and two there. What is long is read fast. */
-function readAll(text: string): number[] {
+/** Reads numbers in data notation and in written notation, because a text may use either: `1,234.5` is two numbers in CSV. Fast for long texts. */
+function readDataNumbers(text: string): number[] {
   const found = new Set<number>();
   for (const [digits] of text.matchAll(/\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?/g)) found.add(Number(digits));
   for (const [digits] of text.matchAll(/\d{1,3}(?:[,' \u2019\u00a0\u202f_]\d{3})+(?:\.\d+)?/g))
@@ -165,14 +169,14 @@ function readAll(text: string): number[] {
   return [...found];
 }
 
-/** What one step of arithmetic makes from these. They may be rounded themselves, so the outcome need not be exact. */
+/** The numbers that one arithmetic step yields. The inputs may be rounded, so matches are approximate. */
 function deriveFrom(numbers: readonly number[]): Pick<KnownNumbers, "has"> {
   const derived = createSortedNumbers();
   derived.add(combine([...new Set(numbers)]));
   return { has: ({ value, unit }) => isAmong(derived, { value, unit: Math.max(unit, value * 0.005) }, SHARE_OR_PERCENT) };
 }
 
-/** Sums, differences, products, shares, changes in percent. */
+/** Sums, differences, products, ratios and relative changes of all pairs. */
 function* combine(numbers: readonly number[]): Generator<number> {
   const base = [...numbers, 1];
   for (const [index, a] of base.entries()) {
@@ -197,7 +201,7 @@ interface SortedNumbers {
   hasBetween(low: number, high: number): boolean;
 }
 
-/** Without their signs: a fall of 5 is said of -5. */
+/** Stores absolute values, because a change of -5 is written as "a fall of 5". */
 function createSortedNumbers(): SortedNumbers {
   const values = new Set<number>();
   let sorted: Float64Array | null = null;
@@ -208,7 +212,7 @@ function createSortedNumbers(): SortedNumbers {
     },
     hasBetween(low, high) {
       sorted ??= Float64Array.from(values).sort();
-      const slack = 1e-9 * Math.max(1e-6, Math.abs(high)); // of binary fractions
+      const slack = 1e-9 * Math.max(1e-6, Math.abs(high)); // for binary fractions
       let [from, to] = [0, sorted.length];
       while (from < to) {
         const middle = (from + to) >>> 1;

@@ -1,11 +1,11 @@
 /**
- * An image in an answer is a request to wherever it points, with whatever a tool's output made the model put into its address. Only our own artifacts
- * stay. The words of an image are kept; what only looks like the start of one becomes a link, which shows its address.
+ * Removes images and active HTML tags, except images of the turn's own artifacts. Rendering a remote image sends its URL to a foreign server, and a tool
+ * output can make the model put data into that URL. The alt text is kept; an incomplete image becomes a link, which shows its URL.
  */
 export function removeRemoteImages(text: string, ownUrls: ReadonlySet<string>): string {
   let before = text.replaceAll(KEPT, "");
-  // What is left of one can be the beginning of another, so until nothing changes; each pass makes it shorter.
-  for (let pass = 0; pass < PASSES; pass += 1) {
+  // Removing one image can create another, so repeat until nothing changes. Every pass shortens the text.
+  for (let pass = 0; pass < MAX_PASSES; pass += 1) {
     const after = removeOnce(before, ownUrls);
     if (after === before) return after.replaceAll(KEPT, "![");
     before = after;
@@ -13,20 +13,20 @@ export function removeRemoteImages(text: string, ownUrls: ReadonlySet<string>): 
   return removeOnce(before.replaceAll("<", ""), ownUrls).replaceAll(KEPT, "![");
 }
 
-/** Who nests deeper means no good, and gets no tags at all. */
-const PASSES = 20;
+/** Deeper nesting is an attack: then all tags are removed. */
+const MAX_PASSES = 20;
 
 function removeOnce(text: string, ownUrls: ReadonlySet<string>): string {
   return text
     .replaceAll(activeTag, "")
-    .replaceAll(inlineImage, (whole, alt: string, url: string) => (ownUrls.has(url) ? whole.replace("![", KEPT) : alt))
-    .replaceAll(referenceImage, (_whole, alt: string) => alt)
+    .replaceAll(inlineImage, (image, alt: string, url: string) => (ownUrls.has(url) ? image.replace("![", KEPT) : alt))
+    .replaceAll(referenceImage, (_image, alt: string) => alt)
     .replaceAll(/!+\[/g, "[");
 }
 
-/** Stands for the start of an image of our own meanwhile; it cannot be in an answer. */
+/** Temporarily replaces `![` of own images. Removed from the input first, so that an answer cannot contain it. */
 const KEPT = "\u0000";
-/** All lengths are bounded, and no word of an image begins another one: a text made for it could hold everybody up otherwise. What does not fit becomes a link. */
+/** All repetitions are bounded, so that a crafted text cannot make matching slow. A longer image becomes a link. */
 const inlineImage = /!\[((?:[^[\]\\]|\\.){0,1000})\]\(\s{0,10}<?([^\s()<>]{0,4000})>?[^()]{0,1000}\)/g;
 const referenceImage = /!\[((?:[^[\]\\]|\\.){0,1000})\]\[[^[\]]{0,1000}\]/g;
 const activeTag =

@@ -7,63 +7,63 @@ export interface ModelQuestion {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: ModelMessage[];
-  /** Schemas only: the calls are run by `runTool`. */
+  /** Schemas only: the turn runs the calls itself. */
   readonly tools: ToolSet;
-  /** The one tool that may be called now. */
-  readonly forced: string | null;
+  /** The only tool that the model may call now; null for a free choice. */
+  readonly forcedTool: string | null;
   /** Counted from 1. */
   readonly step: number;
-  /** What it cost is added here. */
+  /** The usage of the call is added to these counters. */
   readonly tokens: Tokens;
   readonly signal: AbortSignal;
 }
 
 export interface ModelReply {
-  /** What the model said, to go on from; the answers of its calls are not among it. */
+  /** The model's messages for the next step, without the results of its calls. Empty when the call failed. */
   readonly messages: readonly ModelMessage[];
   readonly text: string;
-  readonly calls: readonly AskedCall[];
-  /** The provider failed, or the connection to it. */
+  readonly calls: readonly ModelCall[];
+  /** Why the provider or the connection failed; null on success. */
   readonly error: string | null;
 }
 
-export interface AskedCall {
-  /** The provider's own, which some use again in a later step. */
+/** A call as the model requested it. */
+export interface ModelCall {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;
-  /** Why it cannot be run, as far as can be told from the model's answer. */
+  /** Why the call cannot run, as far as the reply shows it. */
   readonly problem: { readonly kind: "no_such_tool" | "malformed" | "broken_off"; readonly reason: string } | null;
 }
 
-/** One model call. Never rejects: what went wrong is in the reply. */
+/** Makes one model call. Never rejects; the reply carries the error. */
 export async function askModel(question: ModelQuestion): Promise<ModelReply> {
-  const { model, instructions, messages, tools, forced, step, tokens, signal } = question;
-  const calls: AskedCall[] = [];
+  const { model, instructions, messages, tools, forcedTool, step, tokens, signal } = question;
+  const calls: ModelCall[] = [];
   let text = "";
   let error: string | null = null;
   try {
-    const said = await orAbort(consume(), signal);
-    if (error === null) return { messages: said, text, calls, error };
+    const replies = await orAbort(readStream(), signal);
+    if (error === null) return { messages: replies, text, calls, error };
   } catch (cause) {
     error ??= describeError(cause);
   }
-  const broken = { kind: "broken_off", reason: "the model's answer broke off before it was called" } as const;
-  return { messages: [], text, calls: calls.map((call) => ({ ...call, problem: call.problem ?? broken })), error };
+  const brokenOff = { kind: "broken_off", reason: "the model's reply ended before the call could run" } as const;
+  return { messages: [], text, calls: calls.map((call) => ({ ...call, problem: call.problem ?? brokenOff })), error };
 
-  async function consume(): Promise<ModelMessage[]> {
+  async function readStream(): Promise<ModelMessage[]> {
     const result = streamText({
       model,
       instructions,
       messages,
       tools,
-      ...(forced === null ? {} : { activeTools: [forced], toolChoice: { type: "tool", toolName: forced } }),
+      ...(forcedTool === null ? {} : { activeTools: [forcedTool], toolChoice: { type: "tool", toolName: forcedTool } }),
       abortSignal: signal,
       maxRetries: 2,
       providerOptions: { sluice: { phase: "step", step: step - 1 } },
-      onError: () => {}, // it is in the stream
+      onError: () => {}, // errors are read from the stream
     });
-    let isOver = false;
+    let isFinished = false;
     for await (const part of result.stream) {
       if (part.type === "text-delta") text += part.text;
       else if (part.type === "tool-call")
@@ -73,22 +73,22 @@ export async function askModel(question: ModelQuestion): Promise<ModelReply> {
           input: part.input,
           problem: part.invalid ? toProblem(part.error) : null,
         });
-      // The model did something else than it was told. What it did is read as it is.
+      // A model that ignores the forced tool is not an error: its reply is used as it is.
       else if (part.type === "error" && !ToolChoiceViolationError.isInstance(part.error)) error = describeError(part.error);
       else if (part.type === "finish-step") {
         tokens.input += part.usage.inputTokens ?? 0;
         tokens.output += part.usage.outputTokens ?? 0;
       } else if (part.type === "finish") {
-        isOver = true;
-        // Calls are answered each for itself, also one that was cut off: the model can make it again, shorter.
+        isFinished = true;
+        // With calls, the turn continues: each call gets its own result, and the model can repeat one that was cut off.
         if (calls.length === 0) error ??= describeFinish(part.finishReason);
       } else if (part.type === "abort") signal.throwIfAborted();
     }
-    if (!isOver) error ??= "The model's answer ended before it was whole.";
+    if (!isFinished) error ??= "The model's answer ended before it was complete.";
     return error === null ? (await result.responseMessages).filter(({ role }) => role === "assistant") : [];
   }
 }
 
-function toProblem(error: unknown): AskedCall["problem"] {
+function toProblem(error: unknown): ModelCall["problem"] {
   return { kind: NoSuchToolError.isInstance(error) ? "no_such_tool" : "malformed", reason: describeError(error) };
 }

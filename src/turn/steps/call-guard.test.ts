@@ -15,10 +15,10 @@ const record = (facts: Partial<CallRecord>): CallRecord => ({
   isEmpty: false,
   ...facts,
 });
-const failing = (kind: string | null): CallRecord => record({ status: "error", failure: { kind, code: "X", reason: "down." } });
+const failed = (kind: string | null): CallRecord => record({ status: "error", failure: { kind, code: "X", reason: "down." } });
 
-describe("the guard of a loop", () => {
-  test("forgives empty results once there is something", () => {
+describe("the call guard", () => {
+  test("forgets empty results once a call returns data", () => {
     const guard = createCallGuard();
     const empty = record({ isEmpty: true });
     guard.judgeStep([empty, empty]);
@@ -29,33 +29,33 @@ describe("the guard of a loop", () => {
     expect(guard.tripped?.stopReason).toBe("bounded_empty_result");
   });
 
-  test("counts failures of each server by itself, and upstream failures more than others", () => {
+  test("counts the failures of each server separately, and stops earlier for upstream failures", () => {
     const guard = createCallGuard();
-    for (let step = 0; step < 4; step += 1) guard.judgeStep([failing(null)]);
-    guard.judgeStep([{ ...failing("upstream_http"), server: "other" }]);
+    for (let step = 0; step < 4; step += 1) guard.judgeStep([failed(null)]);
+    guard.judgeStep([{ ...failed("upstream_http"), server: "other" }]);
     expect(guard.tripped).toBeNull();
-    guard.judgeStep([failing(null)]);
+    guard.judgeStep([failed(null)]);
     expect(guard.tripped).toEqual({
       stopReason: "bounded_upstream_failure",
-      detail: "The server market failed 5 times in a row. The last time: down.",
+      detail: "The server market failed 5 times in a row. Last error: down.",
     });
   });
 
-  test("says of the third same call what the first two came to", () => {
-    const ended = (call: CallRecord): string | undefined => {
+  test("explains a third identical call by how the first two ended", () => {
+    const stopReasonAfter = (call: CallRecord): string | undefined => {
       const guard = createCallGuard();
       expect([guard.admit(call), guard.admit(call)]).toEqual([true, true]);
       guard.judgeStep([call]);
       expect(guard.admit(call)).toBe(false);
       return guard.tripped?.stopReason;
     };
-    expect(ended(record({}))).toBe("bounded_repeat_guardrail");
-    expect(ended(record({ isEmpty: true }))).toBe("bounded_empty_result");
-    expect(ended(failing("upstream_http"))).toBe("bounded_upstream_failure");
-    expect(ended(failing(null))).toBe("bounded_repeat_guardrail");
+    expect(stopReasonAfter(record({}))).toBe("bounded_repeat_guardrail");
+    expect(stopReasonAfter(record({ isEmpty: true }))).toBe("bounded_empty_result");
+    expect(stopReasonAfter(failed("upstream_http"))).toBe("bounded_upstream_failure");
+    expect(stopReasonAfter(failed(null))).toBe("bounded_repeat_guardrail");
   });
 
-  test("keeps the first reason", () => {
+  test("keeps the first reason it tripped for", () => {
     const guard = createCallGuard();
     for (let time = 0; time < 3; time += 1) guard.admit({ tool: "a", input: {} });
     for (let time = 0; time < 3; time += 1) guard.judgeStep([record({ isEmpty: true })]);

@@ -1,19 +1,18 @@
-import type { ModelMessage } from "ai";
+import { createToolError, type ToolError } from "../../errors/tool-error.ts";
+import { brokenOffNote, turnEndedNote } from "../../prompts/context-notes.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { StopReason } from "../../protocol/turn-result.ts";
-import { overBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
-import type { CallGuard } from "./call-guard.ts";
-import type { TurnParts } from "../turn-request.ts";
+import { describeSpentBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
 import { asSentence } from "../describe-error.ts";
 import type { Ledger } from "../ledger.ts";
-import type { Observations } from "./observations.ts";
 import type { TurnTools } from "../tools/turn-tools.ts";
-import type { TurnCalls } from "./turn-calls.ts";
-import { askModel, type AskedCall } from "./ask-model.ts";
-import { compactMessages } from "./compact-messages.ts";
-import { runTool } from "./run-tool.ts";
+import type { TurnParts } from "../turn-request.ts";
+import { askModel, type ModelCall, type ModelReply } from "./ask-model.ts";
+import type { CallGuard } from "./call-guard.ts";
+import type { StepCall } from "./model-context.ts";
+import { stillRunning, toAborted, toFailedCall, type CallResult, type TurnCalls } from "./turn-calls.ts";
 
-/** What ended the steps. `detail` is a sentence for the person who asked; null for a complete answer. */
+/** Why the steps ended. `detail` is a sentence for the user; null for a complete answer. */
 export interface StepsEnd {
   readonly stopReason: StopReason;
   readonly detail: string | null;
@@ -21,129 +20,181 @@ export interface StepsEnd {
 
 export interface StepsOptions extends Pick<
   TurnParts,
-  "request" | "plan" | "maxSteps" | "budgets" | "clock" | "ledger" | "observations" | "emit"
+  "request" | "plan" | "maxSteps" | "budgets" | "clock" | "ledger" | "context" | "emit"
 > {
   readonly instructions: string;
-  /** What was said before the first step, the question last. */
-  readonly messages: readonly ModelMessage[];
   readonly guard: CallGuard;
   readonly tools: TurnTools;
   readonly calls: TurnCalls;
 }
 
-/** Step after step until the model is done or must be stopped: ask the model, run the tools that it calls. */
+/** Takes steps until the model has answered or has to be stopped. A step is one model call and the tool calls that it requests. */
 export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
-  const { request, instructions, plan, maxSteps, budgets, clock, ledger, guard, observations, tools, calls, emit } = options;
-  const signal = clock.stepsSignal;
+  const { maxSteps, budgets, clock, ledger, context } = options;
   const forcedEdits: number[] = [];
-  let history: HistoryEntry[] = [...options.messages];
 
   for (let step = 1; step <= maxSteps; step += 1) {
-    const before = endByClock(clock, budgets);
-    if (before !== null) return before;
+    const stopped = endByClock(clock, budgets);
+    if (stopped !== null) return stopped;
     ledger.steps = step;
-    const forced = step === maxSteps ? "final_response" : chooseEdit(ledger, forcedEdits);
-    emit({ type: "step-start", step, of: maxSteps, forced: forced ?? undefined });
-    observations.compact();
-    history = compactMessages(history, budgets.saidBytes);
-    await tools.refresh();
-    const messages = toMessages(history, observations);
-    const reply = await askModel({
-      model: request.model,
-      instructions,
-      messages,
-      tools: tools.schemas,
-      forced,
-      step,
-      tokens: ledger.tokens,
-      signal,
-    });
-    const running = { tools, calls, observations, settleMs: budgets.settleMs, signal };
-    const asked = withOwnIds(reply.calls, ledger);
-    await Promise.all(asked.map((call) => runTool(call, running)));
+    const forcedTool = step === maxSteps ? "final_response" : chooseForcedEdit(ledger, forcedEdits);
+    const { reply, calls } = await takeStep(options, step, forcedTool);
 
-    const meanwhile = endByClock(clock, budgets);
-    if (meanwhile !== null) return meanwhile;
-    if (reply.error !== null) return { stopReason: "model_error", detail: `The model failed in step ${step}: ${reply.error}` };
-    history.push(...reply.messages, { role: "answers", calls: asked });
+    const failed = endByClock(clock, budgets) ?? endByError(reply, step);
+    if (failed !== null) return failed;
+    context.addReply(reply.messages, calls);
     const text = reply.text.trim();
-    if (text !== "") ledger.text = text;
-    // Whether the model was done by itself cannot be told in the last step, so it is not claimed.
-    if (ledger.final !== null && step === maxSteps) return { stopReason: "bounded_step_budget", detail: madeToAnswer(maxSteps) };
-    if (ledger.final !== null || (reply.calls.length === 0 && text !== "" && forced === null))
-      return missedCapability(plan, ledger) ?? { stopReason: "complete_answer", detail: null };
-    guard.judgeStep(ledger.calls.filter((call) => call.step === step));
-    if (guard.tripped !== null) return guard.tripped;
-    const spent = overBudget(ledger.tokens, budgets);
-    if (spent !== null) return { stopReason: "bounded_step_budget", detail: spent };
+    if (text !== "") ledger.lastText = text;
+    const isAnswer = ledger.finalResponse !== null || (calls.length === 0 && text !== "" && forcedTool === null);
+    const end = (isAnswer ? endByAnswer(options, step) : null) ?? endByGuard(options, step) ?? endByBudget(options);
+    if (end !== null) return end;
   }
-  const used = maxSteps === 1 ? "1 step of this turn was" : `${maxSteps} steps of this turn were`;
-  return { stopReason: "bounded_step_budget", detail: `The ${used} used before the model was done.` };
+  return { stopReason: "bounded_step_budget", detail: `Step limit reached (${maxSteps}) before the model finished.` };
 }
 
-/** The messages so far. What the model reads of its calls is put in when it is asked, since it may have had to make room. */
-type HistoryEntry = ModelMessage | { readonly role: "answers"; readonly calls: readonly StepCall[] };
+/** Asks the model once and runs all calls that it requests. */
+async function takeStep(
+  options: StepsOptions,
+  step: number,
+  forcedTool: string | null,
+): Promise<{ readonly reply: ModelReply; readonly calls: readonly StepCall[] }> {
+  const { request, instructions, maxSteps, clock, ledger, context, tools, emit } = options;
+  emit({ type: "step-start", step, of: maxSteps, forced: forcedTool ?? undefined });
+  await tools.refresh();
+  const reply = await askModel({
+    model: request.model,
+    instructions,
+    messages: context.nextMessages(),
+    tools: tools.schemas,
+    forcedTool,
+    step,
+    tokens: ledger.tokens,
+    signal: clock.stepsSignal,
+  });
+  const calls = withUniqueIds(reply.calls, ledger);
+  await Promise.all(calls.map((call) => runCall(call, options)));
+  return { reply, calls };
+}
 
-/** `callId` is the turn's own and names one call only; `askedId` is what the provider knows it by. */
-type StepCall = AskedCall & { readonly askedId: string };
-
-function withOwnIds(calls: readonly AskedCall[], { begun }: Ledger): StepCall[] {
-  const taken = new Set(begun.keys());
+function withUniqueIds(calls: readonly ModelCall[], { requested }: Ledger): StepCall[] {
+  const taken = new Set(requested.keys());
   return calls.map((call) => {
     let callId = call.callId;
     for (let copy = 2; taken.has(callId); copy += 1) callId = `${call.callId}#${copy}`;
     taken.add(callId);
-    return { ...call, callId, askedId: call.callId };
+    return { ...call, callId, providerCallId: call.callId };
   });
 }
 
-function toMessages(history: readonly HistoryEntry[], observations: Observations): ModelMessage[] {
-  return history.flatMap((entry): ModelMessage[] => {
-    if (entry.role !== "answers") return [entry];
-    if (entry.calls.length === 0) return [];
-    const content = entry.calls.map(({ callId, askedId, tool }) => {
-      const { text, isError } = observations.get(callId)!;
-      const output = { type: isError ? ("error-text" as const) : ("text" as const), value: text };
-      return { type: "tool-result" as const, toolCallId: askedId, toolName: tool, output };
-    });
-    return [{ role: "tool", content }];
+/** Runs one call of the model and records its result. Never rejects: a refused or failed call has a result that says so. */
+async function runCall(modelCall: StepCall, { tools, calls, context, budgets, clock }: StepsOptions): Promise<void> {
+  const { callId, problem } = modelCall;
+  const signal = clock.stepsSignal;
+  const { run, ...target } = tools.find(modelCall);
+  const call = calls.request({ ...target, callId, ...(problem?.kind === "malformed" && { input: undefined }) });
+  const result = await getResult();
+  call.end(result);
+  context.addResult(callId, result);
+
+  async function getResult(): Promise<CallResult> {
+    if (problem?.kind === "broken_off") return { ...toAborted(problem.reason), text: brokenOffNote, durationMs: 0 };
+    if (problem?.kind === "malformed") return { ...toFailedCall("refused", malformedCall(modelCall.tool, problem.reason)), durationMs: 0 };
+    if (problem !== null || run === null)
+      return { ...toFailedCall("refused", tools.whyMissing(target.tool, problem?.reason)), durationMs: 0 };
+    const refusal = call.admit();
+    if (refusal !== null) return toFailedCall("refused", refusal);
+    try {
+      return (await settleAfterAbort(run(call), { signal, settleMs: budgets.settleMs })) ?? { ...stillRunning, text: turnEndedNote };
+    } catch (error) {
+      if (signal.aborted) return { ...toAborted("the turn ended"), text: turnEndedNote };
+      const summary = error instanceof Error ? error.message : String(error);
+      return toFailedCall("error", createToolError({ code: "INTERNAL_ERROR", tool: target.tool, summary }));
+    }
+  }
+}
+
+/** Returns null when the work is still running `settleMs` after the abort. */
+async function settleAfterAbort<Value>(
+  work: Promise<Value>,
+  { signal, settleMs }: { signal: AbortSignal; settleMs: number },
+): Promise<Value | null> {
+  const { promise: timedOut, resolve } = Promise.withResolvers<null>();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => void (timer = setTimeout(() => resolve(null), settleMs));
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  work.catch(() => {}); // it may reject after nothing waits for it any longer
+  try {
+    return await Promise.race([work, timedOut]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    clearTimeout(timer);
+  }
+}
+
+function malformedCall(tool: string, reason: string): ToolError {
+  return createToolError({
+    code: "SCHEMA_VALIDATION_FAILED",
+    tool,
+    summary: "The call was refused: its arguments are not valid JSON.",
+    details: [{ path: "", issue: reason, received_type: "string" }],
   });
 }
 
-/** How often the model is made to mend one sparse figure before it becomes a gap. */
+/** How often the model is forced to edit one sparse figure before the figure becomes a gap. */
 const MAX_FORCED_EDITS = 2;
 
-/** A sparse figure is mended next; null when the model may choose. `forcedEdits` has the steps in which it was made to before. */
-function chooseEdit({ editable, cells, steps }: Ledger, forcedEdits: number[]): "python_code_edit" | null {
-  if (editable === null || editable.sparse === null) return null;
+/** Forces an edit while the current figure is sparse; null when the model may choose. `forcedEdits` lists the steps of earlier forced edits. */
+function chooseForcedEdit({ editableCell, cells, steps }: Ledger, forcedEdits: number[]): "python_code_edit" | null {
+  if (editableCell === null || editableCell.sparseReason === null) return null;
   const drawnIn = cells.findLast(({ tool }) => tool === "code_interpreter")?.step ?? 0;
   if (forcedEdits.filter((step) => step > drawnIn).length >= MAX_FORCED_EDITS) return null;
   forcedEdits.push(steps);
   return "python_code_edit";
 }
 
-/** The model came to an end of its own, but the picture that was asked for needs Python, and there is none here. Null when nothing was missed. */
-function missedCapability(plan: TurnPlan, { calls, gaps, cells, artifacts }: Ledger): StepsEnd | null {
-  const reason =
-    calls.findLast(({ failure }) => failure?.code === "SANDBOX_UNAVAILABLE")?.failure?.reason ??
-    gaps.find(({ code }) => code === "sandbox_unavailable")?.detail;
-  const isDrawn = cells.length > 0 || artifacts.length > 0;
-  if (reason === undefined || isDrawn || plan.chartIntent !== "explicit") return null;
-  return { stopReason: "capability_miss", detail: `This needs Python, and no sandbox can be had here. ${asSentence(reason)}` };
-}
-
-function madeToAnswer(steps: number): string {
-  return `The model had to answer in the last of ${steps} ${steps === 1 ? "step" : "steps"}, done or not.`;
-}
-
-/** Null while the turn may go on. */
+/** Null while the turn may continue. */
 export function endByClock(clock: Pick<TurnClock, "stopped">, { wallMs }: Pick<TurnBudgets, "wallMs">): StepsEnd | null {
   switch (clock.stopped()) {
     case "aborted":
-      return { stopReason: "aborted", detail: "The turn was ended from outside before it was done." };
+      return { stopReason: "aborted", detail: "The turn was aborted before it finished." };
     case "time":
-      return { stopReason: "bounded_time", detail: `The ${wallMs / 1000} s of this turn were over before it was done.` };
+      return { stopReason: "bounded_time", detail: `The turn reached its time limit of ${wallMs / 1000} s before it finished.` };
     case null:
       return null;
   }
+}
+
+function endByError({ error }: ModelReply, step: number): StepsEnd | null {
+  return error === null ? null : { stopReason: "model_error", detail: `The model failed in step ${step}: ${error}` };
+}
+
+/** In the last step the model can only answer, so whether it was finished is unknown, and the turn does not claim a complete answer. */
+function endByAnswer({ plan, maxSteps, ledger }: StepsOptions, step: number): StepsEnd {
+  if (ledger.finalResponse !== null && step === maxSteps)
+    return {
+      stopReason: "bounded_step_budget",
+      detail: `Step limit reached (${maxSteps}). The answer was written before the analysis was finished.`,
+    };
+  return endByMissingPython(plan, ledger) ?? { stopReason: "complete_answer", detail: null };
+}
+
+/** The model answered, but the requested chart needs Python, and no sandbox is available. Null when nothing is missing. */
+function endByMissingPython({ chartIntent }: TurnPlan, { calls, gaps, cells, artifacts }: Ledger): StepsEnd | null {
+  const reason =
+    calls.findLast(({ failure }) => failure?.code === "SANDBOX_UNAVAILABLE")?.failure?.reason ??
+    gaps.find(({ code }) => code === "sandbox_unavailable")?.detail;
+  const hasOutput = cells.length > 0 || artifacts.length > 0;
+  if (reason === undefined || hasOutput || chartIntent !== "explicit") return null;
+  return { stopReason: "capability_miss", detail: `This needs Python, but no sandbox is available. ${asSentence(reason)}` };
+}
+
+function endByGuard({ guard, ledger }: StepsOptions, step: number): StepsEnd | null {
+  guard.judgeStep(ledger.calls.filter((call) => call.step === step));
+  return guard.tripped;
+}
+
+function endByBudget({ ledger, budgets }: StepsOptions): StepsEnd | null {
+  const spent = describeSpentBudget(ledger, budgets);
+  return spent === null ? null : { stopReason: "bounded_step_budget", detail: spent };
 }

@@ -1,31 +1,32 @@
 import { randomUUID } from "node:crypto";
-import { createToolError, serializeToolError, type ToolError } from "../../errors/tool-error.ts";
-import type { ErrorCode } from "../../errors/error-table.ts";
+import { orAbort } from "../../concurrency/or-abort.ts";
+import { errorTable, type ErrorCode } from "../../errors/error-table.ts";
 import type { ForeignToolError } from "../../errors/foreign-tool-error.ts";
+import { createToolError, serializeToolError, type ToolError } from "../../errors/tool-error.ts";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent, TurnEvent } from "../../protocol/turn-events.ts";
 import type { Approval, ToolPolicy } from "../../tools/tool-policy.ts";
 import type { ToolCallResult } from "../../tools/tool.ts";
-import { orAbort } from "../../concurrency/or-abort.ts";
-import type { CallGuard } from "./call-guard.ts";
-import type { TurnRequest } from "../turn-request.ts";
 import type { Call, CallEnd, CallFailure, Ledger } from "../ledger.ts";
+import type { TurnRequest } from "../turn-request.ts";
+import { describeRepeat, type CallGuard } from "./call-guard.ts";
 
-/** The only way to a tool in a turn, for the model and for scripts: every call is recorded, told to listeners, and admitted or refused here. */
+/** The only way to a tool in a turn, for the model and for scripts. Admits or refuses every call, records it and emits its events. */
 export interface TurnCalls {
-  begin(call: Call): OpenCall;
-  /** The request's policy; a person who is asked is asked about this call. */
+  request(call: Call): OpenCall;
+  /** The policy of the turn. Approval requests name the given call. */
   policyFor(callId: string): ToolPolicy;
-  /** Ends the calls that are still open: they can be waited for no longer. */
+  /** Ends all open calls as aborted. */
   close(): void;
 }
 
+/** A requested call that has not ended. */
 export interface OpenCall {
   readonly callId: string;
   readonly policy: ToolPolicy;
-  /** Why the call must not be made; null when it may. `overLimit`: why a limit of the script that makes it refuses it. */
+  /** Returns null to admit the call, or the error of its refusal. `overLimit` is the refusal by a limit of the script. */
   admit(overLimit?: ToolError | null): ToolError | null;
-  /** Once; later ends are ignored. */
+  /** Later calls are ignored. */
   end(end: CallEnd): void;
 }
 
@@ -40,69 +41,72 @@ export interface TurnCallsOptions extends Pick<TurnRequest, "policy" | "approve"
 export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit, signal }: TurnCallsOptions): TurnCalls {
   const open = new Map<string, OpenCall["end"]>();
 
-  function begin(call: Call): OpenCall {
-    const begun = ledger.begin(call);
-    const { callId, step, tool, server, intent, within } = begun;
+  function request(call: Call): OpenCall {
+    const requested = ledger.request(call);
+    const { callId, step, tool, server, intent, within } = requested;
     const startedAt = performance.now();
     emit({ type: "tool-start", step, callId, tool, server, intent, within, ...toShownArguments(call) });
 
-    function end(given: CallEnd): void {
+    function end(callEnd: CallEnd): void {
       if (!open.delete(callId)) return;
-      const { durationMs = toMilliseconds(performance.now() - startedAt), status, aliases = [], artifacts = [], failure } = given;
-      const replaced = ledger.add(begun, { ...given, durationMs });
+      const { durationMs = toMilliseconds(performance.now() - startedAt), status, aliases = [], artifacts = [], failure } = callEnd;
+      const replaced = ledger.end(requested, { ...callEnd, durationMs });
       if (replaced === null) return;
-      const kept = aliases[0] === undefined ? null : evidence.get(aliases[0]);
-      const facts = { alias: kept?.alias, rows: kept?.shape.rows ?? undefined, bytes: kept?.bytes, reason: failure?.reason };
+      const item = aliases[0] === undefined ? null : evidence.get(aliases[0]);
+      const facts = { alias: item?.alias, rows: item?.shape.rows ?? undefined, bytes: item?.bytes, reason: failure?.reason };
       emit({ type: "tool-end", step, callId, tool, server, status, durationMs, ...facts, within });
       for (const [index, artifact] of artifacts.entries()) emit({ type: "artifact", artifact, replaces: index === 0 ? replaced : [] });
     }
 
     open.set(callId, end);
-    // A question about a script's call names the call of execute, which is the one that a person sees.
+    // For a script's call the approval request names the execute call, because that is the one the user sees.
     return { callId, policy: policyFor(within ?? callId), admit: (overLimit) => overLimit ?? admit(call), end };
   }
 
   function admit(call: Call): ToolError | null {
-    return call.tool === "final_response" || guard.admit(call) ? null : repeated(call.tool);
+    return call.tool === "final_response" || guard.admit(call) ? null : repeatedCall(call.tool);
   }
 
-  /** Anything but a yes is a no, also a failure to answer. */
+  /** Only an explicit yes approves a call; a failed `approve` refuses it. */
   function policyFor(callId: string): ToolPolicy {
     if (approve === undefined) return policy;
-    return policy.approvedBy(async ({ name, tool: { server } }, args, askSignal = signal): Promise<Approval> => {
+    return policy.approvedBy(async ({ name, tool: { server } }, args, approvalSignal = signal): Promise<Approval> => {
       const approvalId = randomUUID();
-      const request: ApprovalRequestEvent = { type: "approval-request", approvalId, callId, tool: name, server, arguments: { ...args } };
+      const approvalRequest: ApprovalRequestEvent = {
+        ...{ type: "approval-request", approvalId, callId, tool: name, server },
+        arguments: { ...args },
+      };
       const settle = (answer: ApprovalEndEvent["answer"]): void => emit({ type: "approval-end", approvalId, callId, answer });
-      emit(request);
+      emit(approvalRequest);
       try {
-        const said = await orAbort(approve(request, askSignal), askSignal);
-        const approval = typeof said === "boolean" ? { approved: said } : said;
+        const answer = await orAbort(approve(approvalRequest, approvalSignal), approvalSignal);
+        const approval = typeof answer === "boolean" ? { approved: answer } : answer;
         settle(approval.approved ? "approved" : "refused");
         return approval;
       } catch (error) {
-        settle(askSignal.aborted ? "abandoned" : "refused");
+        settle(approvalSignal.aborted ? "abandoned" : "refused");
         throw error;
       }
     });
   }
 
-  return { begin, policyFor, close: () => open.forEach((end) => end(leftRunning)) };
+  return { request, policyFor, close: () => open.forEach((end) => end(stillRunning)) };
 }
 
-/** How a call ended, with what the model reads of it. */
+/** How a call ended, and the text that the model reads. */
 export interface CallResult extends CallEnd {
   readonly text: string;
-  /** Outputs whose previews the text is. */
+  /** Aliases, when the text consists of their previews. */
   readonly previews?: readonly string[];
-  /** What is left of the text when it has to make room; its beginning unless given. */
+  /** Replaces the text when the context is full. Default: the beginning of the text. */
   readonly brief?: string;
 }
 
-export function toCallResult({ status, text, error, aliases, artifacts }: ToolCallResult): CallResult {
+export function fromToolCallResult({ status, text, error, aliases, artifacts }: ToolCallResult): CallResult {
   return { status, text, aliases, artifacts, failure: error === null ? undefined : toFailure(error) };
 }
 
-/** `error`: it was tried, and failed. `refused`: it was not tried. */
+/** `error`: the call ran and failed. `refused`: it did not run. */
 export function toFailedCall(status: "error" | "refused", toolError: ToolError | ForeignToolError): CallResult {
   return { status, text: `{"status":"error","error":${serializeToolError(toolError)}}`, failure: toFailure(toolError) };
 }
@@ -116,28 +120,24 @@ export function toAborted(reason: string): CallEnd {
   return { status: "aborted", failure: { kind: null, code: "ABORTED" satisfies ErrorCode, reason } };
 }
 
-/** The end of a call that was not over when it could be waited for no longer. */
-export const leftRunning: CallEnd = { ...toAborted("it was still running when the turn ended"), durationMs: 0 };
+/** The end of a call that kept running after the turn had stopped waiting for it. */
+export const stillRunning: CallEnd = { ...toAborted("it was still running when the turn ended"), durationMs: 0 };
 
 const SHOWN_ARGUMENTS_BYTES = 16_384;
-/** What these are called with is told by other events. */
-const toldElsewhere: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit", "final_response"]);
+/** Other events carry the arguments of these tools. */
+const toolsWithoutShownArguments: ReadonlySet<string> = new Set(["code_interpreter", "python_code_edit", "final_response"]);
 
 function toShownArguments({ tool, input }: Call): Pick<ToolStartEvent, "arguments" | "argumentsOmittedBytes"> {
-  if (toldElsewhere.has(tool) || input === undefined) return {};
+  if (toolsWithoutShownArguments.has(tool) || input === undefined) return {};
   const bytes = Buffer.byteLength(JSON.stringify(input) ?? "");
   return bytes <= SHOWN_ARGUMENTS_BYTES ? { arguments: input } : { argumentsOmittedBytes: bytes };
 }
 
-function repeated(tool: string): ToolError {
-  return createToolError({
-    code: "TOOL_NOT_ALLOWED",
-    tool,
-    summary: `${tool} was called three times with the same arguments; the third call was not made.`,
-    hints: ["Use what the earlier calls gave: it is kept under its alias."],
-  });
+function repeatedCall(tool: string): ToolError {
+  return createToolError({ code: "CALL_REPEATED", tool, summary: describeRepeat(tool), hints: [errorTable.CALL_REPEATED.hint] });
 }
 
+/** Rounds to microseconds. */
 function toMilliseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }

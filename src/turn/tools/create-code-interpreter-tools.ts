@@ -2,15 +2,15 @@ import { jsonSchema, tool, type Tool as AiSdkTool } from "ai";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import type { InterpreterTurn } from "../../interpreter/turn.ts";
 import type { Tool, ToolCallResult } from "../../tools/tool.ts";
-import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellResult } from "./interpreter-tools.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellCallResult } from "./interpreter-tools.ts";
 
 export interface CodeInterpreterTools {
-  code_interpreter: AiSdkTool<unknown, CellResult>;
-  python_code_edit: AiSdkTool<unknown, CellResult>;
+  code_interpreter: AiSdkTool<unknown, CellCallResult>;
+  python_code_edit: AiSdkTool<unknown, CellCallResult>;
   render_chart: AiSdkTool<unknown, ToolCallResult>;
 }
 
-/** The interpreter as AI SDK tools, and what a model must know to use them. Await running tools before `disposeTurnSandbox(turn)`. */
+/** Returns the interpreter as AI SDK tools, and the instructions for using them. Await running tools before `disposeTurnSandbox(turn)`. */
 export async function createCodeInterpreterTools(
   runtime: { librarianPrompt(): Promise<string> },
   turn: InterpreterTurn,
@@ -23,20 +23,20 @@ export async function createCodeInterpreterTools(
   return { tools, instructions: await runtime.librarianPrompt() };
 }
 
-/** `execute`, `search`, `get_schema`, `tags` and the tools of the session as AI SDK tools. */
+/** Returns `execute`, `search`, `get_schema`, `tags` and the identity tools as AI SDK tools. */
 export function createExecuteTools(codeMode: readonly CodeModeTool[]): Record<string, AiSdkTool<unknown, ToolCallResult>> {
-  return Object.fromEntries(codeMode.map((one) => [one.name, toAiSdkTool(one, (signal) => ({ signal }))]));
+  return Object.fromEntries(codeMode.map((codeModeTool) => [codeModeTool.name, toAiSdkTool(codeModeTool, (signal) => ({ signal }))]));
 }
 
-/** The published schema is checked by the tool itself: a call that breaks it gets an envelope that it can be mended by, not the SDK's sentence. */
+/** The tool validates its input itself, so that an invalid call gets a tool error with hints instead of the SDK's message. */
 function toAiSdkTool<Context, Result extends ToolCallResult>(
   { description, inputSchema, run }: Tool<Context, Result>,
-  contextOf: (signal: AbortSignal | undefined) => Context,
+  createContext: (signal: AbortSignal | undefined) => Context,
 ): AiSdkTool<unknown, Result> {
   return tool({
     description,
     inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]),
-    execute: (input: unknown, { abortSignal }: { abortSignal?: AbortSignal | undefined }) => run(input, contextOf(abortSignal)),
+    execute: (input: unknown, { abortSignal }: { abortSignal?: AbortSignal | undefined }) => run(input, createContext(abortSignal)),
     toModelOutput: ({ output }: { output: Result }) => ({ type: output.error === null ? "text" : "error-text", value: output.text }),
   } as never) as AiSdkTool<unknown, Result>;
 }

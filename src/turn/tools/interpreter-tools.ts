@@ -11,31 +11,31 @@ import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.
 
 export interface InterpreterContext extends CallOptions {
   readonly turn: InterpreterTurn;
-  /** How `render_chart` reads rows that take Python to read. */
+  /** Lets `render_chart` read rows that need Python. */
   readonly readRows?: ReadChartRows | undefined;
 }
 
-export type CellResult = ToolCallResult & ToolResult;
+export type CellCallResult = ToolCallResult & ToolResult;
 
-/** They change nothing outside of their own sandbox. The same call again is another cell, though. */
+/** The tools change nothing outside their sandbox. They are not idempotent: the same call again runs another cell. */
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false };
 
-export const codeInterpreterTool: Tool<InterpreterContext, CellResult> = {
+export const codeInterpreterTool: Tool<InterpreterContext, CellCallResult> = {
   name: "code_interpreter",
   title: "Run Python on data",
   description: toolDescriptions.code_interpreter,
   inputSchema: z.toJSONSchema(codeInterpreterCallSchema, { io: "input" }),
   annotations,
-  run: async (input, { turn, ...rest }) => toCellResult(await runCodeInterpreter(turn, input, rest), turn),
+  run: async (input, { turn, ...rest }) => toCellCallResult(await runCodeInterpreter(turn, input, rest), turn),
 };
 
-export const pythonCodeEditTool: Tool<InterpreterContext, CellResult> = {
+export const pythonCodeEditTool: Tool<InterpreterContext, CellCallResult> = {
   name: "python_code_edit",
   title: "Edit and rerun Python",
   description: toolDescriptions.python_code_edit,
   inputSchema: z.toJSONSchema(pythonCodeEditCallSchema, { io: "input" }),
   annotations,
-  run: async (input, { turn, ...rest }) => toCellResult(await runPythonCodeEdit(turn, input, rest), turn),
+  run: async (input, { turn, ...rest }) => toCellCallResult(await runPythonCodeEdit(turn, input, rest), turn),
 };
 
 export const renderChartTool: Tool<InterpreterContext> = {
@@ -54,16 +54,16 @@ export const renderChartTool: Tool<InterpreterContext> = {
         return toErrorResult(answer.toolError, answer.toolError.error_kind === "mcp_input_validation" ? "refused" : "error");
       }
       const { kind, url, contentHash, spec, data, title } = answer.artifact;
-      const drawn = { kind, url, contentHash, title, type: spec.type, rows: data.length }; // the rows are known by their alias
-      const text = JSON.stringify({ status: "ok", artifacts: [drawn] });
+      const chart = { kind, url, contentHash, title, type: spec.type, rows: data.length }; // the model has the rows under their alias
+      const text = JSON.stringify({ status: "ok", artifacts: [chart] });
       return { status: "ok", text, error: null, artifacts: [answer.artifact] };
     }),
 };
 
-/** A result up to this size is in the answer whole. */
+/** A result up to this size is in the text in full. */
 const SHOWN_RESULT_BYTES = 2048;
 
-function toCellResult(result: ToolResult, { evidence }: InterpreterTurn): CellResult {
+function toCellCallResult(result: ToolResult, { evidence }: InterpreterTurn): CellCallResult {
   const { error, outcome, resultAlias } = result;
   const aliases = resultAlias === null ? [] : [resultAlias];
   return {

@@ -6,6 +6,7 @@ import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import { runBackendTool, toToolError, type BackendToolCall } from "../../execute/run-backend-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "../../execute/create-script-tools.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
+import { turnToolDescriptions } from "../../prompts/tool-descriptions.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { ToolPolicy } from "../../tools/tool-policy.ts";
@@ -15,12 +16,12 @@ import type { Call, CallEnd } from "../ledger.ts";
 import { toAborted, toFailedCall, toFailure, type CallResult, type OpenCall, type TurnCalls } from "../steps/turn-calls.ts";
 import { createOwnTools, toTurnTool, type OwnToolsOptions, type TurnTool } from "./own-tools.ts";
 
-/** From here on the model gets discovery and one dispatcher instead of every schema. */
+/** With more backend tools, the model gets search and the dispatcher `call_mcp_skill` instead of all schemas. */
 const MAX_TOOL_SCHEMAS = 40;
 
-/** What a call of the model is a call of. */
+/** The tool that a call of the model addresses. */
 export interface CallTarget extends Omit<Call, "callId" | "within"> {
-  /** Null when there is no such tool now. */
+  /** Null when the tool is not available now. */
   readonly run: ((call: OpenCall) => Promise<CallResult>) | null;
 }
 
@@ -28,24 +29,24 @@ export interface TurnToolsOptions extends OwnToolsOptions, Pick<TurnParts, "requ
   readonly calls: TurnCalls;
 }
 
-/** Everything that the model can call, as it is in the current step: a server that comes back has its tools again in the next one. */
+/** Everything that the model can call in the current step. The list is read again for each step, because servers come and go. */
 export class TurnTools {
   readonly #options: TurnToolsOptions;
-  readonly #own: readonly TurnTool[];
+  readonly #ownTools: readonly TurnTool[];
   readonly #policy: ToolPolicy;
   readonly #codeMode: readonly CodeModeTool[];
-  /** The server of every tool that was there in some step, by each of its names. */
-  readonly #owners = new Map<string, string>();
+  /** The server of every tool that was available in any step, by each of its names. */
+  readonly #servers = new Map<string, string>();
   #list: ToolList = noTools;
   #tools: ReadonlyMap<string, TurnTool> = new Map();
-  /** For the model, without `execute`: the loop runs the calls. */
+  /** AI SDK tools without `execute`: the steps run the calls. */
   schemas: ToolSet = {};
 
   constructor(options: TurnToolsOptions) {
     const { catalog, identity, toolTimeoutMs, codeMode } = options.request;
     const { evidence } = options.conversation;
     this.#options = options;
-    this.#own = createOwnTools(options);
+    this.#ownTools = createOwnTools(options);
     this.#policy = options.calls.policyFor("");
     this.#codeMode = options.runtime.createCodeMode({ catalog, policy: this.#policy, evidence, identity, toolTimeoutMs, ...codeMode });
   }
@@ -55,12 +56,13 @@ export class TurnTools {
     if (list === this.#list && this.#tools.size > 0) return;
     this.#list = list;
     for (const { name, fullName, bareName, tool } of list.tools)
-      for (const known of [name, fullName, bareName ?? name]) this.#owners.set(known, tool.server);
-    // The catalog never gives away a name of ours.
-    this.#tools = new Map([...this.#backendTools(), ...this.#own].map((tool) => [tool.name, tool]));
+      for (const anyName of [name, fullName, bareName ?? name]) this.#servers.set(anyName, tool.server);
+    // No backend tool has the name of an own tool: the catalog reserves them.
+    this.#tools = new Map([...this.#backendTools(), ...this.#ownTools].map((tool) => [tool.name, tool]));
     this.schemas = Object.fromEntries([...this.#tools].map(([name, tool]) => [name, toSchema(tool)]));
   }
 
+  /** For `call_mcp_skill`, returns the backend tool that the call names. */
   find({ tool: name, input }: Pick<Call, "tool" | "input">): CallTarget {
     const skill = name === "call_mcp_skill" && this.#tools.has(name) ? callMcpSkillSchema.safeParse(input).data : undefined;
     if (skill !== undefined) {
@@ -73,33 +75,33 @@ export class TurnTools {
     return { tool: name, server: this.#serverOf(name), intent: intentOf(input), input, run };
   }
 
-  /** Why a tool cannot be called in this step. */
+  /** The error for a call to a tool that is not available in this step. */
   whyMissing(tool: string, reason?: string): ToolError {
-    const away = this.#list.gaps.find(({ server }) => server === this.#serverOf(tool));
-    if (away !== undefined) {
-      const summary = `The server ${away.server} of the tool ${tool} cannot be used now: ${away.reason}`;
+    const unavailable = this.#list.gaps.find(({ server }) => server === this.#serverOf(tool));
+    if (unavailable !== undefined) {
+      const summary = `The server ${unavailable.server} of the tool ${tool} is not available: ${unavailable.reason}`;
       return createToolError({ code: "UPSTREAM_UNREACHABLE", tool, summary });
     }
     const isPython = tool === "code_interpreter" || tool === "python_code_edit";
     const noPython = isPython ? this.#options.ledger.gaps.find(({ code }) => code === "sandbox_unavailable") : undefined;
     if (noPython !== undefined) return createToolError({ code: "SANDBOX_UNAVAILABLE", tool, summary: noPython.detail });
     const details = reason === undefined ? [] : [{ path: "", issue: reason, received_type: "string" }];
-    return createToolError({ code: "TOOL_NOT_FOUND", tool, summary: `${tool} cannot be called in this step.`, details });
+    return createToolError({ code: "TOOL_NOT_FOUND", tool, summary: `${tool} is not available in this step.`, details });
   }
 
-  /** A server that is down is a gap, and not a crash; one that came back is none any more. The same for a catalog that cannot be read. */
+  /** Reports unavailable servers, or an unreadable catalog, as gaps. The gaps of the previous step are replaced. */
   async #readList(): Promise<ToolList> {
     const { ledger, request, signal } = this.#options;
     try {
       const list = await request.catalog.list(signal);
       ledger.serverGaps = list.gaps.map(({ server, reason }): Gap => {
-        return { code: "server_unavailable", severity: "minor", detail: `The server ${server} could not be used: ${reason}` };
+        return { code: "server_unavailable", severity: "minor", detail: `The server ${server} is not available: ${reason}` };
       });
       return list;
     } catch (error) {
-      const detail = `The list of tools could not be read: ${describeError(error)}`;
+      const detail = `The tool list could not be read: ${describeError(error)}`;
       if (!signal.aborted) ledger.serverGaps = [{ code: "tools_unavailable", severity: "major", detail }];
-      return { ...noTools, gaps: this.#list.gaps }; // a server that was away is still known by name
+      return { ...noTools, gaps: this.#list.gaps }; // still recognizes the servers that were unavailable
     }
   }
 
@@ -136,7 +138,7 @@ export class TurnTools {
     return { status: "ok", text: texts.join("\n"), previews: aliases, aliases, isEmpty: isEmpty(item) };
   }
 
-  /** The calls of a script are calls of the turn: admitted, recorded and told to listeners like the model's own. */
+  /** Makes the calls of a script calls of the turn: admitted, recorded and emitted like those of the model. */
   #watchScript(within: string): ScriptWatch {
     const { calls } = this.#options;
     let count = 0;
@@ -145,14 +147,14 @@ export class TurnTools {
       begin: ({ name, args }) => {
         count += 1;
         const tool = this.#findTool(name)?.name ?? name;
-        const call = calls.begin({ callId: `${within}/${count}`, tool, server: this.#serverOf(name), input: args, within });
+        const call = calls.request({ callId: `${within}/${count}`, tool, server: this.#serverOf(name), input: args, within });
         return { admit: call.admit, end: (end) => call.end(this.#toScriptCallEnd(end)) };
       },
     };
   }
 
   #toScriptCallEnd(end: ScriptCallEnd): CallEnd {
-    if (end.status === "aborted") return toAborted("the script was ended");
+    if (end.status === "aborted") return toAborted("the script was stopped");
     if (end.status === "ok") {
       const item = this.#options.conversation.evidence.get(end.aliases[0] ?? "");
       return { status: "ok", aliases: end.aliases, isEmpty: item !== null && isEmpty(item) };
@@ -162,33 +164,33 @@ export class TurnTools {
     return { status, failure: { kind: null, code: "TOOL_EXECUTION_ERROR", reason: `${failure.type}: ${failure.message}` } };
   }
 
-  /** A tool by any of its names; null when there is none now. */
+  /** Finds an available tool by any of its names. */
   #findTool(name: string): CatalogTool | null {
-    return this.#list.tools.find(({ name: shown, fullName, bareName }) => [shown, fullName, bareName].includes(name)) ?? null;
+    return this.#list.tools.find((tool) => [tool.name, tool.fullName, tool.bareName].includes(name)) ?? null;
   }
 
-  /** Whose tool it is, also while its server is away: it was there in an earlier step, or the name says whose it is. */
+  /** The server of a tool, even while it is unavailable: known from an earlier step, or from the prefix of the name. */
   #serverOf(name: string): string | undefined {
-    return this.#owners.get(name) ?? this.#list.gaps.find(({ server }) => name.startsWith(`${server}__`))?.server;
+    return this.#servers.get(name) ?? this.#list.gaps.find(({ server }) => name.startsWith(`${server}__`))?.server;
   }
 }
 
 const noTools: ToolList = { tools: [], gaps: [], warnings: [] };
 
 const callMcpSkillSchema = z.strictObject({
-  tool: z.string().min(1).describe("The name of the tool, as search and get_schema give it."),
-  arguments: z.record(z.string(), z.unknown()).default({}).describe("What the tool takes, as its schema says."),
+  tool: z.string().min(1).describe(turnToolDescriptions.skillTool),
+  arguments: z.record(z.string(), z.unknown()).default({}).describe(turnToolDescriptions.skillArguments),
 });
 
-/** What runs is the tool that the call names, see `find`. Only a call that breaks the schema gets here. */
-function createDispatcher(count: number): Tool<void> {
+/** Publishes the schema and refuses invalid calls. Valid calls never reach `run`: `find` returns the tool that they name. */
+function createDispatcher(toolCount: number): Tool<void> {
   return defineTool({
     name: "call_mcp_skill",
-    description: `Call one of ${count} backend tools by name. search finds them by what they do, get_schema says how each is called.`,
+    description: turnToolDescriptions.call_mcp_skill(toolCount),
     input: callMcpSkillSchema,
     annotations: {},
     refusal: {
-      lead: "Nothing was called",
+      lead: "No tool was called",
       code: "SCHEMA_VALIDATION_FAILED",
       examples: [{ tool: "get_price", arguments: { symbol: "A" } }],
     },
@@ -196,18 +198,18 @@ function createDispatcher(count: number): Tool<void> {
   });
 }
 
-/** Calls are checked by the tools, so that one that breaks the schema gets an envelope. */
+/** Has no validation: the tools validate their input themselves, so that an invalid call gets a tool error. */
 function toSchema({ description, inputSchema }: TurnTool): ToolSet[string] {
   return dynamicTool({ description, inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]) });
 }
 
-/** What a cell is for, as its contract says. */
+/** The reason that the call contract of a cell gives. */
 function intentOf(input: unknown): string | undefined {
-  const contract = (input as { postProcessingContract?: { reason?: unknown } } | null)?.postProcessingContract;
-  return typeof contract?.reason === "string" ? contract.reason.slice(0, 300) : undefined;
+  const callContract = (input as { postProcessingContract?: { reason?: unknown } } | null)?.postProcessingContract;
+  return typeof callContract?.reason === "string" ? callContract.reason.slice(0, 300) : undefined;
 }
 
-/** Nothing in it: no rows, no text, null, `{}`. */
+/** Whether an output has no data: no rows, no text, null, `{}`. */
 function isEmpty({ shape, bytes, attachments, read, format }: EvidenceItem): boolean {
   if (attachments.length > 0) return false;
   if (shape.rows !== null) return shape.rows === 0;
