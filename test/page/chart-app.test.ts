@@ -97,7 +97,7 @@ describe("the chart app in an MCP host", () => {
     await expect.poll(() => app.getByRole("status").innerText(), soon).toBe("2025 Q1\nReported\t$1,100 ± $35\nEstimate\t$1,100");
     expect(await app.getByRole("status").getAttribute("aria-live")).toBe("polite");
     expect(await plot.getAttribute("aria-label")).toBe(
-      "Bar chart: Revenue by quarter. 6 rows of Reported, Estimate. Arrow keys read the values one by one; the table has them all.",
+      "Bar chart: Revenue by quarter. 6 rows of Reported, Estimate. Use the arrow keys to read the values one by one. The table lists all of them.",
     );
     await page.keyboard.press("Escape");
     await expect.poll(() => app.getByRole("status").count(), soon).toBe(0);

@@ -74,7 +74,7 @@ describe("a conversation on the page", () => {
       await ended();
       const timeline = page.locator(".timeline");
       expect(await timeline.getAttribute("open")).toBeNull();
-      expect((await timeline.innerText()).split("\n")).toEqual(["What was done", expect.stringMatching(/^4 steps, 4 tool calls, /)]);
+      expect((await timeline.innerText()).split("\n")).toEqual(["Steps taken", expect.stringMatching(/^4 steps, 4 tool calls, /)]);
       expect(await page.locator(".answer").innerText()).toContain("Total reserves of the venues fell by 106,201 BTC in two years");
       const notice = page.locator("[data-gap=coverage_events]");
       expect(await notice.innerText()).toContain("Harbour was first listed on 2025-03-03 with 35,000");
@@ -164,7 +164,7 @@ describe("a conversation on the page", () => {
       const picture = page.locator(".answer img");
       await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth), soon).toBeGreaterThan(500);
       await page.getByRole("searchbox", { name: "Search conversations" }).fill("nothing like it");
-      await page.getByText("Nothing was found.").waitFor();
+      await page.getByText("No matches.").waitFor();
       await page.getByRole("searchbox", { name: "Search conversations" }).fill("");
       await expect.poll(() => titles().count(), soon).toBe(2);
       const current = page.locator(".conversations li.is-current");

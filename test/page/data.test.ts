@@ -26,7 +26,7 @@ describe("data on the page", () => {
 
   const panel = (): Locator => page.locator(".panel");
   const chip = (alias: string): Locator =>
-    page.getByRole("list", { name: "Data of this conversation" }).locator("button", { hasText: alias });
+    page.getByRole("list", { name: "Data in this conversation" }).locator("button", { hasText: alias });
   const drop = (name: string, content: string | Uint8Array): Promise<void> =>
     page.evaluate(
       ([name, base64]) => {
@@ -122,12 +122,14 @@ describe("data on the page", () => {
       const all = Array.from({ length: million }, (_none, n) => n);
       const fitting = all.filter((n) => n % 37 === 5);
       await filter("venue", "eq", "v5");
-      await expect.poll(() => status.innerText(), shown).toBe(`1–100 of ${fitting.length.toLocaleString("en-US")} that fit (of 1,000,000)`);
+      await expect
+        .poll(() => status.innerText(), shown)
+        .toBe(`1–100 of ${fitting.length.toLocaleString("en-US")} matches (1,000,000 rows)`);
       await page.getByRole("button", { name: "Next" }).click();
       await expect.poll(first, shown).toBe(rowOf(fitting[100] ?? 0));
       const few = fitting.filter((n) => (amountOf(n) ?? 0) > 10_000);
       await filter("amount", "gt", "10000");
-      await expect.poll(() => status.innerText(), shown).toContain(`of ${few.length.toLocaleString("en-US")} that fit`);
+      await expect.poll(() => status.innerText(), shown).toContain(`of ${few.length.toLocaleString("en-US")} matches`);
       await panel().locator(".rows-table th").getByRole("button", { name: "id" }).click();
       await panel().locator(".rows-table th").getByRole("button", { name: "id" }).click();
       await expect.poll(first, shown).toBe(rowOf(few.at(-1) ?? 0));
@@ -137,10 +139,10 @@ describe("data on the page", () => {
       await expect.poll(() => status.innerText(), shown).toBe("1–100 of 1,000,000");
 
       await page.getByRole("searchbox", { name: "Search in all columns" }).fill("999999");
-      await expect.poll(() => status.innerText(), shown).toBe("1–1 of 1 that fit (of 1,000,000)");
+      await expect.poll(() => status.innerText(), shown).toBe("1–1 of 1 matches (1,000,000 rows)");
       expect(await panel().locator(".rows-table tbody tr").allInnerTexts()).toEqual([rowOf(999_999)]);
       await page.getByRole("searchbox", { name: "Search in all columns" }).fill("no such thing");
-      await panel().getByText("No row fits.").waitFor(shown);
+      await panel().getByText("No matching rows.").waitFor(shown);
       // Ten looks at 18 MB: a schema and pages, each a few kilobytes.
       const loaded = await Promise.all(sizes);
       expect(loaded.length).toBeGreaterThan(9);

@@ -127,7 +127,7 @@ describe("what the page does not believe", () => {
       const csv = `"${evil.replaceAll('"', '""')}",note\n"${evil.replaceAll('"', '""')}",javascript:window.owned=16\nx,![p](https://evil.example/cell.png)\n`;
       expect(await server.upload(id, `${evil}.csv`, csv)).toBe(201);
       await page.reload();
-      const chips = page.getByRole("list", { name: "Data of this conversation" }).getByRole("button");
+      const chips = page.getByRole("list", { name: "Data in this conversation" }).getByRole("button");
       await expect.poll(() => chips.count(), soon).toBe(3);
       const browse = async (chip: Locator, first: string[]): Promise<void> => {
         await chip.click();

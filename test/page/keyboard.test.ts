@@ -82,7 +82,7 @@ describe("the page by keyboard alone", () => {
       await press("Enter");
       await page.locator("[data-status=ended]").waitFor({ timeout: minutes });
       expect(await page.locator(".question p").allInnerTexts()).toEqual(["And by key?"]);
-      await reach(/^What was done/, "Shift+Tab");
+      await reach(/^Steps taken/, "Shift+Tab");
       await press("Enter");
       await expect.poll(() => page.locator(".call").count(), soon).toBe(3);
       await press("Enter");
@@ -147,7 +147,7 @@ describe("the page by keyboard alone", () => {
       expect(await focused()).toBe("Value");
       await page.keyboard.type("102");
       await press("Enter");
-      await expect.poll(() => status.innerText(), soon).toMatch(/ of 86 that fit \(of 300\)$/);
+      await expect.poll(() => status.innerText(), soon).toMatch(/ of 86 matches \(300 rows\)$/);
       await reach("Remove the filter price < 102");
       await press("Enter");
       await expect.poll(() => status.innerText(), soon).toBe("1–100 of 300");

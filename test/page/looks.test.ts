@@ -100,7 +100,7 @@ describe("looks of the page", () => {
     await page.reload();
     await chart.waitFor();
     expect(await brightness(page)).toBeLessThan(60);
-    await page.getByLabel("Colours").selectOption("As the system");
+    await page.getByLabel("Colours").selectOption("Same as the system");
     await expect.poll(() => brightness(page), soon).toBeGreaterThan(200);
     await page.emulateMedia({ colorScheme: "dark" });
     await expect.poll(() => brightness(page), soon).toBeLessThan(60);

@@ -62,35 +62,28 @@ describe("operations", () => {
   });
 
   it("plots starts, failures by cause, durations and memory, with the numbers of the server", async () => {
-    for (const title of [
-      "Sandboxes",
-      "Turns",
-      "Memory of the server",
-      "Starts of sandboxes",
-      "Cells by how they ended",
-      "Failures by cause",
-    ])
+    for (const title of ["Sandboxes", "Turns", "Server memory", "Sandbox starts", "Cells by status", "Failures by cause"])
       await card(title).first().locator(".chart-plot svg").first().waitFor();
     // The page asks every few seconds: it may be one answer behind.
     const agree = async (title: string, told: (operations: Operations) => (string | number)[][]): Promise<void> => {
       const isSame = async (): Promise<boolean> => (await rowsOf(title)).join("\n") === told(await now()).join("\n");
       await expect.poll(isSame, { ...soon, message: title }).toBe(true);
     };
-    await agree("Starts of sandboxes", ({ starts }) => [
+    await agree("Sandbox starts", ({ starts }) => [
       ["From the pool", starts.pool],
       ["Restored", starts.restored],
       ["Forked", starts.forked],
       ["Cold", starts.cold],
     ]);
-    await agree("Cells by how they ended", ({ cells }) => Object.entries(cells.byStatus));
+    await agree("Cells by status", ({ cells }) => Object.entries(cells.byStatus));
     await agree("Failures by cause", ({ failures }) => failures.map(({ cause, count }) => [cause, count]));
     const { starts, failures, latencies } = await now();
     expect(starts.pool + starts.restored + starts.cold).toBeGreaterThan(0);
     expect(failures.length).toBeGreaterThan(0);
     for (const [title, { count, buckets }] of [
-      ["Durations of cells", latencies.cellRun],
-      ["Durations of sandbox starts", latencies.cellStart],
-      ["Durations of turns", latencies.turn],
+      ["Cell durations", latencies.cellRun],
+      ["Sandbox start durations", latencies.cellStart],
+      ["Turn durations", latencies.turn],
     ] as const) {
       const distribution = page.locator(".card").filter({ has: page.locator(".chart-title").getByText(title, { exact: true }) });
       expect(await distribution.locator("p.soft").innerText()).toMatch(new RegExp(`^p50 .+ · p95 .+ · ${count} measured$`));
@@ -100,14 +93,14 @@ describe("operations", () => {
       expect(counts.reduce((sum, text) => sum + Number(text), 0)).toBe(count);
       await distribution.getByRole("button", { name: "Table" }).click();
     }
-    await page.locator(".chart-title").getByText("Durations of HTTP requests", { exact: true }).waitFor();
+    await page.locator(".chart-title").getByText("HTTP request durations", { exact: true }).waitFor();
   });
 
   it("has the last probes", async () => {
     const { probes } = await now();
     expect(probes.length).toBeGreaterThan(0);
     expect(probes.length).toBeLessThanOrEqual(200);
-    const shown = page.getByRole("log", { name: "Last probes" });
+    const shown = page.getByRole("log", { name: "Latest probes" });
     for (const { line } of probes.slice(-3)) await expect.poll(() => shown.innerText(), soon).toContain(line);
   });
 
@@ -119,7 +112,7 @@ describe("operations", () => {
       await server.ask("Plot it again");
       await expect.poll(() => tile("Turns").innerText(), soon).toMatch(/^2 /);
       expect(await status.innerText()).not.toBe(updated);
-      expect((await rowsOf("Memory of the server")).length).toBeGreaterThan(1);
+      expect((await rowsOf("Server memory")).length).toBeGreaterThan(1);
     },
     3 * minutes,
   );

@@ -49,7 +49,7 @@ describe("turns on the page", () => {
       const picture = page.locator(".thumb img");
       await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth), soon).toBeGreaterThan(100);
       expect(await picture.getAttribute("alt")).toBe("A line of daily prices over three hundred days");
-      expect(await page.locator(".plan").innerText()).toBe("Plan\nmean price\na chart is asked for · all days");
+      expect(await page.locator(".plan").innerText()).toBe("Plan\nmean price\na chart was requested · all days");
       expect((await calls().nth(0).innerText()).split("\n")).toEqual([
         "get_prices",
         "notes",
@@ -108,7 +108,7 @@ describe("turns on the page", () => {
       await page.getByRole("button", { name: "Stop" }).click();
       await ended();
       expect(await calls().count()).toBe(0);
-      expect(await page.locator(".timeline").innerText()).toMatch(/^What was done\n3 steps, 3 tool calls, /);
+      expect(await page.locator(".timeline").innerText()).toMatch(/^Steps taken\n3 steps, 3 tool calls, /);
       expect(await page.locator(".turn-foot").innerText()).toContain("Stopped");
       expect(await page.locator(".notices").innerText()).toContain("Low confidence.");
       expect(page.faults).toEqual([]);

@@ -2,12 +2,12 @@ import { ChartView } from "../charts/chart-view.tsx";
 import { texts } from "../texts.ts";
 import { useHost } from "./use-host.ts";
 
-/** The charts of one tool result, inside an MCP host. */
+/** Shows the charts of one tool result inside an MCP host. */
 export function ChartApp() {
   const host = useHost();
   if (host.state === "waiting") return <p className="chart-app-note">{texts.app.waiting}</p>;
   if (host.state === "failed") return <p className="chart-app-note">{host.reason}</p>;
-  // The same app is shown for calls that draw nothing: it takes no room then.
+  // The host also shows this app for calls without a chart; it then takes no space.
   if (host.charts.length === 0) return null;
   return (
     <div className="chart-app">

@@ -5,7 +5,7 @@ export type FoundChart =
   | { readonly kind: "chart"; readonly chart: Pick<ChartArtifact, "spec" | "data" | "title"> }
   | { readonly kind: "broken"; readonly reasons: readonly string[] };
 
-/** The charts of a tool's structured content: the content itself, or what it has as `charts`, `artifacts`, `artifact`. Nothing in it is believed before it was checked. */
+/** Finds the charts in a tool's structured content: the content itself or its `charts`, `artifacts` or `artifact`. Each is validated first. */
 export function findCharts(content: unknown): FoundChart[] {
   return candidatesOf(content).map((candidate) => {
     const issues = checkChart(candidate["spec"], candidate["data"]);

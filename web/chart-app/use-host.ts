@@ -5,15 +5,15 @@ import { findCharts, type FoundChart } from "./find-charts.ts";
 
 export type HostState =
   | { readonly state: "waiting" }
-  | { readonly state: "told"; readonly charts: readonly FoundChart[] }
+  | { readonly state: "ready"; readonly charts: readonly FoundChart[] }
   | { readonly state: "failed"; readonly reason: string };
 
-/** What the host has said so far. The app asks it for nothing but the result of the call that it was opened for. */
+/** Follows the host's messages. The app asks only for the result of the call that it was opened for. */
 export function useHost(): HostState {
   const [state, setState] = useState<HostState>({ state: "waiting" });
   useEffect(() => {
     const app = new App({ name: "sluice-chart", version: "1.0.0" }, {}, { autoResize: true });
-    app.ontoolresult = ({ structuredContent }) => setState({ state: "told", charts: findCharts(structuredContent) });
+    app.ontoolresult = ({ structuredContent }) => setState({ state: "ready", charts: findCharts(structuredContent) });
     app.ontoolcancelled = () => setState({ state: "failed", reason: texts.app.cancelled });
     app.onhostcontextchanged = (context) => dress(context);
     app.onteardown = () => ({});

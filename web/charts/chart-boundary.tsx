@@ -5,7 +5,7 @@ interface ChartBoundaryProps {
   readonly children: ReactNode;
 }
 
-/** One chart that cannot be drawn says so in its place; everything around it stays. */
+/** Error boundary: a chart that cannot be drawn shows a message, and the rest of the page stays. */
 export class ChartBoundary extends Component<ChartBoundaryProps, { readonly reason: string | null }> {
   override state: { readonly reason: string | null } = { reason: null };
 

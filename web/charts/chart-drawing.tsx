@@ -17,7 +17,7 @@ interface ChartDrawingProps {
   readonly canZoom?: boolean;
 }
 
-/** Legend and plot of a chart that was checked. */
+/** Legend and plot of a validated chart. */
 export function ChartDrawing(props: ChartDrawingProps) {
   return (
     <ChartBoundary>

@@ -24,10 +24,10 @@ interface ChartPlotProps {
 }
 
 const leastOverhang = 12;
-/** Recharts gets no rows: it is slow with thousands of them, and what is drawn of them is drawn by us. */
+/** Recharts gets no rows, because it is slow with thousands of them. Our layers draw the marks. */
 const none: object[] = [];
 
-/** The drawing itself: Recharts gives axes, grid and references; marks and brush are ours, one shape a series. */
+/** The drawing: Recharts draws axes, grid and references; our layers draw marks and brush, one shape per series. */
 export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const keys = useRef<KeyReader | null>(null);
@@ -147,7 +147,7 @@ function toFrame(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, wi
   return { left, right, domain, x, overhang: overhangOf(x, domain, room) };
 }
 
-/** How far the last word of x reaches over the plot's right edge. */
+/** How far the last x label extends beyond the right edge of the plot. */
 function overhangOf({ values, angle, format }: XTicks, [from, to]: readonly [number, number], room: number): number {
   const last = values.at(-1) ?? to;
   const toEdge = ((to - last) / (to - from || 1)) * room;

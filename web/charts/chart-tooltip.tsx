@@ -6,13 +6,13 @@ interface ChartTooltipProps {
   readonly items: readonly Reading[];
   readonly x: number;
   readonly y: number;
-  /** Moved by a key: read it out. */
+  /** The target was moved by a key, so screen readers announce it. */
   readonly isSpoken: boolean;
 }
 
 const most = 12;
 
-/** The exact values at one place, beside it and inside the chart. */
+/** The exact values at one position, shown beside it and inside the chart. */
 export function ChartTooltip({ title, items, x, y, isSpoken }: ChartTooltipProps) {
   const box = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState(x + 12);

@@ -12,7 +12,7 @@ export interface ChartViewProps {
   readonly height?: number;
 }
 
-/** One chart: its title, its drawing, and its numbers as a table. */
+/** One chart: title, drawing, and its numbers as a table. */
 export const ChartView = memo(function ChartView({ spec, data, title = texts.chart.untitled, height = 320 }: ChartViewProps) {
   const [asTable, setAsTable] = useState(false);
   return (

@@ -1,6 +1,6 @@
 import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
 
-/** The columns of a chart's rows, the ones that are drawn first and under the names that they have in it. */
+/** Columns of a chart's rows: drawn ones first, under the names they have in the chart. */
 export function columnsOf(spec: ChartSpec, data: readonly ChartRow[]): { key: string; label: string }[] {
   const named = new Map<string, string>([[spec.xKey, spec.xAxis?.label ?? spec.xKey]]);
   if (spec.yKey) named.set(spec.yKey, spec.yAxis?.label ?? spec.yKey);

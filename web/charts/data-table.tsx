@@ -12,7 +12,7 @@ interface DataTableProps {
 
 const page = 100;
 
-/** Rows that can be sorted; a hundred at a time. */
+/** A sortable table that shows 100 rows at a time. */
 export function DataTable({ caption, columns, rows }: DataTableProps) {
   const [order, setOrder] = useState<Order | null>(null);
   const [count, setCount] = useState(page);
@@ -52,7 +52,7 @@ export function DataTable({ caption, columns, rows }: DataTableProps) {
   );
 }
 
-/** Numbers before words or after them; nothing always last. */
+/** Numbers sort before text (after it when descending); empty values are always last. */
 function compare(a: ChartCell | undefined, b: ChartCell | undefined, isDescending: boolean): number {
   if (a == null || b == null) return a == null && b == null ? 0 : a == null ? 1 : -1;
   return isDescending ? compareValues(b, a) : compareValues(a, b);

@@ -1,7 +1,7 @@
 import { texts } from "../texts.ts";
 import type { Plot } from "./plot.ts";
 
-/** A chart in one sentence, for those who do not see it. */
+/** Describes a chart in one sentence for screen readers. */
 export function describeChart({ type, spec, series, rows }: Plot, title: string): string {
   const what = spec.valueKey ?? (series.length > 0 ? series.map(({ label }) => label) : texts.chart.candle).join(", ");
   return texts.chart.describe(texts.chart.types[type], title, rows.length, what);

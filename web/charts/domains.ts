@@ -8,7 +8,7 @@ export interface Range {
   readonly end: number;
 }
 
-/** The ticks of a y axis, which also are its ends; of the rows that are in view. */
+/** Ticks of a y axis for the rows in view. The first and last tick are the ends of the axis. */
 export function yTicks(plot: Plot, stacked: readonly Stacked[], side: Side, { start, end }: Range): number[] {
   const span = new Span();
   for (const { series, from, to } of stacked) {
@@ -29,7 +29,7 @@ export function yTicks(plot: Plot, stacked: readonly Stacked[], side: Side, { st
   for (const { axis, value } of plot.spec.referenceLines ?? []) {
     if (axis === (side === "left" ? "y" : "yRight") && typeof value === "number") span.add(value);
   }
-  // Nobody has half a count.
+  // A count is never fractional.
   return niceTicks(span.min, span.max, { smallest: span.isWhole ? 1 : 0 });
 }
 
@@ -45,7 +45,7 @@ class Span {
   }
 }
 
-/** Where x begins and ends: half a step more on either side where marks have a width. */
+/** Range of the x axis, with half a step more on either side where marks have a width. */
 export function xDomain({ type, x, series, candles }: Plot, { start, end }: Range): [number, number] {
   const [first = 0, last = 1] = [x.values[start], x.values[end]];
   if (type === "histogram" && x.kind !== "category") return [first, last + x.step];
@@ -56,7 +56,7 @@ export function xDomain({ type, x, series, candles }: Plot, { start, end }: Rang
   return [first - pad, last + pad];
 }
 
-/** A place that a reference names; null when there is no such place. */
+/** Position that a reference line names; null when there is none. */
 export function xPlace({ x }: Plot, value: string | number): number | null {
   if (x.kind === "category") {
     const index = x.labels.indexOf(String(value));

@@ -8,7 +8,7 @@ interface Pointer {
   readonly y: number;
 }
 
-/** The row, the cell or the point nearest to the pointer; null when nothing is near. */
+/** Finds the row, cell or point nearest to the pointer; null when nothing is near. */
 export function findTarget(
   plot: Plot,
   visible: readonly PlotSeries[],
@@ -52,7 +52,7 @@ function findPoint(
   return best;
 }
 
-/** x is sorted, so halves are thrown away until one is left. */
+/** Binary search; x is sorted. */
 function findRow({ type, x: { values, kind, step } }: Plot, { start, end }: Range, { x }: Scales, at: Pointer): Target {
   const shift = type === "histogram" && kind !== "category" ? step / 2 : 0;
   const pixel = (index: number): number => x((values[index] ?? 0) + shift);

@@ -4,7 +4,7 @@ const plain = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 2 });
 const everything = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 17 });
 
-/** A number at an axis: short. */
+/** Short form of a number, for axis labels. */
 export function formatTick(value: number, axis: ChartAxis | undefined): string {
   switch (axis?.format) {
     case "percent":
@@ -19,7 +19,7 @@ export function formatTick(value: number, axis: ChartAxis | undefined): string {
   }
 }
 
-/** A number in a tooltip or a table: every digit that it has. */
+/** Full form of a number, with every digit, for tooltips and tables. */
 export function formatExact(value: number, axis?: ChartAxis): string {
   if (axis?.format === "percent") return `${exactDigits(toPercent(value, axis))}%`;
   if (axis?.format === "currency") return money(axis, { maximumFractionDigits: 20 }).format(value);
@@ -34,7 +34,7 @@ function compactOrPower(value: number): string {
   return Math.abs(value) >= 1e15 || Math.abs(value) < 1e-4 ? value.toExponential(2) : compact.format(value);
 }
 
-/** Without the dust of binary fractions: 0.07 is 7, not 7.000000000000001. */
+/** Rounds away binary fraction noise: 0.07 becomes 7, not 7.000000000000001. */
 function toPercent(value: number, axis: ChartAxis): number {
   return axis.valueScale === "percent_points" ? value : Number((value * 100).toPrecision(15));
 }
@@ -43,7 +43,7 @@ function money(axis: ChartAxis, options: Intl.NumberFormatOptions): Intl.NumberF
   try {
     return new Intl.NumberFormat("en-US", { style: "currency", currency: axis.currency ?? "USD", minimumFractionDigits: 0, ...options });
   } catch {
-    // Not a currency that anyone knows: its letters behind the number.
+    // Unknown currency: append its letters.
     return new Intl.NumberFormat("en-US", options);
   }
 }

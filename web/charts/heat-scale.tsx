@@ -4,7 +4,7 @@ import type { PlotHeat } from "./plot.ts";
 
 const steps = 24;
 
-/** Which colour is which value. */
+/** Colour scale of a heatmap. */
 export function HeatScale({ heat: { min, max }, label }: { heat: PlotHeat; label: string }) {
   const values = Array.from({ length: steps }, (_none, index) => min + ((max - min) * index) / (steps - 1));
   return (

@@ -8,7 +8,7 @@ type Triple = readonly [number, number, number];
 const theme = readFileSync(path.join(import.meta.dirname, "../style/theme.css"), "utf8");
 const series = Array.from({ length: colourCount }, (_none, index) => `--series-${index + 1}`);
 
-/** How people without one of the three kinds of cones see linear RGB: Machado, Oliveira and Fernandes (2009), full severity. */
+/** Simulates colour vision without one kind of cones, on linear RGB (Machado, Oliveira and Fernandes, 2009, full severity). */
 const visions: Readonly<Record<string, readonly [Triple, Triple, Triple]>> = {
   "all cones": [
     [1, 0, 0],
@@ -32,7 +32,7 @@ const visions: Readonly<Record<string, readonly [Triple, Triple, Triple]>> = {
   ],
 };
 
-/** CIEDE2000: 1 is just seen by a trained eye side by side; ten times that is seen at a glance. */
+/** CIEDE2000 distance. A trained eye just notices 1 side by side; 10 is visible at a glance. */
 const leastDifference = 11.5;
 
 describe.each(["light", "dark"] as const)("the colours of series in %s", (scheme) => {
@@ -65,7 +65,7 @@ test.each([
   }
 });
 
-/** Of the test data of Sharma, Wu and Dalal (2005): the measure measures. */
+/** Test data of Sharma, Wu and Dalal (2005) for the distance itself. */
 test.each([
   [[50, 2.6772, -79.7751], [50, 0, -82.7485], 2.0425],
   [[50, -1, 2], [50, 0, 0], 2.3669],

@@ -1,4 +1,4 @@
-/** Eight colours that people with any kind of colour vision can tell apart, in light and in dark; theme.css has their values. Past eight, lines are dashed. */
+/** Eight colours that people with any kind of colour vision can tell apart, in light and dark; theme.css has the values. After eight series, lines are dashed. */
 export const colourCount = 8;
 
 export function colourOf(index: number): string {
@@ -28,7 +28,7 @@ const diverging = [
   [160, 68, 12],
 ] as const;
 
-/** The colour of a value between `min` and `max`; when zero lies between them, it is the pale middle. */
+/** Colour of a value between `min` and `max`. When zero lies between them, zero is the pale middle. */
 export function heatColour(value: number, min: number, max: number): string {
   if (min < 0 && max > 0) return mix(diverging, 0.5 + value / (2 * Math.max(-min, max)));
   return mix(sequential, max === min ? 0.5 : (value - min) / (max - min));

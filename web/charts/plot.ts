@@ -9,7 +9,7 @@ export interface PlotSeries {
   readonly label: string;
   readonly mark: Mark;
   readonly side: Side;
-  /** Place in the palette; it stays when other series are hidden. */
+  /** Index in the palette. It does not change when other series are hidden. */
   readonly colour: number;
   readonly values: readonly (number | null)[];
   /** Length of the error bar on either side. */
@@ -18,11 +18,11 @@ export interface PlotSeries {
 
 export interface PlotX {
   readonly kind: XKind;
-  /** Milliseconds, numbers, or the place of a category: 0, 1, 2… */
+  /** Milliseconds, numbers, or the index of a category: 0, 1, 2… */
   readonly values: readonly number[];
-  /** Of a category axis, one for each place. */
+  /** Labels of a category axis, one per index. */
   readonly labels: readonly string[];
-  /** The smallest distance of two neighbours: what one bar may take. */
+  /** Smallest distance between two neighbours: the space for one bar. */
   readonly step: number;
   readonly axis: ChartAxis;
 }
@@ -35,11 +35,11 @@ export interface PlotHeat {
   readonly max: number;
 }
 
-/** A chart's numbers as they are drawn: sorted along x, places as numbers, gaps as null. */
+/** A chart's numbers as they are drawn: sorted by x, positions as numbers, gaps as null. */
 export interface Plot {
   readonly type: ChartType;
   readonly spec: ChartSpec;
-  /** In the order in which they are drawn. */
+  /** In drawing order. */
   readonly rows: readonly ChartRow[];
   readonly x: PlotX;
   readonly series: readonly PlotSeries[];

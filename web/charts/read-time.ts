@@ -4,7 +4,7 @@ export function isTimeText(text: string): boolean {
   return isoTime.test(text);
 }
 
-/** Milliseconds of an ISO 8601 time. One without a zone is taken as UTC, so that it is drawn where it says, on every machine. */
+/** Parses an ISO 8601 time to milliseconds. A time without a zone is read as UTC, so that it looks the same on every machine. */
 export function readTime(text: string): number {
   const [, year, month, day = "1", hour = "0", minute = "0", second = "0", fraction = "0", zone] = isoTime.exec(text) ?? [];
   if (year === undefined) return Number.NaN;

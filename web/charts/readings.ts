@@ -3,7 +3,7 @@ import { formatExact, formatTick } from "./format-value.ts";
 import { colourOf } from "./palette.ts";
 import type { Plot, PlotSeries } from "./plot.ts";
 
-/** What the pointer or the keyboard is at: a row, and in a scatter one of its points. */
+/** What the pointer or the keyboard points at: a row, and in a scatter chart one of its points. */
 export interface Target {
   readonly index: number;
   readonly series?: PlotSeries;
@@ -15,7 +15,7 @@ export interface Reading {
   readonly colour?: string;
 }
 
-/** The exact values at one place. */
+/** The exact values at one position. */
 export function readingsAt(
   plot: Plot,
   visible: readonly PlotSeries[],

@@ -11,7 +11,7 @@ interface SortHeadProps {
   onOrder(order: Order): void;
 }
 
-/** The head of a table that is sorted by pressing a column's name, and the other way round by pressing it again. */
+/** A table head. Pressing a column's name sorts by it; pressing again reverses the order. */
 export function SortHead({ columns, order, onOrder }: SortHeadProps) {
   return (
     <thead>

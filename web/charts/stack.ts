@@ -1,13 +1,13 @@
 import type { Plot, PlotSeries } from "./plot.ts";
 
-/** One series with where its marks start and end; the two differ from its values only when it stands on others. */
+/** One series with the start and end of each mark. They differ from its values only when it is stacked. */
 export interface Stacked {
   readonly series: PlotSeries;
   readonly from: readonly (number | null)[];
   readonly to: readonly (number | null)[];
 }
 
-/** Bars stand on bars and areas on areas of the same axis; what is below zero hangs below it. */
+/** Stacks bars on bars and areas on areas of the same axis. Negative values stack below zero. */
 export function stack({ spec, rows }: Plot, visible: readonly PlotSeries[]): Stacked[] {
   const floors = new Map<string, number[]>();
   const floorOf = (series: PlotSeries, sign: string): number[] => {

@@ -3,7 +3,7 @@ import { formatExact } from "./format-value.ts";
 
 const long = 40;
 
-/** One value of a table: numbers with every digit, nothing as a dash. */
+/** One table cell: numbers with every digit, an empty value as a dash. */
 export function TableCell({ value }: { value: Cell }) {
   if (value === null) return <td className="is-null">–</td>;
   if (typeof value === "number") return <td className="is-number">{formatExact(value)}</td>;

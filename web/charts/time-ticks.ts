@@ -12,7 +12,7 @@ const fixedSteps = [1, 2, 5, 10, 15, 30]
   .concat([1, 2, 7, 14].map((n) => n * day));
 const monthSteps = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200];
 
-/** Times that people count by, between two others: full hours, days, first days of months and years. */
+/** Ticks between two times at natural boundaries: full hours, days, first days of months and years. */
 export function timeTicks(from: number, to: number, count = 6): number[] {
   if (!(to > from)) return [from];
   const rough = (to - from) / count;
@@ -21,7 +21,7 @@ export function timeTicks(from: number, to: number, count = 6): number[] {
 }
 
 function fixedTicks(from: number, to: number, step: number): number[] {
-  // Weeks begin on Mondays; the epoch was a Thursday.
+  // Weeks begin on Monday; the epoch was a Thursday.
   const origin = step >= 7 * day ? 4 * day : 0;
   const first = Math.ceil((from - origin) / step) * step + origin;
   return Array.from({ length: Math.max(0, Math.floor((to - first) / step) + 1) }, (_none, index) => first + index * step);
@@ -39,7 +39,7 @@ function monthTicks(from: number, to: number, rough: number): number[] {
   }
 }
 
-/** A tick's words; as much of the date as the distance of its neighbours needs. */
+/** Label of a tick, with as much of the date as the distance between ticks requires. */
 export function formatTimeTick(tick: number, step: number): string {
   const date = new Date(tick);
   const month = texts.chart.months[date.getUTCMonth()] ?? "";

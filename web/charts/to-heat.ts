@@ -1,7 +1,7 @@
 import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
 import type { PlotHeat } from "./plot.ts";
 
-/** Columns and rows of a heatmap: numbers in their order, words in the order in which they come. */
+/** Columns and rows of a heatmap: numbers sorted, text in order of appearance. */
 export function toHeat(spec: ChartSpec, data: readonly ChartRow[]): PlotHeat {
   const { xKey, yKey = "", valueKey = "" } = spec;
   const columns = placesOf(data.map((row) => row[xKey] ?? null));

@@ -3,7 +3,7 @@ import type { Mark, Plot, PlotSeries, PlotX, XKind } from "./plot.ts";
 import { isTimeText, readTime } from "./read-time.ts";
 import { toHeat } from "./to-heat.ts";
 
-/** Reads a chart that was checked. */
+/** Converts a validated chart into its plot. */
 export function toPlot(spec: ChartSpec, data: readonly ChartRow[]): Plot {
   const kind = kindOf(spec, data);
   const rows = kind === "category" ? data : [...data].sort((a, b) => placeOf(a[spec.xKey], kind) - placeOf(b[spec.xKey], kind));

@@ -3,19 +3,19 @@ import type { Range } from "./domains.ts";
 import type { Zoom } from "./zoom-bar.tsx";
 
 export interface RangeInView {
-  /** The first and last place along x that are in view. */
+  /** First and last visible index along x. */
   readonly range: Range;
   readonly zoom: Zoom;
   set(range: Range): void;
-  /** To later places, or to earlier ones when it is negative. */
+  /** Moves to later positions; a negative number moves to earlier ones. */
   move(by: number): void;
 }
 
 const fewest = 4;
 
-/** Which of a chart's places along x are in view: all of them, until someone zooms or brushes. */
+/** State of the visible x range: everything, until the reader zooms or brushes. */
 export function useRange(places: number): RangeInView {
-  // Null is everything, also when places are added.
+  // Null means everything, also when positions are added.
   const [chosen, setChosen] = useState<Range | null>(null);
   const last = Math.max(0, places - 1);
   const { start, end } = chosen && chosen.end <= last ? chosen : { start: 0, end: last };
@@ -29,7 +29,7 @@ export function useRange(places: number): RangeInView {
   return {
     range,
     set,
-    // Moves may come faster than they are drawn: each starts from the one before.
+    // Moves can arrive faster than they render, so each starts from the previous one.
     move: (by) => setChosen((before) => before && within(before.start + by, before.end - before.start + 1, last)),
     zoom: {
       percent: Math.round((places / Math.max(1, size)) * 100),
@@ -42,7 +42,7 @@ export function useRange(places: number): RangeInView {
   };
 }
 
-/** As many places as are wanted, from where they are wanted as far as there are any. */
+/** Clamps a range of the given size to the existing positions. */
 function within(start: number, count: number, last: number): Range {
   const first = Math.max(0, Math.min(start, last - count + 1));
   return { start: first, end: first + count - 1 };

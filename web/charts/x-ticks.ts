@@ -12,10 +12,10 @@ export interface XTicks {
 
 const letter = 6.6;
 const longest = 22;
-/** What a line of turned words needs beside the next. */
+/** Space between two rotated labels. */
 const turnedRoom = 18;
 
-/** As many ticks as have room in `width` pixels; words that do not fit side by side are turned. */
+/** As many ticks as fit in `width` pixels; labels that do not fit side by side are rotated. */
 export function xTicks({ type, x }: Plot, [from, to]: readonly [number, number], width: number): XTicks {
   if (x.kind === "category") return categoryTicks(x.labels, [from, to], width);
   const count = Math.max(2, Math.min(8, Math.floor(width / 80)));

@@ -10,10 +10,10 @@ export interface Zoom {
   fit(): void;
 }
 
-/** Turning the wheel this far is one step; a trackpad turns it a little at a time. */
+/** Wheel distance of one zoom step. A trackpad sends many small distances. */
 const wheelStep = 50;
 
-/** Buttons, keys and the wheel with Ctrl, which make what is below larger and smaller. */
+/** Zoom controls: buttons, keys, and the wheel with Ctrl. */
 export function ZoomBar({ zoom, children }: { zoom: Zoom; children: ReactNode }) {
   const { percent, canGrow, canShrink } = zoom;
   const box = useRef<HTMLDivElement>(null);
@@ -29,7 +29,7 @@ export function ZoomBar({ zoom, children }: { zoom: Zoom; children: ReactNode })
       else if (turned.current > 0 && canShrink) zoom.shrink();
       turned.current = 0;
     };
-    // React listens to the wheel without being able to keep the page itself from zooming.
+    // React's wheel listener is passive and cannot stop the page from zooming.
     node?.addEventListener("wheel", turn, { passive: false });
     return () => node?.removeEventListener("wheel", turn);
   }, [zoom, canGrow, canShrink]);

@@ -12,7 +12,7 @@ import { Tile } from "./tile.tsx";
 import { toCounts, toTimelines } from "./to-charts.ts";
 import { useOperations } from "./use-operations.ts";
 
-/** What the operator watches: sandboxes, starts, durations, failures, probes. */
+/** The operator's page: sandboxes, starts, durations, failures, probes. */
 export default function OpsPage({ go }: { go(path: string): void }) {
   const { history, error } = useOperations();
   const now = history.at(-1);

@@ -5,7 +5,7 @@ import { FailureNotice } from "../page/conversation/failure-notice.tsx";
 import { formatWhen } from "../page/format.ts";
 import { texts } from "../texts.ts";
 
-/** What each driver can do on this machine, tried now. */
+/** Runs the self-test of each driver and shows the results. */
 export function SelfTest({ known }: { known: SelfTestResult | null }) {
   const [own, setOwn] = useState<SelfTestResult | null>(null);
   const [isRunning, setIsRunning] = useState(false);

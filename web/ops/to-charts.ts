@@ -8,7 +8,7 @@ export interface OpsChart {
   readonly data: ChartRow[];
 }
 
-/** The last minutes, as lines. */
+/** Line charts of the last minutes. */
 export function toTimelines(history: readonly Operations[]): OpsChart[] {
   const xAxis = { type: "time" } as const;
   return [
@@ -56,7 +56,7 @@ export function toTimelines(history: readonly Operations[]): OpsChart[] {
   ];
 }
 
-/** What was counted since the start, as bars. */
+/** Bar charts of the counts since the server started. */
 export function toCounts({ starts, cells, failures }: Operations): OpsChart[] {
   return [
     bars(
@@ -79,7 +79,7 @@ function bars(title: string, entries: [string, number][]): OpsChart {
   };
 }
 
-/** Cumulative buckets as what falls into each. */
+/** Converts cumulative buckets to the count in each. */
 export function toDistribution(title: string, { buckets }: Latency): OpsChart {
   const data = buckets.map(({ le, count }, index) => ({
     name: le === null ? texts.ops.over(toWords(buckets[index - 1]?.le ?? 0)) : texts.ops.upTo(toWords(le)),
@@ -88,7 +88,7 @@ export function toDistribution(title: string, { buckets }: Latency): OpsChart {
   return { title, spec: { type: "bar", xKey: "name", series: [{ key: "count", label: texts.ops.count }] }, data };
 }
 
-/** Exactly, as the bounds are round. */
+/** Exact, because the bounds are round numbers. */
 function toWords(ms: number): string {
   return ms >= 1000 ? texts.units.seconds(String(ms / 1000)) : texts.units.ms(ms);
 }

@@ -3,7 +3,7 @@ import type { Operations } from "../../src/protocol/http-operations.ts";
 import { server } from "../page/api/server.ts";
 
 export interface OperationsState {
-  /** The newest last; a point every two seconds, for ten minutes. */
+  /** Newest last: one point every two seconds, for ten minutes. */
   readonly history: readonly Operations[];
   readonly error: unknown;
 }

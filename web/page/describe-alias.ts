@@ -2,7 +2,7 @@ import type { Alias } from "../../src/protocol/http-tables.ts";
 import { texts } from "../texts.ts";
 import { formatBytes } from "./format.ts";
 
-/** How many rows, how large, and where it is from. */
+/** Describes an alias: rows, size and source. */
 export function describeAlias({ rows, bytes, tool }: Alias): string {
   return [...(rows === null ? [] : [texts.conversation.rows(rows)]), formatBytes(bytes), tool].join(" · ");
 }

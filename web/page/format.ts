@@ -1,6 +1,6 @@
 import { texts } from "../texts.ts";
 
-/** 1,536 bytes are 1.5 KB. */
+/** Formats a size: 1,536 bytes are 1.5 KB. */
 export function formatBytes(bytes: number): string {
   const units = texts.units.bytes;
   let [value, unit] = [bytes, 0];
@@ -20,7 +20,7 @@ export function formatCount(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** Today by the clock, before that by the day. */
+/** Formats a time: the clock time for today, else the date. */
 export function formatWhen(iso: string, now: Date = new Date()): string {
   const date = new Date(iso);
   const isToday = date.toDateString() === now.toDateString();

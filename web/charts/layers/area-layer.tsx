@@ -20,7 +20,7 @@ export function AreaLayer({ plot, stacked: { series, from, to } }: { plot: Plot;
 
 type Points = ReturnType<typeof toPoints>;
 
-/** One closed region for each run without a gap: along the upper edge, and back along the lower. */
+/** One closed path per run without a gap: along the upper edge and back along the lower one. */
 function toRegions(upper: Points, lower: Points): string {
   const runs: number[][] = [];
   upper.forEach((point, index) => {

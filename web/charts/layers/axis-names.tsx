@@ -1,7 +1,7 @@
 import { useChartWidth, usePlotArea } from "recharts";
 import type { Plot } from "../plot.ts";
 
-/** What the axes measure: y above its axis and lying, so that nobody has to turn the head. */
+/** Axis titles. The y title is horizontal, above its axis, so that it is easy to read. */
 export function AxisNames({ plot, bottom }: { plot: Plot; bottom: number }) {
   const area = usePlotArea();
   const width = useChartWidth() ?? 0;

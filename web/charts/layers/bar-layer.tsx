@@ -6,12 +6,12 @@ import { round, useScales, type Scales } from "./scales.ts";
 interface BarLayerProps {
   readonly plot: Plot;
   readonly stacked: Stacked;
-  /** Which of how many bars side by side this one is. */
+  /** Index of this bar among the bars side by side. */
   readonly slot: number;
   readonly slots: number;
 }
 
-/** All bars of one series as one shape. */
+/** Draws all bars of one series as one shape. */
 export function BarLayer({ plot, stacked: { series, from, to }, slot, slots }: BarLayerProps) {
   const scales = useScales(series.side);
   if (!scales) return null;
@@ -29,7 +29,7 @@ export function BarLayer({ plot, stacked: { series, from, to }, slot, slots }: B
 
 const widest = 96;
 
-/** Where a bar begins, seen from its place on x, and how wide it is; in units of x. A few bars in a wide chart do not become walls. */
+/** Offset and width of a bar, in units of x. The width is capped, so that a few bars in a wide chart stay bars. */
 export function barBox({ type, x }: Plot, scales: Scales, slot: number, slots: number): { left: number; width: number } {
   if (type === "histogram") return { left: (x.kind === "category" ? -x.step / 2 : 0) + (slot * x.step) / slots, width: x.step / slots };
   const pixels = Math.abs(scales.x(x.step) - scales.x(0));

@@ -8,7 +8,7 @@ interface BrushLayerProps {
   readonly inView: RangeInView;
   readonly places: number;
   readonly top: number;
-  /** What stands at a place along x. */
+  /** Label of a position on x. */
   readonly wordsAt: (place: number) => string;
 }
 
@@ -17,7 +17,7 @@ type Part = "start" | "end" | "window";
 export const brushHeight = 22;
 const handleWidth = 9;
 
-/** The whole of x as a bar, and on it the part in view: its ends are drawn or pushed by keys, the part between them is drawn along. */
+/** Shows the whole x range as a bar with the visible part on it. Both ends and the part between can be dragged or moved by keys. */
 export function BrushLayer({ inView, places, top, wordsAt }: BrushLayerProps) {
   const area = usePlotArea();
   const drawn = useRef<{ readonly x: number; readonly from: Range } | null>(null);
@@ -80,7 +80,7 @@ function stepOf(key: string, last: number): number | null {
   return key === "Home" ? -last : key === "End" ? last : null;
 }
 
-/** No end passes the other, and nothing leaves the bar. */
+/** Keeps both ends in order and inside the bar. */
 function shift({ start, end }: Range, part: Part, by: number, last: number): Range {
   if (part === "start") return { start: Math.max(0, Math.min(end, start + by)), end };
   if (part === "end") return { start, end: Math.min(last, Math.max(start, end + by)) };

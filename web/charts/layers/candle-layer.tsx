@@ -1,7 +1,7 @@
 import type { Plot } from "../plot.ts";
 import { round, useScales } from "./scales.ts";
 
-/** A hollow body rose, a full one fell: the shape tells it, not the colour alone. */
+/** A hollow body rose, a filled one fell, so that colour is not the only difference. */
 export function CandleLayer({ plot }: { plot: Plot }) {
   const scales = useScales("left");
   if (!scales || !plot.candles) return null;

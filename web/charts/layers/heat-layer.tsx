@@ -4,7 +4,7 @@ import { round, useScales } from "./scales.ts";
 
 const shades = 64;
 
-/** Cells of nearly the same value are one shape, so that five thousand of them are a few dozen nodes. A cell without a value stays empty. */
+/** Draws cells of nearly the same value as one shape: five thousand cells become a few dozen nodes. A cell without a value stays empty. */
 export function HeatLayer({ heat }: { heat: PlotHeat }) {
   const scales = useScales("left");
   if (!scales) return null;

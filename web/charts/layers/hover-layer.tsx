@@ -16,12 +16,12 @@ interface HoverLayerProps {
   readonly plot: Plot;
   readonly stacked: readonly Stacked[];
   readonly inView: RangeInView;
-  /** Where the cursor and its words go: over the drawing, so that it need not be painted again. */
+  /** Element for cursor and tooltip. It lies over the drawing, so that the drawing is not repainted. */
   readonly host: HTMLElement | null;
   readonly keys: RefObject<KeyReader | null>;
 }
 
-/** The pointer's and the keyboard's place in the chart. Its state is its own, so that nothing else is drawn again while it moves. */
+/** Tracks the pointer's and the keyboard's position. It has its own state, so that nothing else renders while it moves. */
 export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProps) {
   const [target, setTarget] = useState<Target | null>(null);
   const [byKey, setByKey] = useState(false);
@@ -50,7 +50,7 @@ export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProp
       if (index === null) return false;
       setByKey(true);
       setTarget({ index });
-      // What is read is in sight: the range follows.
+      // Scroll the visible range so that the current value stays in view.
       const place = placeAlong(plot, index);
       if (place < range.start || place > range.end) move(place < range.start ? place - range.start : place - range.end);
       return true;
@@ -126,7 +126,7 @@ export function HoverLayer({ plot, stacked, inView, host, keys }: HoverLayerProp
   );
 }
 
-/** Where along x a row stands; of a heatmap's cell, its column. */
+/** X position of a row; for a heatmap cell, its column. */
 function placeAlong(plot: Plot, index: number): number {
   return plot.heat?.cells[index]?.column ?? index;
 }

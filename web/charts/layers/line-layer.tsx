@@ -3,7 +3,7 @@ import type { Plot } from "../plot.ts";
 import type { Stacked } from "../stack.ts";
 import { round, useScales, type Scales } from "./scales.ts";
 
-/** A line with nothing where there is null; a point between two gaps is a dot. */
+/** Draws a line with gaps at null; a point between two gaps becomes a dot. */
 export function LineLayer({ plot, stacked: { series, to } }: { plot: Plot; stacked: Stacked }) {
   const scales = useScales(series.side);
   if (!scales) return null;

@@ -18,7 +18,7 @@ interface MarksProps {
 
 const order = { area: 0, bar: 1, line: 2, scatter: 3 } as const;
 
-/** Everything that stands for numbers, cut at the plot's edge: areas behind bars behind lines behind points. */
+/** Draws all marks, clipped to the plot: areas behind bars behind lines behind points. */
 export const Marks = memo(function Marks({ plot, stacked }: MarksProps) {
   const area = usePlotArea();
   const id = `clip-${useId().replaceAll(/\W/g, "")}`;

@@ -13,7 +13,7 @@ interface Word {
 const letter = 6.1;
 const lineHeight = 13;
 
-/** The words of reference lines and areas, in rows, so that none stands on another. */
+/** Draws the labels of reference lines and areas in rows, so that they do not overlap. */
 export function ReferenceWords({ plot }: { plot: Plot }) {
   const area = usePlotArea();
   const [left, right] = [useScales("left"), useScales("right")];
@@ -64,7 +64,7 @@ export function ReferenceWords({ plot }: { plot: Plot }) {
   );
 }
 
-/** From left to right, each in the first row where it has room; one that would leave the plot stands to the left of its line. */
+/** Places labels from left to right, each in the first row with room. A label that would leave the plot goes to the left of its line. */
 function inRows(words: readonly { x: number; text: string }[], area: { x: number; y: number; width: number }): Word[] {
   const taken: [from: number, to: number][][] = [];
   return [...words]

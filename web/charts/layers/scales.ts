@@ -5,14 +5,14 @@ export interface Scales {
   readonly y: (value: number) => number;
 }
 
-/** From values to pixels, as the axes of the chart around have them; null until it has been measured. */
+/** Scales of the surrounding chart, from values to pixels; null before the first layout. */
 export function useScales(side: "left" | "right"): Scales | null {
   const [x, y] = [useXAxisScale(0), useYAxisScale(side)];
   if (!x || !y) return null;
   return { x: (value) => x(value) ?? Number.NaN, y: (value) => y(value) ?? Number.NaN };
 }
 
-/** A tenth of a pixel is enough. */
+/** Rounds to a tenth of a pixel. */
 export function round(value: number): number {
   return Math.round(value * 10) / 10;
 }

@@ -14,8 +14,8 @@ interface AnswerProps {
 }
 
 /**
- * The answer as Markdown, with its pictures where it speaks of them and the others behind it. Nothing in it is believed: HTML stays text, pictures are
- * only those of the artifact store, and a link is one only to the web.
+ * Renders the answer as Markdown, with each artifact where the text first names it and the others at the end. The text is not trusted: HTML stays text,
+ * pictures come only from the artifact store, and links lead only to the web.
  */
 export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerProps) {
   const names = artifacts.map((artifact) => artifactName(artifact, artifacts));

@@ -11,7 +11,7 @@ interface ArtifactInlineProps {
   onOpen(artifact: ArtifactEnvelope): void;
 }
 
-/** A figure or a chart where the answer speaks of it. */
+/** A figure or chart inside the answer. */
 export const ArtifactInline = memo(function ArtifactInline({ artifact, all, onOpen }: ArtifactInlineProps) {
   const name = artifactName(artifact, all);
   return (

@@ -1,7 +1,7 @@
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import { texts } from "../../texts.ts";
 
-/** Figures and charts are counted apart, as answers do. */
+/** Figures and charts have separate numbers, as in the answers. */
 export function artifactName({ kind, contentHash }: ArtifactEnvelope, all: readonly ArtifactEnvelope[]): string {
   const number = all.filter((other) => other.kind === kind).findIndex((other) => other.contentHash === contentHash) + 1;
   return kind === "image" ? texts.turn.figure(number) : texts.turn.chart(number);

@@ -6,7 +6,7 @@ interface NoticesProps {
   readonly result: TurnResult | null;
 }
 
-/** What is missing, in sight: gaps, low coverage, coverage events, and why an answer should be doubted. */
+/** Lists what is missing: gaps, low coverage, coverage events, and reasons to doubt the answer. */
 export function Notices({ gaps, result }: NoticesProps) {
   const isDoubtful = result !== null && result.confidence.level !== "high";
   if (gaps.length === 0 && !isDoubtful) return null;

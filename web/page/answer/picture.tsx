@@ -3,7 +3,7 @@ import type { ImageArtifact } from "../../../src/protocol/artifact.ts";
 import { texts } from "../../texts.ts";
 import { artifactPath } from "./artifact-path.ts";
 
-/** A picture of the artifact store, and of nowhere else. */
+/** Shows a picture from the artifact store. */
 export function Picture({ artifact }: { artifact: ImageArtifact }) {
   const [isGone, setIsGone] = useState(false);
   const path = artifactPath(artifact);

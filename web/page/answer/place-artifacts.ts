@@ -1,4 +1,4 @@
-/** As much of a syntax tree as is looked at. */
+/** The part of a syntax tree node that we use. */
 interface Node {
   type: string;
   tagName?: string;
@@ -12,7 +12,7 @@ export interface Mention {
   readonly offset: number;
 }
 
-/** Where the text first speaks of each of them; those it never names are not there. */
+/** Finds where the text first names each artifact. Artifacts that it never names are left out. */
 export function findMentions(text: string, names: readonly string[]): Mention[] {
   return names.flatMap((name, index) => {
     const match = new RegExp(String.raw`\b${name}\b`, "i").exec(text);
@@ -20,7 +20,7 @@ export function findMentions(text: string, names: readonly string[]): Mention[] 
   });
 }
 
-/** A rehype plugin: puts a place for each artifact behind the block that first names it. */
+/** A rehype plugin that inserts a placeholder for each artifact after the block that first names it. */
 export function placeArtifacts(mentions: readonly Mention[]) {
   return (tree: Node): void => {
     tree.children = (tree.children ?? []).flatMap((block) => {

@@ -10,7 +10,7 @@ interface TurnFootProps {
   onRetry(): void;
 }
 
-/** How it ended, what it cost, and what can be done next. */
+/** Footer of a turn: how it ended, what it cost, and the next actions. */
 export function TurnFoot({ answer, result, canRetry, onRetry }: TurnFootProps) {
   return (
     <footer className="turn-foot">

@@ -1,4 +1,4 @@
-/** What the server refused, in its own words. */
+/** An error that the server answered with. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

@@ -1,4 +1,4 @@
-/** JSON, with integers that a JavaScript number cannot hold kept as their digits. */
+/** Parses JSON and keeps the digits of integers that a JavaScript number cannot hold. */
 export function parseExact(text: string): unknown {
   return JSON.parse(text, function (this: unknown, _key: string, value: unknown, context?: { source?: string }) {
     const isInexact = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);

@@ -1,6 +1,6 @@
 import { send } from "./request.ts";
 
-/** The first bytes of a text of the server; what follows is not loaded. */
+/** Loads only the first bytes of a text from the server. */
 export async function readBeginning(path: string, maxBytes: number, signal: AbortSignal): Promise<{ text: string; isCut: boolean }> {
   const { body } = await send(path, { signal });
   const decoder = new TextDecoder();

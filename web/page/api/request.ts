@@ -11,13 +11,13 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Asks the server, and believes its answer only when it has the shape that it should have. */
+/** Sends a request and validates the answer. */
 export async function request<Answer>(path: string, schema: z.ZodType<Answer>, options: RequestOptions = {}): Promise<Answer> {
   const response = await send(path, options);
   return schema.parse(parseExact(await response.text()));
 }
 
-/** Where nothing is expected but that it was done. */
+/** Sends a request whose answer has no content. */
 export async function send(path: string, { method = "GET", json, body, signal }: RequestOptions = {}): Promise<Response> {
   const response = await fetch(path, {
     method,

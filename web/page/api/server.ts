@@ -43,7 +43,7 @@ export interface TableQuestion {
   readonly sort: readonly { readonly column: string; readonly descending: boolean }[];
 }
 
-/** Every route that the page uses. */
+/** All routes that the page uses. */
 export const server = {
   info: (): Promise<ServerInfo> => request("/api/info", serverInfoSchema),
   conversations: ({ q, before, signal }: { q: string; before?: string; signal?: AbortSignal }): Promise<ConversationList> => {

@@ -6,7 +6,7 @@ interface AliasChipsProps {
   onOpen(alias: string): void;
 }
 
-/** The data of a conversation, by the names that Python has for it. */
+/** The aliases of a conversation. */
 export function AliasChips({ aliases, onOpen }: AliasChipsProps) {
   const tables = aliases.filter(({ hasTable }) => hasTable);
   if (tables.length === 0) return null;

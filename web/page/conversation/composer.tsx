@@ -11,7 +11,7 @@ interface ComposerProps {
   onAttach(): void;
 }
 
-/** Where questions are written. Enter asks, Shift and Enter makes a new line. */
+/** Input for a question. Enter sends it; Shift+Enter starts a new line. */
 export function Composer({ isRunning, isStopping, isDisabled, maxCharacters, onAsk, onStop, onAttach }: ComposerProps) {
   const [text, setText] = useState("");
   const isTooLong = text.length > maxCharacters;

@@ -26,14 +26,14 @@ interface ConversationProps {
   readonly info: ServerInfo;
   readonly aliases: readonly Alias[];
   onAsked(): void;
-  /** The server has the question. */
+  /** Called when the server has accepted the question. */
   onStarted(): void;
   onEnded(): void;
   onUploaded(): void;
   onOpen(target: PanelTarget): void;
 }
 
-/** The turns of one conversation, and where the next question is asked. */
+/** The turns of one conversation and the input for the next question. */
 export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded, onUploaded, onOpen }: ConversationProps) {
   const { messages, sendMessage, regenerate, resumeStream, setMessages, clearError, status, error } = useChat<ChatMessage>({
     chat,
@@ -90,7 +90,7 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
       <div className="conversation-list" ref={list} role="log" aria-label={texts.conversation.title} aria-busy={isRunning} tabIndex={0}>
         {messages.length === 0 && !isRunning && <Welcome info={info} onAsk={ask} onAttach={attach} />}
         {messages.map((message, index) =>
-          // A question is renamed when its turn ends: its place is what stays, and its name is read when it is needed.
+          // A question's id changes when its turn ends, so its position identifies it, and its id is read when it is needed.
           message.role === "user" ? (
             <Question key={index} text={textOf(message)} canEdit={!isRunning} onEdit={(text) => ask(text, chat.messages[index]?.id)} />
           ) : (

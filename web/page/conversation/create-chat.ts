@@ -4,7 +4,7 @@ import { chatDataSchemas, chatMetadataSchema } from "../../../src/protocol/http-
 import { toError } from "../api/request.ts";
 import type { ChatMessage } from "../turn/chat-message.ts";
 
-/** A conversation as the AI SDK keeps it. The server has the history: only the last question is sent. */
+/** Creates the AI SDK's chat. The server has the history, so only the last question is sent. */
 export function createChat(id: string, messages: ChatMessage[], onEnd: () => void): Chat<ChatMessage> {
   return new Chat<ChatMessage>({
     id,
@@ -26,7 +26,7 @@ export function createChat(id: string, messages: ChatMessage[], onEnd: () => voi
   });
 }
 
-/** A question gets the id that the server knows it by, so that it can be asked again with edits. */
+/** Gives a question the server's id, so that it can be edited and asked again. */
 export function nameQuestions(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.map((message, index) => {
     const next = messages[index + 1];

@@ -1,6 +1,6 @@
 import { tableFileEndings } from "../../../src/protocol/data-files.ts";
 
-/** Endings of the files that can become data of a conversation. */
+/** File extensions that can be uploaded as data. */
 export const dataKinds: readonly string[] = tableFileEndings;
 
 export function isDataFile(name: string): boolean {

@@ -7,7 +7,7 @@ interface FailureNoticeProps {
   onDismiss?(): void;
 }
 
-/** What failed, why, and what to do. */
+/** Shows what failed, why, and what to do. */
 export function FailureNotice({ error, onAgain, onDismiss }: FailureNoticeProps) {
   const isRefusal = error instanceof ApiError;
   const { message, hint } = describeFailure(error);

@@ -7,7 +7,7 @@ interface QuestionProps {
   onEdit(text: string): void;
 }
 
-/** What was asked. It can be edited and asked again; what came after it gives way then. */
+/** A question. Editing it asks again and removes the turns after it. */
 export function Question({ text, canEdit, onEdit }: QuestionProps) {
   const [draft, setDraft] = useState<string | null>(null);
   if (draft === null) {

@@ -11,7 +11,7 @@ export type Loaded =
   | { readonly state: "failed"; readonly error: unknown }
   | { readonly state: "ready"; readonly chat: Chat<ChatMessage>; readonly aliases: readonly Alias[] };
 
-/** The conversation of an id; one that the server does not know yet is empty. */
+/** Loads a conversation; one that the server does not know yet is empty. */
 export function useConversation(id: string, isNew: boolean, onEnd: () => void): { loaded: Loaded; refreshAliases(): void } {
   const [loaded, setLoaded] = useState<Loaded>(() =>
     isNew ? { state: "ready", chat: createChat(id, [], onEnd), aliases: [] } : { state: "loading" },
@@ -21,7 +21,7 @@ export function useConversation(id: string, isNew: boolean, onEnd: () => void): 
     const gone = new AbortController();
     server.conversation(id, gone.signal).then(
       ({ messages, aliases }) => {
-        // The running turn comes from its start by the stream that is resumed.
+        // The resumed stream replays the running turn from its start.
         const ended = (messages as unknown as ChatMessage[]).filter(({ metadata }) => metadata?.status !== "running");
         setLoaded({ state: "ready", chat: createChat(id, ended, onEnd), aliases });
       },

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Files dropped anywhere on the page. Says whether some are over it. */
+/** Accepts files dropped anywhere on the page. Returns whether files are being dragged over it. */
 export function useDrop(onFiles: (files: readonly File[]) => void): boolean {
   const [isOver, setIsOver] = useState(false);
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { useCallback, useRef, type ReactNode } from "react";
 import { dataKinds } from "./data-kinds.ts";
 
-/** Asks for data files. What is returned has to be on the page somewhere; nobody sees it. */
+/** Opens the file picker. The returned element is hidden and must be rendered. */
 export function useFilePicker(onFiles: (files: readonly File[]) => void): { picker: ReactNode; open(): void } {
   const input = useRef<HTMLInputElement>(null);
   const picker = (

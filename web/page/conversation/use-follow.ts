@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
 
 /**
- * Keeps the end in sight while a turn adds to it, unless the reader has scrolled away from it. When the turn is over, its question comes to the top, so
- * that the answer is read from its beginning.
+ * Keeps the end in view while a turn runs, unless the reader has scrolled away. When the turn ends, scrolls its question to the top, so
+ * that the reader sees the beginning of the answer.
  */
 export function useFollow(list: RefObject<HTMLElement | null>, news: unknown, isRunning: boolean): { isBehind: boolean; jump(): void } {
   const isAtEnd = useRef(true);

@@ -6,11 +6,11 @@ import { dataKinds, isDataFile } from "./data-kinds.ts";
 
 export interface Upload {
   readonly name: string;
-  /** Null while it is read. */
+  /** Null while the file is being uploaded. */
   readonly problem: { readonly title: string; readonly detail: string } | null;
 }
 
-/** Files that become aliases of a conversation, one after the other. */
+/** Uploads files to a conversation, one after the other. */
 export function useUploads(
   conversationId: string,
   onDone: () => void,
@@ -35,7 +35,7 @@ export function useUploads(
   return { uploads, add, dismiss };
 }
 
-/** What is wrong with it: it may be refused, or be kept though nobody can read it. */
+/** Describes the problem with a file: refused, or saved but not readable as a table. */
 async function take(conversationId: string, file: File, onDone: () => void): Promise<Upload["problem"]> {
   const title = texts.conversation.notUploaded(file.name);
   if (!isDataFile(file.name)) return { title, detail: texts.conversation.wrongKind(dataKinds.join(", ")) };

@@ -8,7 +8,7 @@ interface WelcomeProps {
   onAttach(): void;
 }
 
-/** What can be asked here, before anything was. */
+/** The start of an empty conversation: sample questions and how to add data. */
 export function Welcome({ info, onAsk, onAttach }: WelcomeProps) {
   const names = info.servers.map(({ name }) => name).join(", ");
   return (

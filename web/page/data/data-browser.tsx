@@ -15,7 +15,7 @@ interface DataBrowserProps {
   readonly facts: Alias | null;
 }
 
-/** One alias: its columns, then its rows a page at a time. The rows stay on the server. */
+/** Shows one alias: its columns, then its rows one page at a time. The rows stay on the server. */
 export function DataBrowser({ conversationId, alias, facts }: DataBrowserProps) {
   const [schema, reload] = useLoaded((signal) => server.schema(conversationId, alias, signal), [conversationId, alias]);
   const [isSchemaOpen, setIsSchemaOpen] = useState(true);

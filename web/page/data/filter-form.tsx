@@ -11,7 +11,7 @@ interface FilterFormProps {
 
 type Op = keyof typeof texts.data.ops;
 
-/** Conditions that all have to hold. */
+/** Form for filters, all of which must match. */
 export function FilterForm({ columns, filter, onChange }: FilterFormProps) {
   const [column, setColumn] = useState(columns[0]?.name ?? "");
   const [op, setOp] = useState<Op>("eq");

@@ -3,7 +3,7 @@ import { formatExact } from "../../charts/format-value.ts";
 import { texts } from "../../texts.ts";
 import { formatCount } from "../format.ts";
 
-/** The columns: what is in them, how much of it is empty, from where to where. */
+/** Columns of a table: type, share of empty cells, distinct values, range. */
 export function SchemaView({ schema }: { schema: TableSchema }) {
   return (
     <div className="data-table schema" role="region" aria-label={texts.data.schema} tabIndex={0}>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** A value once it has been the same for a while: nobody asks the server at every key. */
+/** Debounces a value, so that the server is not asked at every key press. */
 export function useDelayed<Value>(value: Value, ms: number): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -5,7 +5,7 @@ export type Loaded<Value> =
   | { readonly state: "failed"; readonly error: unknown }
   | { readonly state: "ready"; readonly value: Value; readonly isStale: boolean };
 
-/** Something from the server, again whenever what it depends on changes; until the news are there, the old stays in sight. */
+/** Loads something from the server again whenever its dependencies change. The old value stays visible until the new one arrives. */
 export function useLoaded<Value>(load: (signal: AbortSignal) => Promise<Value>, dependencies: DependencyList): [Loaded<Value>, () => void] {
   const [loaded, setLoaded] = useState<Loaded<Value>>({ state: "loading" });
   const [round, setRound] = useState(0);
@@ -19,7 +19,7 @@ export function useLoaded<Value>(load: (signal: AbortSignal) => Promise<Value>, 
       },
     );
     return () => gone.abort();
-    // The caller says what its question depends on.
+    // The caller passes the dependencies.
   }, [...dependencies, round]);
   return [loaded, useCallback(() => setRound((count) => count + 1), [])];
 }

@@ -11,7 +11,7 @@ interface AliasTableProps {
   onOpen(alias: string): void;
 }
 
-/** The data that it was made of; of a chart without code, all data of its turn. */
+/** The data behind an artifact; for a chart without code, all data of its turn. */
 export function AliasTable({ cell, turn, aliases, onOpen }: AliasTableProps) {
   const names = cell
     ? [...cell.inputAliases, ...(cell.resultAlias === null ? [] : [cell.resultAlias])]

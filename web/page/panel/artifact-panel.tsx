@@ -20,7 +20,7 @@ interface ArtifactPanelProps {
 
 const tabs = ["view", "numbers", "code", "data"] as const;
 
-/** One picture or chart: large, as numbers, as the code that made it, and the data it was made of. */
+/** Panel of one artifact: view, numbers, code and data. */
 export function ArtifactPanel({ conversationId, target, aliases, onData, onChanged }: ArtifactPanelProps) {
   const { artifact, all, turnId } = target;
   const [tab, setTab] = useState<(typeof tabs)[number]>("view");

@@ -4,10 +4,10 @@ import { ChartDrawing } from "../../charts/chart-drawing.tsx";
 import { texts } from "../../texts.ts";
 import { PictureZoom } from "./picture-zoom.tsx";
 
-/** What stands above and below the chart, roughly. */
+/** Approximate height of the elements above and below the chart. */
 const besides = 290;
 
-/** A picture or chart as large as the panel, and larger. A chart keeps its axes: zooming shows fewer of its places along x. */
+/** A picture or chart in the panel, with zoom. A chart keeps its axes: zooming shows fewer positions along x. */
 export function ArtifactView({ artifact }: { artifact: ArtifactEnvelope }) {
   const [height] = useState(() => Math.max(320, Math.min(680, innerHeight - besides)));
   if (artifact.kind === "image")

@@ -15,10 +15,10 @@ interface CellComparisonProps {
   readonly before: readonly ArtifactEnvelope[];
 }
 
-/** As much of a result as the server sends of a new one. */
+/** Bytes of a result to show: as many as the server sends of a new one. */
 const previewBytes = 64_000;
 
-/** What the edited cell gave, beside what it gave before. */
+/** Shows the outcome of the edited cell beside the original one. */
 export function CellComparison({ conversationId, run, before }: CellComparisonProps) {
   const { resultAlias } = run.previous;
   const [old] = useLoaded(
@@ -95,7 +95,7 @@ function Side({ title, artifacts, result, isNew = false }: SideProps) {
   );
 }
 
-/** Digits stay as they are: indenting must not go through JavaScript's numbers. */
+/** Indents the text itself, because parsing would change long numbers. */
 function pretty(json: string): string {
   if (json.length > 20_000 || /\d{16}/.test(json)) return json;
   try {

@@ -10,7 +10,7 @@ interface CodeEditorProps {
   onRun(): void;
 }
 
-/** A text area over its own coloured copy. Tab leaves it, as everywhere; Ctrl and Enter runs. */
+/** A text area over its own highlighted copy. Tab leaves it; Ctrl+Enter runs the code. */
 export function CodeEditor({ code, isDisabled, onChange, onRun }: CodeEditorProps) {
   const copy = useRef<HTMLPreElement>(null);
   const lines = toLines(highlightPython(code));

@@ -17,7 +17,7 @@ interface CodeTabProps {
   onChanged(): void;
 }
 
-/** The code that drew it; a chart that was drawn from data without code shows the cells whose results it may have been drawn from. */
+/** The code behind an artifact. A chart that was drawn directly from data shows the cells whose results it may use. */
 export function CodeTab({ turn, cell, error, artifact, all, onChanged }: CodeTabProps) {
   const [chosen, setChosen] = useState<number | null>(null);
   if (error !== null) return <FailureNotice error={error} />;

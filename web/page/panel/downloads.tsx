@@ -12,7 +12,7 @@ import { toPng, toSvg } from "./to-svg.ts";
 
 interface DownloadsProps {
   readonly artifact: ArtifactEnvelope;
-  /** Where the chart is drawn. */
+  /** Element that contains the chart. */
   readonly drawing: RefObject<HTMLElement | null>;
   readonly resultAlias: string | null;
   readonly conversationId: string;
@@ -20,7 +20,7 @@ interface DownloadsProps {
 
 type Kind = keyof typeof texts.panel.files;
 
-/** The picture and the numbers behind it, as files. */
+/** Downloads of a picture or chart and the numbers behind it. */
 export function Downloads({ artifact, drawing, resultAlias, conversationId }: DownloadsProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const table = toOneTable(artifact);
@@ -85,7 +85,7 @@ async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable
   return await server.writeParquet({ columns: table.columns.map(({ label }) => label), rows });
 }
 
-/** The tables of a figure under each other, with a column that says of what series a row is. */
+/** Concatenates the tables of a figure, with a column for the series. */
 function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
   const tables = toNumberTables(artifact);
   const [first] = tables;
@@ -100,7 +100,7 @@ function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
   };
 }
 
-/** No two columns of a file have one name. */
+/** Makes column names unique. */
 function withoutTwins(columns: NumberTable["columns"]): NumberTable["columns"] {
   return columns.map(({ key, label }, index) =>
     columns.findIndex((other) => other.label === label) === index ? { key, label } : { key, label: `${label} (${key})` },

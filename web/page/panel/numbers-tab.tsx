@@ -4,7 +4,7 @@ import { DataTable } from "../../charts/data-table.tsx";
 import { texts } from "../../texts.ts";
 import { toNumberTables } from "./figure-rows.ts";
 
-/** The numbers behind a picture; what could not be read from it is said. */
+/** The numbers behind a picture, and what could not be read from it. */
 export function NumbersTab({ artifact }: { artifact: ArtifactEnvelope }) {
   const tables = useMemo(() => toNumberTables(artifact), [artifact]);
   const [at, setAt] = useState(0);

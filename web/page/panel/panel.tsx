@@ -13,7 +13,7 @@ interface PanelProps {
   onChanged(): void;
 }
 
-/** Docked beside the conversation; over it where there is no room. Escape closes it. */
+/** The panel beside the conversation, or over it on small screens. Escape closes it. */
 export function Panel({ conversationId, target, aliases, onTarget, onChanged }: PanelProps) {
   const box = useRef<HTMLElement>(null);
   const opener = useRef<Element | null>(null);

@@ -5,7 +5,7 @@ import { Picture } from "../answer/picture.tsx";
 
 const steps = [100, 150, 200, 300, 400] as const;
 
-/** 100 % is as wide as the panel; larger ones are dragged or scrolled, and their middle stays where it is. */
+/** Zooms a picture. 100 % is the panel's width; a larger picture can be dragged or scrolled, and zooming keeps its centre. */
 export function PictureZoom({ artifact }: { artifact: ImageArtifact }) {
   const [at, setAt] = useState(0);
   const percent = steps[at] ?? 100;
@@ -46,7 +46,7 @@ export function PictureZoom({ artifact }: { artifact: ImageArtifact }) {
   );
 }
 
-/** The mouse drags what fingers scroll. */
+/** Lets the mouse drag the picture; touch scrolls it. */
 function usePan() {
   const from = useRef<{ x: number; y: number } | null>(null);
   const end = (): void => {

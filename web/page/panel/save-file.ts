@@ -1,4 +1,4 @@
-/** Gives the browser a file to keep. */
+/** Starts a download in the browser. */
 export function saveFile(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement("a");
@@ -8,7 +8,7 @@ export function saveFile(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Of a title, what every file system takes. */
+/** Turns a title into a safe file name. */
 export function fileName(title: string, ending: string): string {
   const stem = title
     .normalize("NFKD")

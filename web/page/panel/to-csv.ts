@@ -1,6 +1,6 @@
 import type { NumberTable } from "./figure-rows.ts";
 
-/** RFC 4180. A text that a spreadsheet would take for a formula gets a quote before it; numbers never do. */
+/** RFC 4180. Text that a spreadsheet would read as a formula is prefixed with a quote; numbers are not. */
 export function toCsv({ columns, rows }: Pick<NumberTable, "columns" | "rows">): string {
   const head = columns.map(({ label }) => toField(label)).join(",");
   const body = rows.map((row) => columns.map(({ key }) => toField(row[key] ?? null)).join(","));

@@ -23,8 +23,8 @@ interface Drawn {
 }
 
 /**
- * A chart as a file of its own: its title, its legend or scale, its drawing. Every colour and font that the page gave it is written into it; what
- * only works on the page (the cursor, the brush) is not in it.
+ * Exports a chart as a standalone SVG: title, legend or scale, drawing. Colours and fonts of the page are written into it; parts that
+ * only work on the page (cursor, brush) are left out.
  */
 export function toSvg(chart: Element, title: string): Drawn {
   const drawing = chart.querySelector<SVGSVGElement>(".chart-plot svg");
@@ -48,7 +48,7 @@ export function toSvg(chart: Element, title: string): Drawn {
   return { svg: new XMLSerializer().serializeToString(file), width, height };
 }
 
-/** A copy that looks the same without the page's style sheets. */
+/** Copies an element with its computed styles inlined. */
 function toFixed(drawing: SVGSVGElement): SVGSVGElement {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const [sources, targets] = [[...drawing.querySelectorAll("*")], [...copy.querySelectorAll("*")]];
@@ -69,11 +69,11 @@ function toFixed(drawing: SVGSVGElement): SVGSVGElement {
 interface Piece {
   readonly element: SVGElement;
   readonly width: number;
-  /** The next one may begin a row. */
+  /** The next entry may start a new row. */
   readonly isLast: boolean;
 }
 
-/** The series in sight with their colours; of a heatmap, its scale. */
+/** Visible series with their colours; for a heatmap, its scale. */
 function legendOf(chart: Element, font: Record<string, string>): Piece[] {
   const ruler = document.createElement("canvas").getContext("2d");
   if (ruler) ruler.font = `12px ${font["font-family"]}`;
@@ -120,7 +120,7 @@ function shape(tag: string, attributes: Record<string, string | number>, text = 
   return element;
 }
 
-/** The same as a picture, twice as fine as the screen. */
+/** Exports a chart as PNG at twice the screen resolution. */
 export async function toPng({ svg, width, height }: Drawn): Promise<Blob> {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {

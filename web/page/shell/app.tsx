@@ -11,7 +11,7 @@ const OpsPage = lazy(() => import("../../ops/ops-page.tsx"));
 
 type State = { readonly info: ServerInfo } | { readonly error: unknown } | null;
 
-/** What is running decides what can be shown. */
+/** Shows the page that the route names, once the server has described itself. */
 export function App() {
   const { route, go } = useRoute();
   const [state, setState] = useState<State>(null);
@@ -30,7 +30,7 @@ export function App() {
         <h1>{texts.shell.name}</h1>
         {isOver ? (
           <p className="notice notice-major">
-            <strong>{texts.shell.sessionOver}.</strong> {texts.shell.sessionOverHint}
+            <strong>{texts.shell.loggedOut}.</strong> {texts.shell.loggedOutHint}
           </p>
         ) : (
           <FailureNotice error={state.error} onAgain={load} />

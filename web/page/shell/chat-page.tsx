@@ -12,7 +12,7 @@ interface ChatPageProps {
   go(path: string): void;
 }
 
-/** Conversations on the left, one of them in the middle, what is looked at on the right. */
+/** Layout: conversations on the left, the current one in the middle, the panel on the right. */
 export function ChatPage({ info, conversationId, go }: ChatPageProps) {
   const conversations = useConversations();
   const [draftId, setDraftId] = useState(newId);

@@ -1,7 +1,7 @@
 export const themes = ["auto", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
-/** As it was chosen in this browser; as the system has it when nobody chose. */
+/** The theme chosen in this browser, else the system's. */
 export function chosenTheme(): Theme {
   return toTheme(localStorage.getItem("theme"));
 }
@@ -10,7 +10,7 @@ export function toTheme(name: string | null): Theme {
   return themes.find((one) => one === name) ?? "auto";
 }
 
-/** Style sheets follow the attribute, or the system where there is none. */
+/** Sets the attribute that the style sheets follow; without it they follow the system. */
 export function applyTheme(theme: Theme): void {
   if (theme === "auto") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = theme;

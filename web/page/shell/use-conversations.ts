@@ -12,7 +12,7 @@ interface Conversations {
   remove(id: string): Promise<void>;
 }
 
-/** The conversations of the server that fit the words that are searched for, newest first. */
+/** Loads the conversations that match the search, newest first. */
 export function useConversations(): Conversations {
   const [query, setQuery] = useState("");
   const [{ list, next }, setPage] = useState<{ list: readonly ConversationSummary[]; next: string | null }>({ list: [], next: null });

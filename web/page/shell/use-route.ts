@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 
 export interface Route {
   readonly page: "conversation" | "operations";
-  /** Null for one that does not exist yet. */
+  /** Null for a new conversation. */
   readonly conversationId: string | null;
 }
 

@@ -11,7 +11,7 @@ interface ApprovalCardProps {
   readonly isRunning: boolean;
 }
 
-/** A call that waits for a person: what would be called, with what, and the two answers. */
+/** A call that waits for approval: the tool, its arguments, and two buttons. */
 export function ApprovalCard({ turnId, approval, isRunning }: ApprovalCardProps) {
   const [isSent, setIsSent] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);

@@ -4,7 +4,7 @@ import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
 import { Picture } from "../answer/picture.tsx";
 
-/** A picture in the timeline, the moment that it exists. */
+/** Thumbnail of an artifact in the timeline, shown as soon as it exists. */
 export const ArtifactThumb = memo(function ArtifactThumb({
   artifact,
   onOpen,

@@ -15,7 +15,7 @@ interface CallCardProps {
   readonly isRunning: boolean;
 }
 
-/** One call of the timeline. It is open while it runs, and as the reader left it after that. */
+/** One call in the timeline. It is open while it runs; afterwards the reader decides. */
 export function CallCard({ call, turnId, isRunning }: CallCardProps) {
   const [chosen, setChosen] = useState<boolean | null>(null);
   const { cell, output, end, approval } = call;
@@ -59,7 +59,7 @@ export function CallCard({ call, turnId, isRunning }: CallCardProps) {
   );
 }
 
-/** `execute` takes a script too. */
+/** `execute` has code too. */
 function scriptOf({ tool, arguments: given }: CallView): string | null {
   if (tool !== "execute" || typeof given !== "object" || given === null) return null;
   const { code } = given as { code?: unknown };

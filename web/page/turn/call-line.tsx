@@ -3,7 +3,7 @@ import { formatBytes, formatDuration } from "../format.ts";
 import type { CallView } from "./turn-view.ts";
 import { useElapsed } from "./use-elapsed.ts";
 
-/** One call in one line: what, of whom, how much, how long. */
+/** One call in one line: tool, server, size, duration. */
 export function CallLine({ call, isRunning }: { call: CallView; isRunning: boolean }) {
   const { tool, server, intent, end, progress, cell } = call;
   const isOpen = end === undefined && isRunning;

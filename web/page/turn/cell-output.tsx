@@ -5,7 +5,7 @@ import type { OutputPiece } from "./turn-view.ts";
 
 const most = 40_000;
 
-/** What a cell prints, as it comes; it follows the end unless someone scrolled away. */
+/** Live output of a cell. Follows the end unless the reader has scrolled away. */
 export const CellOutput = memo(function CellOutput({ pieces }: { pieces: readonly OutputPiece[] }) {
   const box = useRef<HTMLDivElement>(null);
   const { shown, omitted } = lastOf(pieces);
@@ -28,7 +28,7 @@ export const CellOutput = memo(function CellOutput({ pieces }: { pieces: readonl
   );
 });
 
-/** Neighbours of one stream are one piece, and of very much only the end is drawn. */
+/** Joins neighbouring pieces of one stream and keeps only the end of very long output. */
 function lastOf(pieces: readonly OutputPiece[]): { shown: OutputPiece[]; omitted: number } {
   const shown: { stream: OutputPiece["stream"]; text: string }[] = [];
   let room = most;

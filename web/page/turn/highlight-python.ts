@@ -19,7 +19,7 @@ const builtins = new Set(
 const pattern =
   /(?<comment>#[^\n]*)|(?<string>\b[rRbBfFuU]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?)|"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?)|(?<number>\b(?:0[xXoObB][\da-fA-F_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][+-]?\d+)?)j?)|(?<word>[\p{L}_][\p{L}\p{N}_]*)/gu;
 
-/** Python in coloured pieces; joined, they are the code. */
+/** Splits Python code into highlighted tokens. Joined, they are the code again. */
 export function highlightPython(code: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
@@ -42,7 +42,7 @@ function kindOf({ groups = {}, index, 0: text }: RegExpExecArray, code: string):
   return code[index + text.length] === "(" ? "name" : "plain";
 }
 
-/** The same pieces, line by line. */
+/** Groups the tokens by line. */
 export function toLines(tokens: readonly Token[]): Token[][] {
   const lines: Token[][] = [[]];
   for (const { kind, text } of tokens) {

@@ -1,6 +1,6 @@
 import { memo, useMemo } from "react";
 
-/** Any value as indented JSON; text, never markup. */
+/** Shows a value as indented JSON, as text. */
 export const JsonView = memo(function JsonView({ value, label }: { value: unknown; label: string }) {
   const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
   return (

@@ -3,7 +3,7 @@ import { texts } from "../../texts.ts";
 import { highlightPython, toLines } from "./highlight-python.ts";
 import { PythonLines } from "./python-lines.tsx";
 
-/** Code with line numbers, which are not copied along with it. */
+/** Code with line numbers that are not copied with it. */
 export const PythonCode = memo(function PythonCode({ code }: { code: string }) {
   const lines = toLines(highlightPython(code.replace(/\n$/, "")));
   return (

@@ -1,6 +1,6 @@
 import type { toLines } from "./highlight-python.ts";
 
-/** Coloured code, line by line, with the numbers beside it. */
+/** Highlighted code, line by line, with line numbers. */
 export function PythonLines({ lines }: { lines: ReturnType<typeof toLines> }) {
   return lines.map((line, index) => (
     <code key={index} className="code-line" data-line={index + 1}>

@@ -13,7 +13,7 @@ interface TimelineProps {
   onOpen(artifact: ArtifactEnvelope): void;
 }
 
-/** What a turn does while it does it; one line when it is over. */
+/** Timeline of a turn: detailed while it runs, one line when it has ended. */
 export function Timeline({ turn, onOpen }: TimelineProps) {
   const [chosen, setChosen] = useState<boolean | null>(null);
   const isOpen = chosen ?? turn.isRunning;

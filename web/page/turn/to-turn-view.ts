@@ -3,7 +3,7 @@ import type { ChatData } from "../../../src/protocol/http-chat.ts";
 import { textOf, type ChatMessage } from "./chat-message.ts";
 import type { CallView, TurnView } from "./turn-view.ts";
 
-/** Reads the parts of an assistant's message in their order. */
+/** Builds the view of a turn from the parts of an assistant's message. */
 export function toTurnView(message: ChatMessage, isStreaming: boolean): TurnView {
   const seen = createSeen();
   for (const part of message.parts) read(seen, part);
@@ -15,7 +15,7 @@ export function toTurnView(message: ChatMessage, isStreaming: boolean): TurnView
     startedAt: message.metadata?.createdAt ?? start?.at ?? null,
     plan: seen.plan,
     step: seen.step,
-    // The answer itself is no step of its making.
+    // The answer is not a step of the timeline.
     calls: [...seen.calls.values()].filter(({ tool }) => tool !== "final_response"),
     artifacts: result?.artifacts ?? [...seen.artifacts.values()],
     answer: textOf(message),
@@ -38,7 +38,7 @@ function createSeen(): Seen {
   return { start: null, plan: null, step: null, gaps: [], result: null, calls: new Map(), artifacts: new Map() };
 }
 
-/** One reader for each kind of event; what is none of them is the answer's text, or nothing of ours. */
+/** One handler per kind of event. Other parts are the answer's text or not ours. */
 const readers: { readonly [Name in keyof ChatData]: (seen: Seen, data: ChatData[Name]) => void } = {
   "turn-start": (seen, data) => (seen.start = data),
   plan: (seen, { plan }) => (seen.plan = plan),
@@ -87,7 +87,7 @@ function change({ calls }: Seen, callId: string, news: Partial<CallView>): void 
   if (call) Object.assign(call, news);
 }
 
-/** Artifacts come while the call that drew them runs; calls that draw wait for each other. */
+/** Artifacts arrive while the call that drew them runs; such calls never overlap. */
 function drawing(calls: ReadonlyMap<string, CallView>): CallView | undefined {
   const all = [...calls.values()];
   return all.find(({ tool, end }) => !end && ["code_interpreter", "python_code_edit", "render_chart"].includes(tool)) ?? all.at(-1);

@@ -17,7 +17,7 @@ interface TurnBlockProps {
   onRetry(messageId: string): void;
 }
 
-/** One turn: what it did, what it found, what is missing. */
+/** One turn: timeline, answer, notices. */
 export const TurnBlock = memo(function TurnBlock({ message, isStreaming, canRetry, onOpen, onRetry }: TurnBlockProps) {
   const seen = toTurnView(message, isStreaming);
   const artifacts = useStableArtifacts(seen.artifacts);

@@ -15,7 +15,7 @@ export interface CallView {
   readonly startedAt: string;
   server?: string | undefined;
   intent?: string | undefined;
-  /** The call whose script made this one. */
+  /** The `execute` call whose script requested this one. */
   within?: string | undefined;
   arguments?: unknown;
   argumentsOmittedBytes?: number | undefined;
@@ -27,7 +27,7 @@ export interface CallView {
   artifacts: string[];
 }
 
-/** A turn as it is shown: made of the parts of its message, the same whether it runs or is long over. */
+/** The view of a turn, built from the parts of its message, while it runs and afterwards. */
 export interface TurnView {
   readonly turnId: string;
   readonly conversationId: string;
@@ -36,7 +36,7 @@ export interface TurnView {
   readonly plan: TurnPlan | null;
   readonly step: ChatData["step-start"] | null;
   readonly calls: readonly CallView[];
-  /** Those that count, in their order. */
+  /** The published artifacts, in order. */
   readonly artifacts: readonly ArtifactEnvelope[];
   readonly answer: string;
   readonly gaps: readonly Gap[];

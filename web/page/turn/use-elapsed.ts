@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Milliseconds since a moment, four times a second while it is wanted. */
+/** Milliseconds since a moment, updated four times a second while active. */
 export function useElapsed(since: string | null, isRunning: boolean): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

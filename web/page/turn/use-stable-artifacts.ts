@@ -2,8 +2,8 @@ import { useMemo, useRef } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 
 /**
- * The same artifacts as the same objects. A message that streams is copied whole at each piece of it; what a hash names never changes, so that a chart of
- * thousands of points need not be drawn again for every word of the answer.
+ * Returns the same objects for the same artifacts. A streaming message is copied at every update; without this, a chart of
+ * thousands of points would be drawn again for every word of the answer.
  */
 export function useStableArtifacts(artifacts: readonly ArtifactEnvelope[]): readonly ArtifactEnvelope[] {
   const known = useRef(new Map<string, ArtifactEnvelope>());
@@ -15,7 +15,7 @@ export function useStableArtifacts(artifacts: readonly ArtifactEnvelope[]): read
         known.current.set(artifact.contentHash, first);
         return first;
       }),
-    // The hashes say all that there is to say about them.
+    // The hashes identify the artifacts completely.
     [hashes],
   );
 }
