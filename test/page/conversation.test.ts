@@ -81,7 +81,7 @@ describe("a conversation on the page", () => {
       expect(await notice.isVisible()).toBe(true);
       const picture = page.locator(".answer img");
       await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth), soon).toBeGreaterThan(500);
-      expect(await picture.getAttribute("alt")).toMatch(/^Two panels: the total of reserves by day/);
+      expect(await picture.getAttribute("alt")).toMatch(/^Two panels: total reserves by day/);
       expect(await page.locator(".artifact-head .badge").allInnerTexts()).toEqual(["Figure 1", "Chart 1"]);
       expect(await page.locator(".answer .chart-marks path").count()).toBe(1);
       expect(await titles().allInnerTexts()).toEqual([expect.stringContaining("How did the total reserves")]);
@@ -120,7 +120,7 @@ describe("a conversation on the page", () => {
     );
     expect(await lines.locator(".badge").allInnerTexts()).toEqual(["market", "market"]);
     await openDetails(lines.nth(2).locator("details"));
-    expect(await lines.nth(2).locator(".output").innerText()).toContain("731 days; 4 coverage events; -14,106 BTC");
+    expect(await lines.nth(2).locator(".output").innerText()).toContain("731 days; 4 coverage events; largest monthly outflow: -14,106 BTC");
     expect(await findBarriers(page, ".timeline")).toEqual([]);
   });
 

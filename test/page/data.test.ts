@@ -69,10 +69,10 @@ describe("data on the page", () => {
 
   it("says why it does not take another", async () => {
     await drop("program.exe", "MZ");
-    const refusal = page.getByRole("alert").filter({ hasText: "program.exe was not taken." });
+    const refusal = page.getByRole("alert").filter({ hasText: "program.exe was not added." });
     expect(await refusal.innerText()).toContain(".csv, .tsv, .json, .jsonl, .parquet, .xlsx");
     await drop("broken.parquet", "this is no parquet");
-    await page.getByRole("alert").filter({ hasText: "broken.parquet was not taken." }).waitFor({ timeout: minutes });
+    await page.getByRole("alert").filter({ hasText: "broken.parquet was not added." }).waitFor({ timeout: minutes });
     expect(await findBarriers(page)).toEqual([]);
   });
 
