@@ -120,7 +120,9 @@ describe("a conversation on the page", () => {
     );
     expect(await lines.locator(".badge").allInnerTexts()).toEqual(["market", "market"]);
     await openDetails(lines.nth(2).locator("details"));
-    expect(await lines.nth(2).locator(".output").innerText()).toContain("731 days; 4 coverage events; largest monthly outflow: -14,106 BTC");
+    expect(await lines.nth(2).locator(".output").innerText()).toContain(
+      "731 days; 4 coverage events; largest monthly outflow: -14,106 BTC",
+    );
     expect(await findBarriers(page, ".timeline")).toEqual([]);
   });
 
