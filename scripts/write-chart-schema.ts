@@ -1,5 +1,7 @@
-/** Writes the chart schema for the Python side: `chart-spec.ts` is where it is changed, `python/sluice/chart_schema.json` is made from it. */
+/** Writes `python/sluice/chart_schema.json`, which Python validates charts with, from `src/protocol/chart-spec.ts`. */
 import { writeFile } from "node:fs/promises";
-import { chartSchemaJson } from "../src/protocol/chart-json-schema.ts";
+import { z } from "zod";
+import { chartSpecSchema } from "../src/protocol/chart-spec.ts";
 
-await writeFile(new URL("../python/sluice/chart_schema.json", import.meta.url), chartSchemaJson());
+const schema = JSON.stringify(z.toJSONSchema(chartSpecSchema), null, 2);
+await writeFile(new URL("../python/sluice/chart_schema.json", import.meta.url), `${schema}\n`);

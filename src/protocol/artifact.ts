@@ -5,19 +5,19 @@ import { figureSchema } from "./figure.ts";
 
 const fileName = /^(?:\S+\.\w{2,5}|.*\.(?:png|jpe?g|svg|gif|webp|pdf))$/iu;
 
-/** Whether an alt text says something: at least 10 characters with letters, and not a file name. */
+/** Whether an alt text is meaningful: at least 10 characters, with letters, and not a file name. */
 export function saysSomething(alt: string): boolean {
   const text = alt.trim();
   return [...text].length >= 10 && /\p{L}/u.test(text) && !fileName.test(text);
 }
 
-/** In characters. */
+/** Maximum lengths in characters. */
 export const artifactTextLimits = { alt: 10_000, title: 500 } as const;
 
 const contentHash = z.string().regex(/^[0-9a-f]{64}$/);
 const title = z.string().max(artifactTextLimits.title).optional();
 
-/** A matplotlib picture that was checked and stored. */
+/** A matplotlib picture after validation and storage. */
 const imageArtifactSchema = z.strictObject({
   schemaVersion: z.literal(1),
   kind: z.literal("image"),
@@ -34,7 +34,7 @@ const imageArtifactSchema = z.strictObject({
   figure: figureSchema.optional(),
 });
 
-/** A chart as spec and rows. */
+/** A chart as a spec and its rows. */
 const chartArtifactSchema = z
   .strictObject({
     schemaVersion: z.literal(1),
@@ -45,7 +45,7 @@ const chartArtifactSchema = z
     title,
     contentHash,
   })
-  .refine(({ spec, data }) => checkChart(spec, data).length === 0, { error: "the spec and its rows do not fit" });
+  .refine(({ spec, data }) => checkChart(spec, data).length === 0, { error: "the spec does not match its rows" });
 
 export const artifactSchema = z.union([imageArtifactSchema, chartArtifactSchema]);
 

@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** The result of a cell once it is a JavaScript value. Integers past 2^53 are only exact in the JSON text that it came as. */
+/** The result of a cell as a JavaScript value. Integers beyond 2^53 are exact only in the original JSON text. */
 export type CellValue = string | number | boolean | null | CellValue[] | { [key: string]: CellValue };
 
 export const cellValueSchema: z.ZodType<CellValue> = z.json();
 
 const count = z.int().nonnegative();
 
-/** A line on a time axis with less than 60 % of the points that its own rhythm promises over the span shown. */
+/** A line on a time axis with less than 60 % of the points that its cadence implies for the time span shown. */
 const lowCoverage = z.looseObject({
   axes: count,
   label: z.string(),
@@ -20,7 +20,7 @@ const lowCoverage = z.looseObject({
   gapEnd: z.string().optional(),
 });
 
-/** What a cell says about itself besides its result. Keys without an entry are left out; unknown keys are kept. */
+/** Observations about a cell besides its result. Empty entries are omitted; unknown keys are kept. */
 export const cellDiagnosticsSchema = z.looseObject({
   nonFinite: z.array(z.strictObject({ path: z.string(), count })).optional(),
   implicitResult: z.boolean().optional(),

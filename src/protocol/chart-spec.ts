@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** The types of chart that exist. */
 export const chartTypes = ["line", "bar", "area", "scatter", "composed", "histogram", "heatmap", "candlestick"] as const;
 export const seriesTypes = ["line", "bar", "area", "scatter"] as const;
 export const axisTypes = ["time", "category", "number"] as const;
@@ -15,9 +14,9 @@ const axis = z.strictObject({
   type: z.enum(axisTypes).optional(),
   label: label.optional(),
   format: z.enum(valueFormats).optional(),
-  /** What a percent is written as in the data: 0.12 or 12. Only with format percent. */
+  /** How the data writes 12 %: 0.12 (`fraction`) or 12 (`percent_points`). Only with format percent. */
   valueScale: z.enum(["fraction", "percent_points"]).optional(),
-  /** ISO 4217, with format currency. */
+  /** ISO 4217 code. Only with format currency. */
   currency: z.string().length(3).optional(),
 });
 
@@ -26,10 +25,10 @@ const series = z.strictObject({
   label: label.optional(),
   /** Only in a composed chart. */
   type: z.enum(seriesTypes).optional(),
-  /** Column with the length of the error bar on either side. */
+  /** Column with the length of the error bar on each side. */
   errorKey: key.optional(),
   yAxis: z.enum(["left", "right"]).optional(),
-  /** Which of `expectedMeasures` this series shows. */
+  /** The entry of `expectedMeasures` that this series shows. */
   satisfies: label.optional(),
 });
 
@@ -43,7 +42,7 @@ const referenceArea = z.strictObject({
   label: label.optional(),
 });
 
-/** A chart as data. Which rules hold between its parts and its rows is in check-chart.ts. */
+/** A chart as data. check-chart.ts has the rules between its parts and its rows. Run scripts/write-chart-schema.ts after a change. */
 export const chartSpecSchema = z.strictObject({
   type: z.enum(chartTypes),
   xKey: key,
@@ -57,14 +56,14 @@ export const chartSpecSchema = z.strictObject({
   legend: z.boolean().optional(),
   referenceLines: z.array(referenceLine).max(50).optional(),
   referenceAreas: z.array(referenceArea).max(50).optional(),
-  /** Heatmap: the column of rows, and the column of values. */
+  /** Heatmap: the columns of the y position and of the value. */
   yKey: key.optional(),
   valueKey: key.optional(),
-  /** Candlestick: its four columns. */
+  /** Candlestick: the four columns. */
   ohlc: z.strictObject({ openKey: key, highKey: key, lowKey: key, closeKey: key }).optional(),
 });
 
-/** A gap is null; NaN does not exist here. */
+/** A missing value is null, never NaN. */
 const chartCell = z.union([z.string().max(10_000), z.number(), z.null()]);
 const chartRow = z.record(z.string(), chartCell);
 export const chartRowsSchema = z.array(chartRow).max(maxChartRows);

@@ -1,12 +1,12 @@
 import { type ChartRow, type ChartSpec, chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
 
-/** One thing wrong with a chart. `path` is like `series[0].key` or `data[3].price`. */
+/** A problem of a chart. `path` is like `series[0].key` or `data[3].price`. */
 export interface ChartIssue {
   readonly path: string;
   readonly message: string;
 }
 
-/** Everything wrong with a chart; none, and both are what they claim to be. The Python side has the same rules and the same corpus. */
+/** Returns all problems of a chart. Without problems, both values match their schemas. Python has the same rules, tested with the same corpus. */
 export function checkChart(spec: unknown, data: unknown): ChartIssue[] {
   const parsedSpec = chartSpecSchema.safeParse(spec);
   const parsedRows = chartRowsSchema.safeParse(data);
@@ -35,7 +35,7 @@ function joinPath(path: string, part: PropertyKey): string {
   return path === "" ? String(part) : `${path}.${String(part)}`;
 }
 
-/** Rules between the parts of a spec. */
+/** Checks the parts of a spec against each other. */
 function checkParts(spec: ChartSpec): ChartIssue[] {
   return [...checkKind(spec), ...checkSeries(spec), ...checkMeasures(spec), ...checkReferences(spec), ...checkAxes(spec)];
 }
@@ -59,10 +59,10 @@ function checkKind(spec: ChartSpec): ChartIssue[] {
 
 function checkSeries(spec: ChartSpec): ChartIssue[] {
   const issues: ChartIssue[] = [];
-  const seen = new Set<string>();
+  const keys = new Set<string>();
   for (const [index, { key, type }] of spec.series.entries()) {
-    if (seen.has(key)) issues.push({ path: `series[${index}].key`, message: `${key} is there twice` });
-    seen.add(key);
+    if (keys.has(key)) issues.push({ path: `series[${index}].key`, message: `${key} is used twice` });
+    keys.add(key);
     if (type && spec.type !== "composed" && type !== spec.type) {
       issues.push({ path: `series[${index}].type`, message: "only a composed chart mixes types" });
     }
@@ -76,7 +76,7 @@ function checkMeasures(spec: ChartSpec): ChartIssue[] {
   const issues: ChartIssue[] = [];
   for (const [index, { satisfies }] of spec.series.entries()) {
     if (satisfies !== undefined && !expected.includes(satisfies)) {
-      issues.push({ path: `series[${index}].satisfies`, message: `${satisfies} is none of the expected measures` });
+      issues.push({ path: `series[${index}].satisfies`, message: `${satisfies} is not one of the expected measures` });
     }
   }
   const shown = new Set(spec.series.flatMap(({ key, label, satisfies }) => [key, label, satisfies]));
@@ -104,11 +104,11 @@ function checkAxes(spec: ChartSpec): ChartIssue[] {
   });
 }
 
-/** Rules between a spec and its rows. */
+/** Checks a spec against its rows. */
 function checkRows(spec: ChartSpec, rows: ChartRow[]): ChartIssue[] {
   if (rows.length === 0) return [{ path: "data", message: "there are no rows" }];
   const columns = new Set(rows.flatMap((row) => Object.keys(row)));
-  return [...checkPlaces(spec, rows, columns), ...numericKeys(spec).flatMap((named) => checkNumbers(named, rows, columns))];
+  return [...checkPositions(spec, rows, columns), ...numericKeys(spec).flatMap((named) => checkNumbers(named, rows, columns))];
 }
 
 interface NamedKey {
@@ -116,17 +116,19 @@ interface NamedKey {
   readonly key: string;
 }
 
-function checkPlaces(spec: ChartSpec, rows: ChartRow[], columns: Set<string>): ChartIssue[] {
+function checkPositions(spec: ChartSpec, rows: ChartRow[], columns: Set<string>): ChartIssue[] {
   const named = [{ path: "xKey", key: spec.xKey }, ...(spec.yKey ? [{ path: "yKey", key: spec.yKey }] : [])];
   return named.flatMap(({ path, key }) => {
     if (!columns.has(key)) return [missing(path, key, columns)];
     const type = path === "xKey" ? spec.xAxis?.type : spec.yAxis?.type;
-    const bad = rows.findIndex((row) => !isPlace(row[key] ?? null, type));
-    return bad < 0 ? [] : [{ path: `data[${bad}].${key}`, message: `is no place on ${type ?? "an"} axis` }];
+    const bad = rows.findIndex((row) => !isPosition(row[key] ?? null, type));
+    return bad < 0
+      ? []
+      : [{ path: `data[${bad}].${key}`, message: `is not a valid position on ${type === undefined ? "an" : `a ${type}`} axis` }];
   });
 }
 
-function isPlace(cell: string | number | null, type: string | undefined): boolean {
+function isPosition(cell: string | number | null, type: string | undefined): boolean {
   if (cell === null) return false;
   if (type === "number") return typeof cell === "number";
   if (type === "time") return typeof cell === "string" && isoTime.test(cell);

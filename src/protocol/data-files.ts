@@ -1,5 +1,5 @@
-/** Endings of the files that can become tables of a conversation. */
+/** File extensions that can become tables of a conversation. */
 export const tableFileEndings: readonly string[] = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"];
 
-/** What `--data` takes: text as well, which is read by lines. */
+/** File extensions that `--data` accepts. Text files are read line by line. */
 export const dataFileEndings: readonly string[] = [...tableFileEndings, ".txt"];

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { artifactSchema } from "./artifact.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
 
-/** Body of `POST /api/cells`: one cell of an ended turn, run again with other code. */
+/** Body of `POST /api/cells`: runs one cell of an ended turn again with different code. */
 export const cellRunCreationSchema = z.strictObject({
   turnId: httpIdSchema,
   /** Counted from 1, as in the turn's `cells`. */
@@ -10,22 +10,22 @@ export const cellRunCreationSchema = z.strictObject({
   code: z.string().min(1).max(200_000),
 });
 
-/** What a run of a cell by hand gave. What the turn itself gave stays as it was. */
+/** The outcome of a cell that a user ran again. The result of the turn does not change. */
 export const cellRunSchema = z.strictObject({
   runId: z.string(),
   turnId: httpIdSchema,
   cell: z.int().positive(),
   code: z.string(),
   at: httpTimeSchema,
-  /** As of any cell: `ok`, `python_error`, `timeout`, … */
+  /** The status of a cell: `ok`, `python_error`, `timeout`, … */
   status: z.string(),
   error: z.strictObject({ type: z.string(), message: z.string(), line: z.int().optional(), traceback: z.string().optional() }).nullable(),
   stdout: z.string(),
   stderr: z.string(),
   resultAlias: z.string().nullable(),
-  /** The result as JSON text, as far as it fits; null when there is none. */
+  /** The beginning of the result as JSON text; null without a result. */
   resultPreview: z.string().nullable(),
-  /** The preview is not the whole; the alias has it. */
+  /** Whether the preview is incomplete. The alias has the complete result. */
   isResultCut: z.boolean(),
   artifacts: z.array(artifactSchema),
   diagnostics: z.record(z.string(), z.unknown()),
@@ -33,7 +33,7 @@ export const cellRunSchema = z.strictObject({
   previous: z.strictObject({ code: z.string(), resultAlias: z.string().nullable(), artifacts: z.array(z.string()) }),
 });
 
-/** A cell of a turn, as the model had it run, with what was run of it by hand since. */
+/** A cell of a turn, and the runs that users made of it since. */
 export const cellRecordSchema = z.strictObject({
   cell: z.int().positive(),
   callId: z.string(),

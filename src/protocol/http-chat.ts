@@ -9,7 +9,7 @@ const chatRequestMessage = z.looseObject({
   parts: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
 });
 
-/** What is read of `POST /api/chat`, as the AI SDK's transport sends it. Of `messages` only the last of the user counts. */
+/** Body of `POST /api/chat`, as the AI SDK's transport sends it. Only the last user message is read. */
 export const chatRequestSchema = z.looseObject({
   id: httpIdSchema,
   messages: z.array(chatRequestMessage),
@@ -21,7 +21,7 @@ export const chatRequestSchema = z.looseObject({
     .transform((id) => id ?? undefined),
 });
 
-/** Metadata of an assistant's message: its id is the turn's. */
+/** Metadata of an assistant message. The id of the message is the turn's id. */
 export const chatMetadataSchema = z.strictObject({
   turnId: httpIdSchema,
   conversationId: httpIdSchema,
@@ -36,10 +36,10 @@ export type ChatRequest = z.infer<typeof chatRequestSchema>;
 export type ChatRequestMessage = z.infer<typeof chatRequestMessage>;
 export type ChatMetadata = z.infer<typeof chatMetadataSchema>;
 
-/** Events of a turn that are data parts of its message. The answer is the message's text. */
+/** The events that become data parts of a message. Answer deltas become its text. */
 export type ChatEvent = Exclude<TurnEvent, { type: "answer-delta" }>;
 
-/** The data of a part: the event without its type, and when it happened. */
+/** The data of a part: the event without its type, with its time. */
 export type ChatData = {
   [Type in ChatEvent["type"]]: Omit<Extract<ChatEvent, { type: Type }>, "type"> & { at: string };
 } & { gaps: z.infer<typeof gapsPartSchema> };
@@ -47,11 +47,14 @@ export type ChatData = {
 const eventTypes = turnEventSchema.options.map(({ shape }) => shape.type.value).filter((type) => type !== "answer-delta");
 
 /** `dataPartSchemas` of the AI SDK's `useChat`. */
-export const chatDataSchemas = Object.fromEntries([...eventTypes.map((type) => [type, ofEvent(type)]), ["gaps", gapsPartSchema]]) as {
+export const chatDataSchemas = Object.fromEntries([
+  ...eventTypes.map((type) => [type, eventDataSchema(type)]),
+  ["gaps", gapsPartSchema],
+]) as {
   [Name in keyof ChatData]: z.ZodType<ChatData[Name]>;
 };
 
-function ofEvent(type: ChatEvent["type"]) {
+function eventDataSchema(type: ChatEvent["type"]) {
   return z.custom((data) => {
     if (typeof data !== "object" || data === null) return false;
     const { at, ...event } = data as Record<string, unknown>;

@@ -14,19 +14,19 @@ const fields = {
 const summary = z.strictObject({
   ...fields,
   turns: z.int().nonnegative(),
-  /** Where a search found something. */
+  /** The text around the match of a search. */
   snippet: z.string().optional(),
 });
 
 export const conversationListSchema = z.strictObject({
   conversations: z.array(summary),
-  /** `before` of the next page; null when this is the last. */
+  /** The parameter `before` of the next page; null on the last page. */
   next: z.string().nullable(),
 });
 
-/** A message as the AI SDK's `useChat` keeps it. Data parts are of http-chat.ts. */
+/** A message in the form of the AI SDK's `useChat`. http-chat.ts has its data parts. */
 const message = z.strictObject({
-  /** `<turnId>.user`, or `<turnId>`. */
+  /** `<turnId>.user` for the question, `<turnId>` for the answer. */
   id: z.string(),
   role: z.enum(["user", "assistant"]),
   metadata: chatMetadataSchema.optional(),

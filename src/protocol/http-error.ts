@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Every answer of the server that is not what was asked for. `code` is stable and is what programs branch on. */
+/** Body of every error response. `code` is stable, so that programs can branch on it. */
 export const httpErrorSchema = z.strictObject({
   error: z.strictObject({
     code: z.string().min(1),
@@ -13,8 +13,8 @@ export const httpErrorSchema = z.strictObject({
 
 export type HttpErrorBody = z.infer<typeof httpErrorSchema>;
 
-/** Ids of conversations and turns as they stand in addresses. A client may choose a conversation's. */
+/** Ids of conversations and turns in URLs. A client may choose the id of a conversation. */
 export const httpIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, - or _");
 
-/** When something happened: ISO 8601, UTC. */
+/** A time: ISO 8601, UTC. */
 export const httpTimeSchema = z.iso.datetime();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { httpTimeSchema } from "./http-error.ts";
 
-/** `GET /api/info`: what is running, and what it is asked with. */
+/** Response of `GET /api/info`: the server and how to use it. */
 export const serverInfoSchema = z.strictObject({
   schemaVersion: z.literal(1),
   name: z.literal("sluice"),
@@ -9,11 +9,11 @@ export const serverInfoSchema = z.strictObject({
   tenant: z.string(),
   isOperator: z.boolean(),
   auth: z.enum(["token", "none"]),
-  /** Null when no sandbox can be had; `driverProblem` says why. */
+  /** Null when no sandbox is available; `driverProblem` says why. */
   driver: z.string().nullable(),
   driverProblem: z.string().optional(),
   snapshot: z.string().nullable(),
-  /** Null when none is configured, and then nothing can be asked; `modelProblem` says what to set. */
+  /** Null when no model is configured, so that no turn can start; `modelProblem` says what to set. */
   model: z.string().nullable(),
   modelProblem: z.string().optional(),
   samples: z.array(z.strictObject({ title: z.string(), question: z.string() })),
@@ -24,12 +24,12 @@ export const serverInfoSchema = z.strictObject({
 
 const count = z.int().nonnegative();
 
-/** A distribution. `buckets` are cumulative, as Prometheus has them; the last `le` is null, which is all. */
+/** A distribution. `buckets` are cumulative, as in Prometheus; the last `le` is null and counts all. */
 const latency = z.strictObject({
   count,
   sumMs: z.number(),
   buckets: z.array(z.strictObject({ le: z.number().nullable(), count })),
-  /** Null without a measurement. */
+  /** Null without measurements. */
   p50Ms: z.number().nullable(),
   p95Ms: z.number().nullable(),
 });
@@ -46,7 +46,7 @@ export const selfTestSchema = z.strictObject({
   ),
 });
 
-/** `GET /api/ops`: what the operator's page draws. */
+/** Response of `GET /api/ops`: the data of the operator's page. */
 export const operationsSchema = z.strictObject({
   schemaVersion: z.literal(1),
   at: httpTimeSchema,
@@ -71,13 +71,13 @@ export const operationsSchema = z.strictObject({
 
 export const healthSchema = z.strictObject({ status: z.literal("ok") });
 
-/** `GET /readyz`. 200 when everything a turn needs is there, else 503. */
+/** Response of `GET /readyz`: 200 when everything that a turn needs is available, otherwise 503. */
 export const readinessSchema = z.strictObject({
   status: z.enum(["ready", "not ready"]),
   checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string().nullable() })),
 });
 
-/** `POST /api/login-links`. */
+/** Response of `POST /api/login-links`. */
 export const loginLinkSchema = z.strictObject({ url: z.string(), expiresAt: httpTimeSchema });
 
 export type ServerInfo = z.infer<typeof serverInfoSchema>;

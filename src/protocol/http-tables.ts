@@ -3,11 +3,11 @@ import { httpTimeSchema } from "./http-error.ts";
 
 const count = z.int().nonnegative();
 
-/** One alias of a conversation: a tool's output, a cell's result or a file. */
+/** An alias of a conversation: a tool output, the result of a cell, or a file. */
 export const aliasSchema = z.strictObject({
   alias: z.string(),
   source: z.enum(["tool", "result", "data"]),
-  /** The tool's full name, or the name of the file. */
+  /** The full name of the tool, or the name of the file. */
   tool: z.string(),
   format: z.string(),
   bytes: count,
@@ -15,9 +15,9 @@ export const aliasSchema = z.strictObject({
   columns: z.array(z.string()),
   at: httpTimeSchema,
   turnId: z.string().nullable(),
-  /** Whether it has rows that can be paged through. */
+  /** Whether its rows can be paged through. */
   hasTable: z.boolean(),
-  /** Why it cannot be read, as far as that was tried. */
+  /** Why the last attempt to read it failed. */
   problem: z.string().optional(),
 });
 
@@ -25,7 +25,7 @@ export const aliasListSchema = z.strictObject({ aliases: z.array(aliasSchema) })
 
 const column = z.looseObject({
   name: z.string(),
-  /** As pandas names it. */
+  /** The dtype in pandas. */
   dtype: z.string(),
   type: z.enum(["integer", "number", "text", "boolean", "time", "other"]),
   nulls: count,
@@ -37,7 +37,7 @@ const column = z.looseObject({
   examples: z.array(z.unknown()).optional(),
 });
 
-/** The columns of an alias, worked out in a sandbox. */
+/** The columns of an alias, determined in a sandbox. */
 export const tableSchemaSchema = z.looseObject({
   alias: z.string(),
   format: z.string(),
@@ -49,7 +49,7 @@ export const tableSchemaSchema = z.looseObject({
 
 const tableCell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-/** One page of rows: of all of them, or of those that search and filters leave. */
+/** One page of the rows that match search and filters. */
 export const tableRowsSchema = z.looseObject({
   alias: z.string(),
   columns: z.array(z.string()),
@@ -58,13 +58,13 @@ export const tableRowsSchema = z.looseObject({
   offset: count,
   returned: count,
   total: count,
-  /** After search and filters. */
+  /** Rows that match search and filters. */
   matched: count,
   nextOffset: count.nullable(),
   notes: z.array(z.string()).optional(),
 });
 
-/** Rows that a client has, to be written as a file. */
+/** Rows from a client, to be written as a file. */
 export const givenTableSchema = z
   .strictObject({ columns: z.array(z.string()).min(1).max(10_000), rows: z.array(z.array(tableCell)) })
   .refine(({ columns }) => new Set(columns).size === columns.length, { path: ["columns"], error: "must not repeat a name" })

@@ -8,9 +8,9 @@ export const maxQuestionCharacters = 20_000;
 /** Body of `POST /api/turns`. */
 export const turnCreationSchema = z.strictObject({
   question: z.string().trim().min(1).max(maxQuestionCharacters),
-  /** A new conversation unless told. */
+  /** Default: a new conversation. */
   conversationId: httpIdSchema.optional(),
-  /** Answer when the turn has ended, not when it has begun. A caller who goes away meanwhile ends it. */
+  /** Respond when the turn ends instead of when it starts. Closing the connection aborts the turn. */
   wait: z.boolean().optional(),
 });
 
@@ -24,7 +24,7 @@ const summary = z.strictObject({
   createdAt: httpTimeSchema,
   endedAt: httpTimeSchema.nullable(),
   stopReason: z.enum(stopReasons).nullable(),
-  /** The turn that was asked instead of this one. */
+  /** The turn that replaced this one. */
   supersededBy: z.string().nullable(),
 });
 
@@ -41,10 +41,10 @@ export const pendingApprovalSchema = z.strictObject({
 export const turnDocumentSchema = z.strictObject({
   schemaVersion: z.literal(1),
   ...summary.shape,
-  /** Null while it runs. */
+  /** Null while the turn runs. */
   result: turnResultSchema.nullable(),
   pendingApprovals: z.array(pendingApprovalSchema),
-  /** Of the last event so far; 0 before the first. */
+  /** The id of the last event so far; 0 before the first. */
   lastEventId: z.int().nonnegative(),
   cells: z.array(cellRecordSchema),
 });

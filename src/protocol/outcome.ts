@@ -4,7 +4,7 @@ import type { CellError } from "./worker-frames.ts";
 
 export type { CellError } from "./worker-frames.ts";
 
-/** How a cell can end. Each is told apart by the host, which measures time, memory and cause itself. */
+/** How a cell ended. The host determines it: it measures time and memory itself and does not trust the sandbox. */
 export type CellStatus =
   | "ok"
   | "python_error"
@@ -15,7 +15,7 @@ export type CellStatus =
   | "contract_violation"
   | "sandbox_lost";
 
-/** One artifact as it left the sandbox, checked by the host but not yet stored anywhere. */
+/** An artifact from the sandbox, validated by the host but not stored yet. */
 export type CellArtifact =
   | {
       kind: "image";
@@ -32,7 +32,7 @@ export type CellArtifact =
 export interface CellOutcome {
   schemaVersion: 1;
   status: CellStatus;
-  /** The result as JSON text, exactly as the sandbox wrote it (integers past 2^53 stay exact); null when there is none. */
+  /** The result as JSON text, exactly as the sandbox wrote it, so that integers beyond 2^53 stay exact; null without a result. */
   resultJson: string | null;
   stdout: string;
   stderr: string;
@@ -42,7 +42,7 @@ export interface CellOutcome {
   error?: CellError;
   timing: { queueMs: number; startMs: number; runMs: number; totalMs: number };
   usage: { peakMemoryBytes: number; cpuMs: number };
-  /** Of the process that ran the cell, when that process is what ended; 128 and the signal's number when a signal did it. */
+  /** Only when the process of the cell ended: its exit code, or 128 plus the signal number. */
   exitCode?: number;
   sandbox: { id: string; driver: string; start: "pool" | "restored" | "forked" | "cold" };
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { formatProbe, parseProbe } from "./probe.ts";
 
 describe("probes", () => {
-  test("are one line in the documented form", () => {
+  test("are one line in the documented format", () => {
     const line = formatProbe("python-sandbox-latency-probe", "python_call_start", {
       turnId: "t 1",
       inputsBytes: 0,
@@ -13,14 +13,14 @@ describe("probes", () => {
     expect(line).toBe('[python-sandbox-latency-probe] event=python_call_start turnId="t 1" inputsBytes=0 exitCode=null');
   });
 
-  test("what some readers take for the end of a line, or a terminal for a command, is escaped", () => {
+  test("escape line separators and terminal control characters", () => {
     const error = "a\u2028b\u2029c\u0085d\u009b31m\u001b[2J\n[python-sandbox-latency-probe] event=fake";
     const line = formatProbe("python-sandbox-latency-probe", "python_call_failure", { error });
     expect(line).toMatch(/^[\u0020-\u007e]*$/);
     expect(parseProbe(line)?.fields).toEqual({ event: "python_call_failure", error });
   });
 
-  test("any line can be parsed back", () => {
+  test("can be parsed back", () => {
     const name = fc.stringMatching(/^[a-zA-Z_]\w{0,20}$/).filter((text) => text !== "event" && text !== "__proto__");
     const value = fc.oneof(fc.string({ unit: "binary" }), fc.integer(), fc.boolean(), fc.constant(null));
     fc.assert(

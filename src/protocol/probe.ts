@@ -1,8 +1,8 @@
 import { escapeControls } from "../text/json.ts";
 
 /**
- * One structured log line: `[python-sandbox-latency-probe] event=… name=value …`. Numbers and booleans stand bare, everything else is a JSON string.
- * To parse a line back: every match of `/(\w+)=("(?:[^"\\]|\\.)*"|\S+)/g` is a name and a value; JSON.parse the value if it parses, else it is the text.
+ * A probe is one structured log line: `[python-sandbox-latency-probe] event=… name=value …`. Strings are JSON strings; numbers, booleans and null are
+ * written as in JSON. `parseProbe` reads a line back.
  */
 export type ProbeValue = string | number | boolean | null | undefined;
 export type ProbeSink = (line: string) => void;

@@ -1,10 +1,10 @@
-/** Python 3.13's keywords; the soft ones (match, case, type, _) may be names. */
+/** Keywords of Python 3.13, without the soft ones (match, case, type, _), which may be names. */
 export const pythonKeywords: ReadonlySet<string> = words(`
   False None True and as assert async await break class continue def del elif else except finally for from global if import in is
   lambda nonlocal not or pass raise return try while with yield
 `);
 
-/** `dir(builtins)` of Python 3.13, without names like `__this__`, which are refused as a whole. */
+/** `dir(builtins)` of Python 3.13, without dunder names: those are reserved as a group. */
 const pythonBuiltins: ReadonlySet<string> = words(`
   ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError BufferError
   BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError
@@ -21,20 +21,20 @@ const pythonBuiltins: ReadonlySet<string> = words(`
   property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip
 `);
 
-/** What every cell finds in its namespace besides the helpers. */
+/** Globals of every cell besides the helpers. */
 const preloadedNames: ReadonlySet<string> = new Set(["pd", "np", "plt", "sm", "inputs"]);
 
-/** The helpers, `sluice.__all__`, which are globals of every cell too. */
+/** The helpers (`sluice.__all__`), which are also globals of every cell. */
 export const helperNames: ReadonlySet<string> = words(`
   align_timeseries derive_change_series render_chart safe_merge_timeseries save_figure set_result to_frame
 `);
 
-/** May be names, but make code that is hard to read. */
+/** Valid names that make code hard to read. */
 const softKeywords = words("_ case match type");
-/** Packages of the snapshot, which cells import under these very names. */
+/** Packages of the snapshot that cells import under these names. */
 const packageNames = words("sluice pandas numpy scipy matplotlib statsmodels pyarrow");
 
-const neverAliases: readonly ReadonlySet<string>[] = [
+const reservedNameSets: readonly ReadonlySet<string>[] = [
   pythonKeywords,
   softKeywords,
   pythonBuiltins,
@@ -43,23 +43,23 @@ const neverAliases: readonly ReadonlySet<string>[] = [
   packageNames,
 ];
 
-/** Whether an alias of this name would not parse, or would hide something that cells rely on. */
+/** Whether a name must not become an alias, because it would not parse or would hide something that cells use. */
 export function isReservedPythonName(name: string): boolean {
-  return neverAliases.some((names) => names.has(name));
+  return reservedNameSets.some((names) => names.has(name));
 }
 
-/** As CPython reads one: letters of any script, digits and underscores, and already in the form (NFKC) that Python compares names in. */
+/** Whether CPython accepts the text as a name. It must be in NFKC form, because Python compares names in that form. */
 export function isPythonIdentifier(text: string): boolean {
   return /^[\p{XID_Start}_]\p{XID_Continue}*$/u.test(text) && text.normalize("NFKC") === text;
 }
 
-/** Why a name cannot be given to an input, or null when it can. */
+/** Why an input must not have this name; null when it may. */
 export function whyReserved(name: string, helpers: readonly string[]): string | null {
   if (pythonKeywords.has(name)) return "a Python keyword";
   if (helpers.includes(name)) return "a helper";
   if (preloadedNames.has(name)) return "a preloaded name";
   if (pythonBuiltins.has(name)) return "a Python builtin";
-  return /^__.*__$/.test(name) ? "a name of Python's own" : null;
+  return /^__.*__$/.test(name) ? "a special Python name" : null;
 }
 
 function words(text: string): Set<string> {

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** The longest time that a timer can hold, 24 days. */
+/** The maximum delay of a timer: 24 days. */
 export const maxTimeMs = 2 ** 31 - 1;
 
-/** The numbers of settings. A setting is written once: its schema holds default, bounds and the sentence for docs/configuration.md. */
+/** Number schemas of settings. A setting is defined once: its schema has the default, the bounds and the text for docs/configuration.md. */
 export const count = z.int().min(1);
 export const countOrNone = z.int().min(0);
 export const milliseconds = count.max(maxTimeMs);

@@ -12,25 +12,25 @@ const toolStart = z.strictObject({
   step,
   callId: z.string(),
   tool: z.string(),
-  /** Of a backend tool. */
+  /** Only for backend tools. */
   server: optionalText,
   intent: optionalText,
-  /** The call of `execute` whose script made this one. */
+  /** The `execute` call whose script requested this call. */
   within: optionalText,
-  /** Of a backend tool, of `execute` and of what finds tools; left out when they are long. */
+  /** For backend tools, `execute` and the search tools; omitted when too long. */
   arguments: z.unknown().optional(),
-  /** How long they are, as JSON. */
+  /** Their size as JSON, when they are omitted. */
   argumentsOmittedBytes: count.optional(),
 });
 
-/** A cell whose contract holds is about to run: the whole call, with its edits made. */
+/** A cell with a valid call contract is about to run. Has the complete call, with edits applied. */
 const cellStart = z.strictObject({
   type: z.literal("cell-start"),
   callId: z.string(),
   step,
   tool: z.enum(["code_interpreter", "python_code_edit"]),
   code: z.string(),
-  /** Local name to alias. */
+  /** Aliases by local name. */
   inputs: z.record(z.string(), z.string()).optional(),
   postProcessingContract: z.strictObject({
     operation: z.string(),
@@ -40,11 +40,11 @@ const cellStart = z.strictObject({
   }),
 });
 
-/** A call that may change something waits for a person. It is answered by whoever runs the turn, within the turn's time. */
+/** A call that may change something waits for approval. The wait counts towards the time limit of the turn. */
 const approvalRequest = z.strictObject({
   type: z.literal("approval-request"),
   approvalId: z.string(),
-  /** The model's call; of `execute`, when a script made it. */
+  /** The model's call; for a script's call, the call of `execute`. */
   callId: z.string(),
   tool: z.string(),
   server: z.string(),
@@ -55,7 +55,7 @@ const approvalEnd = z.strictObject({
   type: z.literal("approval-end"),
   approvalId: z.string(),
   callId: z.string(),
-  /** `abandoned`: the turn, or the script, was over before somebody answered. */
+  /** `abandoned`: the turn or the script ended before the answer. */
   answer: z.enum(["approved", "refused", "abandoned"]),
 });
 
@@ -70,14 +70,14 @@ const toolEnd = z.strictObject({
   alias: optionalText,
   rows: count.optional(),
   bytes: count.optional(),
-  /** Why it failed. */
+  /** Why the call failed or was refused. */
   reason: optionalText,
   within: optionalText,
 });
 
 /**
- * What happens while a turn runs, in the order in which it happens. `turn-start` is the first and `turn-end` the last, always. The texts of all
- * `answer-delta` joined are the answer; they are checked before they are sent, so nothing of them is ever taken back.
+ * The events of a turn, in order. The first is always `turn-start` and the last `turn-end`. The texts of all `answer-delta` events form the answer; they
+ * are checked before they are emitted, so no text is ever retracted.
  */
 export const turnEventSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("turn-start"), turnId: z.string(), conversationId: z.string(), question: z.string() }),
@@ -97,7 +97,7 @@ export const turnEventSchema = z.discriminatedUnion("type", [
   approvalEnd,
   toolEnd,
   z.strictObject({ type: z.literal("cell-output"), callId: z.string(), stream: z.enum(["stdout", "stderr"]), text: z.string() }),
-  /** `replaces`: content hashes of artifacts that an edited cell gave before, and that do not count any more. */
+  /** `replaces`: content hashes of artifacts that a cell edit made obsolete. */
   z.strictObject({ type: z.literal("artifact"), artifact: artifactSchema, replaces: z.array(z.string()) }),
   z.strictObject({ type: z.literal("answer-delta"), text: z.string() }),
   z.strictObject({ type: z.literal("turn-end"), result: turnResultSchema }),

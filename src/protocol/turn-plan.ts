@@ -2,14 +2,14 @@ import { z } from "zod";
 
 export const chartIntents = ["none", "implied", "explicit"] as const;
 
-/** What a question asks for, as it was read before the first step. */
+/** What the question asks for, determined before the first step. */
 export const turnPlanSchema = z.strictObject({
   chartIntent: z.enum(chartIntents),
-  /** The numbers that are asked for. */
+  /** The requested numbers. */
   measures: z.array(z.string()),
-  /** What they are over: all of it, unless the question bounds it. */
+  /** What the measures cover. */
   population: z.string(),
-  /** Who read the question. `rules` when the planning call gave nothing; `because` says why. */
+  /** `rules` when the planning call returned no plan; `because` says why. */
   source: z.enum(["model", "rules"]),
   because: z.string().optional(),
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { artifactSchema } from "./artifact.ts";
 
-/** What ended a turn. Only `complete_answer` means that the model said it was done. */
+/** Why a turn ended. Only `complete_answer` means that the model finished on its own. */
 export const stopReasons = [
   "complete_answer",
   "bounded_step_budget",
@@ -17,7 +17,7 @@ export const stopReasons = [
 const count = z.int().nonnegative();
 const milliseconds = z.number().nonnegative();
 
-/** Something that was asked for and not delivered. `detail` is a sentence that stands in the answer. */
+/** Something that was asked for and not delivered. `detail` is a sentence, which also appears in the answer. */
 export const gapSchema = z.strictObject({
   code: z.string().min(1),
   severity: z.enum(["info", "minor", "major"]),
@@ -26,7 +26,7 @@ export const gapSchema = z.strictObject({
 
 const confidence = z.strictObject({ level: z.enum(["high", "medium", "low"]), reason: z.string().min(1) });
 
-/** Calls of the model and of its scripts, `final_response` left out. */
+/** Calls of the model and of its scripts, without `final_response`. Attempts are all requested calls; refused and aborted ones count as failures. */
 const grounding = z.strictObject({
   toolCallAttemptCount: count,
   toolCallSuccessCount: count,
@@ -45,13 +45,13 @@ const usage = z.strictObject({ steps: count, inputTokens: count, outputTokens: c
 
 const traceCall = z.strictObject({
   tool: z.string(),
-  /** The tool whose script made the call: that of the nearest one before it without `within`. */
+  /** The tool whose script requested the call: the nearest call before it without `within`. */
   within: z.string().optional(),
   intent: z.string().optional(),
   alias: z.string().optional(),
   durationMs: milliseconds,
   status: z.enum(["ok", "error", "refused", "aborted"]),
-  /** Content hashes of what it published. */
+  /** Content hashes of the artifacts it published. */
   artifacts: z.array(z.string()),
 });
 
@@ -67,7 +67,7 @@ export const turnResultSchema = z.strictObject({
   outcome: z.strictObject({ stopReason: z.enum(stopReasons) }),
   confidence,
   grounding,
-  /** Null when it could not be kept, which is a gap. */
+  /** Null when it could not be stored; then there is a gap. */
   dataset: dataset.nullable(),
   usage,
   trace: z.array(traceStep),

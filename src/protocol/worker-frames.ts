@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { ellipsize } from "../text/clip-text.ts";
 
-/** What a sandbox may send, frame by frame. Everything else ends the lease. Extra keys are dropped, so nothing unknown travels on. */
+/** The frames that a sandbox may send. Any other frame ends the lease. Unknown keys are dropped. */
 
 const cell = z.int().nonnegative();
 const text = z.string().max(256 * 1024);
 const scratchChanged = z.array(z.string().max(4096)).max(500).optional();
 
-/** The user's own exception, as a worker tells it. */
+/** The exception of the user code, as the worker reports it. */
 const cellErrorSchema = z.object({
   type: text.transform((name) => ellipsize(name, 500)),
   message: text,
@@ -21,7 +21,7 @@ const output = z.object({
   type: z.literal("output"),
   cell,
   stream: z.enum(["stdout", "stderr"]),
-  /** Set on the last frame of a stream that was cut: how much is missing before this body. */
+  /** On the last frame of a truncated stream: the bytes that are missing before this body. */
   omittedBytes: z.int().nonnegative().optional(),
 });
 
@@ -31,7 +31,7 @@ const artifact = z.object({
   kind: z.enum(["image", "chart"]),
   alt: z.string().optional(),
   title: z.string().nullish(),
-  /** An image's body is the PNG and then, as JSON, the data behind it; this says where it splits. */
+  /** The body of an image is the PNG followed by its figure data as JSON. This is the length of the PNG. */
   pngBytes: z.int().nonnegative().optional(),
 });
 
@@ -45,7 +45,7 @@ const done = z.object({
   scratchChanged,
 });
 
-/** The process that ran the cell ended without an answer. */
+/** The process of the cell ended without a `done` frame. */
 const ended = z.object({
   type: z.literal("ended"),
   cell,
@@ -54,13 +54,13 @@ const ended = z.object({
   scratchChanged,
 });
 
-/** The worker gives up; the sandbox ends. */
+/** The worker cannot continue; the sandbox ends. */
 const lost = z.object({ type: z.literal("lost"), detail: z.string().max(2000) });
 
-/** Frames that may come while a cell runs. */
+/** Frames while a cell runs. */
 export const runningFrame = z.discriminatedUnion("type", [output, artifact, done, ended, lost]);
 
-/** A script calls a tool; the body is the params as JSON. */
+/** A script calls a tool. The body has the parameters as JSON. */
 const call = z.object({ type: z.literal("call"), id: z.int().nonnegative(), name: z.string().max(1000) });
 
 const scriptDone = z.object({
@@ -68,21 +68,21 @@ const scriptDone = z.object({
   cell,
   status: z.enum(["ok", "python_error", "syntax_error", "memory_error", "output_limit"]),
   error: cellErrorSchema.optional(),
-  /** Numbers of calls. */
+  /** Ids of calls that were not awaited. */
   unawaited: z.array(z.int().nonnegative()).max(1_000),
   warnings: z.array(z.string().max(500)).max(20).optional(),
 });
 
-/** Frames that may come while a script runs. */
+/** Frames while a script runs. */
 export const scriptFrame = z.discriminatedUnion("type", [output, call, scriptDone, ended, lost]);
 
-/** The answer to an `input` frame. */
+/** The reply to an `input` frame. */
 export const inputOkFrame = z.object({
   type: z.literal("input-ok"),
   alias: z.string(),
 });
 
-/** The answer to an `undo` frame: whether the worker still had the state from before the last cell. */
+/** The reply to an `undo` frame. `ok`: whether the worker still had the state before the last cell. */
 export const undoneFrame = z.object({ type: z.literal("undone"), ok: z.boolean() });
 
 export type CellError = z.infer<typeof cellErrorSchema>;

@@ -130,7 +130,7 @@ describe("validateCodeInterpreterContract", () => {
       ["inputs.set_result", 'The local name "set_result" is a helper.', "LOCAL_NAME_RESERVED"],
       ["inputs.pd", 'The local name "pd" is a preloaded name.', "LOCAL_NAME_RESERVED"],
       ["inputs.inputs", 'The local name "inputs" is a preloaded name.', "LOCAL_NAME_RESERVED"],
-      ["inputs.__name__", `The local name "__name__" is a name of Python's own.`, "LOCAL_NAME_RESERVED"],
+      ["inputs.__name__", `The local name "__name__" is a special Python name.`, "LOCAL_NAME_RESERVED"],
       ["inputs.get_price_2", 'The local name "get_price_2" is the alias of another tool output.', "LOCAL_NAME_RESERVED"],
     ].map(([path, issue, error_code]) => ({ path: path!, issue: issue!, received_type: "string", error_code }));
     const corrected = ["my_price", "_1st", "fi", "class_data", "list_data", "set_result_data", "pd_data", "inputs_data", "__name___data"];
