@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createGate } from "./pool.ts";
 
 describe("the gate", () => {
-  test("lets in as many as it has places, and the next in line when one leaves", async () => {
+  test("admits as many callers as it has places, and the next in line when one leaves", async () => {
     const gate = createGate({ places: 2, deadlineMs: 10_000 });
     const first = await gate.enter();
     await gate.enter();
@@ -11,13 +11,13 @@ describe("the gate", () => {
     const fourth = gate.enter().then((leave) => (order.push("fourth"), leave));
     expect([gate.taken, gate.waiting, gate.tryEnter()]).toEqual([2, 2, null]);
     first();
-    first(); // giving back twice frees one place
+    first(); // leaving twice frees only one place
     (await third)();
     await fourth;
     expect([order, gate.taken, gate.waiting]).toEqual([["third", "fourth"], 2, 0]);
   });
 
-  test("ends the wait at its deadline with the number of places", async () => {
+  test("rejects at the deadline with the number of places", async () => {
     const gate = createGate({ places: 1, deadlineMs: 20 });
     await gate.enter();
     await expect(gate.enter()).rejects.toMatchObject({
@@ -28,24 +28,24 @@ describe("the gate", () => {
     expect(gate.waiting).toBe(0);
   });
 
-  test("asks who holds places, one after the other, when somebody begins to wait", async () => {
+  test("asks the holders of places one after the other when a caller starts to wait", async () => {
     const gate = createGate({ places: 1, deadlineMs: 10_000 });
     const asked: string[] = [];
     const leave = await gate.enter();
-    gate.onWaiting(() => (asked.push("has none"), false));
-    const end = gate.onWaiting(() => (asked.push("gives one"), leave(), true));
+    gate.onWaiting(() => (asked.push("has no place to give up"), false));
+    const end = gate.onWaiting(() => (asked.push("gives up a place"), leave(), true));
     gate.onWaiting(() => (asked.push("is not needed"), true));
     expect(asked).toEqual([]);
     const second = await gate.enter();
-    expect(asked).toEqual(["has none", "gives one"]);
+    expect(asked).toEqual(["has no place to give up", "gives up a place"]);
     end();
     const third = gate.enter();
-    expect(asked).toEqual(["has none", "gives one", "has none", "is not needed"]);
+    expect(asked).toEqual(["has no place to give up", "gives up a place", "has no place to give up", "is not needed"]);
     second();
     await third;
   });
 
-  test("an aborted wait leaves the line", async () => {
+  test("removes a caller from the queue on abort", async () => {
     const gate = createGate({ places: 1, deadlineMs: 10_000 });
     const leave = await gate.enter();
     const stop = new AbortController();

@@ -31,7 +31,7 @@ interface HostReport {
   readonly reaper: number;
 }
 
-/** A host process of its own that opens a run directory, starts things and reports them. */
+/** Starts a host process that opens a run directory, starts processes and reports them. */
 async function startHost(mode: "stay" | "close"): Promise<{ host: ChildProcess; report: HostReport }> {
   const host = spawn(
     process.execPath,
@@ -43,10 +43,10 @@ async function startHost(mode: "stay" | "close"): Promise<{ host: ChildProcess; 
   return { host, report: JSON.parse(line) as HostReport };
 }
 
-const isGone = (pid: number): boolean => readStartTime(pid) === null;
+const hasEnded = (pid: number): boolean => readStartTime(pid) === null;
 
 describe("a run directory", () => {
-  test("is private to the user and holds lease directories of their own", async () => {
+  test("is private to the user and contains separate lease directories", async () => {
     await using run = await openRunDirectory({ parent });
     expect(lstatSync(join(parent, home)).mode & 0o777).toBe(0o700);
     expect(lstatSync(run.path).mode & 0o777).toBe(0o700);
@@ -58,7 +58,7 @@ describe("a run directory", () => {
     expect(existsSync(second.path)).toBe(true);
   });
 
-  test("leaves nothing when it is closed, and can be closed twice", async () => {
+  test("is removed completely on close, and can be closed twice", async () => {
     const run = await openRunDirectory({ parent });
     await run.newLeaseDirectory();
     await run.close();
@@ -66,7 +66,7 @@ describe("a run directory", () => {
     expect(readdirSync(join(parent, home))).toEqual([]);
   });
 
-  test("is refused when its place is a link", async () => {
+  test("is refused when its path is a link", async () => {
     mkdirSync(join(parent, "elsewhere"));
     symlinkSync(join(parent, "elsewhere"), join(parent, home));
     await expect(openRunDirectory({ parent })).rejects.toThrow(
@@ -74,14 +74,14 @@ describe("a run directory", () => {
     );
   });
 
-  test.runIf(process.getuid!() === 0)("is refused when its place belongs to somebody else", async () => {
+  test.runIf(process.getuid!() === 0)("is refused when its path belongs to another user", async () => {
     mkdirSync(join(parent, home));
     const { chownSync } = await import("node:fs");
     chownSync(join(parent, home), 12345, 12345);
     await expect(openRunDirectory({ parent })).rejects.toThrow("it belongs to another user (uid 12345)");
   });
 
-  test("takes away what others could do in a place that is ours", async () => {
+  test("removes the rights of other users from an existing directory of ours", async () => {
     mkdirSync(join(parent, home));
     chmodSync(join(parent, home), 0o777);
     await using run = await openRunDirectory({ parent });
@@ -89,7 +89,7 @@ describe("a run directory", () => {
     expect(lstatSync(join(parent, home)).mode & 0o777).toBe(0o700);
   });
 
-  test("clears what dead hosts left, and nothing of living ones", async () => {
+  test("removes the directories of dead hosts and keeps those of living ones", async () => {
     const { namespace } = currentProcess();
     const dead = join(parent, home, `999999999-1-${namespace}-abcd`);
     const alive = join(parent, home, `${toProcessKey(currentProcess())}-abcd`);
@@ -101,27 +101,27 @@ describe("a run directory", () => {
   });
 });
 
-// Starting two programs takes a while on a busy machine; what is measured is from the kill on.
+// Starting two programs takes a while on a busy machine. The test measures the time after the kill.
 describe("the reaper", { timeout: 30_000 }, () => {
   test("removes processes, cgroups and directories within 5 s of the host's SIGKILL", async () => {
     const { host, report } = await startHost("stay");
-    expect(isGone(report.grandchild)).toBe(false);
+    expect(hasEnded(report.grandchild)).toBe(false);
     const killedAt = performance.now();
     host.kill("SIGKILL");
     await vi.waitFor(
       () => {
-        expect([report.sleeper, report.grandchild, report.inCgroup ?? report.sleeper].map(isGone)).toEqual([true, true, true]);
+        expect([report.sleeper, report.grandchild, report.inCgroup ?? report.sleeper].map(hasEnded)).toEqual([true, true, true]);
         expect([report.directory, report.recorded, ...report.cgroupPaths].filter((path) => existsSync(path))).toEqual([]);
       },
       { timeout: 5_000, interval: 20 },
     );
     expect(performance.now() - killedAt).toBeLessThan(5_000);
-    await vi.waitFor(() => expect(isGone(report.reaper)).toBe(true), { timeout: 5_000, interval: 20 });
+    await vi.waitFor(() => expect(hasEnded(report.reaper)).toBe(true), { timeout: 5_000, interval: 20 });
     const hierarchies = !cgroups.available ? 0 : cgroups.version === 1 ? new Set(Object.values(cgroups.parents)).size : 1;
     expect(report.cgroupPaths.length).toBe(hierarchies);
   });
 
-  test("is deaf to the signals of a terminal", async () => {
+  test("ignores the signals of a terminal", async () => {
     const { host, report } = await startHost("stay");
     await vi.waitFor(() => expect(catches(report.reaper, 1)).toBe(true), { timeout: 10_000, interval: 20 });
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(report.reaper, signal);
@@ -129,13 +129,13 @@ describe("the reaper", { timeout: 30_000 }, () => {
     await vi.waitFor(() => expect(existsSync(report.directory)).toBe(false), { timeout: 5_000, interval: 20 });
   });
 
-  test("leaves at once when the host closes in order, touches nothing, and does not keep the host alive", async () => {
+  test("exits at once when the host closes normally, removes nothing, and does not keep the host alive", async () => {
     const { host, report } = await startHost("close");
     const [exitCode] = (await once(host, "exit")) as [number];
     expect(exitCode).toBe(0);
-    await vi.waitFor(() => expect(isGone(report.reaper)).toBe(true), { timeout: 5_000, interval: 20 });
+    await vi.waitFor(() => expect(hasEnded(report.reaper)).toBe(true), { timeout: 5_000, interval: 20 });
     expect(existsSync(report.directory)).toBe(false);
-    expect(existsSync(report.recorded)).toBe(true); // its owner's, not the reaper's
+    expect(existsSync(report.recorded)).toBe(true); // its owner must remove it
   });
 });
 

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createVersion2 } from "./lease-cgroup.ts";
 import { hostCgroupName } from "./cgroup-files.ts";
 
-/** Plain files in place of the kernel's: what is written where, and how what is read is understood. */
+/** A directory of plain files instead of the kernel's, to test what is written and how files are parsed. */
 function makeTree(): { parent: string; directory: string; read: (file: string) => string } {
   const parent = mkdtempSync(join(tmpdir(), "sluice-cgroup2-"));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
@@ -14,7 +14,7 @@ function makeTree(): { parent: string; directory: string; read: (file: string) =
   return { parent, directory, read: (file) => readFileSync(join(directory, file), "utf8") };
 }
 
-test("limits memory without swap and processes, and asks for all to die together", async () => {
+test("sets limits for memory, swap and processes, and tells the kernel to kill all members together", async () => {
   const { parent, read } = makeTree();
   const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7, killTogether: true });
   expect(readFileSync(join(parent, hostCgroupName(), "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
@@ -25,7 +25,7 @@ test("limits memory without swap and processes, and asks for all to die together
   expect([read("cgroup.kill"), read("pids.max")]).toEqual(["1", "0"]);
 });
 
-test("reads processor time, kills, and the highest memory it saw where the kernel does not forget its own", async () => {
+test("reads CPU time and kills, and samples the memory peak where the kernel cannot reset its own", async () => {
   const { parent, directory } = makeTree();
   const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7 });
   writeFileSync(join(directory, "cpu.stat"), "usage_usec 1500\nuser_usec 1000\n");

@@ -10,7 +10,7 @@ import { createLeaseCgroup, type LeaseCgroup } from "./lease-cgroup.ts";
 const MB = 1024 * 1024;
 const cgroups = await findCgroups();
 
-/** Starts a program inside the cgroup, the way drivers do. */
+/** Starts a program inside the cgroup as drivers do. */
 function startInside(cgroup: LeaseCgroup, ...command: string[]) {
   const join = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
   return spawn("/bin/sh", ["-c", join, "sh", String(cgroup.joinPaths.length), ...cgroup.joinPaths, ...command], {
@@ -29,7 +29,7 @@ if (!cgroups.available) {
   afterAll(() => removeEmptyHostCgroups(cgroups, currentProcess()));
 
   describe("a lease's cgroup", () => {
-    test("shares the processor with the other sandboxes of the host, which together weigh less than it, where there is the controller", async () => {
+    test("shares one CPU weight below the host's with the other sandboxes, if the cpu controller is available", async () => {
       const cgroup = await create("share");
       const child = startInside(cgroup, "/bin/cat", "/proc/self/cgroup");
       const [output] = (await once(child.stdout, "data")) as [Buffer];
@@ -37,13 +37,14 @@ if (!cgroups.available) {
         .toString()
         .split("\n")
         .find((line) => (cgroups.version === 1 ? /^\d+:(.*,)?cpu(,.*)?:/ : /^0::/).test(line));
-      const isThere = cgroups.version === 2 || cgroups.parents.cpu !== undefined;
-      expect(place?.endsWith(`/${hostCgroupName()}/share`)).toBe(isThere);
-      if (cgroups.version === 1 && isThere) expect(readControl(`${cgroups.parents.cpu}/${hostCgroupName()}`, "cpu.shares")).toBe("256");
+      const hasCpuController = cgroups.version === 2 || cgroups.parents.cpu !== undefined;
+      expect(place?.endsWith(`/${hostCgroupName()}/share`)).toBe(hasCpuController);
+      if (cgroups.version === 1 && hasCpuController)
+        expect(readControl(`${cgroups.parents.cpu}/${hostCgroupName()}`, "cpu.shares")).toBe("256");
       await cgroup.remove();
     });
 
-    test("measures memory and processor time of what runs inside", async () => {
+    test("measures memory and CPU time of its members", async () => {
       const cgroup = await create("meter");
       const child = startInside(cgroup, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=60M", "count=10");
       await once(child, "exit");
@@ -57,7 +58,7 @@ if (!cgroups.available) {
       expect(cgroup.paths.filter((path) => existsSync(path))).toEqual([]);
     });
 
-    test("kills and counts what goes over the memory limit", async () => {
+    test("kills and counts a process that goes over the memory limit", async () => {
       const cgroup = await create("bomb", { memoryBytes: 32 * MB });
       const child = startInside(cgroup, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1");
       const [, signal] = (await once(child, "exit")) as [number | null, string | null];
@@ -71,13 +72,13 @@ if (!cgroups.available) {
       const child = startInside(cgroup, "/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 30 & done; wait");
       let stderr = "";
       child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
-      while (!stderr.includes("fork")) await once(child.stderr, "data"); // it comes in pieces
+      while (!stderr.includes("fork")) await once(child.stderr, "data"); // the message may arrive in pieces
       await cgroup.kill();
       expect(stderr).toContain("fork");
       await cgroup.remove();
     });
 
-    test("kill() leaves no process, however many there are, and remove() is idempotent", async () => {
+    test("leaves no process after kill(), and remove() is idempotent", async () => {
       const cgroup = await create("kill", { processes: 64 });
       const child = startInside(cgroup, "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; echo up; wait");
       await once(child.stdout, "data");
@@ -89,7 +90,7 @@ if (!cgroups.available) {
       expect(cgroup.paths.filter((path) => existsSync(path))).toEqual([]);
     });
 
-    test("is found again by the name of its host process, and removed with what runs in it", async () => {
+    test("is found by the identity of its host process, and removed with its members", async () => {
       const cgroup = await create("left-behind");
       const child = startInside(cgroup, "/bin/sh", "-c", "echo up; exec sleep 60");
       await once(child.stdout, "data");
@@ -101,7 +102,7 @@ if (!cgroups.available) {
     });
   });
 
-  test("a name that could leave the tree is refused", async () => {
+  test("a name that points outside of the tree is refused", async () => {
     await expect(create("../x")).rejects.toThrow('Invalid cgroup name: "../x"');
   });
 }

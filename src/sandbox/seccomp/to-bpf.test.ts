@@ -24,7 +24,7 @@ describe.each(architectures)("seccomp program for %s", (architecture) => {
   const call = (name: string, ...args: (number | bigint)[]): number =>
     run(program, { arch: audit[architecture], number: numbers[name]!, args: args.map(BigInt) });
 
-  it("allows exactly the listed calls, over every number a kernel could give out", () => {
+  it("allows exactly the listed calls among all possible numbers", () => {
     const allowed = new Set<number>();
     for (const { names } of seccompPolicy.allowed) for (const name of names) if (name in numbers) allowed.add(numbers[name]!);
     for (let number = 0; number < 1024; number++) {
@@ -39,41 +39,41 @@ describe.each(architectures)("seccomp program for %s", (architecture) => {
     expect(call(name)).toBe(EPERM);
   });
 
-  it("allows clone for forks and threads and refuses every flag that makes a namespace", () => {
-    expect(call("clone", 0x3d0f00)).toBe(ALLOW); // what pthread_create passes
-    expect(call("clone", 0x1200011)).toBe(ALLOW); // what fork passes
+  it("allows clone for forks and threads and refuses every flag that creates a namespace", () => {
+    expect(call("clone", 0x3d0f00)).toBe(ALLOW); // the flags of pthread_create
+    expect(call("clone", 0x1200011)).toBe(ALLOW); // the flags of fork
     for (const flag of [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])
       expect(call("clone", flag | 17)).toBe(EPERM);
     expect(call("clone", 0x1_1000_0011n)).toBe(EPERM);
   });
 
-  it("allows unix socketpairs only", () => {
+  it("allows only unix socketpairs", () => {
     expect(call("socketpair", 1, 1, 0)).toBe(ALLOW);
     for (const family of [2, 10, 16, 17, 40]) expect(call("socketpair", family, 1, 0)).toBe(EPERM);
   });
 
-  it("refuses ioctls that push into a terminal, whatever the upper bits say", () => {
+  it("refuses ioctls that write into a terminal, whatever the upper bits are", () => {
     expect(call("ioctl", 0, 0x5401)).toBe(ALLOW);
     for (const command of [0x5412, 0x541c, 0x1_0000_5412n, 0x5414]) expect(call("ioctl", 0, command)).toBe(EPERM);
   });
 
-  it("refuses prctl that installs filters, moves capabilities or lets itself be traced", () => {
+  it("refuses prctl calls that install filters, change capabilities or allow tracing", () => {
     expect(call("prctl", 15)).toBe(ALLOW);
     for (const option of [22, 24, 28, 35, 47, 0x59616d61]) expect(call("prctl", option)).toBe(EPERM);
   });
 
-  it("allows fifos and refuses devices and sockets made by mknod", () => {
+  it("allows mknod for fifos and refuses it for devices and sockets", () => {
     expect(call("mknodat", -100, 0, 0o010644)).toBe(ALLOW);
     for (const mode of [0o020666, 0o060666, 0o140666]) expect(call("mknodat", -100, 0, mode)).toBe(EPERM);
   });
 
-  it("kills a process that calls in by another architecture", () => {
+  it("kills a process that makes a call of another architecture", () => {
     for (const arch of [audit.i386, audit.arm, architecture === "x86_64" ? audit.aarch64 : audit.x86_64]) {
       expect(run(program, { arch, number: 0, args: [] })).toBe(KILL_PROCESS);
     }
   });
 
-  it("fits into one page of instructions and jumps forward only, within itself", () => {
+  it("has fewer than 512 instructions, and its jumps go forward and stay inside", () => {
     const length = program.length / 8;
     expect(length).toBeLessThan(512);
     for (let at = 0; at < length; at++) {
@@ -91,13 +91,13 @@ it("refuses x32 calls on x86_64", () => {
   }
 });
 
-it("names only calls that at least one architecture has", () => {
+it("the policy names only calls that at least one architecture has", () => {
   for (const { names } of [...seccompPolicy.allowed, ...seccompPolicy.refused]) {
     for (const name of names) expect(name in syscallNumbers.x86_64 || name in syscallNumbers.aarch64, name).toBe(true);
   }
 });
 
-/** What the kernel's interpreter does, for the few instructions in use. */
+/** Interprets the few BPF instructions in use, like the kernel. */
 function run(program: Buffer, { arch, number, args }: { arch: number; number: number; args: bigint[] }): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number, 0);

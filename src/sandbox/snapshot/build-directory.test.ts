@@ -7,26 +7,26 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { currentProcess, toProcessKey } from "../../processes.ts";
 import { openLock, openBuildDirectory } from "./build-directory.ts";
 
-const workplaceUrl = new URL("./build-directory.ts", import.meta.url).href;
+const moduleUrl = new URL("./build-directory.ts", import.meta.url).href;
 
-describe("workplace", () => {
+describe("a build directory", () => {
   let cache: string;
 
   beforeEach(async () => {
-    cache = await mkdtemp(path.join(tmpdir(), "sluice-workplace-"));
+    cache = await mkdtemp(path.join(tmpdir(), "sluice-build-directory-"));
   });
 
   afterEach(async () => await rm(cache, { recursive: true }));
 
-  it("is removed at the end, with everything in it", async () => {
+  it("is removed with everything in it when the build ends", async () => {
     {
-      await using workplace = await openBuildDirectory(cache);
-      await writeFile(path.join(workplace.directory, "file"), "");
+      await using build = await openBuildDirectory(cache);
+      await writeFile(path.join(build.directory, "file"), "");
     }
     expect(await readdir(path.join(cache, "building"))).toEqual([]);
   });
 
-  it("leaves the workplace of a living builder alone and removes that of a killed one", async () => {
+  it("is kept while its build runs and removed by the next build after a kill", async () => {
     const builder = await startProcess(`const w = await openBuildDirectory(${JSON.stringify(cache)}); console.log(w.directory)`);
     const directory = builder.line;
     {
@@ -41,8 +41,18 @@ describe("workplace", () => {
     }
     expect(await readdir(path.join(cache, "building"))).toEqual([]);
   });
+});
 
-  it("lets one hold a lock at a time, and the next one when the holder was killed", async () => {
+describe("a build lock", () => {
+  let cache: string;
+
+  beforeEach(async () => {
+    cache = await mkdtemp(path.join(tmpdir(), "sluice-build-lock-"));
+  });
+
+  afterEach(async () => await rm(cache, { recursive: true }));
+
+  it("has one holder at a time and passes to the next one when the holder is killed", async () => {
     const file = path.join(cache, "locks", "one");
     const holder = await startProcess(`await openLock({ file: ${JSON.stringify(file)} }); console.log("held")`);
     const waiting = Promise.withResolvers<number>();
@@ -53,7 +63,7 @@ describe("workplace", () => {
     expect(await readdir(path.join(cache, "locks"))).toEqual([]);
   });
 
-  it("takes a holder on another machine for alive while its heartbeat is recent, whatever its pid", async () => {
+  it("counts a holder on another machine as alive while its heartbeat is recent, whatever its pid", async () => {
     const file = path.join(cache, "one");
     const waits = async (boot: string): Promise<boolean> => {
       await writeFile(file, `${toProcessKey({ ...currentProcess(), startTime: "1" })} ${boot}`);
@@ -68,7 +78,7 @@ describe("workplace", () => {
     expect([await waits("another"), await waits(boot)]).toEqual([true, false]);
   });
 
-  it("stops waiting for a lock when told to", async () => {
+  it("stops waiting on abort", async () => {
     const file = path.join(cache, "locks", "one");
     await using _held = await openLock({ file });
     const abort = new AbortController();
@@ -78,9 +88,9 @@ describe("workplace", () => {
   });
 });
 
-/** Another process that runs a few lines and stays until it is killed. */
+/** Starts another process that runs `code` and then waits to be killed. */
 async function startProcess(code: string): Promise<{ line: string; pid: number; kill: () => Promise<void> }> {
-  const script = `import { openLock, openBuildDirectory } from ${JSON.stringify(workplaceUrl)}; ${code}; setInterval(() => {}, 1000);`;
+  const script = `import { openLock, openBuildDirectory } from ${JSON.stringify(moduleUrl)}; ${code}; setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
   const [chunk] = (await once(child.stdout, "data")) as [Buffer];
   return {

@@ -16,7 +16,7 @@ describe("file list", () => {
 
   afterEach(async () => await rm(root, { recursive: true }));
 
-  it("names every entry in a fixed order with kind, mode, size and content", async () => {
+  it("contains every entry in a fixed order with kind, mode, size and content", async () => {
     const lines = formatFileList(await listFiles(root)).split("\n");
     expect(lines.map((line) => line.split("\t").toSpliced(1, 1))).toEqual([
       ["directory", "0", "", "usr"],
@@ -28,10 +28,10 @@ describe("file list", () => {
 
   it.each([
     ["a changed byte of the same size", async () => await writeFile(path.join(root, "usr", "data"), "abd"), "usr/data"],
-    ["another mode", async () => await chmod(path.join(root, "usr", "data"), 0o666), "usr/data"],
-    ["a file too many", async () => await writeFile(path.join(root, "usr", "more"), ""), "usr/more"],
-    ["a file too few", async () => await rm(path.join(root, "usr", "link")), "usr/link"],
-  ])("sees %s", async (_title, damage, name) => {
+    ["a changed mode", async () => await chmod(path.join(root, "usr", "data"), 0o666), "usr/data"],
+    ["an added file", async () => await writeFile(path.join(root, "usr", "more"), ""), "usr/more"],
+    ["a removed file", async () => await rm(path.join(root, "usr", "link")), "usr/link"],
+  ])("shows %s", async (_title, damage, name) => {
     const recorded = formatFileList(await listFiles(root));
     expect(listChanges(recorded, await listFiles(root))).toEqual([]);
     await damage();

@@ -30,14 +30,14 @@ describe("toSnapshotId", () => {
     expect(toSnapshotId({ ...manifest, ...change })).not.toBe(toSnapshotId(manifest));
   });
 
-  it("does not change with time, size or the order of packages", () => {
+  it("does not depend on build time, size or the order of packages", () => {
     const same = { ...manifest, bytes: 2, builtAt: "2027-01-01T00:00:00.000Z", packages: { pandas: "3.1.1", numpy: "2.4.6" } };
     expect(toSnapshotId(same)).toBe(toSnapshotId(manifest));
   });
 });
 
 describe("readManifest", () => {
-  it("gives what was written, null for no file, and refuses a newer version by name", async () => {
+  it("returns the manifest, null when there is no file, and throws for a newer version or broken JSON", async () => {
     const directory = await mkdtemp(path.join(tmpdir(), "sluice-manifest-"));
     const file = path.join(directory, "manifest.json");
     try {

@@ -7,20 +7,20 @@ import { runProgram, tryProgram } from "./run-program.ts";
 
 const moduleUrl = new URL("./run-program.ts", import.meta.url).href;
 
-/** A program that leaves a grandchild in the background and says its pid. */
+/** A program that starts a grandchild in the background and prints its pid. */
 const forking = ["-c", "sleep 300 & echo $!; wait"];
 
 describe("runProgram", () => {
-  it("gives what was written, and what the environment adds", async () => {
+  it("returns stdout and passes on the extra environment", async () => {
     expect(await runProgram({ program: "sh", args: ["-c", 'echo "$ADDED"; umask'], extraEnvironment: { ADDED: "a b" } })).toBe("a b\n0022");
   });
 
-  it("says how a program failed, with its last words", async () => {
+  it("reports the exit status and the last output of a failed program", async () => {
     await expect(runProgram({ program: "sh", args: ["-c", "echo why >&2; exit 7"] })).rejects.toThrow("sh exited with status 7:\nwhy");
     expect(await tryProgram({ program: "no-such-program-here", args: [] })).toMatchObject({ exitCode: 127 });
   });
 
-  it("ends on abort with everything that was started", async () => {
+  it("kills the program and its children on abort", async () => {
     const abort = new AbortController();
     let pid = 0;
     const onLine = (line: string): void => {
@@ -28,17 +28,17 @@ describe("runProgram", () => {
       abort.abort(new Error("enough"));
     };
     await expect(runProgram({ program: "sh", args: forking, onLine, signal: abort.signal })).rejects.toThrow("enough");
-    await expectGone(pid);
+    await expectEnded(pid);
   });
 
-  it("dies with its host by SIGKILL, with everything that was started", async () => {
+  it("kills the program and its children when the host is killed by SIGKILL", async () => {
     const script = `import { runProgram } from ${JSON.stringify(moduleUrl)};
       await runProgram({ program: "sh", args: ${JSON.stringify(forking)}, onLine: (line) => console.log(line) });`;
     const host = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
     const [line] = (await once(host.stdout, "data")) as [Buffer];
     expect(await isRunning(Number(String(line)))).toBe(true);
     host.kill("SIGKILL");
-    await expectGone(Number(String(line)));
+    await expectEnded(Number(String(line)));
   });
 });
 
@@ -47,7 +47,7 @@ async function isRunning(pid: number): Promise<boolean> {
   return status !== "" && !/\) [ZX] /.test(status);
 }
 
-async function expectGone(pid: number): Promise<void> {
+async function expectEnded(pid: number): Promise<void> {
   const deadline = performance.now() + 10_000;
   while ((await isRunning(pid)) && performance.now() < deadline) await wait(20);
   expect(await isRunning(pid)).toBe(false);

@@ -5,26 +5,25 @@ import { cacheDirectory } from "../../config/environment.ts";
 import { findSnapshot, type SnapshotInfo } from "./find-snapshot.ts";
 import { readManifestFile } from "./fixtures/read-manifest-file.ts";
 import { recipe } from "./recipe.ts";
-import { runInRootfs } from "./run-program.ts";
-import { runProgram } from "./run-program.ts";
+import { runInRootfs, runProgram } from "./run-program.ts";
 import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
 import { packagesPath, readWorkerCode } from "./worker-code.ts";
 
 const cache = cacheDirectory();
 
-async function present(): Promise<SnapshotInfo> {
+async function findBuiltSnapshot(): Promise<SnapshotInfo> {
   const snapshot = await findSnapshot({ cacheDirectory: cache });
   if (!snapshot) throw snapshotMissing(cache);
   return snapshot;
 }
 
-/** Set-up built it; its absence is a failure and not a reason to skip. */
+/** A missing snapshot is a failure, not a reason to skip: set-up must have built it. */
 describe("the snapshot that set-up built", () => {
-  it("is found, and again the same", async () => {
-    expect(await findSnapshot({ cacheDirectory: cache })).toEqual(await present());
+  it("is found again with the same content", async () => {
+    expect(await findSnapshot({ cacheDirectory: cache })).toEqual(await findBuiltSnapshot());
   });
 
-  it("passes every check of verify, from the list of forbidden programs to the glyphs of each script", async () => {
+  it("passes every check of verify, from forbidden programs to the glyphs of each writing system", async () => {
     const { checks } = await verifySnapshot({ cacheDirectory: cache });
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
     expect(checks.map(({ name }) => name)).toEqual([
@@ -33,7 +32,7 @@ describe("the snapshot that set-up built", () => {
   });
 
   it("has the locked version of every package", async () => {
-    const snapshot = await present();
+    const snapshot = await findBuiltSnapshot();
     const lock = await readFile(new URL("../../../python/requirements.lock", import.meta.url), "utf8");
     if (snapshot.source === "debian") return expect(snapshot.packages["pyarrow"]).toBeUndefined();
     expect(snapshot.packages).toMatchObject(
@@ -41,8 +40,8 @@ describe("the snapshot that set-up built", () => {
     );
   });
 
-  it("says in its manifest what it is made of", async () => {
-    const snapshot = await present();
+  it("lists its contents in its manifest", async () => {
+    const snapshot = await findBuiltSnapshot();
     const manifest = await readManifestFile(snapshot.rootfs);
     expect(manifest).toMatchObject({
       schemaVersion: 1,
@@ -53,8 +52,8 @@ describe("the snapshot that set-up built", () => {
     expect(Object.keys(manifest.debianPackages)).toContain("python3.13-minimal");
   });
 
-  it("imports nothing from the host and sees no network", async () => {
-    const snapshot = await present();
+  it("has neither the host's environment nor a network", async () => {
+    const snapshot = await findBuiltSnapshot();
     const script = "import os, socket; print(sorted(os.environ), [name for _, name in socket.if_nameindex()])";
     const output = await runInRootfs({ rootfs: snapshot.rootfs, args: ["/usr/bin/python3", "-c", script] });
     expect(output).toBe("['HOME', 'LANG', 'MPLBACKEND', 'PATH', 'PWD', 'PYTHONDONTWRITEBYTECODE'] ['lo']");
@@ -62,13 +61,13 @@ describe("the snapshot that set-up built", () => {
 });
 
 describe("a damaged snapshot", () => {
-  it("is told apart by verify, whatever was done to it, and what must not be there is found from inside", async () => {
+  it("fails verify for every kind of change, and forbidden modules and programs are found from inside", async () => {
     const copy = await mkdtemp(path.join(cache, "test-damaged-"));
     try {
-      const snapshot = await present();
+      const snapshot = await findBuiltSnapshot();
       const directory = path.join(copy, "snapshots", snapshot.id);
       await mkdir(path.dirname(directory));
-      // Hard links: a file may be replaced or removed here, never written to.
+      // These are hard links: replace or remove files, but never write to them.
       await runProgram({ program: "cp", args: ["-al", path.dirname(snapshot.rootfs), directory] });
       await damage(path.join(directory, "rootfs"));
       const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
@@ -89,10 +88,10 @@ describe("a damaged snapshot", () => {
     }
   });
 
-  it("without its list of files, or with another's manifest, is not taken for whole", async () => {
+  it("fails verify when its list of files is missing or its manifest was changed", async () => {
     const copy = await mkdtemp(path.join(cache, "test-damaged-"));
     try {
-      const snapshot = await present();
+      const snapshot = await findBuiltSnapshot();
       const directory = path.join(copy, "snapshots", snapshot.id);
       await mkdir(path.join(directory, "rootfs", "usr", "bin"), { recursive: true });
       await writeFile(path.join(directory, "rootfs", "usr", "bin", "python3"), "");
@@ -112,7 +111,7 @@ describe("a damaged snapshot", () => {
   });
 });
 
-/** One of each kind: a file replaced, removed, with another mode, added; a link turned; a program and a module that are forbidden. */
+/** Replaces, removes and adds files, changes a mode and a link, and adds a forbidden program and a forbidden module. */
 async function damage(rootfs: string): Promise<void> {
   const file = (name: string): string => path.join(rootfs, name);
   await rm(file("etc/hosts"));
@@ -131,7 +130,7 @@ async function damage(rootfs: string): Promise<void> {
 }
 
 describe("the recipe", () => {
-  it("forbids what the issue lists", () => {
+  it("forbids network modules, package managers and compilers", () => {
     expect(recipe.forbiddenModules).toEqual(expect.arrayContaining(["requests", "urllib3", "httpx", "aiohttp", "yfinance", "pip"]));
     expect(recipe.forbiddenPrograms).toEqual(expect.arrayContaining(["curl", "wget", "gcc", "cc", "apt", "dpkg", "pip"]));
   });

@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { toCacheFailure } from "./to-cache-failure.ts";
 
-test("a full disk is told as one, whoever met it", async () => {
+test("a full disk is reported as CACHE_FULL, also when another program met it", async () => {
   const cause = new Error("pip could not install: [Errno 28] No space left on device: 'x'");
   expect(await toCacheFailure(cause, "/somewhere")).toMatchObject({
     code: "CACHE_FULL",
@@ -13,7 +13,7 @@ test("a full disk is told as one, whoever met it", async () => {
   });
 });
 
-test("a cache directory that cannot be written says why; every other error stays what it is", async () => {
+test("an unwritable cache directory is reported with the reason, and any other error is returned unchanged", async () => {
   const home = await mkdtemp(path.join(tmpdir(), "sluice-cache-"));
   try {
     const other = new Error("something else");

@@ -6,7 +6,7 @@ import { unreachableReason } from "./wheels.ts";
 import { tryProgram } from "./run-program.ts";
 
 describe("unreachableReason", () => {
-  it("sees a closed index in what pip itself says", async () => {
+  it("recognizes an unreachable index in the output of pip", async () => {
     const directory = await mkdtemp(path.join(tmpdir(), "sluice-pip-"));
     const lock = path.join(directory, "lock");
     await writeFile(lock, `numpy==2.4.6 --hash=sha256:${"0".repeat(64)}\n`);
@@ -32,19 +32,19 @@ describe("unreachableReason", () => {
     expect(unreachableReason(`${stdout}\n${stderr}`)).toMatch(/^the package index (could not be reached|does not have numpy)/);
   });
 
-  it("takes a wrong hash for what it is, even after a failed connection", () => {
+  it("returns null for a wrong hash, even after a failed connection", () => {
     const output =
       "WARNING: Retrying after connection broken by 'NewConnectionError'\nERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.";
     expect(unreachableReason(output)).toBeNull();
   });
 
-  it("says which package an index does not have", () => {
+  it("names the package that the index does not have", () => {
     expect(unreachableReason("ERROR: No matching distribution found for pyarrow==26.0.1")).toBe(
       "the package index does not have pyarrow==26.0.1",
     );
   });
 
-  it("does not hide a full disk", () => {
+  it("returns null for a full disk", () => {
     expect(unreachableReason("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device")).toBeNull();
   });
 });

@@ -31,13 +31,13 @@ async function open(limits: Partial<SandboxLimits> = {}, from: TestDriver = host
 }
 
 describe("a bubblewrap sandbox", () => {
-  it("is forked and says which driver it is from", async () => {
+  it("is forked and names its driver", async () => {
     const lease = await open();
     expect([lease.driver, lease.start]).toEqual(["bubblewrap", "forked"]);
     expect(host.driver.rollback).toBe("fork");
   });
 
-  it("has every namespace for itself, apart from the host, the zygote and other sandboxes", async () => {
+  it("has its own namespaces, which it shares neither with the host and the zygote nor with other sandboxes", async () => {
     const kinds = ["user", "mnt", "pid", "ipc", "net", "uts", "cgroup"];
     const read = (lease: Lease): Promise<string[]> =>
       ask(lease, `import os; answer = [os.readlink(f"/proc/self/ns/{kind}") for kind in ${JSON.stringify(kinds)}]`);
@@ -64,7 +64,7 @@ describe("a bubblewrap sandbox", () => {
     expect(await ask(await open(), "import ctypes; answer = ctypes.CDLL(None).prctl(27, 0, 0, 0, 0)")).toBe(0xef);
   });
 
-  it("belongs outside to a user who owns nothing", async () => {
+  it("runs on the host as a user who owns nothing", async () => {
     const lease = await open();
     const inits = await sandboxInits();
     expect(inits).toHaveLength(1);
@@ -88,7 +88,7 @@ answer = dict(environment=dict(os.environ), name=socket.gethostname(), cwd=os.ge
     expect(seen.processes.length).toBeLessThanOrEqual(4);
   });
 
-  it("has no descriptor open but 0, 1, 2 and the worker's own socket, and cannot look at the monitor's", async () => {
+  it("has no open descriptors except 0, 1, 2 and the worker's socket, and cannot list those of the monitor", async () => {
     const lease = await open();
     const fds = await ask<string[]>(
       lease,
@@ -102,7 +102,7 @@ answer = dict(environment=dict(os.environ), name=socket.gethostname(), cwd=os.ge
     expect(monitor).toBe("PermissionError");
   });
 
-  it("refuses every call that is not on the list, in the kernel", async () => {
+  it("refuses every system call that is not on the list", async () => {
     const allowed = new Set([...seccompPolicy.allowed.flatMap(({ names }) => names), "clone3", "exit", "exit_group"]);
     const refused = Object.fromEntries(Object.entries(numbers).filter(([name]) => !allowed.has(name)));
     const answers = await ask<Record<string, number>>(
@@ -150,7 +150,7 @@ answer = [threads, asyncio.run(both()), forked, shared, subprocess.run(["/bin/sh
     expect(answer).toEqual([5050, "hi", [1, 2], 7, "/sandbox", "x", MB, 499500, false, true]);
   });
 
-  it("can write to /sandbox, /tmp and /dev/shm only, and one size bounds them together", async () => {
+  it("can write only to /sandbox, /tmp and /dev/shm, with one size limit for all three", async () => {
     const lease = await open({ scratchBytes: 32 * MB });
     const writable = await ask<string[]>(
       lease,
@@ -178,7 +178,7 @@ for path in ("/sandbox/a", "/tmp/b", "/dev/shm/c"): os.unlink(path)`,
     expect(written).toBeLessThanOrEqual(32 * MB);
   });
 
-  it("does not see what only the zygote needs", async () => {
+  it("does not see the files that only the zygote needs", async () => {
     const seen = await ask(
       await open(),
       `import os
@@ -198,7 +198,7 @@ answer = [tried("/run"), tried("/sys"), sorted(os.listdir("/dev")), tried("/run/
     ]);
   });
 
-  it("gets the limits it was opened with", async () => {
+  it("has the limits it was opened with", async () => {
     const lease = await open({ openFiles: 100, memoryBytes: 512 * MB, scratchBytes: 64 * MB, inputBytes: 16 * MB });
     const limits = await ask<number[][]>(
       lease,
@@ -206,7 +206,7 @@ answer = [tried("/run"), tried("/sys"), sorted(os.listdir("/dev")), tried("/run/
     );
     const [[soft, hard], ...others] = limits as [[number, number], ...number[][]];
     expect(hard).toBe(100);
-    expect(soft).toBeLessThanOrEqual(hard); // a few are the worker's own while user code runs
+    expect(soft).toBeLessThanOrEqual(hard); // the worker keeps a few for itself while user code runs
     expect(others).toEqual([
       [0, 0],
       [64 * MB, 64 * MB],
@@ -221,7 +221,7 @@ answer = [tried("/run"), tried("/sys"), sorted(os.listdir("/dev")), tried("/run/
 
 describe.each([
   ["a cgroup", true],
-  ["a watcher, where there is no cgroup,", false],
+  ["the memory watcher, without a cgroup", false],
 ])("memory and processes limited by %s", (_, withCgroups) => {
   let limited: TestDriver;
   beforeAll(async () => {
@@ -232,7 +232,7 @@ describe.each([
     await limited?.[Symbol.asyncDispose]();
   });
 
-  it("end the cell that takes too much, count it, and leave the sandbox with its earlier variables", async () => {
+  it("a cell that uses too much is killed and counted, and the sandbox keeps its earlier variables", async () => {
     const lease = await open({ memoryBytes: 300 * MB, cellTimeoutMs: 60_000 }, limited);
     await runCell(lease, "kept = 41");
     await lease.resetPeak();
@@ -248,7 +248,7 @@ describe.each([
     expect(await ask(lease, "answer = kept + 1")).toBe(42);
   }, 180_000);
 
-  it("stop a fork bomb at the number of processes", async () => {
+  it("a fork bomb stops at the process limit", async () => {
     const lease = await open({ processes: 20 }, limited);
     const forks = await ask<number>(
       lease,
@@ -269,7 +269,7 @@ for pid in pids: os.kill(pid, 9); os.waitpid(pid, 0)`,
 });
 
 describe("the end of a bubblewrap sandbox", () => {
-  it("is told as closed when the host closes it, twice if it likes", async () => {
+  it("is reported as closed when the host closes it, also twice", async () => {
     const lease = await host.open();
     await Promise.all([lease.close(), lease.close()]);
     expect(await lease.died).toMatchObject({ cause: "closed" });
@@ -278,7 +278,7 @@ describe("the end of a bubblewrap sandbox", () => {
     expect((await lease.usage()).peakMemoryBytes).toBeGreaterThan(0);
   });
 
-  it("is told as killed when somebody else kills its first process", async () => {
+  it("is reported as killed when another process kills its first process", async () => {
     const lease = await host.open();
     const [init] = await sandboxInits();
     process.kill(init!, "SIGKILL");
@@ -287,7 +287,7 @@ describe("the end of a bubblewrap sandbox", () => {
   });
 
   it.each(["the zygote", "bwrap"])(
-    "is told truthfully when %s is killed, and the next open gets a new zygote",
+    "is reported as killed when %s is killed, and the next open starts a new zygote",
     async (victim) => {
       const own = await openTestDriver();
       onTestFinished(() => own[Symbol.asyncDispose]());
@@ -302,7 +302,7 @@ describe("the end of a bubblewrap sandbox", () => {
     180_000,
   );
 
-  it("comes with the driver's", async () => {
+  it("happens when the driver is closed", async () => {
     const own = await openTestDriver();
     const lease = await own.open();
     const tree = await listProcessTree([bwrapPid()]);
@@ -312,7 +312,7 @@ describe("the end of a bubblewrap sandbox", () => {
     await expect(own.open()).rejects.toMatchObject({ code: "DRIVER_CLOSED" });
   }, 180_000);
 
-  it("comes at once when the host is killed, with nothing left behind", async () => {
+  it("happens at once when the host is killed, with nothing left behind", async () => {
     const child = spawn(process.execPath, [fileURLToPath(new URL("./fixtures/host.ts", import.meta.url))], {
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -324,7 +324,7 @@ describe("the end of a bubblewrap sandbox", () => {
     await expect.poll(() => sandboxes.filter(isRunning), { timeout: 2_000, interval: 20 }).toEqual([]);
   }, 180_000);
 
-  it("leaves nothing after fifty of them, and nothing after an open that was aborted", async () => {
+  it("leaves nothing behind after fifty sandboxes and after aborted opens", async () => {
     await (await host.open()).close();
     await settle();
     const before = footprint();
@@ -340,9 +340,9 @@ describe("the end of a bubblewrap sandbox", () => {
   }, 180_000);
 });
 
-it("works for a host that is an ordinary user", async ({ skip }) => {
-  skip(process.getuid?.() !== 0, "this whole run is the proof: it is not root");
-  // The clone and the cache may be where no other user can go, so they are bound to where one can.
+it("works when the host is an ordinary user", async ({ skip }) => {
+  skip(process.getuid?.() !== 0, "this run is not root, so the other tests already show it");
+  // Other users may not be able to enter the clone and the cache, so bind them to a path that is open to all.
   const clone = fileURLToPath(new URL("../../../../", import.meta.url));
   const node = process.execPath.startsWith(clone) ? `/tmp/clone/${process.execPath.slice(clone.length)}` : process.execPath;
   const binds = [
@@ -372,11 +372,11 @@ it("works for a host that is an ordinary user", async ({ skip }) => {
     { stdio: ["pipe", "pipe", "inherit"] },
   );
   onTestFinished(() => void child.kill("SIGKILL"));
-  const said = (await firstLine(child)) as { uid: number; status: string; usage: { peakMemoryBytes: number } };
-  expect(said.uid).toBe(54321);
-  expect(said.status).toMatch(/^Uid:\t1000\t1000\t1000\t1000$/m);
-  expect(said.status).toMatch(/^CapBnd:\t0000000000000000$/m);
-  expect(said.status).toMatch(/^Seccomp:\t2$/m);
+  const report = (await firstLine(child)) as { uid: number; status: string; usage: { peakMemoryBytes: number } };
+  expect(report.uid).toBe(54321);
+  expect(report.status).toMatch(/^Uid:\t1000\t1000\t1000\t1000$/m);
+  expect(report.status).toMatch(/^CapBnd:\t0000000000000000$/m);
+  expect(report.status).toMatch(/^Seccomp:\t2$/m);
   child.stdin.write("\n");
   const [code] = (await once(child, "exit")) as [number];
   expect(code).toBe(0);
@@ -384,7 +384,7 @@ it("works for a host that is an ordinary user", async ({ skip }) => {
 
 async function firstLine(child: ChildProcessByStdio<Writable, Readable, null>): Promise<unknown> {
   const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`The host ended with ${code} before it said anything.`);
+    throw new Error(`The host ended with ${code} before it printed anything.`);
   });
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   ended.catch(() => {});
@@ -397,7 +397,7 @@ function bwrapPid(): number {
   return children.findLast((pid) => readFileSync(`/proc/${pid}/comm`, "latin1").trim() === "bwrap")!;
 }
 
-/** First processes of the sandboxes of the first driver in this file. */
+/** The first processes of all sandboxes of this file's first driver. */
 async function sandboxInits(): Promise<number[]> {
   const children = (pid: number): number[] =>
     readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number);
@@ -405,7 +405,7 @@ async function sandboxInits(): Promise<number[]> {
   return children(children(bwrap)[0]!);
 }
 
-/** Empty for a process that has just ended. */
+/** Empty when the process has ended. */
 function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "latin1");
@@ -438,7 +438,7 @@ function footprint(): Record<string, unknown> {
   };
 }
 
-/** Removal goes on behind close(). */
+/** Waits for the removal that close() leaves to the background. */
 async function settle(): Promise<void> {
   await expect.poll(async () => (await sandboxInits()).length).toBe(0);
   await expect.poll(() => JSON.stringify(footprint()["cgroups"]).includes("bw-")).toBe(false);

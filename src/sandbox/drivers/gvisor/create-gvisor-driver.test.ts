@@ -46,7 +46,7 @@ beforeAll(async () => {
     findSnapshot({ cacheDirectory: realCache }),
     findRunsc({ searchPath: SYSTEM_PATH, fallback: join(realCache, "tools", "runsc") }),
   ]);
-  if (foundSnapshot === null || foundRunsc === null) throw new Error("There is no snapshot or no runsc to test with: run `npm run setup`.");
+  if (foundSnapshot === null || foundRunsc === null) throw new Error("The snapshot or runsc is missing: run `npm run setup`.");
   [snapshot, runsc] = [foundSnapshot, foundRunsc];
   light = makeLightSnapshot(snapshot);
   runDirectory = await openRunDirectory();
@@ -60,7 +60,10 @@ afterAll(async () => {
   if (light !== undefined) rmSync(join(light.rootfs, ".."), { recursive: true, force: true });
 }, 60_000);
 
-/** The same Python without the stack, with a worker that only greets and evaluates: its image is made in a second. Beside the snapshot, so that files can be links. */
+/**
+ * The same Python without the stack, with a minimal worker, so that its memory image is saved in a second. It is next to the snapshot, so that files can
+ * be hard links.
+ */
 function makeLightSnapshot({ rootfs }: Snapshot): Snapshot {
   const directory = mkdtempSync(join(realCache, "light-test-snapshot-"));
   const copy = join(directory, "rootfs");
@@ -74,13 +77,13 @@ function makeLightSnapshot({ rootfs }: Snapshot): Snapshot {
   return { id: `light-${process.pid}`, rootfs: copy };
 }
 
-async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = driver, of: Snapshot = snapshot): Promise<Lease> {
-  const lease = await from.open({ snapshot: of, limits: withLimits(limits), networkPolicy: "deny-all" });
+async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = driver, rootSnapshot: Snapshot = snapshot): Promise<Lease> {
+  const lease = await from.open({ snapshot: rootSnapshot, limits: withLimits(limits), networkPolicy: "deny-all" });
   onTestFinished(() => lease.close());
   return lease;
 }
 
-/** Runs code and gives the header that ended it; null when the sandbox went away. */
+/** Runs code and returns the header and body of the last frame. Null when the sandbox died. */
 async function run(lease: Lease, code: string): Promise<{ header: Readonly<Record<string, unknown>>; result: string } | null> {
   const limits = { stdoutBytes: MB, stderrBytes: MB, resultBytes: MB, artifacts: 1, artifactBytes: MB };
   await lease.channel.send({ type: "cell", cell: 1, rollback: "none", names: {}, limits }, Buffer.from(code));
@@ -91,8 +94,8 @@ async function run(lease: Lease, code: string): Promise<{ header: Readonly<Recor
   }
 }
 
-/** What exists of sandboxes outside this process. */
-async function remains(directory: RunDirectory = runDirectory): Promise<Record<string, number>> {
+/** Counts everything that exists of this driver's sandboxes on the host. */
+async function countRemains(directory: RunDirectory = runDirectory): Promise<Record<string, number>> {
   const { cgroups } = directory;
   const parent = cgroups.available ? (cgroups.version === 1 ? cgroups.parents.memory : cgroups.parent) : null;
   const host = parent === null ? undefined : readdirSync(parent).find((name) => name.startsWith(`sluice-${process.pid}-`));
@@ -107,7 +110,7 @@ async function remains(directory: RunDirectory = runDirectory): Promise<Record<s
       .filter((line) => line.includes(directory.path)).length,
   };
 }
-const nothing = { processes: 0, cgroups: 0, directories: 0, state: 0, mounts: 0 };
+const nothingLeft = { processes: 0, cgroups: 0, directories: 0, state: 0, mounts: 0 };
 
 function makeCache(): string {
   const cache = mkdtempSync(join(tmpdir(), "sluice-cache-"));
@@ -126,7 +129,7 @@ describe("preflight", () => {
     expect(await driver.preflight()).toMatchObject({ usable: true, version: `runsc ${runsc.version} (${describeAge(runsc)})` });
   });
 
-  test("says what to do when runsc is missing or does not run", async () => {
+  test("returns a fix when runsc is missing or does not run", async () => {
     const missing = createOther({ runscPath: "/nonexistent/runsc" });
     expect(await missing.preflight()).toEqual({
       usable: false,
@@ -143,15 +146,15 @@ describe("preflight", () => {
     });
   });
 
-  test("rootless mode has a name of its own and says what it lacks", async () => {
+  test("names the rootless mode differently and lists what it lacks", async () => {
     const rootless = createOther({ rootless: true });
     expect(rootless.name).toBe("gvisor-rootless");
     const found = await rootless.preflight();
-    expect(found.usable && found.notes.join(" ")).toContain("run as the user that started Sluice");
+    expect(found.usable && found.notes.join(" ")).toContain("run as the user who started Sluice");
   });
 });
 
-test("the release date is read from both forms of version", () => {
+test("the release date is parsed from both version formats", () => {
   expect(toReleaseDate("release-20260817.0")?.toISOString()).toBe("2026-08-17T00:00:00.000Z");
   expect(toReleaseDate("0.0~20240729.0")?.toISOString()).toBe("2024-07-29T00:00:00.000Z");
   expect(toReleaseDate("unknown")).toBeNull();
@@ -160,7 +163,7 @@ test("the release date is read from both forms of version", () => {
   );
 });
 
-test("the spec gives the worker no capability, no writable root and no way to gain either", () => {
+test("the spec gives the worker no capabilities, no writable root and no way to gain them", () => {
   const { root, process: worker, mounts, linux } = toOciSpec({ rootfs: "/r", scratchBytes: 1000 });
   expect(root).toEqual({ path: "/r", readonly: true });
   expect(worker).toMatchObject({
@@ -168,12 +171,12 @@ test("the spec gives the worker no capability, no writable root and no way to ga
     user: { uid: 1000, gid: 1000, additionalGids: [] },
     capabilities: { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] },
   });
-  expect(mounts.map((mount) => mount.type).sort()).toEqual(["proc", "sysfs", "tmpfs", "tmpfs", "tmpfs", "tmpfs"]); // nothing of the host is mounted
+  expect(mounts.map((mount) => mount.type).sort()).toEqual(["proc", "sysfs", "tmpfs", "tmpfs", "tmpfs", "tmpfs"]); // no directory of the host is mounted
   expect(linux["seccomp"]).toMatchObject({ defaultAction: "SCMP_ACT_ERRNO" });
 });
 
-describe("the processes of a sandbox", { timeout: 30_000 }, () => {
-  test.runIf(process.getuid!() === 0)("the sentry is nobody, without capabilities, without a network", async () => {
+describe("a sandbox's processes", { timeout: 30_000 }, () => {
+  test.runIf(process.getuid!() === 0)("include a sentry that runs as nobody, without capabilities and without a network", async () => {
     await open();
     const pids = await findProcessesByArgument(`--root=${runDirectory.runscState}`);
     const sentry = pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("runsc-sandbox"))!;
@@ -189,17 +192,21 @@ describe("the processes of a sandbox", { timeout: 30_000 }, () => {
     expect(interfaces).toEqual([]);
   });
 
-  test("leave nothing, whether closed idle, running, or twenty times in a row", { timeout: 120_000 }, async () => {
-    for (let round = 0; round < 20; round++) {
-      const lease = await driver.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" });
-      if (round % 2 === 1) void run(lease, "while True: pass");
-      await lease.close();
-      expect((await remains()).processes).toBe(0);
-    }
-    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
-  });
+  test(
+    "leave nothing behind after close, whether the sandbox was idle or running, twenty times in a row",
+    { timeout: 120_000 },
+    async () => {
+      for (let round = 0; round < 20; round++) {
+        const lease = await driver.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all" });
+        if (round % 2 === 1) void run(lease, "while True: pass");
+        await lease.close();
+        expect((await countRemains()).processes).toBe(0);
+      }
+      await vi.waitFor(async () => expect(await countRemains()).toEqual(nothingLeft), { timeout: 10_000 });
+    },
+  );
 
-  test("leave nothing when opening is aborted at any moment", { timeout: 120_000 }, async () => {
+  test("leave nothing behind when opening is aborted at any moment", { timeout: 120_000 }, async () => {
     for (const afterMs of [0, 5, 20, 60, 120, 200, 300]) {
       const stop = new AbortController();
       const opening = driver.open({ snapshot, limits: withLimits({}), networkPolicy: "deny-all", signal: stop.signal });
@@ -209,7 +216,7 @@ describe("the processes of a sandbox", { timeout: 30_000 }, () => {
         (error: Error) => expect(error).toMatchObject({ name: "NoSandboxError", code: "OPEN_ABORTED" }),
       );
     }
-    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await countRemains()).toEqual(nothingLeft), { timeout: 10_000 });
   });
 });
 
@@ -219,17 +226,17 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
     return pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]!.endsWith(name))!;
   }
 
-  test.each(["runsc-sandbox", "runsc-gofer", "runsc"])("tells so when %s is killed, and leaves nothing", async (name) => {
+  test.each(["runsc-sandbox", "runsc-gofer", "runsc"])("reports it when %s is killed, and leaves nothing behind", async (name) => {
     const lease = await open();
     process.kill(await pidOf(name), "SIGKILL");
-    if (name === "runsc-gofer") void run(lease, "import os; os.listdir('/usr/share')"); // the sentry notices when it needs it
+    if (name === "runsc-gofer") void run(lease, "import os; os.listdir('/usr/share')"); // the sentry notices it when it needs the gofer
     const death = await lease.died;
     expect(["killed", "exited"]).toContain(death.cause);
     expect(await lease.channel.receive()).toBeNull();
-    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await countRemains()).toEqual(nothingLeft), { timeout: 10_000 });
   });
 
-  test("tells that the worker was killed from inside", async () => {
+  test("reports a worker that was killed from inside", async () => {
     const lease = await open();
     expect(await run(lease, "import os; os.kill(1, 9)")).toBeNull();
     expect(await lease.died).toMatchObject({ cause: "killed", signal: "SIGKILL" });
@@ -250,7 +257,7 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
       "children",
       "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        held = bytearray(150 << 20); time.sleep(30)\ntime.sleep(30)",
     ],
-  ])("tells out_of_memory for %s, promptly", async (_, code) => {
+  ])("reports out_of_memory promptly for %s", async (_, code) => {
     const lease = await open({ memoryBytes: 512 * MB });
     const ended = await run(lease, code);
     if (ended !== null) {
@@ -259,62 +266,62 @@ describe("a sandbox that dies", { timeout: 60_000 }, () => {
     }
     expect(await lease.died).toMatchObject({ cause: "out_of_memory" });
     const usage = await lease.usage();
-    expect(usage.memoryKills).toBeGreaterThan(0); // the kernel may end more than one of its processes
+    expect(usage.memoryKills).toBeGreaterThan(0); // the kernel may kill more than one process
     expect(usage.peakMemoryBytes).toBeGreaterThan(500 * MB);
   });
 
-  test("one allocation over the limit is a MemoryError and the sandbox goes on", async () => {
+  test("survives a single allocation over the limit, which is a MemoryError", async () => {
     const lease = await open({ memoryBytes: 512 * MB });
     expect((await run(lease, "bytearray(1 << 30)"))?.header["status"]).toBe("memory_error");
     expect((await run(lease, "set_result(1)"))?.result).toBe("1");
   });
 });
 
-/** Other bytes, and as many, from the middle on. */
+/** Overwrites `bytes` bytes in the middle of the file. */
 function overwrite(file: string, bytes: number): void {
   const fd = openSync(file, "r+");
   writeSync(fd, Buffer.alloc(bytes, 7), 0, bytes, Math.floor(statSync(file).size / 2));
   closeSync(fd);
 }
 
-/** As a broken disk does it: nobody wrote to the file. */
-function overwriteUnseen(file: string): void {
+/** Overwrites half of the file without changing its times, like a broken disk. */
+function corruptSilently(file: string): void {
   const { atime, mtime, size } = statSync(file);
   overwrite(file, Math.floor(size / 2));
   utimesSync(file, atime, mtime);
 }
 
 describe("the memory image", { timeout: 120_000 }, () => {
-  const imagesOf = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")) : []);
+  const listImages = (cache: string): string[] => (existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")) : []);
 
-  test("is made once, by whoever comes first, and nothing else is left beside it", async () => {
+  test("is saved once, even by concurrent drivers, and no other files are left", async () => {
     const cache = makeCache();
     const [one, two] = [createOther({ cacheDirectory: cache }), createOther({ cacheDirectory: cache })];
     await Promise.all([one.prepare({ snapshot: light }), one.prepare({ snapshot: light }), two.prepare({ snapshot: light })]);
-    expect(imagesOf(cache)).toHaveLength(1);
+    expect(listImages(cache)).toHaveLength(1);
     expect((await open({}, two, light)).start).toBe("restored");
   });
 
   test.each([
-    ["cut short", (path: string) => truncateSync(join(path, "pages.img"), 4096)],
-    ["changed inside", (path: string) => overwrite(join(path, "pages.img"), 1)],
-    ["not what runsc can restore", (path: string) => overwriteUnseen(join(path, "checkpoint.img"))],
-    ["without its list", (path: string) => rmSync(join(path, "meta.json"))],
-  ])("is made anew when it is %s", async (_, damage) => {
+    ["truncated", (path: string) => truncateSync(join(path, "pages.img"), 4096)],
+    ["modified", (path: string) => overwrite(join(path, "pages.img"), 1)],
+    ["unusable for runsc", (path: string) => corruptSilently(join(path, "checkpoint.img"))],
+    ["without its metadata", (path: string) => rmSync(join(path, "meta.json"))],
+  ])("is built again when it is %s", async (_, damage) => {
     const cache = makeCache();
     await createOther({ cacheDirectory: cache }).prepare({ snapshot: light });
-    expect(imagesOf(cache)).toHaveLength(1);
-    const [image] = imagesOf(cache).map((name) => join(cache, "images", name));
-    const madeAt = (): string => (JSON.parse(readFileSync(join(image!, "meta.json"), "utf8")) as { createdAt: string }).createdAt;
-    const first = madeAt();
+    expect(listImages(cache)).toHaveLength(1);
+    const [image] = listImages(cache).map((name) => join(cache, "images", name));
+    const readCreatedAt = (): string => (JSON.parse(readFileSync(join(image!, "meta.json"), "utf8")) as { createdAt: string }).createdAt;
+    const first = readCreatedAt();
     damage(image!);
     const lease = await open({}, createOther({ cacheDirectory: cache }), light);
     expect(lease.start).toBe("restored");
-    expect(madeAt()).not.toBe(first);
+    expect(readCreatedAt()).not.toBe(first);
     expect((await run(lease, "set_result(6 * 7)"))?.result).toBe("42");
   });
 
-  test("that cannot be written is told with the place", async () => {
+  test("that cannot be written is an error with its path", async () => {
     const cache = makeCache();
     writeFileSync(join(cache, "images"), "in the way");
     await expect(open({}, createOther({ cacheDirectory: cache }), light)).rejects.toMatchObject({
@@ -324,7 +331,7 @@ describe("the memory image", { timeout: 120_000 }, () => {
     });
   });
 
-  test("a runsc that cannot checkpoint gives cold sandboxes and a note", async () => {
+  test("is skipped when runsc cannot checkpoint: sandboxes start cold, and preflight adds a note", async () => {
     const cache = makeCache();
     const program = join(cache, "runsc-without-checkpoint");
     writeFileSync(
@@ -337,10 +344,10 @@ describe("the memory image", { timeout: 120_000 }, () => {
     expect(lease.start).toBe("cold");
     expect((await run(lease, "set_result(1)"))?.result).toBe("1");
     const found = await other.preflight();
-    expect(found.usable && found.notes.join(" ")).toContain("Checkpoints do not work here");
+    expect(found.usable && found.notes.join(" ")).toContain("Checkpoints do not work on this machine");
   });
 
-  test("a damaged snapshot is a truthful error", async () => {
+  test("cannot be saved for a damaged snapshot, and the error names the missing program", async () => {
     const rootfs = mkdtempSync(join(tmpdir(), "sluice-rootfs-"));
     chmodSync(rootfs, 0o755);
     onTestFinished(() => rmSync(rootfs, { recursive: true, force: true }));
@@ -353,13 +360,13 @@ describe("the memory image", { timeout: 120_000 }, () => {
       code: "GVISOR_START",
       message: expect.stringContaining("python3"),
     });
-    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await countRemains()).toEqual(nothingLeft), { timeout: 10_000 });
   });
 });
 
 describe("without root and cgroups", { timeout: 60_000 }, () => {
   function createRootless(): SandboxDriver {
-    const cgroups = { available: false, reason: "The test wants none." } as const;
+    const cgroups = { available: false, reason: "This test uses no cgroups." } as const;
     const rootless = createGvisorDriver({
       cacheDirectory: makeCache(),
       runscPath: runsc.path,
@@ -370,7 +377,7 @@ describe("without root and cgroups", { timeout: 60_000 }, () => {
     return rootless;
   }
 
-  test("a sandbox is restored, measured, and gone when closed", async () => {
+  test("a sandbox is restored, measured, and removed on close", async () => {
     const rootless = createRootless();
     const lease = await open({}, rootless, light);
     expect([lease.driver, lease.start]).toEqual(["gvisor-rootless", "restored"]);
@@ -379,16 +386,16 @@ describe("without root and cgroups", { timeout: 60_000 }, () => {
     expect((await lease.usage()).cpuMs).toBeGreaterThan(0);
     await lease.close();
     expect(await lease.died).toMatchObject({ cause: "closed" });
-    await vi.waitFor(async () => expect(await remains()).toEqual(nothing), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await countRemains()).toEqual(nothingLeft), { timeout: 10_000 });
   });
 
   test.each([
-    ["what it holds", "held = []\nwhile True: held.append(b'x' * (1 << 20))"],
+    ["its variables", "held = []\nwhile True: held.append(b'x' * (1 << 20))"],
     [
       "files in memory",
       "with open('/sandbox/x', 'wb') as f:\n    for _ in range(370): f.write(bytes(1 << 20))\nimport time; time.sleep(30)",
     ],
-  ])("a sandbox over its memory limit by %s is killed and told so", async (_, code) => {
+  ])("a sandbox whose memory limit is exceeded by %s is killed, and the cause is reported", async (_, code) => {
     const lease = await open({ memoryBytes: 200 * MB }, createRootless(), light);
     expect(await run(lease, code)).toBeNull();
     expect(await lease.died).toMatchObject({ cause: "out_of_memory" });
@@ -397,7 +404,7 @@ describe("without root and cgroups", { timeout: 60_000 }, () => {
 });
 
 describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
-  test.each(["while it makes an image", "with open sandboxes"])("%s, nothing is left after 5 s", async (moment) => {
+  test.each(["while it saves an image", "with open sandboxes"])("%s, nothing is left after 5 s", async (moment) => {
     const cache = moment === "with open sandboxes" ? realCache : makeCache();
     const host = spawn(
       process.execPath,
@@ -425,18 +432,18 @@ describe("when the host dies by SIGKILL", { timeout: 120_000 }, () => {
       async () => {
         expect(await findProcessesByArgument(argument)).toEqual([]);
         expect(existsSync(directory)).toBe(false);
-        expect(imagesInWork(cache)).toEqual([]);
-        expect(cgroupsOf(host.pid!)).toEqual([]);
+        expect(listUnfinishedImages(cache)).toEqual([]);
+        expect(listCgroups(host.pid!)).toEqual([]);
       },
       { timeout: 5_000, interval: 50 },
     );
   });
 });
 
-const imagesInWork = (cache: string): string[] =>
+const listUnfinishedImages = (cache: string): string[] =>
   existsSync(join(cache, "images")) ? readdirSync(join(cache, "images")).filter((name) => name.startsWith(".")) : [];
 
-function cgroupsOf(pid: number): string[] {
+function listCgroups(pid: number): string[] {
   const { cgroups } = runDirectory;
   if (!cgroups.available) return [];
   const parents = cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent];

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { seccompPolicy } from "../../seccomp/policy.ts";
 import { toOciSeccomp } from "./oci-spec.ts";
 
-it("refuses by default and keeps to what runsc understands", () => {
+it("refuses by default and uses only operators that runsc supports", () => {
   const { defaultAction, syscalls } = toOciSeccomp();
   expect(defaultAction).toBe("SCMP_ACT_ERRNO");
   for (const { args = [] } of syscalls) {
@@ -11,7 +11,7 @@ it("refuses by default and keeps to what runsc understands", () => {
   }
 });
 
-it("names the same calls as the policy, conditional ones with their conditions only", () => {
+it("allows the same calls as the policy, and conditional ones only with their conditions", () => {
   const { syscalls } = toOciSeccomp();
   const allowed = syscalls.filter(({ action }) => action === "SCMP_ACT_ALLOW");
   expect(new Set(allowed.flatMap(({ names }) => names))).toEqual(new Set(seccompPolicy.allowed.flatMap(({ names }) => names)));
