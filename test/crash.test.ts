@@ -12,8 +12,8 @@ import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 const main = path.resolve(import.meta.dirname, "../src/cli/main.ts");
 
-/** Processes that belong to sandboxes of this host process: they are in its cgroups, or carry its run directory in their arguments. */
-async function processesOf(hostPid: number, runHome: string): Promise<number[]> {
+/** Processes of this host's sandboxes: they are in its cgroups, or have its run directory in their arguments. */
+async function listSandboxProcesses(hostPid: number, runHome: string): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name) || Number(name) === hostPid) continue;
@@ -25,7 +25,7 @@ async function processesOf(hostPid: number, runHome: string): Promise<number[]> 
   return found;
 }
 
-async function cgroupsOf(hostPid: number): Promise<string[]> {
+async function listCgroups(hostPid: number): Promise<string[]> {
   const found: string[] = [];
   for (const top of ["/sys/fs/cgroup", ...(await readdir("/sys/fs/cgroup")).map((name) => `/sys/fs/cgroup/${name}`)]) {
     const names = await readdir(top).catch(() => []);
@@ -34,24 +34,24 @@ async function cgroupsOf(hostPid: number): Promise<string[]> {
   return found;
 }
 
-async function leftOf(hostPid: number, runHome: string): Promise<unknown> {
+async function listRemains(hostPid: number, runHome: string): Promise<unknown> {
   const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").filter((line) => line.includes(runHome));
   const entries = await readdir(runHome, { recursive: true }).catch(() => [] as string[]);
   const directories = entries.filter((entry) => entry.split("/").length > 1);
-  return { processes: await processesOf(hostPid, runHome), cgroups: await cgroupsOf(hostPid), mounts, directories };
+  return { processes: await listSandboxProcesses(hostPid, runHome), cgroups: await listCgroups(hostPid), mounts, directories };
 }
 
-const nothing = { processes: [], cgroups: [], mounts: [], directories: [] };
+const nothingLeft = { processes: [], cgroups: [], mounts: [], directories: [] };
 
-/** Polls for at most 5 s, the time that nothing may stay behind for. */
+/** Polls for at most 5 s, the time limit of rule 7 in SPEC.md. */
 async function expectNothingLeft(hostPid: number, runHome: string): Promise<void> {
   const deadline = performance.now() + 5_000;
-  let left = await leftOf(hostPid, runHome);
-  while (JSON.stringify(left) !== JSON.stringify(nothing) && performance.now() < deadline) {
+  let left = await listRemains(hostPid, runHome);
+  while (JSON.stringify(left) !== JSON.stringify(nothingLeft) && performance.now() < deadline) {
     await wait(50);
-    left = await leftOf(hostPid, runHome);
+    left = await listRemains(hostPid, runHome);
   }
-  expect(left).toEqual(nothing);
+  expect(left).toEqual(nothingLeft);
 }
 
 interface Host {
@@ -59,8 +59,8 @@ interface Host {
   readonly pid: number;
   readonly runHome: string;
   readonly output: () => string;
-  /** Resolves when standard output or error has shown the text. */
-  shown(text: string): Promise<void>;
+  /** Resolves when stdout or stderr contains the text. */
+  waitForOutput(text: string): Promise<void>;
 }
 
 async function startHost(driver: string, code: string, environment: Record<string, string> = {}): Promise<Host> {
@@ -83,7 +83,7 @@ async function startProgram(args: readonly string[], code = "", environment: Rec
     });
   }
   child.stdin.end(code);
-  const shown = async (text: string): Promise<void> =>
+  const waitForOutput = async (text: string): Promise<void> =>
     await new Promise((resolve, reject) => {
       const look = (): void => {
         if (output.includes(text)) resolve();
@@ -92,7 +92,7 @@ async function startProgram(args: readonly string[], code = "", environment: Rec
       child.once("exit", () => reject(new Error(`ended before it showed ${text}: ${output}`)));
       look();
     });
-  return { child, pid: child.pid!, runHome, output: () => output, shown };
+  return { child, pid: child.pid!, runHome, output: () => output, waitForOutput };
 }
 
 describe.each(testedDrivers)("crashes on %s", (driver) => {
@@ -104,10 +104,10 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
 
   const endless = "import time\nprint('running', flush=True)\nwhile True: time.sleep(0.01)";
 
-  test("kill -9 of the host while a cell runs leaves nothing after 5 s", async () => {
+  test("kill -9 of the host while a cell runs leaves nothing behind after 5 s", async () => {
     const host = await startHost(driver, endless);
-    await host.shown("running");
-    expect((await processesOf(host.pid, host.runHome)).length).toBeGreaterThan(0);
+    await host.waitForOutput("running");
+    expect((await listSandboxProcesses(host.pid, host.runHome)).length).toBeGreaterThan(0);
     host.child.kill("SIGKILL");
     await once(host.child, "exit");
     await expectNothingLeft(host.pid, host.runHome);
@@ -115,11 +115,11 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   });
 
   test.each(["starting", "warm", "shipping", "idle", "closing"])(
-    "kill -9 of the host in the phase %s leaves nothing after 5 s",
+    "kill -9 of the host in the phase %s leaves nothing behind after 5 s",
     async (phase) => {
       const host = await startProgram([path.resolve(import.meta.dirname, "fixtures/phase-host.ts"), driver, phase]);
-      await host.shown(phase);
-      if (phase === "starting") await firstProcessOf(host);
+      await host.waitForOutput(phase);
+      if (phase === "starting") await waitForEngine(host);
       host.child.kill("SIGKILL");
       await once(host.child, "exit");
       await expectNothingLeft(host.pid, host.runHome);
@@ -128,22 +128,22 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     60_000,
   );
 
-  test("kill -9 of the engine while the sandbox starts is told, or another one is started, and nothing is left", async () => {
-    const cache = await linkCache(); // gVisor takes the memory image for damaged, and makes another
+  test("after kill -9 of the engine while the sandbox starts, the error is reported or another one is started, and nothing is left", async () => {
+    const cache = await linkCache(); // gVisor takes the memory image for damaged and builds another one
     const host = await startHost(driver, "print(6 * 7)", { SLUICE_CACHE: cache });
-    for (const pid of await firstProcessOf(host)) killQuietly(pid);
+    for (const pid of await waitForEngine(host)) killQuietly(pid);
     const [status] = (await once(host.child, "close")) as [number];
-    const told = /^sluice: The (bubblewrap|gVisor) .*(could not start a sandbox|did not start).* SIGKILL/m;
+    const report = /^sluice: The (bubblewrap|gVisor) .*(could not start a sandbox|did not start).* SIGKILL/m;
     if (status === 0) expect(host.output()).toContain("\n42\n");
-    else expect([status, host.output()]).toEqual([3, expect.stringMatching(told)]);
+    else expect([status, host.output()]).toEqual([3, expect.stringMatching(report)]);
     await expectNothingLeft(host.pid, host.runHome);
     await rm(cache, { recursive: true });
     await rm(host.runHome, { recursive: true });
   }, 180_000);
 
-  test("Ctrl-C ends the cell, cleans up and says so", async () => {
+  test("Ctrl-C stops the cell, cleans up and prints a message", async () => {
     const host = await startHost(driver, endless);
-    await host.shown("running");
+    await host.waitForOutput("running");
     host.child.kill("SIGINT");
     const [status] = (await once(host.child, "exit")) as [number];
     expect(status).toBe(130);
@@ -152,7 +152,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     await rm(host.runHome, { recursive: true });
   });
 
-  test("a run that ended in order leaves nothing", async () => {
+  test("a run that ends normally leaves nothing behind", async () => {
     const host = await startHost(driver, "1 + 1");
     const [status] = (await once(host.child, "exit")) as [number];
     expect([status, host.output()]).toEqual([0, expect.stringContaining("\n2\n")]);
@@ -160,26 +160,26 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     await rm(host.runHome, { recursive: true });
   });
 
-  test("kill -9 of every process of the sandbox is told as a lost sandbox, and the next cell works", async () => {
-    await using session = await runtime.openCellSession();
-    expect((await session.run({ code: "kept = 5" })).status).toBe("ok");
-    const outcome = await session.run({ code: endless, onOutput: () => void killSandboxes(process.pid) });
+  test("kill -9 of every process of the sandbox is reported as a lost sandbox, and the next cell works", async () => {
+    await using cellSession = await runtime.openCellSession();
+    expect((await cellSession.run({ code: "kept = 5" })).status).toBe("ok");
+    const outcome = await cellSession.run({ code: endless, onOutput: () => void killSandboxes(process.pid) });
     expect(outcome).toMatchObject({
       status: expect.stringMatching(/^(sandbox_lost|crashed)$/),
       error: { message: expect.stringMatching(/gone|died|ended/) },
     });
-    const next = await session.run({ code: "globals().get('kept')" });
+    const next = await cellSession.run({ code: "globals().get('kept')" });
     expect(next.status).toBe("ok");
     const kept = next.resultJson === null ? null : (JSON.parse(next.resultJson) as unknown);
-    const told = next.diagnostics["sandboxReplaced"] as { variables: string } | undefined;
-    expect(told?.variables === "lost" ? null : 5, "what it says of the variables is true").toBe(kept);
+    const replaced = next.diagnostics["sandboxReplaced"] as { variables: string } | undefined;
+    expect(replaced?.variables === "lost" ? null : 5, "the report about the variables is true").toBe(kept);
   });
 
-  test("kill -9 of the sandbox while an input goes to it is told, and the next call has a new one", async () => {
-    await using session = await runtime.openCellSession();
-    expect((await session.run({ code: "kept = 5" })).status).toBe("ok");
-    session.bind("big", { format: "bytes", bytes: Buffer.alloc(200 * 1024 * 1024, 1) });
-    const running = session.run({ code: "len(big)" });
+  test("kill -9 of the sandbox while it receives an input is reported, and the next call gets a new sandbox", async () => {
+    await using cellSession = await runtime.openCellSession();
+    expect((await cellSession.run({ code: "kept = 5" })).status).toBe("ok");
+    cellSession.bind("big", { format: "bytes", bytes: Buffer.alloc(200 * 1024 * 1024, 1) });
+    const running = cellSession.run({ code: "len(big)" });
     await Promise.all([
       killSandboxes(process.pid),
       expect(running).rejects.toMatchObject({
@@ -187,28 +187,28 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
         message: "The sandbox ended while it received the input big. The cell was not run.",
       }),
     ]);
-    expect(await session.run({ code: "[kept, len(big)]" })).toMatchObject({
+    expect(await cellSession.run({ code: "[kept, len(big)]" })).toMatchObject({
       status: "ok",
       resultJson: `[5,${200 * 1024 * 1024}]`,
       diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } },
     });
   });
 
-  test("kill -9 of an idle sandbox is noticed, and what became of the variables is told", async () => {
-    await using session = await runtime.openCellSession();
-    await session.run({ code: "kept = 5" });
+  test("kill -9 of an idle sandbox is noticed, and the outcome reports whether the variables were restored", async () => {
+    await using cellSession = await runtime.openCellSession();
+    await cellSession.run({ code: "kept = 5" });
     await killSandboxes(process.pid);
-    const next = await session.run({ code: "globals().get('kept')" });
-    const after = next.status === "ok" ? next : await session.run({ code: "globals().get('kept')" });
+    const next = await cellSession.run({ code: "globals().get('kept')" });
+    const after = next.status === "ok" ? next : await cellSession.run({ code: "globals().get('kept')" });
     expect(after.status).toBe("ok");
-    const told = [next, after]
+    const replaced = [next, after]
       .map((outcome) => outcome.diagnostics["sandboxReplaced"] as { variables: string } | undefined)
       .find((found) => found !== undefined);
-    expect(told).toBeDefined();
-    expect(after.resultJson === null ? null : JSON.parse(after.resultJson)).toBe(told!.variables === "lost" ? null : 5);
+    expect(replaced).toBeDefined();
+    expect(after.resultJson === null ? null : JSON.parse(after.resultJson)).toBe(replaced!.variables === "lost" ? null : 5);
   });
 
-  test("a damaged snapshot is refused with what to do, and verify names the file", async () => {
+  test("a damaged snapshot is refused with a hint, and verify names the file", async () => {
     const cache = await copyCache();
     const rootfs = path.join(cache, "snapshots", (await findSnapshot({ cacheDirectory: cacheDirectory() }))!.id, "rootfs");
     await rm(path.join(rootfs, "usr/local/lib/python3.13/dist-packages/numpy/__init__.py"));
@@ -231,7 +231,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
   });
 
   test.each(["full", "read-only"])(
-    "a cache directory that is %s gives a run, or a refusal that says why",
+    "with a %s cache directory, the run succeeds or is refused with the reason",
     async (how) => {
       const cache = await mkdtemp(path.join(tmpdir(), "slc-"));
       const real = cacheDirectory();
@@ -239,24 +239,24 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
       const remount = how === "read-only" ? `mount -o remount,ro ${cache}; ` : "";
       const script = `mount -t tmpfs -o size=4m tmpfs ${cache} && ln -s ${real}/snapshots ${cache}/snapshots && ln -s ${real}/tools ${cache}/tools; ${fill}${remount}exec ${process.execPath} ${main} run - --driver ${driver}`;
       const { status, output } = await collect(["-m", "sh", "-c", script], { SLUICE_CACHE: cache }, "unshare", "print(6 * 7)");
-      // bubblewrap keeps nothing there; gVisor's memory image has no place, which is a matter of the machine and not of the driver.
+      // bubblewrap stores nothing there. gVisor has no space for its memory image, which is a problem of the machine, not of the driver.
       const why = how === "full" ? "ENOSPC: no space left on device" : "EROFS: read-only file system";
       const refusal = `The memory image could not be written to ${cache}/images: ${why}`;
       expect([status, output]).toEqual(
         driver === "gvisor" ? [3, expect.stringContaining(refusal)] : [0, expect.stringContaining("\n42\n")],
       );
       await rm(cache, { recursive: true });
-      // Without a cache every sandbox of the self-test imports the stack anew, on a machine that may be busy.
+      // Without a cache, every sandbox of the self-test imports the stack itself, on a machine that may be busy.
     },
     240_000,
   );
 });
 
-/** The processes of the sandbox that is being started, as soon as there is one; never the reaper, which is no part of it. */
-async function firstProcessOf({ pid, runHome, child, output }: Host): Promise<number[]> {
+/** Waits for the first processes of the sandbox that is being started, without the reaper. */
+async function waitForEngine({ pid, runHome, child, output }: Host): Promise<number[]> {
   for (;;) {
     if (child.exitCode !== null) throw new Error(`ended before it started a sandbox: ${output()}`);
-    const found = await processesOf(pid, runHome);
+    const found = await listSandboxProcesses(pid, runHome);
     const executables = await Promise.all(found.map((one) => readlink(`/proc/${one}/exe`).catch(() => process.execPath)));
     const engine = found.filter((_, index) => executables[index] !== process.execPath);
     if (engine.length > 0) return engine;
@@ -268,7 +268,7 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it ended by itself
+    // it has already exited
   }
 }
 
@@ -283,7 +283,7 @@ async function killSandboxes(hostPid: number): Promise<void> {
   }
 }
 
-/** A cache of its own with the real one's snapshots, and its memory images by hard links: they may be removed. */
+/** Creates a cache that links to the real one's snapshots and has hard links to its memory images, so that these may be removed. */
 async function linkCache(): Promise<string> {
   const real = cacheDirectory();
   const cache = await mkdtemp(path.join(real, "crash-"));
@@ -292,7 +292,7 @@ async function linkCache(): Promise<string> {
   return cache;
 }
 
-/** A cache of its own that shares every file with the real one by hard links; files may be removed from it, never written. */
+/** Creates a cache whose files are hard links to the real one's. They may be removed, but never written. */
 async function copyCache(): Promise<string> {
   const real = cacheDirectory();
   const cache = await mkdtemp(path.join(real, "crash-"));
@@ -312,7 +312,7 @@ async function collect(
   const child = spawn(program, args, { env: { ...process.env, ...environment }, stdio: ["pipe", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (output += text));
-  child.stdin.on("error", () => {}); // a program that has ended does not read any more; its status says what happened
+  child.stdin.on("error", () => {}); // a program that has ended no longer reads; its status shows what happened
   child.stdin.end(stdin);
   const [status] = (await once(child, "close")) as [number];
   return { status, output };

@@ -11,14 +11,14 @@ import { workerEnvironment } from "../src/sandbox/worker-environment.ts";
 import { findSnapshot } from "../src/sandbox/snapshot/find-snapshot.ts";
 import { runCell } from "../src/cells/run-cell.ts";
 
-/** The cgroups in which something runs that this process started: each lease has its own, whatever forks in it. */
-async function cgroupsBelow(): Promise<readonly string[]> {
+/** The cgroups of all processes that this process started. Each lease has its own. */
+async function listChildCgroups(): Promise<readonly string[]> {
   const pids = await listProcessTree([process.pid]);
   const texts = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "")));
   return [...new Set(texts)].filter((text) => text !== "").sort();
 }
 
-/** SPEC.md as tests. Each driver's test file calls this. */
+/** Tests a driver against src/sandbox/SPEC.md. Each driver's test file calls this. */
 export function describeDriverContract(name: string, create: (runDirectory: RunDirectory) => SandboxDriver): void {
   describe(`${name} keeps the driver contract`, () => {
     let runDirectory: RunDirectory;
@@ -62,37 +62,37 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       return run.resultJson === null ? null : JSON.parse(run.resultJson);
     }
 
-    test("1: preflight says that it is usable, and its version", async () => {
+    test("1: preflight reports that the driver is usable, and its version", async () => {
       expect(await driver.preflight()).toMatchObject({ usable: true, version: expect.stringMatching(/\d/) });
     });
 
-    test("2: leases have ids of their own", async () => {
+    test("2: leases have unique ids", async () => {
       await using other = await open();
       expect(other.id).not.toBe(lease.id);
       expect(other.driver).toBe(driver.name);
     });
 
-    test("2: the worker has the stack imported when it answers", async () => {
+    test("2: the worker has imported the stack when it answers", async () => {
       const missing =
         "import sys\n[name for name in ('pandas', 'scipy.optimize', 'scipy.signal', 'scipy.stats', 'statsmodels.api', 'matplotlib.pyplot') if name not in sys.modules]";
       expect(await evaluate(missing)).toEqual([]);
     });
 
-    test("3: an aborted open rejects with the reason and leaves no process", async () => {
-      const before = await cgroupsBelow();
+    test("3: an aborted open rejects with the reason and leaves no cgroup or directory", async () => {
+      const before = await listChildCgroups();
       const stop = new AbortController();
       const opening = open(defaultLimits, stop.signal);
       stop.abort(new Error("changed my mind"));
       await expect(opening).rejects.toThrow("changed my mind");
       await expect(open(defaultLimits, AbortSignal.abort(new Error("too late")))).rejects.toThrow("too late");
       const left = async (): Promise<unknown> => [
-        (await cgroupsBelow()).filter((one) => !before.includes(one)),
+        (await listChildCgroups()).filter((one) => !before.includes(one)),
         (await readdir(path.join(runDirectory.path, "leases"))).filter((id) => id !== lease.id),
       ];
       await vi.waitFor(async () => expect(await left()).toEqual([[], []]), { timeout: 20_000 });
     });
 
-    test("4 and 5: close is idempotent, and died says that the host closed it", async () => {
+    test("4 and 5: close is idempotent, and died reports that the host closed the sandbox", async () => {
       const other = await open();
       await Promise.all([other.close(), other.close()]);
       await other.close();
@@ -100,7 +100,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       await expect(other.channel.send({ type: "hello", nonce: "x", spare: false })).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     });
 
-    test("5: died says how a sandbox ended that nobody closed", async () => {
+    test("5: died reports how a sandbox ended that was not closed", async () => {
       const other = await open();
       await other.channel.send({ type: "no-such-frame" });
       const death = await other.died;
@@ -122,7 +122,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(await evaluate("import os\nos.getgroups()")).toEqual([]);
     });
 
-    test("9: no descriptor but the channel is open when user code starts", async () => {
+    test("9: the channel is the only open descriptor besides 0, 1 and 2 when user code starts", async () => {
       await lease.channel.send({ type: "input", alias: "unread", format: "json" }, Buffer.from("[1]"));
       expect((await lease.channel.receive())?.header).toEqual({ type: "input-ok", alias: "unread" });
       const targets = (await evaluate(
@@ -135,12 +135,12 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(Object.values(others).find((target) => !target.startsWith("/proc/"))).toMatch(/^socket:/);
     });
 
-    test("10: the environment is the worker's and nothing else", async () => {
+    test("10: the environment is exactly the worker's", async () => {
       const seen = (await evaluate("import os\ndict(os.environ)")) as Record<string, string>;
       expect(seen).toEqual(workerEnvironment);
     });
 
-    test("11: the root is read-only, scratch is writable, private and starts with its image folder", async () => {
+    test("11: the root is read-only; scratch is writable, private and starts with its image folder", async () => {
       const denied =
         "import os, errno\nseen = []\nfor p in ['/x', '/usr/x', '/etc/x', '/usr/local/lib/python3.13/dist-packages/sluice/x', '/dev/x', '/proc/x', '/var/x', '/run/x', '/home/x']:\n    try:\n        open(p, 'w').close(); seen.append(p)\n    except OSError: pass\nseen";
       expect(await evaluate(denied)).toEqual([]);
@@ -155,13 +155,13 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       );
     });
 
-    test("12: there is no network interface but loopback, and no route", async () => {
+    test("12: loopback is the only network interface", async () => {
       expect(await evaluate("[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line and 'lo:' not in line]")).toEqual(
         [],
       );
     });
 
-    test("13: no process of the host or of another sandbox is seen, and no file of the host", async () => {
+    test("13: processes of the host and of other sandboxes and files of the host are invisible", async () => {
       await using other = await open();
       await evaluate("import subprocess, sys\nleft = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])", other);
       const seen =
@@ -171,7 +171,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(await evaluate(`import os\nos.path.exists(${JSON.stringify(import.meta.filename)})`)).toBe(false);
     });
 
-    test("14: going over the memory limit is told as out of memory", async () => {
+    test("14: going over the memory limit is reported as out of memory", async () => {
       const limits = withLimits({ memoryBytes: 400 * 1024 * 1024 });
       await using other = await open(limits);
       const code = Buffer.from("held = [bytearray(8 * 1024 * 1024) for _ in range(200)]");
@@ -180,7 +180,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(run.error?.limit).toMatchObject({ name: "memoryBytes", allowed: 400 * 1024 * 1024 });
     });
 
-    test("15: processes, open files and scratch are bounded", async () => {
+    test("15: processes, open files and scratch are limited", async () => {
       const limits = withLimits({ scratchBytes: 32 * 1024 * 1024, openFiles: 128, processes: 24 });
       await using other = await open(limits);
       const files =
@@ -194,7 +194,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(await evaluate(threads, other, limits)).toBe(true);
     });
 
-    test("16: usage is measured: a peak since the last reset, and cpu time", async () => {
+    test("16: usage reports CPU time and the memory peak since the last reset", async () => {
       await evaluate(
         "import time\nheld = np.ones(20_000_000)\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\ndel held",
       );
@@ -217,7 +217,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       ]);
     });
 
-    test("17: what is no frame ends the lease", async () => {
+    test("17: bytes that are not a frame end the lease", async () => {
       await using other = await open();
       const garbage =
         "import os\nfd = next(n for n in range(3, 64) if os.path.exists(f'/proc/self/fd/{n}') and os.readlink(f'/proc/self/fd/{n}').startswith('socket'))\nos.write(fd, b'no frame at all')\nimport time\ntime.sleep(60)";
@@ -234,7 +234,7 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect([run.status, run.leaseUsable, (await other.died).cause]).toEqual(["sandbox_lost", false, expect.any(String)]);
     });
 
-    test("18: a frame out of its place is not taken for an answer", async () => {
+    test("18: a frame that is not allowed at that point ends the lease", async () => {
       await using other = await open();
       const forged =
         "import os, struct\nfd = next(n for n in range(3, 64) if os.path.exists(f'/proc/self/fd/{n}') and os.readlink(f'/proc/self/fd/{n}').startswith('socket'))\nhead = b'{\"type\":\"ready\",\"nonce\":\"x\"}'\nos.write(fd, struct.pack('>III', 0x534C5501, len(head), 0) + head)";

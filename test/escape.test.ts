@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
-import { openAttackedSession, type AttackedSession } from "./escape/attacked-session.ts";
+import { openAttackedCellSession, type AttackedCellSession } from "./escape/attacked-cell-session.ts";
 import { openHostTraps, receivedPings, untouched, type HostTraps } from "./escape/host-traps.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 /**
- * The escape tests begin here, with the network; the other themes are in escape/. Each attack is judged from the host's side where the host can see it, and
- * after each the same session must go on with the variables from before, or say truthfully that they are gone.
+ * Escape tests for the network; those for other subjects are in escape/. Where the host can observe an attack, the host's observation counts. After each
+ * attack, the same cell session must continue with its earlier variables, or correctly report that they are lost.
  */
 describe.each(testedDrivers)("%s", (driver) => {
   let traps: HostTraps;
   let runtime: Runtime;
-  let session: AttackedSession;
+  let cellSession: AttackedCellSession;
 
   beforeAll(async () => {
     traps = await openHostTraps();
-    await traps.proveThatTheyCount();
+    await traps.checkThatTrapsCount();
     runtime = openTestRuntime(driver);
-    session = await openAttackedSession(runtime, traps);
+    cellSession = await openAttackedCellSession(runtime, traps);
   }, 120_000);
 
   afterAll(async () => {
@@ -34,7 +34,7 @@ describe.each(testedDrivers)("%s", (driver) => {
       "93.184.215.14",
       "example.com",
     ];
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 import http.client, urllib.request
 def with_urllib(host):
@@ -54,12 +54,12 @@ attempt("pandas", pd.read_csv, "http://127.0.0.1:${traps.httpPort}/data.csv")
       [...hosts.flatMap((host) => [`urllib ${host}`, `http.client ${host}`, `https ${host}`]), "pandas"],
     );
     expect(traps.reached()).toEqual(untouched);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("no TCP connection and no UDP datagram reaches the host's loopback, its own addresses or the world, over IPv4 or IPv6", async () => {
+  it("no TCP connection and no UDP datagram reaches the host's loopback, its addresses or the internet, over IPv4 or IPv6", async () => {
     const addresses = [...new Set(["127.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", ...traps.addresses, "192.0.2.1", "2001:db8::1"])];
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 def tcp(address, port):
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as s:
@@ -76,11 +76,11 @@ for address in ${JSON.stringify(addresses)}:
       addresses.flatMap((address) => [`tcp ${address}`, `udp ${address}`]),
     );
     expect(traps.reached()).toEqual(untouched);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("the metadata address of a cloud is out of reach", async () => {
-    await session.expectAllRefused(
+  it("the metadata address of cloud providers is out of reach", async () => {
+    await cellSession.expectAllRefused(
       `
 import urllib.request
 def metadata(url):
@@ -92,11 +92,11 @@ attempt("by name", metadata, "http://metadata.google.internal/computeMetadata/v1
 `,
       ["169.254.169.254", "as a number", "over IPv6", "by name"],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("no name is resolved and no DNS query is sent", async () => {
-    await session.expectAllRefused(
+  it("no name can be resolved and no DNS query is sent", async () => {
+    await cellSession.expectAllRefused(
       `
 def query(server, port):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -113,13 +113,13 @@ attempt("a resolver on the host", query, "127.0.0.1", ${traps.udp4Port})
       ["getaddrinfo", "gethostbyname", "gethostbyaddr", "a resolver of the world", "systemd-resolved", "a resolver on the host"],
     );
     expect(traps.reached()).toEqual(untouched);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("no ping leaves, through raw, packet or datagram sockets", async () => {
+  it("no ping leaves the sandbox through raw, packet or datagram sockets", async () => {
     const pings = await receivedPings();
     const targets = ["127.0.0.1", ...traps.addresses.filter((address) => !address.includes(":"))];
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 ECHO = b"\\x08\\x00\\xf7\\xff\\x00\\x00\\x00\\x00"
 def ping(kind, address):
@@ -134,11 +134,11 @@ attempt("packet", socket.socket, socket.AF_PACKET, socket.SOCK_RAW, 0x300)
       [...targets.flatMap((address) => [`raw ${address}`, `datagram ${address}`]), "raw IPv6", "packet"],
     );
     expect(await receivedPings()).toBe(pings);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("the host's unix sockets, on a path and abstract, take no connection", async () => {
-    await session.expectAllRefused(
+  it("the host's unix sockets, by path and abstract, cannot be reached", async () => {
+    await cellSession.expectAllRefused(
       `
 def unix(address, kind=socket.SOCK_STREAM):
     with socket.socket(socket.AF_UNIX, kind) as s:
@@ -155,7 +155,7 @@ PATH, ABSTRACT = ${JSON.stringify(traps.unixPath)}, "\\0${traps.abstractName}"
 attempt("path", unix, PATH)
 attempt("abstract", unix, ABSTRACT)
 attempt("abstract, sequenced packets", unix, ABSTRACT, socket.SOCK_SEQPACKET)
-attempt("a socketpair's end connected anew", through_a_pair, ABSTRACT)
+attempt("a socketpair's end connected again", through_a_pair, ABSTRACT)
 attempt("a socketpair's end sent elsewhere, abstract", datagram_from_a_pair, ABSTRACT)
 attempt("a socketpair's end sent elsewhere, path", datagram_from_a_pair, PATH)
 attempt("the zygote's socket", unix, "/run/sluice/leases.sock")
@@ -167,7 +167,7 @@ attempt("binding a name", lambda: call("bind", 1, b"\\x01\\x00/tmp/own", 10))
         "path",
         "abstract",
         "abstract, sequenced packets",
-        "a socketpair's end connected anew",
+        "a socketpair's end connected again",
         "a socketpair's end sent elsewhere, abstract",
         "a socketpair's end sent elsewhere, path",
         "the zygote's socket",
@@ -177,12 +177,12 @@ attempt("binding a name", lambda: call("bind", 1, b"\\x01\\x00/tmp/own", 10))
       ],
     );
     expect(traps.reached()).toEqual(untouched);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("no kind of socket can be made, by Python or by a raw system call, but socketpairs work", async () => {
+  it("no socket of any kind can be created, by Python or by a raw system call, but socketpairs work", async () => {
     const families = { unix: 1, inet: 2, inet6: 10, netlink: 16, packet: 17, bluetooth: 31, alg: 38, vsock: 40, xdp: 44 };
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 for name, family in ${JSON.stringify(families)}.items():
     attempt(name, call, "socket", family, 1, 0)
@@ -198,11 +198,11 @@ assert asyncio.run(two()) == 2
 `,
       [...Object.keys(families).flatMap((name) => [name, `${name} datagram`]), "inet socketpair"],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("a tour of import tricks finds no network library, no package manager and no way round", async () => {
-    await session.expectAllRefused(
+  it("import tricks find no network library, no package manager and no way to the network", async () => {
+    await cellSession.expectAllRefused(
       `
 import importlib, importlib.util, runpy, shutil, subprocess, zipfile
 for name in ["requests", "urllib3", "httpx", "aiohttp", "yfinance", "pip", "ensurepip", "setuptools", "websocket", "paramiko", "pycurl"]:
@@ -279,6 +279,6 @@ attempts.pop("a shell's own network", None)
       ],
     );
     expect(traps.reached()).toEqual(untouched);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 });

@@ -15,48 +15,48 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
   }, 180_000);
   afterAll(async () => await runtime.close(), 60_000);
 
-  test("gives a warm sandbox to a first call, and refills behind it", async () => {
+  test("gives a warm sandbox to the first call and refills in the background", async () => {
     const pool = await runtime.pool();
     expect(pool.warm).toBe(1);
-    await using session = await runtime.openCellSession();
-    expect((await session.run({ code: "1" })).sandbox.start).toBe("pool");
+    await using cellSession = await runtime.openCellSession();
+    expect((await cellSession.run({ code: "1" })).sandbox.start).toBe("pool");
     await pool.filled();
     expect(pool.warm).toBe(1);
   });
 
-  test("sandboxes are bounded all together, and who waits too long is told the number", async () => {
+  test("limits the number of all sandboxes, and a caller that waits too long gets an error with that number", async () => {
     const pool = await runtime.pool();
     await pool.filled();
     const taken = [];
     for (let count = 0; count < 3; count += 1) {
       taken.push(await pool.take({}));
-      await pool.filled(); // a warm sandbox counts as well
+      await pool.filled(); // warm sandboxes count too
     }
     expect(runtime.gate.taken).toBe(3);
     await expect(pool.take({})).rejects.toMatchObject({ code: "SANDBOX_QUEUE_TIMEOUT", details: { maxSandboxes: 3 } });
     await Promise.all(taken.map(({ lease }) => lease.close()));
   });
 
-  test("other limits are never served from the pool", async () => {
+  test("never serves a call with other limits from the pool", async () => {
     await (await runtime.pool()).filled();
-    await using session = await runtime.openCellSession({ limits: withLimits({ memoryBytes: 700 * 1024 * 1024 }) });
-    const outcome = await session.run({ code: "2" });
+    await using cellSession = await runtime.openCellSession({ limits: withLimits({ memoryBytes: 700 * 1024 * 1024 }) });
+    const outcome = await cellSession.run({ code: "2" });
     expect([outcome.status, outcome.sandbox.start]).toEqual(["ok", driver === "gvisor" ? "restored" : "forked"]);
   });
 
-  test("a lease that is over its time is given up, and the next cell says what became of the variables", async () => {
-    await using session = await runtime.openCellSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
-    const first = await session.run({ code: "kept = 4" });
+  test("a lease that reaches its time limit is closed, and the next cell reports what happened to the variables", async () => {
+    await using cellSession = await runtime.openCellSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
+    const first = await cellSession.run({ code: "kept = 4" });
     await new Promise((resolve) => setTimeout(resolve, 3_050));
-    const next = await session.run({ code: "globals().get('kept')" });
+    const next = await cellSession.run({ code: "globals().get('kept')" });
     expect(next.sandbox.id).not.toBe(first.sandbox.id);
     expect(next).toMatchObject({ resultJson: "4", diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } } });
   });
 
-  test("a lease ends on time while a cell runs, which is told, and the next cell has the variables", async () => {
-    await using session = await runtime.openCellSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
-    await session.run({ code: "kept = 4" });
-    const lost = await session.run({ code: "kept = 5\nwhile True: pass" });
+  test("a lease that reaches its time limit while a cell runs ends with an error, and the next cell has the variables", async () => {
+    await using cellSession = await runtime.openCellSession({ limits: withLimits({ leaseTimeoutMs: 3_000 }) });
+    await cellSession.run({ code: "kept = 4" });
+    const lost = await cellSession.run({ code: "kept = 5\nwhile True: pass" });
     expect(lost).toMatchObject({
       status: "sandbox_lost",
       error: {
@@ -65,18 +65,18 @@ describe.each(testedDrivers)("the warm pool on %s", (driver) => {
         limit: { name: "leaseTimeoutMs", allowed: 3_000, seen: 3_000 },
       },
     });
-    const next = await session.run({ code: "kept" });
+    const next = await cellSession.run({ code: "kept" });
     expect(next).toMatchObject({ resultJson: "4", diagnostics: { sandboxReplaced: { variables: "replayed", cells: 1 } } });
   });
 });
 
 test.each(testedDrivers)(
-  "a pool may be larger, or none, on %s",
+  "a pool can have no or several sandboxes on %s",
   async (driver) => {
     await using none = openTestRuntime(driver, { poolSize: 0 });
     const empty = await none.pool();
-    await using session = await none.openCellSession();
-    expect((await session.run({ code: "1" })).sandbox.start).toBe(driver === "gvisor" ? "restored" : "forked");
+    await using cellSession = await none.openCellSession();
+    expect((await cellSession.run({ code: "1" })).sandbox.start).toBe(driver === "gvisor" ? "restored" : "forked");
     await empty.filled();
     expect([empty.warm, none.gate.taken]).toEqual([0, 1]);
 
@@ -93,7 +93,7 @@ test.each(testedDrivers)(
   120_000,
 );
 
-test("a warm sandbox gives way to who waits for its place, and comes back afterwards", async () => {
+test("a warm sandbox is closed when a caller waits for its place, and replaced afterwards", async () => {
   await using runtime = openTestRuntime("bubblewrap", { poolSize: 1, maxSandboxes: 1 });
   const pool = await runtime.pool();
   await pool.filled();
@@ -108,7 +108,7 @@ test("a warm sandbox gives way to who waits for its place, and comes back afterw
   expect(pool.warm).toBe(1);
 }, 120_000);
 
-test("a warm sandbox that nobody takes is replaced, and one that died is", async () => {
+test("a warm sandbox is replaced when it was idle for too long or died", async () => {
   await using runtime = openTestRuntime("bubblewrap");
   const [driver, snapshot] = [await runtime.driver(), await runtime.snapshot()];
   const opened: Lease[] = [];
@@ -128,7 +128,7 @@ test("a warm sandbox that nobody takes is replaced, and one that died is", async
   await lease.close();
 }, 60_000);
 
-test("a sandbox that runs nothing for a while is given up, and the next cell says what became of the variables", async () => {
+test("an idle sandbox of a cell session is closed, and the next cell reports what happened to the variables", async () => {
   await using runtime = openTestRuntime("bubblewrap");
   const pool = await runtime.pool();
   await using artifactChecker = createArtifactChecker();
@@ -137,15 +137,15 @@ test("a sandbox that runs nothing for a while is given up, and the next cell say
     taken.push(await pool.take({ signal }));
     return taken.at(-1)!;
   };
-  await using session = openCellSession({ rollback: "fork", limits: runtime.limits, take, artifactChecker, idleMs: 100 });
-  await session.run({ code: "kept = 7" });
+  await using cellSession = openCellSession({ rollback: "fork", limits: runtime.limits, take, artifactChecker, idleMs: 100 });
+  await cellSession.run({ code: "kept = 7" });
   expect(await taken[0]!.lease.died).toMatchObject({ cause: "closed" });
-  const next = await session.run({ code: "kept" });
+  const next = await cellSession.run({ code: "kept" });
   expect(next).toMatchObject({ resultJson: "7", diagnostics: { sandboxReplaced: { variables: "replayed" } } });
   expect(taken).toHaveLength(2);
 });
 
-test("asking for a driver that cannot be used is an error that says why, and nothing weaker is run", async () => {
+test("a driver that cannot be used is an error with the reason, and no weaker driver is used instead", async () => {
   await using runtime = openTestRuntime("gvisor-rootless", {});
   const driver = (await runtime.drivers()).find((one) => one.name === "gvisor-rootless")!;
   const preflight = await driver.preflight();

@@ -23,7 +23,7 @@ afterAll(async () => {
   rmSync(cacheDirectory, { recursive: true });
 }, 60_000);
 
-test("a driver that enforces nothing is found out in every point, and nothing of it is remembered as passed", async () => {
+test("a driver that enforces nothing fails every check, and no check is stored as passed", async () => {
   const report = await examineDriver({ driver: leaky, snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate });
   const checks = [
     { name: "network", detail: expect.stringMatching(/^got through: TCP to this machine, .*UDP to this machine/) as string },
@@ -46,13 +46,13 @@ test("a driver that enforces nothing is found out in every point, and nothing of
   expect(readdirSync(cacheDirectory)).toEqual([]);
 }, 120_000);
 
-test("auto passes over it for the next one that holds, and says so when it is asked for by name", async () => {
+test("auto skips a failing driver, and choosing it by name is an error", async () => {
   const options = { snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate };
-  const held = (await runtime.drivers()).find(({ name }) => name === "bubblewrap")!;
-  expect(await chooseDriver({ wanted: "auto", drivers: [leaky, held], ...options })).toBe(held);
+  const working = (await runtime.drivers()).find(({ name }) => name === "bubblewrap")!;
+  expect(await chooseDriver({ wanted: "auto", drivers: [leaky, working], ...options })).toBe(working);
   const open = async (): Promise<never> => await Promise.reject(new Error("The engine is gone."));
   const broken: SandboxDriver = { ...leaky, open };
-  await expect(chooseDriver({ wanted: "gvisor", drivers: [broken, held], ...options })).rejects.toMatchObject({
+  await expect(chooseDriver({ wanted: "gvisor", drivers: [broken, working], ...options })).rejects.toMatchObject({
     code: "NO_SANDBOX",
     message:
       "The driver gvisor cannot be used. gvisor: Its self-test could not run: The engine is gone. Try `sluice snapshot verify` and `sluice prepare`.",
@@ -60,7 +60,7 @@ test("auto passes over it for the next one that holds, and says so when it is as
   });
 }, 120_000);
 
-test("a remembered pass that cannot be read is none: the driver is tested again", async () => {
+test("the driver is tested again when its stored result cannot be read", async () => {
   const options = { snapshot: await runtime.snapshot(), cacheDirectory, gate: runtime.gate };
   const driver = (await runtime.drivers()).find(({ name }) => name === "bubblewrap")!;
   const { checks } = await examineDriver({ driver, ...options });
@@ -69,7 +69,7 @@ test("a remembered pass that cannot be read is none: the driver is tested again"
   expect((await examineDriver({ driver, ...options })).checks).toHaveLength(checks.length);
 }, 120_000);
 
-test("its sandboxes are counted with all others", async () => {
+test("sandboxes of the self-test count towards the limit of all sandboxes", async () => {
   await using full = openTestRuntime("bubblewrap", { maxSandboxes: 1, queueDeadlineMs: 50 });
   const driver = (await full.drivers()).find(({ name }) => name === "bubblewrap")!;
   const leave = await full.gate.enter();

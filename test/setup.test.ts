@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 const setup = path.resolve(import.meta.dirname, "../scripts/setup.mjs");
 
-/** Set-up on this machine as it would be without some programs, as root of a user namespace or as another user of it. */
+/** Runs set-up as if some programs were not installed, as root or as another user of a user namespace. */
 function setUpWithout(programs: readonly string[], uid: number): { status: number | null; stdout: string; stderr: string } {
   const hidden = programs.flatMap((name) => ["--ro-bind", "/dev/null", `/usr/bin/${name}`]);
   const args = ["--unshare-user", "--uid", String(uid), "--gid", String(uid), "--ro-bind", "/", "/", "--dev", "/dev", ...hidden];
@@ -12,7 +12,7 @@ function setUpWithout(programs: readonly string[], uid: number): { status: numbe
 }
 
 describe("set-up", () => {
-  test("prints the one command and stops when packages are missing and the user is not root", () => {
+  test("prints the install command and stops when packages are missing and the user is not root", () => {
     expect(setUpWithout(["bwrap", "mmdebstrap"], 1000)).toMatchObject({
       status: 1,
       stdout: "",
@@ -22,7 +22,7 @@ describe("set-up", () => {
     });
   });
 
-  test.each([0, 1000])("names what is missing and stops where there is no apt (user %d)", (uid) => {
+  test.each([0, 1000])("names the missing packages and stops where apt is missing (user %d)", (uid) => {
     expect(setUpWithout(["mmdebstrap", "apt-get"], uid)).toMatchObject({
       status: 1,
       stdout: "",

@@ -8,7 +8,7 @@ import { hashLayerInputs } from "../src/sandbox/snapshot/worker-code.ts";
 
 const sluice = path.join(import.meta.dirname, "../bin/sluice");
 
-/** Builds in a cache that has the layer of Debian and wheels (by hard links) and no snapshot, so that each is made for real, in seconds. */
+/** Builds in a cache that has the layer (as hard links) but no snapshot, so that each test builds a real snapshot in seconds. */
 describe("sluice snapshot build", () => {
   let cache: string;
   beforeAll(async () => {
@@ -23,29 +23,29 @@ describe("sluice snapshot build", () => {
 
   function startBuild(): { child: ChildProcess; ended: Promise<{ status: number | null; stdout: string; stderr: string }> } {
     const child = spawn(sluice, ["snapshot", "build", "--json"], { env: { ...process.env, SLUICE_CACHE: cache }, stdio: "pipe" });
-    const said = { stdout: "", stderr: "" };
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (said.stdout += text));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (said.stderr += text));
-    return { child, ended: once(child, "close").then(([status]) => ({ status: status as number | null, ...said })) };
+    const output = { stdout: "", stderr: "" };
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+    return { child, ended: once(child, "close").then(([status]) => ({ status: status as number | null, ...output })) };
   }
 
   const list = async (name: string): Promise<string[]> => await readdir(path.join(cache, name)).catch(() => []);
 
-  /** Until the worker's code is being compiled in a copy of the layer: the longest step, and half-made if anything is. */
-  async function untilHalfMade(): Promise<void> {
+  /** Waits until the worker code is being compiled in a copy of the layer, which is the longest step. */
+  async function waitUntilHalfBuilt(): Promise<void> {
     for (;;) {
-      const workplaces = (await list("building")).filter((name) => !name.endsWith(".owner"));
-      const found = await Promise.all(workplaces.map((name) => list(`building/${name}/snapshot/rootfs/usr`)));
+      const builds = (await list("building")).filter((name) => !name.endsWith(".owner"));
+      const found = await Promise.all(builds.map((name) => list(`building/${name}/snapshot/rootfs/usr`)));
       if (found.flat().length > 0) return;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
 
   test.each(["SIGINT", "SIGKILL"] as const)(
-    "that is ended by %s leaves no snapshot, and the next one is not disturbed",
+    "that is ended by %s leaves no snapshot and does not disturb the next build",
     async (signal) => {
       const { child, ended } = startBuild();
-      await untilHalfMade();
+      await waitUntilHalfBuilt();
       child.kill(signal);
       const { status, stderr } = await ended;
       expect(await list("snapshots")).toEqual([]);
@@ -56,7 +56,7 @@ describe("sluice snapshot build", () => {
     120_000,
   );
 
-  test("twice at once gives one snapshot to both, and nothing is left of the killed one before", async () => {
+  test("returns the same snapshot to two concurrent builds and removes the files of the killed one", async () => {
     const builds = await Promise.all([startBuild().ended, startBuild().ended]);
     expect(builds.map(({ status }) => status)).toEqual([0, 0]);
     const [one, two] = builds.map(({ stdout }) => JSON.parse(stdout) as { id: string });

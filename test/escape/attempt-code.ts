@@ -3,8 +3,8 @@ import { syscallNumbers } from "../../src/sandbox/seccomp/syscall-numbers.ts";
 const numbers = process.arch === "arm64" ? syscallNumbers.aarch64 : syscallNumbers.x86_64;
 
 /**
- * Python that every attack begins with. `attempt` notes what became of one try: "refused" only when the system said no (an OSError with an errno, or a
- * module that is not there). Anything else, a slip in the attack itself included, is not a refusal and fails the test.
+ * Python code that every attack starts with. `attempt` records the result of one try. It is "refused" only if the system refused it (an OSError with an
+ * errno, or a missing module). Anything else, including a mistake in the attack itself, fails the test.
  */
 export const attemptCode: string = `
 import ctypes, errno, os, socket, struct, sys
@@ -31,7 +31,7 @@ def attempt(name, function, *arguments):
         attempts[name] = f"BROKEN: {error!r}"
 
 def call(name, *arguments):
-    """A raw system call, past every wrapper of libc and Python."""
+    """A raw system call that bypasses all wrappers of libc and Python."""
     words = [ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_void_p(a) if a is None else a if isinstance(a, ctypes._SimpleCData) else ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     got = libc.syscall(ctypes.c_long(NUMBERS[name]), *words)
     if got == -1:

@@ -8,9 +8,9 @@ import { createServer, connect, type AddressInfo, type Server } from "node:net";
 import os from "node:os";
 import path from "node:path";
 
-/** What lies around on the host for a sandbox to find. Everything here counts who touched it, from the host's side; a sandbox is never asked. */
+/** Secrets, processes and servers on the host that a sandbox must not reach. The host counts every access; a sandbox's own report is never trusted. */
 export interface HostTraps extends AsyncDisposable {
-  /** Stands in a file, an environment variable and a process of the host, and must never be in anything a sandbox gives out. */
+  /** Contained in a file, an environment variable and a process of the host. It must never appear in the output of a sandbox. */
   readonly secret: string;
   readonly directory: string;
   readonly secretFile: string;
@@ -28,9 +28,9 @@ export interface HostTraps extends AsyncDisposable {
   readonly addresses: readonly string[];
   /** Connections, requests and datagrams that arrived, by trap. */
   reached(): Record<string, number>;
-  /** Touches every trap from the host itself, so that a count of nothing afterwards means something. */
-  proveThatTheyCount(): Promise<void>;
-  /** Names in the host's directory; a sandbox must add none. */
+  /** Accesses every trap from the host, to prove that the traps count, then resets the counts. */
+  checkThatTrapsCount(): Promise<void>;
+  /** Names in the host's directory. A sandbox must not add any. */
   files(): Promise<string[]>;
 }
 
@@ -40,7 +40,7 @@ export async function openHostTraps(): Promise<HostTraps> {
   const directory = await mkdtemp(path.join(os.tmpdir(), "escape-"));
   const secretFile = path.join(directory, "secret.txt");
   await writeFile(secretFile, secret, { mode: 0o644 });
-  process.env[secretVariable] = secret; // before any sandbox process is started: what inherits it would show it
+  process.env[secretVariable] = secret; // set before any sandbox process starts, so that an inherited environment would show it
 
   const counts: Record<string, number> = { http: 0, tcp4: 0, tcp6: 0, udp4: 0, udp6: 0, unixPath: 0, abstract: 0 };
   const count = (name: string) => (): void => {
@@ -76,7 +76,7 @@ export async function openHostTraps(): Promise<HostTraps> {
   });
   await once(victim.stdout, "data");
 
-  async function proveThatTheyCount(): Promise<void> {
+  async function checkThatTrapsCount(): Promise<void> {
     const before = { ...counts };
     await (await fetch(`http://127.0.0.1:${httpPort}/`)).text();
     for (const where of [
@@ -118,7 +118,7 @@ export async function openHostTraps(): Promise<HostTraps> {
       (all ?? []).filter(({ internal }) => !internal).map(({ address }) => address),
     ),
     reached: () => ({ ...counts }),
-    proveThatTheyCount,
+    checkThatTrapsCount,
     files: async () => (await readdir(directory)).sort(),
     [Symbol.asyncDispose]: close,
   };
@@ -126,7 +126,7 @@ export async function openHostTraps(): Promise<HostTraps> {
 
 export const untouched: Readonly<Record<string, number>> = { http: 0, tcp4: 0, tcp6: 0, udp4: 0, udp6: 0, unixPath: 0, abstract: 0 };
 
-/** Echo requests that this machine's own kernel received, both versions of the protocol. */
+/** Number of echo requests that this machine's kernel received, over IPv4 and IPv6. */
 export async function receivedPings(): Promise<number> {
   const old = (await readFile("/proc/net/snmp", "utf8")).split("\n").filter((line) => line.startsWith("Icmp:"));
   const at = old[0]?.split(" ").indexOf("InEchos") ?? -1;
@@ -138,7 +138,7 @@ function isAlive(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 
-/** Null when the machine has no such address (no IPv6). */
+/** Null when the machine does not have the address (no IPv6). */
 async function listen(server: Server, where: object, listening: { close(): unknown }[]): Promise<number | null> {
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   server.once("error", (error: NodeJS.ErrnoException) =>

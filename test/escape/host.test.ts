@@ -4,19 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../../src/create-runtime.ts";
 import { workerEnvironment } from "../../src/sandbox/worker-environment.ts";
 import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
-import { openAttackedSession, type AttackedSession } from "./attacked-session.ts";
+import { openAttackedCellSession, type AttackedCellSession } from "./attacked-cell-session.ts";
 import { openHostTraps, type HostTraps } from "./host-traps.ts";
 
-/** Escape tests: the host's files, environment and processes, and those of other sandboxes. */
+/** Escape tests: files, environment and processes of the host and of other sandboxes. */
 describe.each(testedDrivers)("%s", (driver) => {
   let traps: HostTraps;
   let runtime: Runtime;
-  let session: AttackedSession;
+  let cellSession: AttackedCellSession;
 
   beforeAll(async () => {
     traps = await openHostTraps();
     runtime = openTestRuntime(driver);
-    session = await openAttackedSession(runtime, traps);
+    cellSession = await openAttackedCellSession(runtime, traps);
   }, 120_000);
 
   afterAll(async () => {
@@ -24,10 +24,10 @@ describe.each(testedDrivers)("%s", (driver) => {
     await traps?.[Symbol.asyncDispose]();
   }, 30_000);
 
-  it("files of the host cannot be read, by any path that leads to them", async () => {
+  it("the host's files cannot be read through any path", async () => {
     const { rootfs } = await runtime.snapshot();
     const own = path.resolve(import.meta.filename);
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 SECRET = ${JSON.stringify(traps.secretFile)}
 attempt("by its path", read_from, SECRET)
@@ -70,11 +70,11 @@ attempt("a file handle", call, "open_by_handle_at", -100, b"\\0" * 64, 0)
         "a file handle",
       ],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("a walk over everything that can be seen finds nothing of the host's", async () => {
-    const outcome = await session.run(`
+  it("a walk over all visible files finds none of the host's", async () => {
+    const outcome = await cellSession.run(`
 import os
 seen = []
 for directory, names, files in os.walk("/"):
@@ -94,11 +94,11 @@ set_result([sorted(os.listdir("/")), os.listdir("/run"), sorted(name for name in
     );
     expect(top!.filter((name) => !usual.has(name))).toEqual([]);
     expect([run, home]).toEqual([[], []]);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("the environment is the fixed list and holds nothing of the host's", async () => {
-    const outcome = await session.run(`
+  it("the environment is the fixed list and contains nothing from the host", async () => {
+    const outcome = await cellSession.run(`
 import os
 found = {**os.environ}
 for name in os.listdir("/proc"):
@@ -117,12 +117,12 @@ set_result(found)
     const given = Object.entries(found).filter(([name]) => !name.includes("/") && name !== "getenv" && name !== "PWD");
     expect(Object.fromEntries(given)).toEqual(workerEnvironment);
     expect(found.PWD ?? "/sandbox").toMatch(/^\/(sandbox)?$/);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("processes of the host are neither seen nor signalled", async () => {
+  it("the host's processes can neither be seen nor signalled", async () => {
     const pids = [traps.process.pid, process.pid, process.ppid];
-    const outcome = await session.run(`
+    const outcome = await cellSession.run(`
 import os, signal
 mine = {int(name) for name in os.listdir("/proc") if name.isdigit()}
 names = {pid: open(f"/proc/{pid}/comm").read().strip() for pid in mine}
@@ -144,11 +144,11 @@ set_result({"reached": reached, "names": sorted(set(names.values())), "count": l
     expect(names).toEqual(["python3"]);
     expect(count).toBeLessThanOrEqual(8); // the worker's own: process 1, the monitor, its cells, and those that are just ending
     expect(traps.process.isAlive()).toBe(true);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("process 1 keeps its memory to itself", async () => {
-    await session.expectAllRefused(
+  it("the memory of process 1 cannot be read or written", async () => {
+    await cellSession.expectAllRefused(
       `
 def open_for(path, flags):
     os.close(os.open(path, flags))
@@ -174,12 +174,12 @@ attempt("kcmp", call, "kcmp", 1, os.getpid(), 0, 0, 0)
         "kcmp",
       ],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("process 1 shows nothing of itself that is worth seeing", async () => {
+  it("process 1 reveals nothing useful about itself", async () => {
     if (driver === "bubblewrap") {
-      await session.expectAllRefused(
+      await cellSession.expectAllRefused(
         `
 attempt("its environment", read_from, "/proc/1/environ")
 attempt("its maps", read_from, "/proc/1/maps")
@@ -189,17 +189,17 @@ attempt("its oom score", write_to, "/proc/1/oom_score_adj", b"1000")
         ["its environment", "its maps", "its descriptors", "its oom score"],
       );
     } else {
-      // gVisor shows these to every process of the same user, dumpable or not. Its memory it does not show, see above.
-      const outcome = await session.run(
+      // gVisor shows these to every process of the same user, dumpable or not. It does not show the memory; see the test above.
+      const outcome = await cellSession.run(
         "set_result(dict(pair.split('=', 1) for pair in open('/proc/1/environ').read().split('\\0') if pair))",
       );
       expect(JSON.parse(outcome.resultJson!)).toEqual(workerEnvironment);
     }
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("the channel cannot be opened through process 1, and what can be opened there forges nothing", async () => {
-    const outcome = await session.run(`
+  it("the channel cannot be opened through process 1, and writing to descriptors that can be opened forges nothing", async () => {
+    const outcome = await cellSession.run(`
 import json, os, stat, struct
 head = json.dumps({"type": "done", "cell": 1, "status": "ok"}).encode()
 forged = struct.pack(">III", 0x534C5501, len(head), 6) + head + b'"fake"'
@@ -222,10 +222,10 @@ set_result(opened)
 `);
     expect(outcome.error).toBeUndefined();
     expect(outcome.resultJson).toBe("[]");
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("nothing outside scratch can be written, the snapshot least of all", async () => {
+  it("nothing outside scratch can be written, including the snapshot", async () => {
     const { rootfs } = await runtime.snapshot();
     const before = await Promise.all([traps.files(), stat(rootfs), stat(path.join(rootfs, "etc"))]);
     const targets = [
@@ -253,7 +253,7 @@ set_result(opened)
       "net/ipv4/ip_forward",
       "fs/file-max",
     ];
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 import sluice_worker.monitor, json as json_module
 for path in ${JSON.stringify(targets)}:
@@ -292,11 +292,11 @@ read_from(sluice_worker.monitor.__file__)  # reading it is no secret
     const after = await Promise.all([traps.files(), stat(rootfs), stat(path.join(rootfs, "etc"))]);
     expect(after[0]).toEqual(before[0]);
     expect([after[1].mtimeMs, after[2].mtimeMs]).toEqual([before[1].mtimeMs, before[2].mtimeMs]);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("file names with symlinks, dots, newlines, control characters and bytes that are no text stay names", async () => {
-    const outcome = await session.run(`
+  it("file names with symlinks, dots, newlines, control characters and invalid UTF-8 are only names", async () => {
+    const outcome = await cellSession.run(`
 import os
 names = [b"..%2f..%2fescaped", b"a\\nb", b"\\x1b[2Jred", b"\\xff\\xfe", b"-rf", b"$(touch escaped)", "\\u202egnp.exe".encode(), b"x" * 255, b"con", b"{}", b'"quote']
 for name in names:
@@ -318,11 +318,11 @@ raise RuntimeError("so that the changed files are listed")
     expect(outcome.artifacts).toEqual([]);
     for (const name of (outcome.diagnostics.scratchChanged as string[] | undefined) ?? [])
       expect(path.isAbsolute(name) || name.startsWith("..")).toBe(false);
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   });
 
-  it("figures under hostile names come out as bytes without a path", async () => {
-    const outcome = await session.run(`
+  it("figures with hostile file names are returned as bytes without a path", async () => {
+    const outcome = await cellSession.run(`
 fig, ax = plt.subplots()
 ax.plot([1, 2], [3, 4])
 save_figure("../../escaped line", title="../../../etc/cron.d/x\\n\\x1b]0;owned\\x07")
@@ -331,11 +331,11 @@ save_figure("../../escaped line", title="../../../etc/cron.d/x\\n\\x1b]0;owned\\
     expect(outcome.artifacts).toHaveLength(1);
     expect(Object.keys(outcome.artifacts[0]!)).not.toContain("path");
     expect(await traps.files()).toEqual(["secret.txt", "socket"]);
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   });
 
-  it("devices are the harmless ones, and none can be made", async () => {
-    const outcome = await session.run(`
+  it("only harmless devices exist, and none can be created", async () => {
+    const outcome = await cellSession.run(`
 import os, stat
 found = {}
 for directory, names, files in os.walk("/dev"):
@@ -352,10 +352,10 @@ set_result(sorted(path for path, how in found.items() if how == "opened"))
 `);
     expect(outcome.status).toBe("ok");
     const harmless = new Set(["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"]);
-    // gVisor's /dev always has these. There is no device of the host behind them, and below nothing can be done with them.
+    // gVisor's /dev always has these. No device of the host is behind them, and the attempts below show that they are useless.
     const emulated = driver === "gvisor" ? ["/dev/fuse", "/dev/net/tun", "/dev/ptmx", "/dev/pts/ptmx"] : [];
     expect((JSON.parse(outcome.resultJson!) as string[]).filter((name) => !harmless.has(name) && !emulated.includes(name))).toEqual([]);
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 import stat
 attempt("a block device", os.mknod, "/sandbox/disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
@@ -378,11 +378,11 @@ attempt("a file system of one's own", lambda: os.read(os.open("/dev/fuse", os.O_
         "a file system of one's own",
       ],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("another sandbox's files, memory and processes are out of reach, and it goes on undisturbed", async () => {
-    await using neighbour = await openAttackedSession(runtime, traps);
+  it("the files, memory and processes of another sandbox are out of reach, and it continues undisturbed", async () => {
+    await using neighbour = await openAttackedCellSession(runtime, traps);
     const made = await neighbour.run(`
 import mmap, os
 secret = "-".join(["neighbours", "own", "secret"]) * 1000
@@ -396,7 +396,7 @@ block = shared_memory.SharedMemory("neighbour-block", create=True, size=4096)
 block.buf[:8] = b"untaken!"
 `);
     expect(made.error).toBeUndefined();
-    const outcome = await session.run(`
+    const outcome = await cellSession.run(`
 import ctypes, os, re, signal
 needle = "-".join(["secret" + "neighbours", "own", "secret" + "neighbours"]).encode()
 found = []
@@ -431,7 +431,7 @@ set_result(found)
 `);
     expect(outcome.error).toBeUndefined();
     expect(outcome.resultJson).toBe("[]");
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 attempt("shared memory", call, "shmget", 0x534c55, 4096, 0o1666)
 attempt("a semaphore", call, "semget", 0x534c55, 1, 0o1666)
@@ -440,23 +440,23 @@ attempt("a POSIX message queue", call, "mq_open", b"neighbour", os.O_RDWR | os.O
 `,
       ["shared memory", "a semaphore", "a message queue", "a POSIX message queue"],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
     await neighbour.expectIntact();
     const still = await neighbour.run("[open('/sandbox/neighbour').read() == secret, bytes(block.buf[:8]).decode()]");
     expect(still.resultJson).toBe('[true,"untaken!"]');
   });
 
-  it("a sandbox that ended leaves nothing for the next one to find", async () => {
-    const first = await openAttackedSession(runtime, traps);
+  it("a sandbox leaves nothing that the next one can find", async () => {
+    const first = await openAttackedCellSession(runtime, traps);
     await first.run("for place in ('/sandbox', '/tmp', '/dev/shm'):\n    open(place + '/left-over', 'w').write('left')");
     await first[Symbol.asyncDispose]();
-    await using second = await openAttackedSession(runtime, traps);
+    await using second = await openAttackedCellSession(runtime, traps);
     const outcome = await second.run("import os\n[os.path.exists(place + '/left-over') for place in ('/sandbox', '/tmp', '/dev/shm')]");
     expect(outcome.resultJson).toBe("[false,false,false]");
     await second.expectIntact();
   });
 
-  it("the host's secret is where it was", async () => {
+  it("the host's secret is unchanged after all attacks", async () => {
     expect(await readFile(traps.secretFile, "utf8")).toBe(traps.secret);
     expect(traps.process.isAlive()).toBe(true);
   });

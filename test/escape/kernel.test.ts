@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../../src/create-runtime.ts";
 import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
-import { openAttackedSession, type AttackedSession } from "./attacked-session.ts";
+import { openAttackedCellSession, type AttackedCellSession } from "./attacked-cell-session.ts";
 import { openHostTraps, untouched, type HostTraps } from "./host-traps.ts";
 
-/** Escape tests: privileges, namespaces and the corners of the kernel. */
+/** Escape tests: privileges, namespaces and rarely used parts of the kernel. */
 describe.each(testedDrivers)("%s", (driver) => {
   let traps: HostTraps;
   let runtime: Runtime;
-  let session: AttackedSession;
+  let cellSession: AttackedCellSession;
 
   beforeAll(async () => {
     traps = await openHostTraps();
     runtime = openTestRuntime(driver);
-    session = await openAttackedSession(runtime, traps);
+    cellSession = await openAttackedCellSession(runtime, traps);
   }, 120_000);
 
   afterAll(async () => {
@@ -21,8 +21,8 @@ describe.each(testedDrivers)("%s", (driver) => {
     await traps?.[Symbol.asyncDispose]();
   }, 30_000);
 
-  it("user code has no privilege and can get none back", async () => {
-    const outcome = await session.run(`
+  it("user code has no privileges and cannot regain any", async () => {
+    const outcome = await cellSession.run(`
 import ctypes, os
 status = dict(line.rstrip().split(":\\t", 1) for line in open("/proc/self/status") if line.startswith(("Cap", "Seccomp:")))
 libc = ctypes.CDLL(None)
@@ -41,7 +41,7 @@ set_result({
       seccomp: 2,
     });
     const changes = { setuid: [0], setgid: [0], setresuid: [0, 0, 0], setreuid: [0, 0], setgroups: [0, 0], setfsuid: [0], capset: [0, 0] };
-    await session.expectAllRefused(
+    await cellSession.expectAllRefused(
       `
 for name, arguments in ${JSON.stringify(changes)}.items():
     attempt(name, call, name, *arguments)
@@ -68,10 +68,10 @@ attempt("more processes", call, "prlimit64", 0, 6, struct.pack("QQ", 1 << 20, 1 
         "more processes",
       ],
     );
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("no namespace can be made or entered, nothing mounted, no root changed", async () => {
+  it("namespaces cannot be created or entered, nothing can be mounted, and the root cannot be changed", async () => {
     const flags = {
       user: 0x10000000,
       mount: 0x00020000,
@@ -82,7 +82,7 @@ attempt("more processes", call, "prlimit64", 0, 6, struct.pack("QQ", 1 << 20, 1 
       cgroup: 0x02000000,
       time: 0x00000080,
     };
-    const attempts = await session.expectAllRefused(
+    const attempts = await cellSession.expectAllRefused(
       `
 def clone3(flag):
     arguments = struct.pack("=11Q", flag, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
@@ -134,11 +134,11 @@ attempt("pivot_root", call, "pivot_root", b"/sandbox", b"/sandbox/out")
         "pivot_root",
       ],
     );
-    expect(notByTheFilter(attempts)).toEqual({});
-    await session.expectIntact();
+    expect(notRefusedByFilter(attempts)).toEqual({});
+    await cellSession.expectIntact();
   });
 
-  it("calls that reach deep into a kernel are refused, by their raw numbers too", async () => {
+  it("dangerous system calls are refused, also by their raw numbers", async () => {
     const calls = [
       ...["ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise"],
       ...["add_key", "request_key", "keyctl"],
@@ -160,7 +160,7 @@ attempt("pivot_root", call, "pivot_root", b"/sandbox", b"/sandbox/out")
         (name) => process.arch === "x64" || !["modify_ldt", "iopl", "ioperm"].includes(name),
       ),
     ];
-    const attempts = await session.expectAllRefused(
+    const attempts = await cellSession.expectAllRefused(
       `
 for name in ${JSON.stringify(calls)}:
     attempt(name, call, name, 0, 0, 0, 0, 0, 0)
@@ -179,13 +179,13 @@ attempt("mapping at zero", call, "mmap", 0, 4096, 3, 0x32, -1, 0)
         "mapping at zero",
       ],
     );
-    expect(notByTheFilter(attempts)).toEqual({});
-    await session.expectIntact();
+    expect(notRefusedByFilter(attempts)).toEqual({});
+    await cellSession.expectIntact();
   });
 
   const onX86 = process.arch === "x64" ? it : null; // other machines have no such doors
   onX86?.("the 32-bit and x32 doors into the kernel are shut as well", async () => {
-    const outcome = await session.run(`
+    const outcome = await cellSession.run(`
 import ctypes, mmap, os
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -204,11 +204,11 @@ set_result({"x32": x32, "legacyGotThrough": os.WIFEXITED(status) and os.WEXITSTA
 `);
     expect(outcome.error).toBeUndefined();
     expect(JSON.parse(outcome.resultJson!)).toEqual({ x32: -1, legacyGotThrough: false });
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("setuid programs, the snapshot's and one's own, give no other user", async () => {
-    const outcome = await session.run(`
+  it("setuid programs, of the snapshot and self-made, do not change the user", async () => {
+    const outcome = await cellSession.run(`
 import os, shutil, stat, subprocess, sys
 found = []
 for directory, names, files in os.walk("/usr"):
@@ -233,11 +233,11 @@ set_result({"ids": ids, "setuid": found})
     const { ids, setuid } = JSON.parse(outcome.resultJson!) as { ids: string[]; setuid: string[] };
     expect(ids).toEqual(["(1000, 1000, 1000) (1000, 1000, 1000)", "(1000, 1000, 1000) (1000, 1000, 1000)"]);
     expect(setuid).toEqual([]);
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   });
 
-  it("a program run from memory, and one with another name, is as shut in as the cell", async () => {
-    const outcome = await session.run(`
+  it("a program that runs from memory or under another name is confined like the cell", async () => {
+    const outcome = await cellSession.run(`
 import os, subprocess, sys
 with open("/usr/bin/python3", "rb") as file:
     program = file.read()
@@ -266,12 +266,15 @@ set_result([by_path.stdout.strip(), os.read(read, 100).decode().strip()])
     expect(outcome.error).toBeUndefined();
     expect(JSON.parse(outcome.resultJson!)).toEqual(["4 1000", "4 1000"]);
     expect(traps.reached()).toEqual(untouched);
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   });
 });
 
-/** An errno that comes from dummy arguments would look like a refusal too; these two come from the filter. Page zero is the kernel's own to refuse. */
-function notByTheFilter(attempts: Record<string, string>): Record<string, string> {
+/**
+ * Attempts that the seccomp filter did not refuse. Only EPERM and ENOSYS come from the filter; another errno may only mean that the arguments were wrong.
+ * Mapping page zero is refused by the kernel itself.
+ */
+function notRefusedByFilter(attempts: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(attempts).filter(([name, how]) => !/^refused: (EPERM|ENOSYS)$/.test(how) && name !== "mapping at zero"),
   );

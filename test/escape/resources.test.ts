@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../../src/create-runtime.ts";
 import type { SandboxLimits } from "../../src/sandbox/contract.ts";
 import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
-import { openAttackedSession, type AttackedSession } from "./attacked-session.ts";
+import { openAttackedCellSession, type AttackedCellSession } from "./attacked-cell-session.ts";
 import { openHostTraps, type HostTraps } from "./host-traps.ts";
 
 const MB = 1024 * 1024;
-/** What a driver may add for itself: gVisor's own kernel is in the same cgroup. */
+/** Memory that a driver may use itself: gVisor's kernel is in the same cgroup. */
 const ENGINE_BYTES = 160 * MB;
 const small: Partial<SandboxLimits> = {
   memoryBytes: 448 * MB,
@@ -18,18 +18,18 @@ const small: Partial<SandboxLimits> = {
 };
 const roomy: Partial<SandboxLimits> = { ...small, cellTimeoutMs: 20_000 };
 
-/** Escape tests: whatever a sandbox may use has an end, and reaching it costs the cell and nothing else. */
+/** Escape tests: every resource of a sandbox is limited, and reaching a limit harms only the cell. */
 describe.each(testedDrivers)("%s", (driver) => {
   let traps: HostTraps;
   let runtime: Runtime;
-  let session: AttackedSession;
-  let hurried: AttackedSession;
+  let cellSession: AttackedCellSession;
+  let hurried: AttackedCellSession;
 
   beforeAll(async () => {
     traps = await openHostTraps();
     runtime = openTestRuntime(driver);
-    session = await openAttackedSession(runtime, traps, roomy);
-    hurried = await openAttackedSession(runtime, traps, small);
+    cellSession = await openAttackedCellSession(runtime, traps, roomy);
+    hurried = await openAttackedCellSession(runtime, traps, small);
   }, 120_000);
 
   afterAll(async () => {
@@ -37,9 +37,9 @@ describe.each(testedDrivers)("%s", (driver) => {
     await traps?.[Symbol.asyncDispose]();
   }, 30_000);
 
-  it("scratch can be filled to its size and no further, in all its places together", async () => {
+  it("scratch can be filled to its limit and no further, over all its directories together", async () => {
     const scratchBytes = 32 * MB;
-    await using own = await openAttackedSession(runtime, traps, { ...roomy, scratchBytes });
+    await using own = await openAttackedCellSession(runtime, traps, { ...roomy, scratchBytes });
     const outcome = await own.run(`
 import errno, os
 block = b"x" * (1 << 20)
@@ -65,8 +65,8 @@ set_result({"written": written, "refused": refused})
     expect([freed.status, freed.resultJson]).toEqual(["ok", "1000000"]);
   }, 90_000);
 
-  it("a sparse file of an absurd size takes nothing", async () => {
-    const outcome = await session.run(`
+  it("a huge sparse file uses no space", async () => {
+    const outcome = await cellSession.run(`
 import os
 how = []
 for size in (1 << 40, 1 << 62):
@@ -87,11 +87,11 @@ os.unlink("/sandbox/sparse")
 how[-1]
 `);
     expect([outcome.error, outcome.resultJson]).toEqual([undefined, '"refused"']);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   });
 
-  it("a fork bomb ends with its cell, and at the limit of processes", async () => {
-    await using own = await openAttackedSession(runtime, traps, { ...small, memoryBytes: 2048 * MB });
+  it("a fork bomb stops at the process limit and ends with its cell", async () => {
+    await using own = await openAttackedCellSession(runtime, traps, { ...small, memoryBytes: 2048 * MB });
     const outcome = await own.run(`
 import os, signal
 for number in range(1, 64):
@@ -112,8 +112,8 @@ while True:
     expect(Number(left.resultJson)).toBeLessThanOrEqual(5); // the worker's own
   }, 60_000);
 
-  it("no more processes can be started than the limit says", async () => {
-    await using own = await openAttackedSession(runtime, traps, { ...roomy, memoryBytes: 2048 * MB });
+  it("no more processes can be started than the limit allows", async () => {
+    await using own = await openAttackedCellSession(runtime, traps, { ...roomy, memoryBytes: 2048 * MB });
     const outcome = await own.run(`
 import os, signal
 children = []
@@ -137,8 +137,8 @@ len(children)
     await own.expectTruthful();
   }, 60_000);
 
-  it("a thread bomb stops at the limit of processes", async () => {
-    const outcome = await session.run(`
+  it("a thread bomb stops at the process limit", async () => {
+    const outcome = await cellSession.run(`
 import threading
 done = threading.Event()
 threads = []
@@ -157,7 +157,7 @@ len(threads)
     expect(outcome.error).toBeUndefined();
     expect(Number(outcome.resultJson)).toBeGreaterThan(4);
     expect(Number(outcome.resultJson)).toBeLessThanOrEqual(small.processes!);
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   }, 60_000);
 
   const bombs: Record<string, string> = {
@@ -170,18 +170,18 @@ len(threads)
       "import os\nhoard = []\nblock = b'x' * (1 << 20)\nwhile True:\n    fd = os.memfd_create('hoard')\n    for _ in range(64):\n        os.write(fd, block)",
   };
   it.each(Object.keys(bombs))(
-    "a memory bomb made of %s is ended at the limit and named as such",
+    "a memory bomb of %s is stopped at the limit and reported as out of memory",
     async (name) => {
-      const outcome = await session.run(bombs[name]!);
+      const outcome = await cellSession.run(bombs[name]!);
       expect(outcome).toMatchObject({ status: "out_of_memory", error: { limit: { name: "memoryBytes", allowed: small.memoryBytes } } });
       expect(outcome.usage.peakMemoryBytes).toBeLessThanOrEqual(small.memoryBytes! + ENGINE_BYTES);
-      await session.expectTruthful();
+      await cellSession.expectTruthful();
     },
     60_000,
   );
 
-  it("memory is counted over all processes of a sandbox together", async () => {
-    const outcome = await session.run(`
+  it("memory is counted over all processes of a sandbox", async () => {
+    const outcome = await cellSession.run(`
 import os, signal
 children = []
 for _ in range(16):
@@ -198,14 +198,14 @@ for child in children:
         pass
 set_result(os.WTERMSIG(status))
 `);
-    // A kernel may take one of the children, which the cell can live through, or a driver the whole sandbox.
+    // The kernel may kill one of the children, which the cell can survive, or the driver may kill the whole sandbox.
     expect([outcome.status, outcome.resultJson]).toEqual(outcome.status === "ok" ? ["ok", "9"] : ["out_of_memory", null]);
     expect(outcome.usage.peakMemoryBytes).toBeLessThanOrEqual(small.memoryBytes! + ENGINE_BYTES);
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   }, 60_000);
 
-  it("a cell that takes every descriptor runs out at the limit and leaves the next one its own", async () => {
-    const outcome = await session.run(`
+  it("a cell that opens too many descriptors gets an error at the limit, and the next cell has its own", async () => {
+    const outcome = await cellSession.run(`
 import errno, os
 taken = []
 try:
@@ -220,15 +220,15 @@ set_result([how, len(taken)])
     const [how, count] = JSON.parse(outcome.resultJson!) as [string, number];
     expect(how).toBe("EMFILE");
     expect(count).toBeLessThanOrEqual(small.openFiles!);
-    await session.expectTruthful();
-    const figure = await session.run(
+    await cellSession.expectTruthful();
+    const figure = await cellSession.run(
       "for fd in globals().get('fds', []):\n    os.close(fd)\nfig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nsave_figure('a line that rises from three to four')",
     );
     expect([figure.error, figure.artifacts.length]).toEqual([undefined, 1]);
   }, 60_000);
 
-  it("descriptors that are sent to the monitor do not pile up there", async () => {
-    const outcome = await session.run(`
+  it("descriptors that are sent to the monitor do not accumulate there", async () => {
+    const outcome = await cellSession.run(`
 import array, json, os, socket, stat, struct
 ours = next(int(name) for name in os.listdir("/proc/self/fd") if int(name) > 2 and os.path.exists(f"/proc/self/fd/{name}") and stat.S_ISSOCK(os.stat(f"/proc/self/fd/{name}").st_mode))
 channel = socket.socket(fileno=os.dup(ours))
@@ -242,11 +242,11 @@ for position in range(len(frame) - 1):
 raise RuntimeError("the frame is never finished")
 `);
     expect(["python_error", "sandbox_lost"]).toContain(outcome.status);
-    await session.expectTruthful();
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
+    await cellSession.expectTruthful();
   }, 60_000);
 
-  it("an endless loop that catches everything is ended on time", async () => {
+  it("an endless loop that catches every exception is stopped on time", async () => {
     const outcome = await hurried.run(`
 import faulthandler, signal, sys
 for number in range(1, 64):
@@ -269,14 +269,14 @@ while True:
     await hurried.expectTruthful();
   }, 60_000);
 
-  it("a loop in C that never looks at signals is ended on time", async () => {
+  it("a loop in C that ignores signals is stopped on time", async () => {
     const outcome = await hurried.run("import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')");
     expect(outcome.status).toBe("timeout");
     await hurried.expectTruthful();
   }, 60_000);
 
-  it("a flood of output is cut to its budget while the cell goes on", async () => {
-    const outcome = await session.run(`
+  it("a flood of output is cut to its limit while the cell continues", async () => {
+    const outcome = await cellSession.run(`
 import os, sys
 for fd in (1, 2):
     for _ in range(512):
@@ -290,10 +290,10 @@ set_result("done")
       expect(outcome.truncated?.[stream]?.omittedBytes).toBeGreaterThan(31 * MB);
     }
     expect(outcome.stdout.endsWith("the end\n")).toBe(true);
-    await session.expectIntact();
+    await cellSession.expectIntact();
   }, 60_000);
 
-  it("an endless flood of output ends with the cell's time and holds no more than its budget", async () => {
+  it("an endless flood of output ends at the cell's timeout and keeps no more than its limit", async () => {
     const outcome = await hurried.run(
       "import os\nos.set_blocking(1, False)\nwhile True:\n    try:\n        os.write(1, b'z' * 65536)\n    except BaseException:\n        pass",
     );
@@ -323,14 +323,14 @@ set_result("done")
     "a syntax tree too deep": ["(".repeat(5000) + ")".repeat(5000), ["python_error", "out_of_memory"]],
   };
   it.each(Object.keys(floods))(
-    "%s costs the cell and is named truthfully",
+    "%s fails the cell and is reported correctly",
     async (name) => {
       const [code, statuses] = floods[name]!;
-      const outcome = await session.run(code);
+      const outcome = await cellSession.run(code);
       expect(statuses).toContain(outcome.status);
       expect(JSON.stringify({ ...outcome, artifacts: [] }).length).toBeLessThan(2 * MB);
       if (outcome.status !== "ok") expect(outcome.artifacts).toEqual([]);
-      await session.expectTruthful();
+      await cellSession.expectTruthful();
     },
     60_000,
   );

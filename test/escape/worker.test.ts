@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../../src/create-runtime.ts";
 import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
-import { openAttackedSession, type AttackedSession } from "./attacked-session.ts";
+import { openAttackedCellSession, type AttackedCellSession } from "./attacked-cell-session.ts";
 import { openHostTraps, untouched, type HostTraps } from "./host-traps.ts";
 
-/** Finds the cell process's own end of the connection to the monitor, and speaks its language. */
+/** Python code that finds the cell process's socket to the monitor and sends frames over it. */
 const forge = `
 import json, os, socket, stat, struct
 def own_socket():
@@ -30,10 +30,10 @@ def send(data):
     socket.socket(fileno=os.dup(own_socket())).sendall(data)
 `;
 
-/** The monitor, the process with the variables, the one before it, the one for the next cell, and one that is just ending. */
+/** The monitor, the process with the variables, the one before it, the one for the next cell, and one that is exiting. */
 const OWN_PROCESSES = 5;
 
-/** Zombies are not counted: a cell may have children that it never waited for. */
+/** Does not count zombies, because a cell may have children that it never waited for. */
 const countProcesses = `
 import os
 alive = 0
@@ -45,16 +45,16 @@ for name in os.listdir("/proc"):
 alive
 `;
 
-/** Escape tests: the worker itself is attacked. Cells of one session trust each other; the host trusts none of them. */
+/** Escape tests: attacks on the worker itself. Cells of one cell session trust each other; the host trusts none of them. */
 describe.each(testedDrivers)("%s", (driver) => {
   let traps: HostTraps;
   let runtime: Runtime;
-  let session: AttackedSession;
+  let cellSession: AttackedCellSession;
 
   beforeAll(async () => {
     traps = await openHostTraps();
     runtime = openTestRuntime(driver);
-    session = await openAttackedSession(runtime, traps, { cellTimeoutMs: 4_000 });
+    cellSession = await openAttackedCellSession(runtime, traps, { cellTimeoutMs: 4_000 });
   }, 120_000);
 
   afterAll(async () => {
@@ -97,23 +97,25 @@ describe.each(testedDrivers)("%s", (driver) => {
     "half a frame": `send(frame(${made})[:-3])`,
   };
   it.each(Object.keys(forgeries))(
-    "fake frames: %s is never taken for the worker's word",
+    "fake frames: %s is never accepted as a frame of the worker",
     async (name) => {
-      const outcome = await session.run(`${forge}\n${forgeries[name]}`);
-      // A cell may answer for itself, with its own result; it may not answer for anybody else or as the monitor.
+      const outcome = await cellSession.run(`${forge}\n${forgeries[name]}`);
+      // A cell may forge its own answer, but not that of another cell or of the monitor.
       expect(["ok", "sandbox_lost", "contract_violation", "timeout"]).toContain(outcome.status);
       if (outcome.status === "ok") expect([null, '"forged"', "1"]).toContain(outcome.resultJson);
       expect(outcome.artifacts).toEqual([]);
       expect(outcome.stdout).toBe("");
-      await session.expectTruthful();
+      await cellSession.expectTruthful();
     },
     60_000,
   );
 
   it("a forged end is not reported as a crash with variables intact", async () => {
-    const outcome = await session.run(`${forge}\nsend(frame({"type": "ended", "cell": current_cell(), "signal": 11}))\nkept = "changed"`);
+    const outcome = await cellSession.run(
+      `${forge}\nsend(frame({"type": "ended", "cell": current_cell(), "signal": 11}))\nkept = "changed"`,
+    );
     expect(outcome.status).toBe("sandbox_lost");
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
   }, 60_000);
 
   const misuses: Record<string, string> = {
@@ -131,13 +133,13 @@ describe.each(testedDrivers)("%s", (driver) => {
     "fills its own connection's buffer": `${forge}\nchannel = socket.socket(fileno=os.dup(own_socket()))\nchannel.setblocking(False)\nhead = frame({"type": "artifact", "cell": 0, "kind": "image"}, b"x" * 100_000)\nfor _ in range(50):\n    try:\n        channel.send(head)\n    except OSError:\n        break`,
   };
   it.each(Object.keys(misuses))(
-    "a cell that %s harms itself at most",
+    "a cell that %s harms only itself",
     async (name) => {
-      const outcome = await session.run(misuses[name]!);
+      const outcome = await cellSession.run(misuses[name]!);
       expect(["ok", "crashed", "python_error", "sandbox_lost", "timeout"]).toContain(outcome.status);
       expect(outcome.artifacts).toEqual([]);
-      await session.expectTruthful();
-      await session.expectTruthful();
+      await cellSession.expectTruthful();
+      await cellSession.expectTruthful();
     },
     60_000,
   );
@@ -161,20 +163,20 @@ describe.each(testedDrivers)("%s", (driver) => {
       "import ctypes, os\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\nctypes.CDLL(None).prctl(1, 9, 0, 0, 0)\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        while True:\n            pass\n    os._exit(0)\n'went on'",
   };
   it.each(Object.keys(killings))(
-    "a cell that kills %s loses itself or the sandbox, and it is said",
+    "a cell that kills %s ends itself or the sandbox, and the outcome reports it",
     async (name) => {
-      const outcome = await session.run(killings[name]!);
+      const outcome = await cellSession.run(killings[name]!);
       expect(["ok", "crashed", "sandbox_lost", "timeout"]).toContain(outcome.status);
       if (outcome.status === "ok") expect(outcome.resultJson).toBe('"went on"');
       expect(traps.process.isAlive()).toBe(true);
-      await session.expectTruthful();
-      await session.expectTruthful();
+      await cellSession.expectTruthful();
+      await cellSession.expectTruthful();
     },
     60_000,
   );
 
-  it("variables that were replayed after a loss survive a failed cell as well", async () => {
-    await using own = await openAttackedSession(runtime, traps);
+  it("variables that were replayed after a loss also survive a failed cell", async () => {
+    await using own = await openAttackedCellSession(runtime, traps);
     const lost = await own.run(`${forge}\nsend(b"\\xff" * 100)`);
     expect(lost.status).toBe("sandbox_lost");
     const failed = await own.run("kept = 'changed'\n1 / 0");
@@ -184,8 +186,8 @@ describe.each(testedDrivers)("%s", (driver) => {
     await own.expectTruthful();
   }, 60_000);
 
-  it("a session whose own cells end every sandbox again says so once and goes on empty", async () => {
-    await using own = await openAttackedSession(runtime, traps);
+  it("a cell session whose own cells kill every new sandbox reports it once and continues without variables", async () => {
+    await using own = await openAttackedCellSession(runtime, traps);
     const killer = "import os, signal\nif os.fork() == 0:\n    pass"; // not replayed: it forks
     expect(killer).toContain("fork");
     const bomb = await own.run(
@@ -196,8 +198,8 @@ describe.each(testedDrivers)("%s", (driver) => {
     await own.expectTruthful();
   }, 60_000);
 
-  it("a process that a cell leaves behind, daemon or not, is ended and told", async () => {
-    await using own = await openAttackedSession(runtime, traps, { cellTimeoutMs: 30_000 });
+  it("a process that a cell leaves behind, daemon or not, is killed and reported", async () => {
+    await using own = await openAttackedCellSession(runtime, traps, { cellTimeoutMs: 30_000 });
     const outcome = await own.run(`
 import os, signal, subprocess, sys
 read, write = os.pipe()
@@ -233,7 +235,7 @@ while len(got) < 3:
   it.each(Object.keys(lingering))(
     "%s that a cell leaves behind does not disturb the next cell",
     async (name) => {
-      await using own = await openAttackedSession(runtime, traps, { cellTimeoutMs: 30_000 });
+      await using own = await openAttackedCellSession(runtime, traps, { cellTimeoutMs: 30_000 });
       const outcome = await own.run(`
 import threading
 ticks, started = [0], threading.Event()
@@ -257,8 +259,8 @@ ticks[0] > 0
     60_000,
   );
 
-  it("a thread that goes on forging after its cell ended cannot speak for the next cell", async () => {
-    const outcome = await session.run(`${forge}
+  it("a thread that keeps forging frames after its cell cannot answer for the next cell", async () => {
+    const outcome = await cellSession.run(`${forge}
 import threading
 cell = current_cell()
 def later():
@@ -271,8 +273,8 @@ def later():
 threading.Thread(target=later, daemon=True).start()
 `);
     expect(["ok", "sandbox_lost"]).toContain(outcome.status);
-    await session.expectTruthful();
-    await session.expectTruthful();
+    await cellSession.expectTruthful();
+    await cellSession.expectTruthful();
   }, 60_000);
 
   const patches: Record<string, string> = {
@@ -303,22 +305,22 @@ threading.Thread(target=later, daemon=True).start()
     "integers in memory": "import ctypes\nctypes.memmove(id(7) + 24, id(8) + 24, 4)",
   };
   it.each(Object.keys(patches))(
-    "a cell that patches %s fools no one but itself",
+    "a cell that patches %s deceives only itself",
     async (name) => {
-      await using own = await openAttackedSession(runtime, traps, { cellTimeoutMs: 3_000 });
+      await using own = await openAttackedCellSession(runtime, traps, { cellTimeoutMs: 3_000 });
       const outcome = await own.run(patches[name]!);
       expect(["ok", "python_error", "crashed", "sandbox_lost", "timeout", "output_limit"]).toContain(outcome.status);
       expect((outcome.resultJson ?? "").length).toBeLessThan(1024);
       const next = await own.run("kept");
-      // What a cell patched is state of the session like any other: the next cell works, or fails by it and is told so.
+      // A patch is state of the cell session like any other: the next cell works, or fails because of it and reports that.
       if (next.status === "ok") expect([null, "[4,2]"]).toContain(next.resultJson);
       else expect(next.error?.message).toBeTruthy();
     },
     60_000,
   );
 
-  it("what cells patched stays in their sessions", async () => {
-    await using fresh = await openAttackedSession(runtime, traps);
+  it("patches of one cell session do not affect another", async () => {
+    await using fresh = await openAttackedCellSession(runtime, traps);
     await fresh.expectIntact();
     const outcome = await fresh.run("import json, os\n[json.loads(json.dumps([7, 8])), os.getpid() > 1, len('four')]");
     expect(outcome.resultJson).toBe("[[7,8],true,4]");

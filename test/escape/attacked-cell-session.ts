@@ -6,31 +6,31 @@ import { withLimits } from "../../src/sandbox/limits.ts";
 import { attemptCode } from "./attempt-code.ts";
 import type { HostTraps } from "./host-traps.ts";
 
-/** A session that is attacked from inside, with a variable from before that has to live through it. */
-export interface AttackedSession extends AsyncDisposable {
-  /** Runs a cell. Whatever it gives out must not hold the host's secret, and a sandbox that was replaced must be told. */
+/** A cell session that is attacked from inside. A variable that was set before must survive the attack. */
+export interface AttackedCellSession extends AsyncDisposable {
+  /** Runs a cell. Its outcome must not contain the host's secret, and must report a replaced sandbox. */
   run(code: string): Promise<CellOutcome>;
-  /** Runs a cell that records attempts (see attempt-code.ts); each must have been refused by the system, and none may be missing. */
+  /** Runs a cell that records attempts (see attempt-code.ts). The system must have refused each of them, and none may be missing. */
   expectAllRefused(code: string, names: readonly string[]): Promise<Record<string, string>>;
-  /** The same sandbox as before, with the variable from before. */
+  /** Expects the same sandbox with the variable that was set before. */
   expectIntact(): Promise<void>;
-  /** The next cell works: with the variable from before, or told that it is gone. A new sandbox is always told. */
+  /** Expects that the next cell works, with the variable that was set before, unless the outcome reported it as lost. */
   expectTruthful(): Promise<void>;
 }
 
 const SMALL: Partial<SandboxLimits> = { memoryBytes: 512 * 1024 * 1024, cellTimeoutMs: 20_000 };
 
-export async function openAttackedSession(
+export async function openAttackedCellSession(
   runtime: Runtime,
   traps: HostTraps,
   limits: Partial<SandboxLimits> = {},
-): Promise<AttackedSession> {
-  const session = await runtime.openCellSession({ limits: withLimits({ ...SMALL, ...limits }) });
+): Promise<AttackedCellSession> {
+  const cellSession = await runtime.openCellSession({ limits: withLimits({ ...SMALL, ...limits }) });
   let sandbox: string | null = null;
   let expected = "[4,2]";
 
   async function run(code: string): Promise<CellOutcome> {
-    const outcome = await session.run({ code });
+    const outcome = await cellSession.run({ code });
     expect(JSON.stringify(outcome)).not.toContain(traps.secret);
     expect("sandboxReplaced" in outcome.diagnostics).toBe(sandbox !== null && sandbox !== outcome.sandbox.id);
     sandbox = outcome.sandbox.id;
@@ -68,5 +68,5 @@ export async function openAttackedSession(
 
   const first = await run("kept = [4, 2]");
   expect(first.status).toBe("ok");
-  return { run, expectAllRefused, expectIntact, expectTruthful, [Symbol.asyncDispose]: () => session.close() };
+  return { run, expectAllRefused, expectIntact, expectTruthful, [Symbol.asyncDispose]: () => cellSession.close() };
 }
