@@ -246,7 +246,7 @@ describe("the host", () => {
     expect((await openFace(refusing, { catalog }).execute("1")).error).toMatchObject({
       error_kind: "precondition_failed",
       error_code: "SANDBOX_UNAVAILABLE",
-      summary: "The process for Monty cannot get namespaces of its own: the program /no/such/bwrap was not found.",
+      summary: "Monty cannot be isolated in namespaces: the program /no/such/bwrap was not found.",
     });
     await using admitted = sluice.createRuntime({ ...without, monty: { bwrapPath: "/no/such/bwrap", isolation: "process-only" } });
     expect((await openFace(admitted, { catalog }).execute("1")).result).toBe(1);

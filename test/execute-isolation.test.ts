@@ -101,7 +101,7 @@ describe.each(["namespaces", "process-only"] as const)("a host that was itself l
   });
 });
 
-describe("what a child may not send", () => {
+describe("a child that sends", () => {
   const script: Script = {
     code: "1",
     limits: { ...defaultExecuteLimits, totalMs: 20_000 },
@@ -120,33 +120,33 @@ describe("what a child may not send", () => {
   });
 
   it.each<[title: string, program: string, detail: string]>([
-    ["bytes that are no frame", `writeSync(3, "hello, this is no frame")`, "sent a frame of 1751477356 bytes"],
+    ["bytes that are not a frame", `writeSync(3, "hello, this is no frame")`, "sent a frame of 1751477356 bytes"],
     ["a frame over the limit", `writeSync(3, Buffer.from([255, 0, 0, 0, 123, 125]))`, "sent a frame of 4278190080 bytes"],
     ["a frame without a header", `writeSync(3, Buffer.from([0, 0, 0, 2, 123, 125]))`, "sent a frame without a header"],
-    ["a header that is no JSON", `writeSync(3, Buffer.from([0, 0, 0, 3, 123, 123, 10]))`, expect.stringContaining("JSON") as string],
-    ["a type that nobody knows", `send({ type: "boo" })`, "sent a frame of no known type"],
+    ["a header that is not JSON", `writeSync(3, Buffer.from([0, 0, 0, 3, 123, 123, 10]))`, expect.stringContaining("JSON") as string],
+    ["an unknown type", `send({ type: "boo" })`, "sent a frame of unknown type"],
     ["a second ready", `send({ type: "ready" })`, "sent a frame ready out of place"],
-    ["a wait for nothing", `send({ type: "wait" })`, "sent that it waits, for no call"],
-    ["a call out of order", `send({ type: "call", id: 5, name: "x" }, "{}")`, "sent a call with a number out of order"],
+    ["a wait without pending calls", `send({ type: "wait" })`, "sent a frame wait without pending calls"],
+    ["a call out of order", `send({ type: "call", id: 5, name: "x" }, "{}")`, "sent a call with an id out of order"],
     ["a call without a name", `send({ type: "call", id: 1 }, "{}")`, "sent a call without id and name"],
     [
-      "work while it says that it waits",
+      "output while it waits",
       `writeSync(3, Buffer.concat([pack({ type: "call", id: 1, name: "x" }, "{}"), pack({ type: "wait" }), pack({ type: "print" }, "x")]))`,
-      "sent a frame print while it said that it waits",
+      "sent a frame print while waiting for replies",
     ],
-    ["an end that is none", `send({ type: "done", status: "fine" })`, "sent an end that cannot be read"],
-  ])("%s ends it", async (_, program, detail) => {
+    ["an invalid end", `send({ type: "done", status: "fine" })`, "sent an invalid frame done"],
+  ])("%s is killed", async (_, program, detail) => {
     const child = await openMontyChild(fake(program), 100_000_000);
     const { end } = await child.run(script);
     expect(end).toEqual({
       kind: "crashed",
-      detail: typeof detail === "string" ? `The interpreter's process was ended because it ${detail}.` : detail,
+      detail: typeof detail === "string" ? `The interpreter's process was killed because it ${detail}.` : detail,
     });
     expect(child.isAlive()).toBe(false);
     await child.kill();
   });
 
-  it("a frame while no script runs ends it too", async () => {
+  it("a frame while no script runs is killed too", async () => {
     const child = await openMontyChild(fake(`send({ type: "done", status: "value" }, "1"); send({ type: "print" }, "x")`), 100_000_000);
     expect((await child.run(script)).end).toEqual({ kind: "value", json: "1" });
     await expect.poll(() => child.isAlive()).toBe(false);

@@ -75,7 +75,7 @@ describe("the pool of children", () => {
     const refusal = {
       name: "NoSandboxError",
       code: "MONTY_ISOLATION_UNAVAILABLE",
-      message: "The process for Monty cannot get namespaces of its own: the program /no/such/bwrap was not found.",
+      message: "Monty cannot be isolated in namespaces: the program /no/such/bwrap was not found.",
       hint: expect.stringContaining('isolation: "process-only"') as string,
     };
     await expect(engine.warm()).rejects.toMatchObject(refusal);

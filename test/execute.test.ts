@@ -130,7 +130,7 @@ describe("a script", () => {
       resultJson: '[null,null,"/w==",{"1":3}]',
       warnings: [
         "nan and inf have no JSON form; they are null in the result.",
-        "bytes that are no UTF-8 text are in the result as base64.",
+        "bytes that are not UTF-8 text are in the result as base64.",
         'Two keys of a dict have the same text "1"; the last one is in the result.',
       ],
     });
@@ -166,7 +166,7 @@ describe("a script", () => {
     expect(Buffer.byteLength(prints)).toBeLessThanOrEqual(64 * 1024);
     expect(prints).toMatch(/^begin\nline 0\n[\s\S]*line 19999\nend\n$/);
     expect(warnings).toEqual([
-      expect.stringMatching(/^\d+ bytes are missing from the middle of prints\. Return data as the result instead\.$/),
+      expect.stringMatching(/^\d+ bytes were cut from the middle of prints\. Return data as the result instead\.$/),
     ]);
   });
 
@@ -406,7 +406,7 @@ describe("a failure", () => {
       "x = 1\ny = (",
       failed({
         summary: "SyntaxError: unexpected EOF while parsing (line 2)",
-        details: [{ path: "code", issue: "not Python", received_type: "python", line: 2, column: 6 }],
+        details: [{ path: "code", issue: "invalid Python", received_type: "python", line: 2, column: 6 }],
         hints: ["Nothing was run. Fix the syntax and send the whole script again."],
       }),
     ],
@@ -457,7 +457,7 @@ describe("a failure", () => {
       failed({
         error_code: "SANDBOX_CRASHED",
         summary: expect.stringMatching(
-          /^The interpreter's process died: SIG(?:SEGV|ABRT)\. Nothing else was harmed; the next script gets a new one\.$/,
+          /^The interpreter's process died: SIG(?:SEGV|ABRT)\. Nothing else is affected: the next script gets a new process\.$/,
         ) as string,
         hints: ["Very deep nesting and unbounded recursion of coroutines cause this. Use flatter data or fewer steps."],
       }),
@@ -539,9 +539,9 @@ describe("a failure", () => {
       failed({
         error_kind: "precondition_failed",
         error_code: "SANDBOX_UNAVAILABLE",
-        summary: "The process for Monty cannot get namespaces of its own: the program no-such-bwrap was not found.",
+        summary: "Monty cannot be isolated in namespaces: the program no-such-bwrap was not found.",
         hints: [
-          'Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, or set isolation: "process-only" and accept that nothing but Monty itself then stands between a script and this user.',
+          'Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, or set isolation: "process-only" and accept that a script that breaks out of Monty has the rights of this user.',
         ],
       }),
     );

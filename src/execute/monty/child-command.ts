@@ -11,8 +11,8 @@ import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
 const run = promisify(execFile);
 
 /**
- * How children are started. Descriptor 3 is the channel. In namespaces, bwrap tells the pid of the first process on descriptor 4, reads the filter of
- * system calls from descriptor 5, and hands on neither.
+ * How to start a child process. Descriptor 3 is its channel. With namespaces, bwrap writes the pid of the first process to descriptor 4 and reads the
+ * seccomp filter from descriptor 5; the child inherits neither.
  */
 export interface ChildCommand {
   readonly isolation: MontyIsolation;
@@ -29,30 +29,31 @@ export interface ChildCommandOptions {
   readonly bwrapPath: string;
 }
 
-/** What a child needs beyond the memory of scripts: Node itself, and the JavaScript values that a result is for a moment. */
+/** Memory of a child besides that of the script: Node itself, and the JavaScript values while a result is converted. */
 export const BASE_DATA_BYTES: number = 128 * 1024 * 1024;
 
 const nodeFlags = ["--jitless", "--v8-pool-size=0", "--no-warnings", "--input-type=module", "--eval"];
 
-/** `ulimit` takes KiB. No core files: a crash is expected here, and its image would hold the script's data. */
+/** `ulimit -d` takes KiB. No core files: crashes are expected, and a core file would contain the script's data. */
 const withLimits = ["-c", 'ulimit -c 0 && ulimit -d "$1" && shift && exec "$@"', "sh"];
 
+/** Locates Node and Monty and builds the command for children. Throws a NoSandboxError if Monty has no build for this platform. */
 export async function createChildCommand({ isolation, bwrapPath }: ChildCommandOptions): Promise<ChildCommand> {
   const program = await readChildProgram();
   const packages = await findPackages();
   const node = await realpath(process.execPath);
-  const isAlone = isolation === "process-only";
-  const command = isAlone ? [node] : [bwrapPath, ...(await toBwrapArguments(node, packages)), "--", "/app/node"];
+  const isProcessOnly = isolation === "process-only";
+  const command = isProcessOnly ? [node] : [bwrapPath, ...(await toBwrapArguments(node, packages)), "--", "/app/node"];
   return {
     isolation,
     file: "/bin/sh",
-    cwd: isAlone ? packages.root : "/",
-    seccomp: isAlone ? null : toBpf(process.arch === "arm64" ? "aarch64" : "x86_64"),
+    cwd: isProcessOnly ? packages.root : "/",
+    seccomp: isProcessOnly ? null : toBpf(process.arch === "arm64" ? "aarch64" : "x86_64"),
     arguments: (dataBytes) => [...withLimits, String(Math.ceil(dataBytes / 1024)), ...command, ...nodeFlags, withoutInherited(program)],
   };
 }
 
-/** The child closes what it should not have before it does anything else: no shell that is everywhere can close a descriptor past 9. */
+/** Makes the child close inherited descriptors before it does anything else. A POSIX shell cannot do that for descriptors above 9. */
 function withoutInherited(program: string): string {
   const inherited = listInheritedDescriptors();
   if (inherited.length === 0) return program;
@@ -60,7 +61,7 @@ function withoutInherited(program: string): string {
 }
 
 interface MontyPackages {
-  /** The directory from which `@pydantic/monty` is found. */
+  /** The directory from which `@pydantic/monty` can be resolved. */
   readonly root: string;
   readonly directory: string;
   readonly addonName: string;
@@ -85,14 +86,14 @@ async function findPackages(): Promise<MontyPackages> {
   } catch (cause) {
     throw new NoSandboxError({
       code: "MONTY_UNAVAILABLE",
-      message: `The interpreter of execute has no build for ${process.platform}-${process.arch}: @pydantic/${addonName} is not installed.`,
+      message: `The Monty interpreter is not available for ${process.platform}-${process.arch}: @pydantic/${addonName} is not installed.`,
       hint: "Run `npm install` on Linux (glibc, x64 or arm64), or set the engine to cpython.",
       cause,
     });
   }
 }
 
-/** The shared libraries of these files, as the loader itself finds them. */
+/** The shared libraries that the dynamic loader would load for these files. */
 async function findLibraries(files: readonly string[]): Promise<string[]> {
   const { stdout } = await run("ldd", [...files], { env: {}, timeout: 10_000 });
   return [...new Set(stdout.match(/(?<=\s)\/\S+(?= \(0x)/g) ?? [])];
@@ -104,8 +105,8 @@ const namespaces = [
 ];
 
 /**
- * Namespaces of its own for everything, and a root with nothing in it but Node, its libraries and Monty: no /proc, no /dev, no /etc. The user is nobody
- * inside; also for a host that runs as root, where it is root's own number without any right. System calls are those of the sandboxes for CPython.
+ * Separate namespaces and a read-only root that contains only Node, its libraries and Monty: no /proc, no /dev, no /etc. The user inside is nobody,
+ * without capabilities, even if the host process runs as root. The seccomp filter is the one of the CPython sandboxes.
  */
 async function toBwrapArguments(node: string, packages: MontyPackages): Promise<string[]> {
   const libraries = await findLibraries([node, packages.addonFile]);
@@ -121,9 +122,9 @@ async function toBwrapArguments(node: string, packages: MontyPackages): Promise<
   ];
 }
 
-/** Whether bwrap can make the namespaces that a child gets. Throws NoSandboxError, which says why not. */
+/** Checks that bwrap can create the namespaces of a child. Throws a NoSandboxError with the reason if not. */
 export async function checkIsolation(bwrapPath: string): Promise<void> {
-  if (process.platform !== "linux") throw noNamespaces(`namespaces are of Linux, this is ${process.platform}`);
+  if (process.platform !== "linux") throw noNamespaces(`namespaces need Linux, and this is ${process.platform}`);
   const args = [...namespaces, "--ro-bind", "/", "/", "--", "/bin/true"];
   try {
     await run(bwrapPath, args, { timeout: 10_000, env: {}, cwd: "/" });
@@ -136,19 +137,18 @@ export async function checkIsolation(bwrapPath: string): Promise<void> {
 function noNamespaces(why: string, cause?: unknown): NoSandboxError {
   return new NoSandboxError({
     code: "MONTY_ISOLATION_UNAVAILABLE",
-    message: `The process for Monty cannot get namespaces of its own: ${why}.`,
-    hint: 'Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, or set isolation: "process-only" and accept that nothing but Monty itself then stands between a script and this user.',
+    message: `Monty cannot be isolated in namespaces: ${why}.`,
+    hint: 'Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, or set isolation: "process-only" and accept that a script that breaks out of Monty has the rights of this user.',
     cause,
   });
 }
 
 const O_CLOEXEC = 0o2000000;
-/** Those that every child gets on purpose: standard streams, its channel, and two for bwrap. */
-const LAST_OWN = 5;
+/** Descriptors up to this one are passed on purpose: standard streams, the channel, and two for bwrap. */
+const LAST_PASSED = 5;
 
 /**
- * Descriptors that any program we start would get from us. Node opens its own so that they are not among them; but what started us may have left some
- * open, and they go on from hand to hand.
+ * Descriptors that every program we start would inherit. Node opens its own with O_CLOEXEC, but the program that started us may have left others open.
  */
 function listInheritedDescriptors(): number[] {
   try {
@@ -159,18 +159,18 @@ function listInheritedDescriptors(): number[] {
 }
 
 function isInherited(descriptor: number): boolean {
-  if (descriptor <= LAST_OWN) return false;
+  if (descriptor <= LAST_PASSED) return false;
   try {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "latin1"))?.[1] ?? "0";
     return (parseInt(flags, 8) & O_CLOEXEC) === 0;
   } catch {
-    return false; // closed meanwhile: the one of this very look
+    return false; // closed since: the descriptor of the directory listing itself
   }
 }
 
 /**
- * The text of `monty-process`, with the modules of `child/` in it as data: urls. The child runs without a compiler (`--jitless`: no memory that is
- * writable and executable), and so without the WebAssembly that Node needs to read TypeScript.
+ * The source of `monty-process`, with the modules of `child/` embedded as data: URLs. The child runs with `--jitless` (no memory that is both writable
+ * and executable), which disables WebAssembly, and Node needs WebAssembly to strip types.
  */
 function readChildProgram(): Promise<string> {
   return readModule(join(import.meta.dirname, `monty-process${extname(import.meta.filename)}`));
@@ -185,7 +185,7 @@ async function readModule(path: string): Promise<string> {
   return text;
 }
 
-/** Only where the sources themselves are run. In a process of its own, because this function of Node warns that it is new. */
+/** Used only when running from the TypeScript sources. Runs in a separate process, because this Node function prints an experimental warning. */
 async function stripTypes(path: string): Promise<string> {
   const program = `import { readFileSync } from "node:fs"; import { stripTypeScriptTypes } from "node:module";
     process.stdout.write(stripTypeScriptTypes(readFileSync(process.argv[1], "utf8")));`;

@@ -6,106 +6,87 @@ import { openMontyChild, type MontyChild } from "./open-monty-child.ts";
 
 export interface MontyEngineOptions {
   /**
-   * `namespaces`: each child has its own, through bubblewrap, with nothing of the host in sight. `process-only`: a child without environment and
-   * with a memory limit, which a script that broke out of the interpreter could use as any program of this user can.
+   * `namespaces` isolates each child with bubblewrap, so that it sees nothing of the host. `process-only` only removes the environment and limits the
+   * memory: a script that breaks out of the interpreter has the rights of this user.
    */
   readonly isolation?: MontyIsolation;
-  /** Children that are kept, and so scripts that run at once. */
+  /** Number of warm children, and of scripts that run at once. */
   readonly poolSize?: number;
-  /** For what memory limit children are made ready; a script with another one gets a child of its own. */
+  /** The memory limit of warm children. A script with another limit gets a new child. */
   readonly memoryBytes?: number;
   readonly bwrapPath?: string;
 }
 
 export interface MontyEngine extends Engine {
   readonly name: "monty";
-  /** Starts the children, so that the first script need not wait. Rejects when there can be none. */
+  /** Starts the children, so that the first script does not wait. Rejects if they cannot be started. */
   warm(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A child is not used for longer: what a script may have broken in it does not last. */
+/** A child is replaced after this many scripts, which limits the effect of a script that damaged it. */
 const SCRIPTS_PER_CHILD = 200;
 
+/** The engine that runs scripts in Monty, in a pool of warm child processes. Children are started when they are first needed. */
 export function createMontyEngine({
   isolation = defaultExecuteSettings.isolation,
   poolSize = 2,
   memoryBytes = defaultExecuteLimits.memoryBytes,
   bwrapPath = "bwrap",
 }: MontyEngineOptions = {}): MontyEngine {
+  const closing = new AbortController();
+  const slots = createLimiter({ places: poolSize });
+  const starter = createChildStarter({ isolation, bwrapPath });
   const idle: Promise<MontyChild>[] = [];
-  const scripts = createLimiter({ places: poolSize });
-  const ending = new AbortController();
-  /** What has to be gone before the engine is: children, from the moment they are started until they are dead. */
-  const children = new Set<Promise<MontyChild>>();
-  let command: Promise<ChildCommand> | null = null;
-  const isClosed = (): boolean => ending.signal.aborted;
+  const isClosed = (): boolean => closing.signal.aborted;
 
   async function run(script: Script): Promise<EngineOutcome> {
-    const signal = script.signal === undefined ? ending.signal : AbortSignal.any([script.signal, ending.signal]);
-    return await scripts.run(async () => {
-      const child = await take(script.limits.memoryBytes);
+    const signal = script.signal === undefined ? closing.signal : AbortSignal.any([script.signal, closing.signal]);
+    return await slots.run(async () => {
+      const child = await takeChild(script.limits.memoryBytes);
       try {
         const outcome = await child.run(script);
         if (isClosed() && outcome.end.kind === "crashed") throw engineClosed();
         return outcome;
       } finally {
-        giveBack(child);
+        returnChild(child);
       }
     }, signal);
   }
 
-  async function take(wantedBytes: number): Promise<MontyChild> {
+  async function takeChild(neededBytes: number): Promise<MontyChild> {
     while (idle.length > 0) {
       const child = await idle.shift()!.catch(() => null);
       if (child === null) continue;
-      if (child.isAlive() && child.memoryBytes === wantedBytes) return child;
+      if (child.isAlive() && child.memoryBytes === neededBytes) return child;
       await child.kill();
     }
-    return open(wantedBytes);
+    return await startChild(neededBytes);
   }
 
-  function open(bytes: number): Promise<MontyChild> {
-    if (isClosed()) return Promise.reject(engineClosed());
-    command ??= prepare();
-    const child = command.then((ready) => openMontyChild(ready, bytes));
-    children.add(child);
-    void child
-      .then(({ gone }) => gone)
-      .catch(() => {})
-      .then(() => children.delete(child));
-    return child;
+  function startChild(bytes: number): Promise<MontyChild> {
+    return isClosed() ? Promise.reject(engineClosed()) : starter.start(bytes);
   }
 
-  async function prepare(): Promise<ChildCommand> {
-    try {
-      if (isolation === "namespaces") await checkIsolation(bwrapPath);
-      return await createChildCommand({ isolation, bwrapPath });
-    } catch (error) {
-      command = null; // what is missing can be installed meanwhile
-      throw error;
-    }
-  }
-
-  function giveBack(child: MontyChild): void {
-    if (child.isAlive() && child.scripts() < SCRIPTS_PER_CHILD && !isClosed()) return void idle.push(Promise.resolve(child));
+  function returnChild(child: MontyChild): void {
+    if (child.isAlive() && child.scriptCount < SCRIPTS_PER_CHILD && !isClosed()) return void idle.push(Promise.resolve(child));
     void child.kill();
-    while (!isClosed() && idle.length + scripts.taken - 1 < poolSize) {
-      const opening = open(memoryBytes);
-      opening.catch(() => {}); // the next script opens one itself and is told why it cannot
-      idle.push(opening);
+    while (!isClosed() && idle.length + slots.taken - 1 < poolSize) {
+      const starting = startChild(memoryBytes);
+      starting.catch(() => {}); // the next script starts a child itself and gets the error
+      idle.push(starting);
     }
   }
 
   async function warm(): Promise<void> {
     if (isClosed()) throw engineClosed();
-    while (idle.length + scripts.taken < poolSize) idle.push(open(memoryBytes));
+    while (idle.length + slots.taken < poolSize) idle.push(startChild(memoryBytes));
     await Promise.all(idle);
   }
 
   async function close(): Promise<void> {
-    ending.abort(engineClosed());
-    await Promise.all([...children].map(async (child) => (await child.catch(() => null))?.kill()));
+    closing.abort(engineClosed());
+    await starter.killAll();
     idle.length = 0;
   }
 
@@ -114,4 +95,36 @@ export function createMontyEngine({
 
 function engineClosed(): SluiceError {
   return new SluiceError({ code: "ENGINE_CLOSED", message: "The engine is closed." });
+}
+
+/** Starts children and remembers them until they have exited, so that none outlives the engine. */
+function createChildStarter({ isolation, bwrapPath }: { isolation: MontyIsolation; bwrapPath: string }) {
+  const children = new Set<Promise<MontyChild>>();
+  let command: Promise<ChildCommand> | null = null;
+
+  async function prepareCommand(): Promise<ChildCommand> {
+    try {
+      if (isolation === "namespaces") await checkIsolation(bwrapPath);
+      return await createChildCommand({ isolation, bwrapPath });
+    } catch (error) {
+      command = null; // try again for the next child: what is missing may be installed by then
+      throw error;
+    }
+  }
+
+  return {
+    start(memoryBytes: number): Promise<MontyChild> {
+      command ??= prepareCommand();
+      const child = command.then((ready) => openMontyChild(ready, memoryBytes));
+      children.add(child);
+      void child
+        .then(({ exited }) => exited)
+        .catch(() => {})
+        .then(() => children.delete(child));
+      return child;
+    },
+    async killAll(): Promise<void> {
+      await Promise.all([...children].map(async (child) => (await child.catch(() => null))?.kill()));
+    },
+  };
 }

@@ -1,8 +1,8 @@
 /**
- * The program of a child process: runs scripts in Monty, one at a time, for the host at the other end of descriptor 3. It is handed to Node as text with
- * the files of `child/` in it (`readChildProgram`), so it imports nothing else of ours.
+ * The program of a child process: runs scripts in Monty, one at a time, for the host at the other end of descriptor 3. Node gets it as text with the
+ * modules of `child/` embedded (`readChildProgram`), so it can import no other module of ours.
  *
- * The host writes only when it was asked to: after `ready` or `done` a `run`, after `wait` a `replies`. So neither side can block the other for good.
+ * The host writes only when the child expects it: `run` after `ready` or `done`, `replies` after `wait`. So the two sides cannot deadlock.
  */
 import {
   Monty,
@@ -14,7 +14,6 @@ import {
   type MontySnapshot,
 } from "@pydantic/monty";
 import { openBlockingFrames } from "./child/blocking-frames.ts";
-import { createPrints } from "./child/create-prints.ts";
 import { toResultJson } from "./child/to-result-json.ts";
 
 interface RunHeader {
@@ -26,31 +25,31 @@ interface RunHeader {
     readonly resultBytes: number;
     readonly paramsBytes: number;
   };
-  /** Whether the script can have several tasks; if not, the first poll may block. */
+  /** Whether the script may run several tasks. If not, the first poll of a call can block. */
   readonly concurrent: boolean;
 }
 interface RepliesHeader {
   readonly type: "replies";
-  /** Id, whether it is a value, and how many bytes of the body are its own. */
+  /** The id of the call, whether it succeeded, and how many bytes of the body are its reply. */
   readonly items: readonly (readonly [id: number, ok: boolean, bytes: number])[];
 }
 type Step = MontySnapshot | MontyNameLookup | MontyComplete;
 type Reply = { readonly ok: boolean; readonly text: string };
 
-/** How often a call is polled without any news before the script counts as waiting: tasks that were woken need some turns to go on. */
+/** A script counts as waiting after this many polls of a call without a new reply: tasks that were resumed need some turns to continue. */
 const POLLS_BEFORE_WAIT = 3;
-const FLUSH_CALLS = 100;
+/** Queued calls are written at the latest after this many. */
+const CALLS_PER_WRITE = 100;
+/** How often printed output is sent. */
+const PRINT_INTERVAL_MS = 50;
 const MAX_NAME_CHARACTERS = 1_000;
-/** Of an exception: what the host reads of it at most. */
+/** Longest exception message that is sent to the host. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024;
 
 const { flush, queue, receive, send } = openBlockingFrames(3);
-send({ type: "ready" });
-for (let frame = receive(); frame !== null; frame = receive()) runScript(frame.header as RunHeader, frame.body.toString("utf8"));
-
 function runScript({ limits, concurrent }: RunHeader, code: string): void {
-  const prints = createPrints(limits.printBytes, send);
-  const calls = createCalls({ concurrent, paramsBytes: limits.paramsBytes, beforeWait: () => prints.flush() });
+  const prints = createPrints(limits.printBytes);
+  const calls = new ScriptCalls({ concurrent, paramsBytes: limits.paramsBytes, beforeWait: () => prints.flush() });
   try {
     let monty: Monty;
     try {
@@ -87,42 +86,89 @@ function runScript({ limits, concurrent }: RunHeader, code: string): void {
   }
 }
 
-interface CallsOptions {
+/** Collects printed output. Sends the first half of the limit as it comes, and keeps the last half of everything after it. */
+function createPrints(limitBytes: number) {
+  const half = Math.floor(limitBytes / 2);
+  let head = "";
+  let headBytes = 0;
+  let tail = "";
+  let cutBytes = 0;
+  let flushedAt = performance.now();
+
+  function add(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    if (tail === "" && headBytes + bytes <= half) {
+      head += text;
+      headBytes += bytes;
+    } else {
+      tail += text;
+      if (tail.length > half * 2) trimTail();
+    }
+    if (performance.now() - flushedAt > PRINT_INTERVAL_MS) flushPrints();
+  }
+
+  function trimTail(): void {
+    const bytes = Buffer.from(tail);
+    let from = Math.max(0, bytes.length - half);
+    while (from < bytes.length && ((bytes[from] ?? 0) & 0xc0) === 0x80) from += 1;
+    cutBytes += from;
+    tail = bytes.toString("utf8", from);
+  }
+
+  function flushPrints(): void {
+    flushedAt = performance.now();
+    if (head !== "") send({ type: "print" }, head);
+    head = "";
+    if (tail === "") return;
+    trimTail();
+    send({ type: "tail", omittedBytes: cutBytes }, tail);
+  }
+
+  return { add, flush: flushPrints };
+}
+
+interface ScriptCallsOptions {
   readonly concurrent: boolean;
   readonly paramsBytes: number;
   readonly beforeWait: () => void;
 }
 
-function createCalls({ concurrent, paramsBytes, beforeWait }: CallsOptions) {
-  const replies = new Map<number, Reply>();
-  const open = new Set<number>();
-  const polls = new Map<number, number>();
-  const awaited = new Set<number>();
-  let lastId = 0;
+/** The tool calls of one script. The prelude starts a call with `_sluice_call` and polls for its reply with `_sluice_poll`. */
+class ScriptCalls {
+  readonly #options: ScriptCallsOptions;
+  /** Replies that the script has not taken yet. */
+  readonly #replies = new Map<number, Reply>();
+  readonly #open = new Set<number>();
+  /** How often each call was polled since the last reply. */
+  readonly #polls = new Map<number, number>();
+  readonly #awaited = new Set<number>();
+  #lastId = 0;
 
-  function start(step: MontySnapshot): Step {
+  constructor(options: ScriptCallsOptions) {
+    this.#options = options;
+  }
+
+  start(step: MontySnapshot): Step {
     const [name, params] = step.args as unknown[];
-    if (typeof name !== "string" || typeof params !== "string") return refuse(step, "TypeError", "name must be a str");
-    if (name.length > MAX_NAME_CHARACTERS) return refuse(step, "ValueError", `name has more than ${MAX_NAME_CHARACTERS} characters`);
+    const { paramsBytes } = this.#options;
+    if (typeof name !== "string" || typeof params !== "string") return refuseCall(step, "TypeError", "name must be a str");
+    if (name.length > MAX_NAME_CHARACTERS) return refuseCall(step, "ValueError", `name has more than ${MAX_NAME_CHARACTERS} characters`);
     const bytes = Buffer.byteLength(params);
-    if (bytes > paramsBytes) return refuse(step, "ValueError", `params has ${bytes} bytes of JSON or more, ${paramsBytes} are allowed`);
-    lastId += 1;
-    open.add(lastId);
-    polls.clear();
-    // It leaves when the script next polls: mostly at once, and then in one write with what follows.
-    queue({ type: "call", id: lastId, name }, params);
-    if (lastId % FLUSH_CALLS === 0) flush();
-    return step.resume({ returnValue: lastId });
+    if (bytes > paramsBytes) return refuseCall(step, "ValueError", `params has ${bytes} bytes of JSON or more, ${paramsBytes} are allowed`);
+    this.#lastId += 1;
+    this.#open.add(this.#lastId);
+    this.#polls.clear();
+    // Sent at the next poll, which usually follows at once, in the same write as the next frame.
+    queue({ type: "call", id: this.#lastId, name }, params);
+    if (this.#lastId % CALLS_PER_WRITE === 0) flush();
+    return step.resume({ returnValue: this.#lastId });
   }
 
-  function refuse(step: MontySnapshot, type: string, message: string): Step {
-    return step.resume({ exception: { type, message: `call_tool(name, params): ${message}` } });
-  }
-
-  function poll(step: MontySnapshot): Step {
+  poll(step: MontySnapshot): Step {
     const id = step.args[0] as number;
-    awaited.add(id);
-    const reply = take(id) ?? (isEveryoneWaiting(id) ? (wait(), take(id)) : undefined);
+    this.#awaited.add(id);
+    if (!this.#replies.has(id) && this.#isScriptWaiting(id)) this.#wait();
+    const reply = this.#takeReply(id);
     if (reply === undefined) {
       flush();
       return step.resume({ returnValue: null });
@@ -130,48 +176,50 @@ function createCalls({ concurrent, paramsBytes, beforeWait }: CallsOptions) {
     return step.resume(reply.ok ? { returnValue: reply.text } : { exception: { type: "RuntimeError", message: reply.text } });
   }
 
-  function take(id: number): Reply | undefined {
-    const reply = replies.get(id);
+  /** Calls whose result the script never took. If the script failed, only calls that it never awaited. */
+  unawaited(hasSucceeded: boolean): number[] {
+    return [...this.#open].filter((id) => hasSucceeded || !this.#awaited.has(id)).slice(0, 1000);
+  }
+
+  #takeReply(id: number): Reply | undefined {
+    const reply = this.#replies.get(id);
     if (reply === undefined) return undefined;
-    replies.delete(id);
-    open.delete(id);
-    polls.clear();
+    this.#replies.delete(id);
+    this.#open.delete(id);
+    this.#polls.clear();
     return reply;
   }
 
-  function isEveryoneWaiting(id: number): boolean {
-    if (!concurrent) return true;
-    const seen = (polls.get(id) ?? 0) + 1;
-    polls.set(id, seen);
-    return seen >= POLLS_BEFORE_WAIT;
+  #isScriptWaiting(id: number): boolean {
+    if (!this.#options.concurrent) return true;
+    const count = (this.#polls.get(id) ?? 0) + 1;
+    this.#polls.set(id, count);
+    return count >= POLLS_BEFORE_WAIT;
   }
 
-  function wait(): void {
-    polls.clear();
-    if (replies.size > 0) return; // some other task has news and has only not been reached yet
-    beforeWait();
+  #wait(): void {
+    this.#polls.clear();
+    if (this.#replies.size > 0) return; // another task has a reply that it has not polled yet
+    this.#options.beforeWait();
     send({ type: "wait" });
     const frame = receive();
     if (frame === null) process.exit(0);
     let at = 0;
     for (const [id, ok, bytes] of (frame.header as RepliesHeader).items) {
-      replies.set(id, { ok, text: frame.body.toString("utf8", at, at + bytes) });
+      this.#replies.set(id, { ok, text: frame.body.toString("utf8", at, at + bytes) });
       at += bytes;
     }
   }
+}
 
-  /** Calls whose result the script never took. A script that failed had no time to: of it, those that it never waited for. */
-  function unawaited(finished: boolean): number[] {
-    return [...open].filter((id) => finished || !awaited.has(id)).slice(0, 1000);
-  }
-
-  return { start, poll, unawaited };
+function refuseCall(step: MontySnapshot, type: string, message: string): Step {
+  return step.resume({ exception: { type, message: `call_tool(name, params): ${message}` } });
 }
 
 function toSyntaxEnd(error: unknown): Record<string, unknown> {
   if (!(error instanceof MontyRuntimeError) && !(error instanceof MontySyntaxError)) throw error;
   const { typeName, message } = error.exception;
-  // The package's class for syntax errors does not hand out the place; the native error in it has it.
+  // The package's syntax error class does not expose the place; the native error inside it does.
   const native = error instanceof MontyRuntimeError ? error : (error as unknown as { _native?: { traceback?(): Frame[] } })._native;
   const frame = native?.traceback?.().at(-1);
   const unsupported = typeName === "NotImplementedError" || /not yet supported/.test(message);
@@ -198,3 +246,7 @@ function toExceptionEnd(error: unknown): [Record<string, unknown>, string] {
     message.slice(0, MAX_MESSAGE_CHARACTERS),
   ];
 }
+
+// Last, because the class above must be defined before the first script runs.
+send({ type: "ready" });
+for (let frame = receive(); frame !== null; frame = receive()) runScript(frame.header as RunHeader, frame.body.toString("utf8"));

@@ -8,34 +8,35 @@ import { readChildFrames, type ChildFrame, type FrameBytes } from "./child-frame
 import { ScriptRun } from "./script-run.ts";
 
 const START_TIMEOUT_MS = 30_000;
-/** Parameters of a call, and whatever else is not the result. */
+/** Maximum body of any frame other than the result. */
 const MAX_CALL_BYTES = 16 * 1024 * 1024;
 
+/** Starts a child and waits until it can run scripts. */
 export async function openMontyChild(command: ChildCommand, memoryBytes: number): Promise<MontyChild> {
   const child = new MontyChild(command, memoryBytes);
   await child.ready();
   return child;
 }
 
-/** A process with Monty in it. It runs one script at a time, and none after it has died or broken the protocol. */
+/** A child process with Monty. Runs one script at a time, and none after it died or broke the protocol. */
 export class MontyChild {
   readonly memoryBytes: number;
-  /** Settles when every process of it is gone. */
-  readonly gone: Promise<void>;
+  /** Resolves when all of its processes have exited. */
+  readonly exited: Promise<void>;
   readonly #process: ChildProcess;
   readonly #channel: Duplex;
   readonly #readInfo: () => string;
   readonly #ready = Promise.withResolvers<void>();
   #isReady = false;
-  #death: ChildDeath | null = null;
+  #exit: ChildExit | null = null;
   #violation: string | null = null;
-  #isEnding = false;
+  #isKilled = false;
   #current: ScriptRun | null = null;
-  #scripts = 0;
+  #scriptCount = 0;
 
   constructor(command: ChildCommand, memoryBytes: number) {
     this.memoryBytes = memoryBytes;
-    // Of the script's own memory Monty keeps count; the limit of the process is for what it does not count, and so it is wider.
+    // Monty counts the script's own memory. The limit of the process is wider, for memory that Monty does not count.
     this.#process = spawn(command.file, command.arguments(BASE_DATA_BYTES + 2 * memoryBytes), {
       cwd: command.cwd,
       env: {},
@@ -44,13 +45,13 @@ export class MontyChild {
     const [, , , channel, info, filter] = this.#process.stdio as readonly unknown[] as readonly (Duplex | undefined)[];
     filter?.on("error", () => {}).end(command.seccomp);
     this.#channel = channel!;
-    this.#channel.on("error", () => {}); // a child that dies while it is written to is reported by its exit
+    this.#channel.on("error", () => {}); // the exit of the child is reported by #watchExit
     this.#readInfo = info === undefined ? () => "" : keepTail(info);
-    this.gone = this.#watchDeath();
+    this.exited = this.#watchExit();
     readChildFrames(this.#channel, {
       maxBodyBytes: () => Math.max(MAX_CALL_BYTES, this.#current?.maxBodyBytes ?? 0),
       onFrame: (frame) => this.#receive(frame),
-      onBroken: (why) => this.#stop(`sent ${why}`),
+      onInvalid: (what) => this.#killFor(`sent ${what}`),
     });
   }
 
@@ -58,50 +59,51 @@ export class MontyChild {
     return this.#process.pid!;
   }
 
-  scripts(): number {
-    return this.#scripts;
+  /** How many scripts it has run or is running. */
+  get scriptCount(): number {
+    return this.#scriptCount;
   }
 
   isAlive(): boolean {
-    return this.#death === null && !this.#isEnding;
+    return this.#exit === null && !this.#isKilled;
   }
 
-  /** Resolves when it can take a script. */
+  /** Resolves when the child can run a script. Rejects if it did not start. */
   async ready(): Promise<void> {
-    const timer = setTimeout(() => this.#stop("did not start in time"), START_TIMEOUT_MS);
+    const timer = setTimeout(() => this.#killFor("did not start in time"), START_TIMEOUT_MS);
     await this.#ready.promise.finally(() => clearTimeout(timer));
   }
 
-  /** Rejects with `signal.reason` only. */
+  /** Rejects only with `signal.reason`. */
   async run(script: Script): Promise<EngineOutcome> {
     script.signal?.throwIfAborted();
-    this.#scripts += 1;
-    const running = new ScriptRun({ script, send: (frame) => this.#send(frame), stop: () => this.#end() });
+    this.#scriptCount += 1;
+    const running = new ScriptRun({ script, send: (frame) => this.#send(frame), stop: () => this.#sendKill() });
     this.#current = running;
-    if (this.#death !== null) running.die(describeDeath(this.#death, this.memoryBytes));
+    if (this.#exit !== null) running.die(describeExit(this.#exit, this.memoryBytes));
     try {
       return await running.outcome;
     } finally {
-      if (running.isKilled) await this.gone;
+      if (running.isKilled) await this.exited;
       this.#current = null;
     }
   }
 
-  /** Resolves with `gone`. */
+  /** Kills the child and waits until it has exited. */
   async kill(): Promise<void> {
-    if (this.#death === null) this.#end();
-    await this.gone;
+    if (this.#exit === null) this.#sendKill();
+    await this.exited;
   }
 
-  async #watchDeath(): Promise<void> {
+  async #watchExit(): Promise<void> {
     const readStderr = keepTail(this.#process.stderr!);
-    this.#death = await new Promise<ChildDeath>((resolve) => {
+    this.#exit = await new Promise<ChildExit>((resolve) => {
       this.#process.once("close", (code, signal) => resolve({ code, signal, stderr: readStderr(), violation: this.#violation }));
       this.#process.once("error", ({ message }) => resolve({ code: null, signal: null, stderr: message, violation: null }));
     });
     this.#channel.destroy();
-    this.#ready.reject(cannotStart(this.#death));
-    this.#current?.die(describeDeath(this.#death, this.memoryBytes));
+    this.#ready.reject(cannotStart(this.#exit));
+    this.#current?.die(describeExit(this.#exit, this.memoryBytes));
   }
 
   #receive(frame: ChildFrame): void {
@@ -110,21 +112,21 @@ export class MontyChild {
       this.#ready.resolve();
       return;
     }
-    const wrong = this.#current === null ? `a frame ${frame.type} while no script ran` : this.#current.receive(frame);
-    if (wrong !== null) this.#stop(`sent ${wrong}`);
+    const violation = this.#current === null ? `a frame ${frame.type} while no script was running` : this.#current.receive(frame);
+    if (violation !== null) this.#killFor(`sent ${violation}`);
   }
 
-  #stop(why: string): void {
-    this.#violation ??= why;
-    this.#end();
+  #killFor(violation: string): void {
+    this.#violation ??= violation;
+    this.#sendKill();
   }
 
-  /** In namespaces the first process inside is killed, and with it all of them; bwrap then ends by itself, after them. */
-  #end(): void {
-    this.#isEnding = true;
+  /** With namespaces, kills the first process inside: the kernel then kills the others, and bwrap exits after them. */
+  #sendKill(): void {
+    this.#isKilled = true;
     const inner = Number(/"child-pid": (\d+)/.exec(this.#readInfo())?.[1]);
     try {
-      if (inner > 1 && this.#death === null) process.kill(inner, "SIGKILL");
+      if (inner > 1 && this.#exit === null) process.kill(inner, "SIGKILL");
       else this.#process.kill("SIGKILL");
     } catch {
       this.#process.kill("SIGKILL");
@@ -138,29 +140,29 @@ export class MontyChild {
   }
 }
 
-function cannotStart({ stderr, violation, code, signal }: ChildDeath): SluiceError {
+function cannotStart({ stderr, violation, code, signal }: ChildExit): SluiceError {
   return new SluiceError({
     code: "MONTY_NOT_STARTED",
-    message: `The process for Monty did not start: ${violation ?? (stderr.trim() || `it ended with ${signal ?? code}`)}`,
+    message: `The Monty process did not start: ${violation ?? (stderr.trim() || `it exited with ${signal ?? code}`)}`,
     hint: "Run `sluice doctor` to see what this machine can do.",
   });
 }
 
-interface ChildDeath {
+interface ChildExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stderr: string;
-  /** Set when we ended it, for what it sent. */
+  /** The broken protocol rule if the host killed it for that. */
   readonly violation: string | null;
 }
 
-/** Rust, the C++ library and V8 each have their own last words when there is no memory. */
+/** Messages of Rust, the C++ library and V8 when memory runs out. */
 const outOfMemory = /memory allocation of \d+ bytes failed|out of memory|std::bad_alloc|Cannot allocate memory|allocation failed/i;
 
-/** Why a child died that nobody had told to. Only the kernel and we can be believed; stderr is the runtime's, which a script cannot write to. */
-function describeDeath({ code, signal, stderr, violation }: ChildDeath, memoryBytes: number): EngineEnd {
-  if (violation !== null) return { kind: "crashed", detail: `The interpreter's process was ended because it ${violation}.` };
+/** Why a child died unexpectedly. Trusts only the exit status and stderr, which a script cannot write to. */
+function describeExit({ code, signal, stderr, violation }: ChildExit, memoryBytes: number): EngineEnd {
+  if (violation !== null) return { kind: "crashed", detail: `The interpreter's process was killed because it ${violation}.` };
   if (outOfMemory.test(stderr)) return { kind: "limit", limit: "memoryBytes", allowed: memoryBytes };
-  const name = signal ?? (code === null ? null : signalName(code - 128)); // bwrap and shells tell of a signal as 128 and its number
+  const name = signal ?? (code === null ? null : signalName(code - 128)); // bwrap and shells report a signal as 128 plus its number
   return { kind: "crashed", detail: `The interpreter's process died: ${name ?? `exit status ${code}`}.` };
 }

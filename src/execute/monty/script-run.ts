@@ -1,9 +1,7 @@
 import { createScriptClock, type ScriptClock } from "../create-script-clock.ts";
 import { createToolCalls, SPARE_CALLS, type ToolCalls } from "../create-tool-calls.ts";
 import { maxParamsBytes, type EngineEnd, type EngineOutcome, type Script, type ToolReply } from "../engine.ts";
-import { toRepliesFrame, toRunFrame, type ChildFrame, type FrameBytes, type ReplyItem } from "./child-frames.ts";
-import { montyPrelude } from "./prelude.ts";
-import { toEngineEnd } from "./to-engine-end.ts";
+import { readDone, toRepliesFrame, toRunFrame, type ChildFrame, type FrameBytes, type ReplyItem } from "./child-frames.ts";
 
 export interface ScriptRunOptions {
   readonly script: Script;
@@ -12,23 +10,23 @@ export interface ScriptRunOptions {
   readonly stop: () => void;
 }
 
-/** More than one result is sent at once only while they are small together, because the child holds them all. */
-const REPLY_BYTES = 1024 * 1024;
+/** Replies are sent together up to this size, because the child holds all of them in memory. */
+const MAX_BATCH_BYTES = 1024 * 1024;
 
-/** One script in a child, seen from the host: its clocks, its calls, its prints. Creating it sends the script. */
+/** The host's side of one script in a child: its time limits, tool calls and printed output. The constructor sends the script. */
 export class ScriptRun {
   readonly maxBodyBytes: number;
   readonly outcome: Promise<EngineOutcome>;
-  /** Whether the child was told to end, so that its death is still to come. */
+  /** Whether the child was killed. It may not be dead yet. */
   isKilled = false;
   readonly #options: ScriptRunOptions;
   readonly #settled = Promise.withResolvers<EngineOutcome>();
   readonly #started = performance.now();
-  readonly #finished: ReplyItem[] = [];
+  readonly #unsentReplies: ReplyItem[] = [];
   readonly #calls: ToolCalls;
   readonly #clock: ScriptClock;
   readonly #prints = { head: "", tail: "", omittedBytes: 0 };
-  #isScheduled = false;
+  #isSendScheduled = false;
   #isWaiting = false;
   #isOver = false;
 
@@ -40,26 +38,26 @@ export class ScriptRun {
     this.maxBodyBytes = resultBytes + 1024;
     this.#calls = createToolCalls({ callTool, limits, onReply: (id, reply) => this.#addReply(id, reply) });
     signal?.addEventListener("abort", this.#onAbort, { once: true });
-    // The host keeps the script's time, because Monty's clock also runs while it waits. It is the last resort for a child without a host.
+    // The host enforces the time limits, because Monty's own clock does not stop while a script waits for tools. Monty's limit only matters if the host dies.
     const childLimits = { memoryBytes, printBytes, resultBytes, paramsBytes: maxParamsBytes, maxDurationSecs: totalMs / 1000 };
-    options.send(toRunFrame({ limits: childLimits, concurrent: code.includes("gather") }, montyPrelude + code));
+    options.send(toRunFrame({ limits: childLimits, concurrent: code.includes("gather") }, code));
     this.#clock = createScriptClock({ limits, onOver: (limit) => this.#endAtTimeLimit(limit) });
   }
 
-  /** What is wrong with the frame; null when it is in its place. */
+  /** Handles a frame. Returns what is wrong with it if the child broke the protocol, else null. */
   receive(frame: ChildFrame): string | null {
-    if (this.isKilled) return null; // what it says until it is dead does not count
+    if (this.isKilled) return null; // ignore frames sent before the child died
     if (this.#isOver) return `a frame ${frame.type} after its end`;
-    if (this.#isWaiting) return `a frame ${frame.type} while it said that it waits`;
+    if (this.#isWaiting) return `a frame ${frame.type} while waiting for replies`;
     const { limits } = this.#options.script;
     switch (frame.type) {
       case "call":
         return this.#startCall(frame);
       case "wait":
-        if (this.#openCalls === 0) return "that it waits, for no call";
+        if (this.#openCalls === 0) return "a frame wait without pending calls";
         this.#clock.pause();
         this.#isWaiting = true;
-        this.#deliver();
+        this.#sendReplies();
         return null;
       case "print":
         this.#prints.head = (this.#prints.head + frame.text).slice(0, limits.printBytes);
@@ -69,8 +67,8 @@ export class ScriptRun {
         this.#prints.omittedBytes = frame.omittedBytes;
         return null;
       case "done": {
-        const done = toEngineEnd(frame.header, frame.body, limits);
-        if (done === null) return "an end that cannot be read";
+        const done = readDone(frame, limits);
+        if (done === null) return "an invalid frame done";
         const unawaited = done.unawaited.map((id) => this.#calls.nameOf(id - 1) ?? "");
         this.#finish(done.end, unawaited, done.warnings);
         return null;
@@ -80,19 +78,19 @@ export class ScriptRun {
     }
   }
 
-  /** The child is gone. */
+  /** Ends the script because the child died. */
   die(end: EngineEnd): void {
     this.#finish(end);
   }
 
-  /** Calls that run, and those whose reply was not sent yet. */
+  /** Running calls, and ended calls whose reply was not sent yet. */
   get #openCalls(): number {
-    return this.#calls.open + this.#finished.length;
+    return this.#calls.open + this.#unsentReplies.length;
   }
 
   #startCall({ id, name, params }: Extract<ChildFrame, { type: "call" }>): string | null {
     const { toolCalls } = this.#options.script.limits;
-    if (id !== this.#calls.count + 1) return "a call with a number out of order";
+    if (id !== this.#calls.count + 1) return "a call with an id out of order";
     if (this.#openCalls >= toolCalls + SPARE_CALLS) this.#kill({ kind: "limit", limit: "toolCalls", allowed: toolCalls, seen: id });
     else this.#calls.start({ id, name, paramsJson: params });
     return null;
@@ -100,7 +98,7 @@ export class ScriptRun {
 
   #finish(end: EngineEnd, unawaited: readonly string[] = [], warnings: readonly string[] = []): void {
     if (this.#isOver) return;
-    this.#close(new Error("The script is over."));
+    this.#close(new Error("The script has ended."));
     const { head, tail, omittedBytes } = this.#prints;
     this.#settled.resolve({
       end,
@@ -140,26 +138,26 @@ export class ScriptRun {
     this.#calls.abandon(reason);
   }
 
-  /** Tools that end in the same tick travel together. */
+  /** Sends the replies of calls that end in the same tick together. */
   #addReply(id: number, reply: ToolReply): void {
-    this.#finished.push({ id, ok: reply.ok, text: reply.ok ? reply.json : reply.message });
-    if (this.#calls.open === 0) this.#deliver();
-    else if (!this.#isScheduled) {
-      this.#isScheduled = true;
+    this.#unsentReplies.push({ id, ok: reply.ok, text: reply.ok ? reply.json : reply.message });
+    if (this.#calls.open === 0) this.#sendReplies();
+    else if (!this.#isSendScheduled) {
+      this.#isSendScheduled = true;
       setImmediate(() => {
-        this.#isScheduled = false;
-        this.#deliver();
+        this.#isSendScheduled = false;
+        this.#sendReplies();
       });
     }
   }
 
-  #deliver(): void {
-    const finished = this.#finished;
-    if (!this.#isWaiting || this.#isOver || finished.length === 0) return;
+  #sendReplies(): void {
+    const replies = this.#unsentReplies;
+    if (!this.#isWaiting || this.#isOver || replies.length === 0) return;
     let count = 0;
-    for (let bytes = 0; count < finished.length && bytes < REPLY_BYTES; count += 1) bytes += finished[count]!.text.length;
+    for (let bytes = 0; count < replies.length && bytes < MAX_BATCH_BYTES; count += 1) bytes += replies[count]!.text.length;
     this.#isWaiting = false;
-    this.#options.send(toRepliesFrame(finished.splice(0, count)));
+    this.#options.send(toRepliesFrame(replies.splice(0, count)));
     this.#clock.resume();
   }
 }
