@@ -6,21 +6,21 @@ import type { Engine, EngineOutcome, ExecuteLimits, Script } from "../engine.ts"
 import { runScript } from "./run-script.ts";
 
 export interface CpythonEngineOptions {
-  /** A sandbox that has run nothing, to be closed by the engine: `SandboxPool.take` of the runtime, or of a pool with the limits of `toSandboxLimits`. */
+  /** Provides a fresh sandbox (`SandboxPool.take`). The engine closes it. */
   readonly take: (options: { limits: SandboxLimits; signal?: AbortSignal | undefined }) => Promise<TakenLease>;
 }
 
-/** Each script gets a sandbox of its own, with nothing bound, that is ended with it. */
+/** The engine that runs each script in CPython, in a fresh sandbox without inputs that is closed afterwards. */
 export function createCpythonEngine({ take }: CpythonEngineOptions): Engine {
-  const ending = new AbortController();
-  /** What has to be over before the engine is. */
-  const under = new Set<Promise<unknown>>();
+  const closing = new AbortController();
+  /** Work that must end before the engine is closed. */
+  const pending = new Set<Promise<unknown>>();
 
   function track<T>(work: Promise<T>): Promise<T> {
-    under.add(work);
+    pending.add(work);
     work.then(
-      () => under.delete(work),
-      () => under.delete(work),
+      () => pending.delete(work),
+      () => pending.delete(work),
     );
     return work;
   }
@@ -28,8 +28,8 @@ export function createCpythonEngine({ take }: CpythonEngineOptions): Engine {
   async function run(script: Script): Promise<EngineOutcome> {
     const bytes = Buffer.byteLength(script.code, "utf8");
     if (bytes > script.limits.codeBytes)
-      return refused({ kind: "limit", limit: "codeBytes", allowed: script.limits.codeBytes, seen: bytes });
-    const signal = script.signal === undefined ? ending.signal : AbortSignal.any([script.signal, ending.signal]);
+      return notRun({ kind: "limit", limit: "codeBytes", allowed: script.limits.codeBytes, seen: bytes });
+    const signal = script.signal === undefined ? closing.signal : AbortSignal.any([script.signal, closing.signal]);
     signal.throwIfAborted();
     return await track(runInNewSandbox({ ...script, signal }));
   }
@@ -39,7 +39,7 @@ export function createCpythonEngine({ take }: CpythonEngineOptions): Engine {
     try {
       return await runScript({ lease, script });
     } finally {
-      void track(lease.close()); // the answer does not wait for what is left to clean up
+      void track(lease.close()); // the outcome does not wait for the cleanup
     }
   }
 
@@ -47,17 +47,17 @@ export function createCpythonEngine({ take }: CpythonEngineOptions): Engine {
     name: "cpython",
     run,
     async [Symbol.asyncDispose]() {
-      ending.abort(new UsageError({ code: "ENGINE_CLOSED", message: "The engine is closed." }));
-      while (under.size > 0) await Promise.allSettled(under);
+      closing.abort(new UsageError({ code: "ENGINE_CLOSED", message: "The engine is closed." }));
+      while (pending.size > 0) await Promise.allSettled(pending);
     },
   };
 }
 
 const MB = 1024 * 1024;
-/** What the worker itself may need beside a script: its pages of the science stack, and copies of what is on its way. */
+/** Memory of the worker besides that of the script: the loaded packages, and copies of data in transit. */
 const WORKER_BYTES = 256 * MB;
 
-/** The script's own process is held to `memoryBytes` by the worker; this is the kernel's limit, for all of the sandbox. */
+/** The worker limits the script's process to `memoryBytes`. The limit here is that of the whole sandbox, which the kernel enforces. */
 function toSandboxLimits({ memoryBytes, totalMs, codeBytes, resultBytes, printBytes }: ExecuteLimits): SandboxLimits {
   return withLimits({
     cellTimeoutMs: totalMs,
@@ -75,6 +75,6 @@ function toSandboxLimits({ memoryBytes, totalMs, codeBytes, resultBytes, printBy
   });
 }
 
-function refused(end: EngineOutcome["end"]): EngineOutcome {
+function notRun(end: EngineOutcome["end"]): EngineOutcome {
   return { end, prints: "", printsOmittedBytes: 0, unawaited: [], toolCalls: 0, executionMs: 0 };
 }
