@@ -23,8 +23,8 @@ export type { RestoredItem } from "./evidence/kept-item.ts";
 export type { EvidenceItem, EvidenceStore, Preview, ToolOutput } from "./evidence/evidence-store.ts";
 export { createFileStore, createMemoryStore, type ArtifactStore } from "./artifacts/artifact-store.ts";
 export type { ArtifactEnvelope, ChartArtifact, ImageArtifact } from "./protocol/artifact.ts";
-export { createDatasetFileStore } from "./evidence/dataset/dataset-store.ts";
-export { createDatasetMemoryStore } from "./evidence/dataset/dataset-store.ts";
+export { createDatasetFileStore } from "./evidence/dataset/create-dataset-store.ts";
+export { createDatasetMemoryStore } from "./evidence/dataset/create-dataset-store.ts";
 export type { DatasetReader, DatasetStore } from "./evidence/dataset/dataset.ts";
 
 export { openDataFiles, type DataFilesOptions } from "./data/open-data-files.ts";

@@ -5,7 +5,7 @@ import type { TableDownload } from "../src/data/conversation-data.ts";
 import { openAliasDownload, openTableDownload } from "../src/data/open-table-download.ts";
 import { createUploadStore } from "../src/data/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
-import { createDatasetMemoryStore } from "../src/evidence/dataset/dataset-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-store.ts";
 import { makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
 
 /** Text that a spreadsheet would run, and numbers that only look like it. */

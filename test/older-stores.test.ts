@@ -8,7 +8,7 @@ import type { StoredUpload, UploadStore } from "../src/data/conversation-data.ts
 import { createUploadStore } from "../src/data/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../src/evidence/dataset/dataset.ts";
-import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
+import { createDatasetFileStore } from "../src/evidence/dataset/create-dataset-store.ts";
 import { prune } from "../src/server/http/prune.ts";
 import { createTenantStores, type TenantStores } from "../src/server/http/create-tenant-stores.ts";
 import type { History } from "../src/history/history.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
+import { createDatasetFileStore } from "../src/evidence/dataset/create-dataset-store.ts";
 import { turnResultSchema } from "../src/protocol/turn-result.ts";
 
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");

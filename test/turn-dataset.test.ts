@@ -8,8 +8,8 @@ import { openTableDownload } from "../src/data/open-table-download.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { Dataset, DatasetStore } from "../src/evidence/dataset/dataset.ts";
-import { createDatasetFileStore } from "../src/evidence/dataset/dataset-store.ts";
-import { createDatasetMemoryStore } from "../src/evidence/dataset/dataset-store.ts";
+import { createDatasetFileStore } from "../src/evidence/dataset/create-dataset-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-store.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { call, final, readDataset, scriptedModel, testTurn } from "./turn-fixtures.ts";
 

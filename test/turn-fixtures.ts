@@ -1,6 +1,6 @@
 import { MockLanguageModelV4 } from "ai/test";
 import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
-import { createDatasetMemoryStore } from "../src/evidence/dataset/dataset-store.ts";
+import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-store.ts";
 import type { TurnEvent } from "../src/protocol/turn-events.ts";
 import type { TurnResult } from "../src/protocol/turn-result.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";

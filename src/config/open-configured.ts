@@ -8,7 +8,7 @@ import type { LoadedConfiguration } from "./load-configuration.ts";
 import { createRuntime, type Runtime } from "../create-runtime.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
-import { createDatasetFileStore } from "../evidence/dataset/dataset-store.ts";
+import { createDatasetFileStore } from "../evidence/dataset/create-dataset-store.ts";
 import { createIdentityStore, type IdentityStore } from "../execute/identity/create-identity-store.ts";
 import type { McpLimits } from "../tools/mcp/mcp-source-options.ts";
 import { createMcpSource } from "../tools/mcp/create-mcp-source.ts";

@@ -1,7 +1,7 @@
 import { createToolError } from "../errors/tool-error.ts";
 import { parseArguments } from "../errors/parse-arguments.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
-import { nameGivenAlias } from "../evidence/create-evidence-store.ts";
+import { nameGivenAlias } from "../evidence/name-alias.ts";
 import { toJsonText } from "../evidence/to-json-text.ts";
 import { readCsv } from "../text/read-csv.ts";
 import type { DataAnswer } from "./conversation-data.ts";

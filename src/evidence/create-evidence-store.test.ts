@@ -72,13 +72,13 @@ describe("evidence store", () => {
     store.add({ tool: "t", output: "12345678" });
     const output = { content: [text("abc"), { type: "image", data: "AAAA", mimeType: "image/png" }] };
     expect(() => store.add({ tool: "t", output })).toThrow(
-      "t_2 has 6 bytes; with it, the evidence of this conversation would have 14 bytes, 10 are allowed.",
+      "t_2 has 6 bytes. With it, the evidence of this conversation would have 14 bytes; 10 are allowed.",
     );
     expect([store.aliases(), store.totalBytes]).toEqual([["t_1"], 8]);
   });
 
   it("refuses to preview an alias that is not there", () => {
-    expect(() => createEvidenceStore().preview("nope_1")).toThrow("There is no output named nope_1; there are: none.");
+    expect(() => createEvidenceStore().preview("nope_1")).toThrow("There is no output named nope_1. Known aliases: none.");
   });
 
   it("does not change when its giver changes what it gave", () => {

@@ -8,158 +8,172 @@ import {
   type EvidenceItem,
   type EvidenceStore,
   type NamedData,
+  type NamedFile,
+  type Preview,
   type PreviewOptions,
   type StepPreviewOptions,
   type ToolOutput,
 } from "./evidence-store.ts";
 import { type ItemFacts, KeptItem, type RestoredItem, toFileSource, toRestoredSource } from "./kept-item.ts";
-import { measureText, toJsonText } from "./to-json-text.ts";
-import { type OutputPart, ReadOutput, type ReadPart } from "./output-part.ts";
+import { createToolAliases, nameGivenAlias, namePartAlias } from "./name-alias.ts";
+import { type OutputPart, ReadOutput, type ReadPart, sizeOfPart } from "./output-part.ts";
 import { buildPreview, type PreviewSource } from "./preview/build-preview.ts";
 import { previewStep } from "./preview/preview-step.ts";
 import { createOutputReader, type OutputReader } from "./reading/create-output-reader.ts";
 import { readData, readText, readToolOutput } from "./read-tool-output.ts";
-import { isReservedPythonName } from "../protocol/python-names.ts";
+import type { RowsAt, RowsQuestion } from "./rows-at.ts";
+import { toJsonText } from "./to-json-text.ts";
 
 export interface EvidenceStoreOptions {
   readonly conversationId?: string;
   readonly tenant?: string;
   readonly budget?: Partial<EvidenceBudget>;
-  /** Reads what is large; its own unless told. */
+  /** Reads large outputs. Default: a reader of its own. */
   readonly reader?: OutputReader;
-  /** What an earlier process kept, oldest first; it counts against the budget like anything else. */
+  /** Items that an earlier process kept, oldest first. They count towards the budget. */
   readonly restored?: readonly RestoredItem[];
   readonly now?: () => Date;
 }
 
-export function createEvidenceStore({
-  conversationId = randomUUID(),
-  tenant = "local",
-  budget: asked = {},
-  reader = createOutputReader(),
-  restored = [],
-  now = () => new Date(),
-}: EvidenceStoreOptions = {}): EvidenceStore {
-  const budget = { ...defaultEvidenceBudget, ...asked };
-  const items = new Map<string, EvidenceItem>();
-  const sources = new Map<string, PreviewSource>();
-  let totalBytes = 0;
-  const isTaken = (alias: string): boolean => items.has(alias);
-  const nameOutput = createToolAliases(isTaken);
-  for (const source of restored.map((one) => toRestoredSource(one, tenant))) {
-    totalBytes += source.item.bytes;
-    items.set(source.item.alias, source.item);
-    sources.set(source.item.alias, source);
+export function createEvidenceStore(options: EvidenceStoreOptions = {}): EvidenceStore {
+  return new MemoryEvidenceStore(options);
+}
+
+/** Methods are arrow functions, so that they can be passed on without the store. */
+class MemoryEvidenceStore implements EvidenceStore {
+  readonly tenant: string;
+  readonly conversationId: string;
+  readonly toolOutputsByAlias = new Map<string, EvidenceItem>();
+  readonly #sources = new Map<string, PreviewSource>();
+  readonly #budget: EvidenceBudget;
+  readonly #reader: OutputReader;
+  readonly #now: () => Date;
+  #totalBytes = 0;
+
+  constructor(options: EvidenceStoreOptions) {
+    const { conversationId = randomUUID(), tenant = "local", reader = createOutputReader(), now = () => new Date() } = options;
+    this.conversationId = conversationId;
+    this.tenant = tenant;
+    this.#budget = { ...defaultEvidenceBudget, ...options.budget };
+    this.#reader = reader;
+    this.#now = now;
+    for (const item of options.restored ?? []) this.#addSource(toRestoredSource(item, tenant));
   }
 
-  /** All parts or none: nothing is kept before everything is known to fit. */
-  function put(alias: string, parts: readonly Part[], given: Omit<ItemFacts, "tenant" | "at">): EvidenceItem {
-    const sizes = parts.map(sizeOf);
-    claim(alias, sizes);
-    const aliases = nameParts(alias, parts);
-    const facts = { ...given, tenant, at: now().toISOString() };
-    const made = parts.map((part, index) => new KeptItem({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, facts }));
-    for (const item of made) {
-      totalBytes += item.bytes;
-      items.set(item.alias, item);
-      sources.set(item.alias, item);
+  get totalBytes(): number {
+    return this.#totalBytes;
+  }
+
+  readonly add = (output: ToolOutput): EvidenceItem => {
+    const alias = this.#nameOutput(output.tool);
+    const error = isRecord(output.output) && output.output["isError"] === true ? ({ isError: true } as const) : {};
+    const facts = { source: "tool", tool: output.tool, arguments: copyJson(output.arguments), ...error } as const;
+    return this.#keepParts(alias, output.read instanceof ReadOutput ? output.read.parts : readToolOutput(output), facts);
+  };
+
+  readonly addResult = (result: CellResult): EvidenceItem => this.#addResult(result, [readText(result.json)]);
+
+  readonly addData = (data: NamedData): EvidenceItem => this.#addData(data, [readData(data)]);
+
+  readonly addFile = ({ name, format, content }: NamedFile): EvidenceItem => {
+    const alias = nameGivenAlias(name, this.#isTaken);
+    const source = toFileSource({ alias, tenant: this.tenant, tool: name, format, at: this.#now().toISOString() }, content);
+    this.toolOutputsByAlias.set(alias, source.item);
+    this.#sources.set(alias, source);
+    return source.item;
+  };
+
+  readonly keep = async (output: ToolOutput): Promise<EvidenceItem> => this.add(await this.#reader.readOutput(output));
+
+  readonly keepResult = async (result: CellResult): Promise<EvidenceItem> => {
+    const read = await this.#reader.readResult(result);
+    return this.#addResult(result, read?.parts ?? [readText(result.json)]);
+  };
+
+  readonly keepData = async (data: NamedData): Promise<EvidenceItem> => {
+    const read = await this.#reader.readData(data);
+    return this.#addData(data, read?.parts ?? [readData(data)]);
+  };
+
+  readonly get = (alias: string): EvidenceItem | null => this.toolOutputsByAlias.get(alias) ?? null;
+
+  readonly aliases = (): string[] => [...this.toolOutputsByAlias.keys()];
+
+  readonly rowsAt = async (alias: string, question: RowsQuestion): Promise<RowsAt> =>
+    await this.#reader.readRows(this.#sourceOf(alias).item.read(), question);
+
+  readonly preview = (alias: string, { maxBytes = this.#budget.previewBytes }: PreviewOptions = {}): Preview =>
+    buildPreview(this.#sourceOf(alias), maxBytes);
+
+  readonly previewStep = (aliases: readonly string[], options: StepPreviewOptions = {}): Preview[] => {
+    const { maxBytes = this.#budget.stepBytes, maxBytesPerOutput = this.#budget.previewBytes } = options;
+    const sources = this.#oldestFirst(aliases).map((alias) => this.#sourceOf(alias));
+    return previewStep(sources, { maxBytes, maxBytesPerOutput: Math.min(maxBytesPerOutput, maxBytes) });
+  };
+
+  readonly #isTaken = (alias: string): boolean => this.toolOutputsByAlias.has(alias);
+  readonly #nameOutput = createToolAliases(this.#isTaken);
+
+  #addResult({ from, arguments: given }: CellResult, parts: readonly Part[]): EvidenceItem {
+    return this.#keepParts(this.#nameOutput("result"), parts, { source: "result", tool: from, arguments: copyJson(given) });
+  }
+
+  #addData({ name }: NamedData, parts: readonly Part[]): EvidenceItem {
+    return this.#keepParts(nameGivenAlias(name, this.#isTaken), parts, { source: "data", tool: name, arguments: null });
+  }
+
+  /** Keeps all parts of an output, or none if they do not fit the budget. Returns the item of the main part. */
+  #keepParts(alias: string, parts: readonly Part[], givenFacts: Omit<ItemFacts, "tenant" | "at">): EvidenceItem {
+    const sizes = parts.map(sizeOfPart);
+    const addedBytes = sizes.reduce((sum, size) => sum + size, 0);
+    if (this.#totalBytes + addedBytes > this.#budget.totalBytes) {
+      throw full({ alias, added: addedBytes, seen: this.#totalBytes + addedBytes, allowed: this.#budget.totalBytes });
     }
-    return made[0]!;
+    const aliases = this.#nameParts(alias, parts);
+    const facts = { ...givenFacts, tenant: this.tenant, at: this.#now().toISOString() };
+    const items = parts.map((part, index) => new KeptItem({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, facts }));
+    for (const item of items) this.#addSource(item);
+    return items[0]!;
   }
 
-  function claim(alias: string, sizes: readonly number[]): void {
-    const added = sizes.reduce((sum, size) => sum + size, 0);
-    if (totalBytes + added > budget.totalBytes) throw full({ alias, added, seen: totalBytes + added, allowed: budget.totalBytes });
-  }
-
-  function nameParts(alias: string, parts: readonly Part[]): string[] {
+  #nameParts(alias: string, parts: readonly Part[]): string[] {
     const names = [alias];
-    for (const { part } of parts.slice(1))
-      names.push(namePartAlias({ of: alias, part, isTaken: (name) => isTaken(name) || names.includes(name) }));
+    const isTaken = (name: string): boolean => this.#isTaken(name) || names.includes(name);
+    for (const { part } of parts.slice(1)) names.push(namePartAlias({ alias, part, isTaken }));
     return names;
   }
 
-  function add(output: ToolOutput): EvidenceItem {
-    const alias = nameOutput(output.tool);
-    const error = isRecord(output.output) && output.output["isError"] === true ? ({ isError: true } as const) : {};
-    const facts = { source: "tool", tool: output.tool, arguments: copy(output.arguments), ...error } as const;
-    return put(alias, output.read instanceof ReadOutput ? output.read.parts : readToolOutput(output), facts);
+  #addSource(source: PreviewSource): void {
+    this.#totalBytes += source.item.bytes;
+    this.toolOutputsByAlias.set(source.item.alias, source.item);
+    this.#sources.set(source.item.alias, source);
   }
 
-  function addResult({ json, from, arguments: given }: CellResult, read: ReadOutput | null = null): EvidenceItem {
-    const facts = { source: "result", tool: from, arguments: copy(given) } as const;
-    return put(nameOutput("result"), read?.parts ?? [readText(json)], facts);
-  }
-
-  function addData(data: NamedData, read: ReadOutput | null = null): EvidenceItem {
-    const facts = { source: "data", tool: data.name, arguments: null } as const;
-    return put(nameGivenAlias(data.name, isTaken), read?.parts ?? [readData(data)], facts);
-  }
-
-  function sourceOf(alias: string): PreviewSource {
-    const source = sources.get(alias);
-    if (source === undefined) throw unknownAlias(alias, [...items.keys()]);
+  #sourceOf(alias: string): PreviewSource {
+    const source = this.#sources.get(alias);
+    if (source === undefined) throw unknownAlias(alias, this.aliases());
     return source;
   }
 
-  return {
-    tenant,
-    conversationId,
-    toolOutputsByAlias: items,
-    get totalBytes() {
-      return totalBytes;
-    },
-    add,
-    addResult: (result) => addResult(result),
-    addData: (data) => addData(data),
-    async keep(output) {
-      return add(await reader.readOutput(output));
-    },
-    async keepResult(result) {
-      return addResult(result, await reader.readResult(result));
-    },
-    async keepData(data) {
-      return addData(data, await reader.readData(data));
-    },
-    addFile({ name, format, content }) {
-      const source = toFileSource({ alias: nameGivenAlias(name, isTaken), tenant, tool: name, format, at: now().toISOString() }, content);
-      items.set(source.item.alias, source.item);
-      sources.set(source.item.alias, source);
-      return source.item;
-    },
-    get: (alias) => items.get(alias) ?? null,
-    aliases: () => [...items.keys()],
-    rowsAt: async (alias, question) => await reader.readRows(sourceOf(alias).item.read(), question),
-    preview: (alias, { maxBytes = budget.previewBytes }: PreviewOptions = {}) => buildPreview(sourceOf(alias), maxBytes),
-    previewStep: (aliases, { maxBytes = budget.stepBytes, maxBytesPerOutput = budget.previewBytes }: StepPreviewOptions = {}) =>
-      previewStep(inOrder(aliases).map(sourceOf), { maxBytes, maxBytesPerOutput: Math.min(maxBytesPerOutput, maxBytes) }),
-  };
-
-  /** Oldest first, each once, whatever the order of the question. */
-  function inOrder(aliases: readonly string[]): string[] {
-    const asked = new Set(aliases);
-    const known = [...items.keys()].filter((alias) => asked.has(alias));
-    return [...known, ...[...asked].filter((alias) => !items.has(alias))];
+  /** Without duplicates. Unknown aliases come last. */
+  #oldestFirst(aliases: readonly string[]): string[] {
+    const requested = new Set(aliases);
+    const known = this.aliases().filter((alias) => requested.has(alias));
+    return [...known, ...[...requested].filter((alias) => !this.#isTaken(alias))];
   }
 }
 
 type Part = OutputPart | ReadPart;
 
-function sizeOf(part: Part): number {
-  const { body } = part;
-  if ("bytes" in part && part.bytes !== undefined) return part.bytes;
-  return typeof body === "string" ? (measureText(body) ?? Buffer.byteLength(body)) : body.length;
-}
-
-function copy(given: unknown): unknown {
-  return given === undefined ? null : (JSON.parse(toJsonText(given).text) as unknown);
+function copyJson(value: unknown): unknown {
+  return value === undefined ? null : (JSON.parse(toJsonText(value).text) as unknown);
 }
 
 function full({ alias, added, seen, allowed }: { alias: string; added: number; seen: number; allowed: number }): SluiceError {
   return new SluiceError({
     code: "EVIDENCE_FULL",
-    message: `${alias} has ${added} bytes; with it, the evidence of this conversation would have ${seen} bytes, ${allowed} are allowed.`,
-    hint: "Ask the tool for less, start a new conversation, or raise the evidence budget totalBytes.",
+    message: `${alias} has ${added} bytes. With it, the evidence of this conversation would have ${seen} bytes; ${allowed} are allowed.`,
+    hint: "Request less data from the tool, start a new conversation, or raise the evidence budget totalBytes.",
     details: { alias, bytes: added, seen, allowed },
   });
 }
@@ -167,67 +181,8 @@ function full({ alias, added, seen, allowed }: { alias: string; added: number; s
 function unknownAlias(alias: string, known: readonly string[]): UsageError {
   return new UsageError({
     code: "ALIAS_UNKNOWN",
-    message: `There is no output named ${alias}; there are: ${known.join(", ") || "none"}.`,
-    hint: "Use one of the aliases that are there.",
+    message: `There is no output named ${alias}. Known aliases: ${known.join(", ") || "none"}.`,
+    hint: "Use one of the known aliases.",
     details: { alias, known },
   });
-}
-
-const MAX_STEM_CHARACTERS = 48;
-
-/**
- * Names outputs of tools in one conversation: `get_price` → `get_price_1`, then `get_price_2`. The server of a `server__tool` name is left out: the item says
- * the tool's full name. The count goes on from the last number, which is given again when nothing was kept under it.
- */
-export function createToolAliases(isTaken: (alias: string) => boolean): (tool: string) => string {
-  const last = new Map<string, number>();
-  return (tool) => {
-    const stem = toToolStem(tool);
-    const number = firstFree(stem, last.get(stem) ?? 1, isTaken);
-    last.set(stem, number);
-    return `${stem}_${number}`;
-  };
-}
-
-function toToolStem(tool: string): string {
-  return toStem(withoutServer(tool), "output");
-}
-
-/** A name that somebody chose: itself where Python and the conversation allow it, else the nearest that they do. */
-export function nameGivenAlias(name: string, isTaken: (alias: string) => boolean): string {
-  const stem = toStem(name, "data");
-  if (isFree(stem, isTaken)) return stem;
-  const spare = isReservedPythonName(stem) ? `${stem}_data` : stem;
-  if (isFree(spare, isTaken)) return spare;
-  return `${spare}_${firstFree(spare, 2, isTaken)}`;
-}
-
-/** A further part of an output: `get_price_1_image`, then `get_price_1_image_2`. */
-export function namePartAlias({ of, part, isTaken }: { of: string; part: string; isTaken: (alias: string) => boolean }): string {
-  if (isFree(`${of}_${part}`, isTaken)) return `${of}_${part}`;
-  return `${of}_${part}_${firstFree(`${of}_${part}`, 2, isTaken)}`;
-}
-
-function firstFree(stem: string, from: number, isTaken: (alias: string) => boolean): number {
-  let number = from;
-  while (!isFree(`${stem}_${number}`, isTaken)) number += 1;
-  return number;
-}
-
-function withoutServer(tool: string): string {
-  const at = tool.indexOf("__");
-  return at > 0 && /[^_]/.test(tool.slice(at)) ? tool.slice(at + 2) : tool;
-}
-
-/** ASCII only: Python would also take other letters, but folds some of them, so that two names could be one. */
-function toStem(name: string, fallback: string): string {
-  const plain = name.normalize("NFKD").replaceAll(/\p{M}/gu, "");
-  const words = plain.replaceAll(/[^A-Za-z0-9]+/g, "_").slice(0, MAX_STEM_CHARACTERS);
-  const stem = words.replace(/^_+/, "").replace(/_+$/, "");
-  if (stem === "") return fallback;
-  return /^\d/.test(stem) ? `${fallback}_${stem}` : stem;
-}
-
-function isFree(alias: string, isTaken: (alias: string) => boolean): boolean {
-  return !isReservedPythonName(alias) && !isTaken(alias);
 }

@@ -2,75 +2,75 @@ import type { EvidenceRecord } from "./evidence-record.ts";
 import type { RowsAt, RowsQuestion } from "./rows-at.ts";
 
 /**
- * Evidence: every output of a tool, whole, under a name that Python can use. It belongs to one conversation of one tenant; nothing in it changes
- * and nothing leaves it while the conversation lives. A model reads previews, Python reads the bytes.
+ * Evidence: every tool output, complete, under an alias that is a Python name. It belongs to one conversation of one tenant. Items never change and are
+ * never removed while the conversation exists. A model reads previews; Python reads the bytes.
  *
- * One call gives one alias (`get_price_1`), whatever it was made of:
- * - The structured part of an MCP result comes first, as it was sent where a transport has its text. Text that says the same again is not kept twice.
- * - Without one, JSON text is kept exactly as sent. Several texts that are all JSON become one JSON array of them, each as sent.
- * - Else text. Several plain texts become one JSON array of strings.
- * What else the result holds gets an alias of its own, named after the first: `get_price_1_text` (words beside data), `get_price_1_image`,
- * `get_price_1_audio`, `get_price_1_resource` (each one, the second with `_2`), `get_price_1_links`, `get_price_1_other` (parts of a kind we do not know, as JSON).
+ * Each call gets one main alias (`get_price_1`):
+ * - The structured content of an MCP result, as sent if the transport has its text. Texts that only repeat it are not kept.
+ * - Without structured content: JSON text, exactly as sent. Several JSON texts become one JSON array, each as sent.
+ * - Without JSON: the text. Several texts become one JSON array of strings.
+ * Other parts of the result get aliases named after it: `get_price_1_text` (text beside data), `get_price_1_image`, `get_price_1_audio`,
+ * `get_price_1_resource` (the second with `_2`), `get_price_1_links`, `get_price_1_other` (unknown content, as JSON).
  */
 export interface EvidenceStore {
   readonly tenant: string;
   readonly conversationId: string;
-  /** What is kept in all. */
+  /** Size of all items. */
   readonly totalBytes: number;
-  /** Every output of the conversation by alias, oldest first. A live view. */
+  /** All items by alias, oldest first. A live view. */
   readonly toolOutputsByAlias: ReadonlyMap<string, EvidenceItem>;
-  /** Keeps one output of a tool, all parts or none. Throws EVIDENCE_FULL when it does not fit. Reads it at once: 50 MB hold up whoever shares the thread. */
+  /** Keeps a tool output: all parts, or none if it throws EVIDENCE_FULL. Parses on the calling thread, which blocks it for large outputs; see `keep`. */
   add(output: ToolOutput): EvidenceItem;
-  /** Keeps the result of a cell, as the JSON text that the worker sent, as `result_1`. */
+  /** Keeps the result of a cell, the JSON text that the worker sent, as `result_1`. */
   addResult(result: CellResult): EvidenceItem;
-  /** Keeps data that was given a name: a file, or what `store_data` was told. The name itself is the alias where it can be one. */
+  /** Keeps data with a name, such as a file or the input of `store_data`. The alias is the name itself if possible. */
   addData(data: NamedData): EvidenceItem;
-  /** Knows of a file under its name. Nothing of it is read or counted as kept; its alias reads it where it is, as it is then. */
+  /** Adds a file by reference. It is neither read now nor counted towards the budget; each read returns its current content. */
   addFile(file: NamedFile): EvidenceItem;
-  /** As `add`, and what is large is read in a thread. A host that serves others as well uses this. */
+  /** Like `add`, but reads large outputs in a worker thread. Use it in servers. */
   keep(output: ToolOutput): Promise<EvidenceItem>;
   keepResult(result: CellResult): Promise<EvidenceItem>;
   keepData(data: NamedData): Promise<EvidenceItem>;
   get(alias: string): EvidenceItem | null;
   aliases(): string[];
-  /** The flat rows at a path inside of JSON that is kept; what is large is parsed in a thread. Throws ALIAS_UNKNOWN. */
+  /** The flat rows at a path inside a JSON item. Parses large items in a worker thread. Throws ALIAS_UNKNOWN. */
   rowsAt(alias: string, question: RowsQuestion): Promise<RowsAt>;
-  /** What a model reads of one output. Throws ALIAS_UNKNOWN. */
+  /** The preview of one output for a model. Throws ALIAS_UNKNOWN. */
   preview(alias: string, options?: PreviewOptions): Preview;
   /**
-   * What a model reads in one step, oldest first. When it is too much, the oldest are cut down first: rows go before the schema, aliases stay. When
-   * the aliases alone are too much, the oldest become one list of them, with a count of those that it has no room for. Throws only when the budget is under 256 bytes.
+   * The previews of one step, oldest first. If they exceed the budget, the oldest shrink first and lose rows before the schema; aliases stay. If the
+   * aliases alone do not fit, the oldest become one list, with a count of those that it does not name. Throws if the budget is under 256 bytes.
    */
   previewStep(aliases: readonly string[], options?: StepPreviewOptions): Preview[];
 }
 
-/** How the bytes become a Python value. These are the sandbox's names of input formats. */
+/** How the bytes become a Python value. The sandbox uses the same names for input formats. */
 export type EvidenceFormat = EvidenceRecord["format"];
 export type EvidenceShape = Readonly<EvidenceRecord["shape"]>;
 export type PrecisionLoss = Readonly<NonNullable<EvidenceRecord["precisionLoss"]>>;
 
-/** `sha256` is worked out when it is first asked for: hashing 50 MB takes a sixth of the time that parsing it does. */
+/** `sha256` is computed on first access: hashing 50 MB takes a sixth of the time of parsing it. */
 export interface EvidenceItem extends Readonly<Omit<EvidenceRecord, "schemaVersion">> {
   readonly tenant: string;
-  /** There when the bytes stay in a file: `bytes`, `sha256`, `shape` and `read()` are then of the file as it is. */
+  /** Set for files added by reference. `bytes`, `sha256`, `shape` and `read()` then describe the current file. */
   readonly file?: FileContent;
-  /** The whole, byte for byte. Do not write to it. */
+  /** The complete bytes. Do not modify them. */
   read(): Uint8Array;
 }
 
-/** Bytes that stay where they are until somebody needs them, and may change there. They are never parsed on the host: what is known of them was learnt in a sandbox. */
+/** A file that stays in its place and may change. The host never parses it: its shape and schema come from a sandbox. */
 export interface FileContent {
   readonly kind: "file" | "upload";
-  /** Another text whenever the bytes may be others. Looks at the file; throws when it is gone or no longer what was given. */
+  /** Changes whenever the bytes may have changed. Checks the file; throws if it is missing or not the file that was given. */
   version(): string;
-  /** As of the last look. */
+  /** Size at the last check. */
   readonly bytes: number;
   readonly sha256: string;
   readonly shape: EvidenceShape;
-  /** JSON texts of the schema, from full to terse; none before a sandbox has read it. */
+  /** JSON texts of the schema, from full to short; empty until a sandbox has read the file. */
   readonly schema: readonly string[];
   read(): Uint8Array;
-  /** Takes what a sandbox found in it. It counts as long as the file stays as it was. */
+  /** Stores what a sandbox found in the file. It is valid until the file changes. */
   learn(found: FileFindings): void;
 }
 
@@ -89,13 +89,13 @@ export interface NamedFile {
 export interface ToolOutput {
   readonly tool: string;
   readonly arguments?: unknown;
-  /** An MCP result, text, bytes, or any value that has a JSON form. */
+  /** An MCP result, text, bytes, or any value that can be written as JSON. */
   readonly output: unknown;
-  /** Says what `output` is when it should not be told from its looks. */
+  /** The kind of `output`. Default: detected from its content. */
   readonly as?: "mcp" | "value";
-  /** The text of `structuredContent`, from a transport that still has it: kept instead of the parsed value. */
+  /** The text of `structuredContent` as sent, if the transport has it. It is kept instead of the parsed value. */
   readonly structuredJson?: string | undefined;
-  /** A `ReadOutput`: what an `OutputReader` has read already. It is what is kept then; `output` has only what is left beside it. */
+  /** A `ReadOutput` of an `OutputReader`. If set, it is kept, and `output` has only the small fields of the result. */
   readonly read?: object | undefined;
 }
 
@@ -114,20 +114,20 @@ export interface NamedData {
 }
 
 export interface PreviewOptions {
-  /** 4096 unless told, at least 256. */
+  /** Default: 4096. Minimum: 256. */
   readonly maxBytes?: number;
 }
 
 export interface StepPreviewOptions {
-  /** Of all together: 24576 unless told. */
+  /** Limit for all previews together. Default: 24576. */
   readonly maxBytes?: number;
   readonly maxBytesPerOutput?: number;
 }
 
 export interface Preview {
-  /** Null for the list that stands for several outputs of a step. */
+  /** Null for the list of several outputs. */
   readonly alias: string | null;
-  /** Valid JSON, always. Send it as text: parsing it would round integers past 2^53 that are exact here. */
+  /** Always valid JSON. Send it as text: parsing it would round integers past 2^53. */
   readonly json: string;
   readonly bytes: number;
   /** How much of the output it shows. */

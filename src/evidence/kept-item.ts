@@ -12,19 +12,19 @@ export type ItemFacts = Pick<EvidenceItem, "tenant" | "source" | "tool" | "argum
 interface NewItem {
   readonly part: OutputPart | ReadPart;
   readonly bytes: number;
-  /** Of this part, and of all parts of the same output, the main one first. */
   readonly alias: string;
+  /** Aliases of all parts of the same output, the main one first. */
   readonly aliases: readonly string[];
   readonly facts: ItemFacts;
 }
 
-/** A small text waits until somebody asks for its preview: most results of cells and of calls in a script are never looked at this way. */
+/** Texts up to this size are digested when their preview is first requested. Most results of cells and script calls are never previewed. */
 const SMALL_BYTES = 65_536;
-/** Longer text is encoded a moment later, so that its preview need not wait for it. */
+/** Longer texts are encoded in the next turn of the event loop, so that the preview does not wait for it. */
 const LONG_CHARACTERS = 1024 * 1024;
-const NONE: readonly string[] = [];
+const noAttachments: readonly string[] = [];
 
-/** One part of an output. A script may keep a thousand of them within a second, so an item is small, and what is seldom asked for is worked out when it is. */
+/** One kept part of an output. A script may keep a thousand per second, so items are small and compute rarely used facts on demand. */
 export class KeptItem implements EvidenceItem, PreviewSource {
   readonly alias: string;
   readonly tenant: string;
@@ -53,7 +53,7 @@ export class KeptItem implements EvidenceItem, PreviewSource {
     this.at = facts.at;
     this.bytes = bytes;
     this.format = part.format;
-    this.attachments = alias === aliases[0] && aliases.length > 1 ? aliases.slice(1) : NONE;
+    this.attachments = alias === aliases[0] && aliases.length > 1 ? aliases.slice(1) : noAttachments;
     if (part.mimeType !== undefined) this.mimeType = part.mimeType;
     if (part.precisionLoss !== undefined) this.precisionLoss = part.precisionLoss;
     if (facts.isError !== undefined) this.isError = facts.isError;
@@ -68,7 +68,7 @@ export class KeptItem implements EvidenceItem, PreviewSource {
     } else if (typeof part.body !== "string" || bytes > SMALL_BYTES) this.#digest = digest(part);
   }
 
-  /** Bytes stay outside of the heap, whose size is limited. */
+  /** Converts text to a Buffer on first access: buffers are outside the JavaScript heap, whose size is limited. */
   readonly read = (): Uint8Array => {
     if (typeof this.#body === "string") this.#body = Buffer.from(this.#body);
     return this.#body;
@@ -93,7 +93,7 @@ export class KeptItem implements EvidenceItem, PreviewSource {
   }
 }
 
-/** Bytes are copied, so that the caller can go on using them. Bytes that a thread has read belong to the store already. */
+/** Copies bytes of the caller, who may change them later. Bytes from the worker thread belong to the store already. */
 function toKept(part: OutputPart | ReadPart): string | Uint8Array {
   return typeof part.body === "string" || "digest" in part ? part.body : Buffer.from(part.body);
 }
@@ -103,25 +103,25 @@ function digestLater(format: EvidenceFormat, bytes: Uint8Array): Digest {
   return digest({ format, body, value: format === "json" ? parseJsonText(body)?.value : undefined });
 }
 
-/** An item of a conversation that goes on, and how its bytes are read where they were put. */
+/** A stored item of a conversation that continues in this process. */
 export interface RestoredItem {
   readonly record: EvidenceRecord;
-  /** Called when the bytes are needed and not before: by a preview, by Python, by a dataset. */
+  /** Called only when the bytes are needed: for a preview, for Python or for a dataset. */
   read(): Uint8Array;
 }
 
-/** Nothing of it is read before it is asked for: a conversation with much evidence opens at once. */
+/** Reads nothing until needed, so that a conversation with much evidence opens quickly. */
 export function toRestoredSource({ record, read }: RestoredItem, tenant: string): PreviewSource {
   const { schemaVersion: _, ...facts } = record;
   const item = { ...facts, arguments: facts.arguments ?? null, tenant, read } as EvidenceItem;
   let part: OutputPart | undefined;
-  let made: Digest | undefined;
+  let cachedDigest: Digest | undefined;
   const readPart = (): OutputPart => (part ??= readData({ format: item.format, bytes: read() }));
   return {
     item,
     get digest() {
-      made ??= digest(readPart());
-      return made;
+      cachedDigest ??= digest(readPart());
+      return cachedDigest;
     },
     get isStrictJson() {
       return item.format === "json" && readPart().isStrictJson === true;
@@ -129,7 +129,7 @@ export function toRestoredSource({ record, read }: RestoredItem, tenant: string)
   };
 }
 
-/** A file as evidence. Everything about its bytes is asked of the file when it is asked for. */
+/** A file added by reference. Every access to its facts asks the file. */
 export function toFileSource(
   facts: Pick<EvidenceItem, "alias" | "tenant" | "tool" | "format" | "at">,
   content: FileContent,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { measureText } from "./to-json-text.ts";
+import { measureText } from "./output-part.ts";
 
 const PIECE = 32_768;
 

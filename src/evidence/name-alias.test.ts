@@ -3,7 +3,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { helperNames, isReservedPythonName } from "../protocol/python-names.ts";
-import { createToolAliases, nameGivenAlias, namePartAlias } from "./create-evidence-store.ts";
+import { createToolAliases, nameGivenAlias, namePartAlias } from "./name-alias.ts";
 
 const free = (): boolean => false;
 const nameToolAlias = (tool: string, isTaken: (alias: string) => boolean): string => createToolAliases(isTaken)(tool);
@@ -44,7 +44,7 @@ describe("aliases", () => {
     const taken = new Set(["get_price_1", "get_price_2", "prices", "get_price_1_image"]);
     expect(nameToolAlias("get_price", (alias) => taken.has(alias))).toBe("get_price_3");
     expect(nameGivenAlias("prices", (alias) => taken.has(alias))).toBe("prices_2");
-    expect(namePartAlias({ of: "get_price_1", part: "image", isTaken: (alias) => taken.has(alias) })).toBe("get_price_1_image_2");
+    expect(namePartAlias({ alias: "get_price_1", part: "image", isTaken: (alias) => taken.has(alias) })).toBe("get_price_1_image_2");
   });
 
   it("are numbered one after another, and the thousandth costs no thousand looks", () => {

@@ -1,32 +1,35 @@
+import { transcode } from "node:buffer";
 import { createHash } from "node:crypto";
+import v8 from "node:v8";
 import type { EvidenceFormat, PrecisionLoss } from "./evidence-store.ts";
 import { digest, type Digest } from "./preview/digest.ts";
 import { toJsonText } from "./to-json-text.ts";
 
-/** One thing to keep. `value` is there for JSON: it was parsed on the way, and is not parsed again. */
+/** One part of an output, before it is kept. */
 export interface OutputPart {
-  /** What the alias of a further part ends in. */
+  /** Suffix of the alias if it is not the main part. */
   readonly part: string;
   readonly format: EvidenceFormat;
   /** Text, or bytes that are not text. */
   readonly body: string | Uint8Array;
-  /** Of a text as UTF-8, where it was measured on the way. */
+  /** Size of a text as UTF-8, if it was already measured. */
   readonly bytes?: number;
+  /** The parsed value of JSON, so that it is not parsed again. */
   readonly value?: unknown;
-  /** Whether `body` is JSON by the book. */
+  /** Whether `body` is valid JSON, without extensions such as NaN. */
   readonly isStrictJson?: boolean;
   readonly mimeType?: string;
   readonly precisionLoss?: PrecisionLoss | undefined;
 }
 
-/** A part with everything that is slow to compute about it, and bytes that only it refers to. Plain data, so that a thread can send it. */
+/** A part with its slowly computed facts and a buffer of its own. Plain data, so that a worker thread can transfer it. */
 export interface ReadPart extends Omit<OutputPart, "value" | "bytes"> {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly sha256: string;
   readonly digest: Digest;
 }
 
-/** An output that a thread has read: its parts as they are kept, the main one first. */
+/** An output that a worker thread has read: its parts, the main one first. */
 export class ReadOutput {
   readonly parts: readonly ReadPart[];
 
@@ -35,6 +38,7 @@ export class ReadOutput {
   }
 }
 
+/** A parsed value as JSON. */
 export function fromValue(output: unknown): OutputPart {
   const { text, value, precisionLoss } = toJsonText(output);
   return { part: "json", format: "json", body: text, value, isStrictJson: true, ...(precisionLoss ? { precisionLoss } : {}) };
@@ -44,4 +48,41 @@ export function toReadPart(read: OutputPart): ReadPart {
   const { value: _value, bytes: _bytes, ...part } = read;
   const body = typeof read.body === "string" ? new TextEncoder().encode(read.body) : Uint8Array.from(read.body);
   return { ...part, body, sha256: createHash("sha256").update(body).digest("hex"), digest: digest(read) };
+}
+
+export function sizeOfPart(part: OutputPart | ReadPart): number {
+  const { body } = part;
+  if ("bytes" in part && part.bytes !== undefined) return part.bytes;
+  return typeof body === "string" ? (measureText(body) ?? Buffer.byteLength(body)) : body.length;
+}
+
+const PIECE_CHARACTERS = 32_768;
+
+/**
+ * The size of a text as UTF-8; null if it has unpaired surrogates, which UTF-8 cannot encode. Transcodes text beyond Latin-1 in pieces, because
+ * `Buffer.byteLength` and `isWellFormed` together take twice as long as parsing it.
+ */
+export function measureText(text: string): number | null {
+  if (v8.isStringOneByteRepresentation(text)) return Buffer.byteLength(text);
+  if (text.length <= PIECE_CHARACTERS) return text.isWellFormed() ? Buffer.byteLength(text) : null;
+  const piece = Buffer.allocUnsafe(2 * PIECE_CHARACTERS);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    const end = endOfPiece(text, at);
+    const written = piece.write(text.slice(at, end), "utf16le");
+    try {
+      bytes += transcode(piece.subarray(0, written), "utf16le", "utf8").length;
+    } catch {
+      return null;
+    }
+    at = end;
+  }
+  return bytes;
+}
+
+/** Does not split a surrogate pair. */
+function endOfPiece(text: string, start: number): number {
+  const end = Math.min(text.length, start + PIECE_CHARACTERS);
+  const isCut = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+  return isCut ? end - 1 : end;
 }

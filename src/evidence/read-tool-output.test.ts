@@ -138,7 +138,7 @@ describe("parts of a tool's output", () => {
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
     expect(() => readToolOutput({ tool: "t", output: cycle })).toThrow(
-      "The output has no JSON form: Converting circular structure to JSON",
+      "The output cannot be written as JSON: Converting circular structure to JSON",
     );
   });
 

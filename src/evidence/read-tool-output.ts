@@ -1,10 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { isRecord, EXACT_CHARACTERS, parseJson, parseJsonText } from "../text/json.ts";
 import type { EvidenceFormat, NamedData, ToolOutput } from "./evidence-store.ts";
-import { measureText } from "./to-json-text.ts";
-import { fromValue, type OutputPart } from "./output-part.ts";
+import { fromValue, measureText, type OutputPart } from "./output-part.ts";
 
-/** What one output is made of, the part that the alias stands for first. Never empty. */
+/** Splits an output into its parts, the main part first. */
 export function readToolOutput({ output, as, structuredJson }: ToolOutput): [OutputPart, ...OutputPart[]] {
   if (as === "mcp" || (as === undefined && isMcpResult(output))) return readMcpResult(output as Record<string, unknown>, structuredJson);
   if (typeof output === "string") return [readText(output)];
@@ -12,7 +11,7 @@ export function readToolOutput({ output, as, structuredJson }: ToolOutput): [Out
   return [fromValue(output)];
 }
 
-/** Structured content first, then JSON text, then text, then whatever else there is; the rules are in contract.ts. */
+/** Structured content first, then JSON text, then text, then everything else. `EvidenceStore` describes the rules. */
 export function readMcpResult(result: Readonly<Record<string, unknown>>, structuredJson?: string): [OutputPart, ...OutputPart[]] {
   const content = Array.isArray(result["content"])
     ? result["content"].map((part: unknown) => (isRecord(part) ? part : { value: part }))
@@ -22,9 +21,9 @@ export function readMcpResult(result: Readonly<Record<string, unknown>>, structu
   const structured = result["structuredContent"];
   if (structured !== undefined || structuredJson !== undefined) {
     const main = readStructured(structured, structuredJson);
-    return [main, ...(isRepeated(main, texts) ? [] : readTexts(texts, "text")), ...others];
+    return [main, ...(isRepeated(main, texts) ? [] : joinTexts(texts, "text")), ...others];
   }
-  const [first, ...rest] = [...readTexts(texts), ...others];
+  const [first, ...rest] = [...joinTexts(texts), ...others];
   return first === undefined ? [fromValue(result)] : [first, ...rest];
 }
 
@@ -32,7 +31,7 @@ function isText(part: McpContent): boolean {
   return part["type"] === "text" && typeof part["text"] === "string";
 }
 
-/** The text as it was sent has every digit. A large one that came with its parsed value is not parsed again. */
+/** Prefers the text as sent, which has every digit. A large text that came with its parsed value is not parsed again. */
 function readStructured(structured: unknown, json: string | undefined): OutputPart {
   if (json === undefined) return fromValue(structured);
   if (structured !== undefined && json.length > EXACT_CHARACTERS)
@@ -42,14 +41,14 @@ function readStructured(structured: unknown, json: string | undefined): OutputPa
 }
 
 /**
- * Servers send structured content a second time as text, for clients that only read text. Some wrap what is not an object as `{"result": …}` and send the
- * text of what is inside, or one text an item.
+ * Whether the texts only repeat the structured content, which servers do for clients that only read text. Some servers wrap a value that is not an
+ * object as `{"result": …}` and send the text of the inner value, or one text per item.
  */
 function isRepeated({ body, value: read }: OutputPart, texts: readonly string[]): boolean {
   if (texts.length === 0) return false;
   const isSingle = texts.length === 1;
   const joined = isSingle ? texts[0]! : `[${texts.join(",")}]`;
-  if (joined === body || `{"result":${joined}}` === body) return true; // nothing has to be parsed
+  if (joined === body || `{"result":${joined}}` === body) return true; // the usual case, without parsing
   const json = parseJson(joined);
   const sent: unknown[] = isSingle ? [joined, texts, json, [json]] : [texts, json];
   const value = body.length > EXACT_CHARACTERS ? read : parseJson(body); // without ExactNumbers, which equal nothing
@@ -61,7 +60,7 @@ function isRepeated({ body, value: read }: OutputPart, texts: readonly string[])
   }
 }
 
-/** Whether two values of JSON are the same, in any order of keys. Ends at the first difference. */
+/** Whether two JSON values are equal, regardless of key order. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (Array.isArray(one))
@@ -71,19 +70,19 @@ function isSame(one: unknown, other: unknown): boolean {
   return keys.length === Object.keys(other).length && keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
 }
 
-/** One part for all data among the texts and one for all words. `name` is what the data is called when it is not the main part. */
-function readTexts(texts: readonly string[], name?: "text"): OutputPart[] {
+/** Joins all JSON texts to one part and all other texts to another. `name` is the suffix of the JSON part if it is not the main part. */
+function joinTexts(texts: readonly string[], name?: "text"): OutputPart[] {
   const read = texts.map(readText);
   const isAllJson = read.every(({ format }) => format === "json");
   const isData = (part: OutputPart): boolean =>
     part.format === "json" && (isAllJson || (typeof part.value === "object" && part.value !== null));
-  const data = join(read.filter(isData));
+  const data = joinJson(read.filter(isData));
   const words = joinWords(texts.filter((_, index) => !isData(read[index]!)));
   return [...(data === null ? [] : [name === undefined ? data : { ...data, part: name }]), ...(words === null ? [] : [words])];
 }
 
-/** Several JSON texts become one array of them, each as it was sent. */
-function join(parts: readonly OutputPart[]): OutputPart | null {
+/** Joins several JSON texts to one array, each as sent. */
+function joinJson(parts: readonly OutputPart[]): OutputPart | null {
   if (parts.length < 2) return parts[0] ?? null;
   return {
     part: "json",
@@ -110,12 +109,12 @@ function readOthers(content: readonly McpContent[]): OutputPart[] {
   ];
 }
 
-/** The parts of an MCP tool result that we know. Everything a server sends is untrusted: each field is looked at before it is used. */
+/** One content block of an MCP result. Servers are untrusted, so each field is checked before use. */
 type McpContent = Readonly<Record<string, unknown>>;
 
 const contentTypes: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource", "resource_link"]);
 
-/** Whether a value looks like what `tools/call` returns, and not like data that happens to have a `content`. */
+/** Whether a value looks like a result of `tools/call`, rather than data with a field named `content`. */
 export function isMcpResult(output: unknown): boolean {
   if (!isRecord(output)) return false;
   const { content, structuredContent } = output;
@@ -123,7 +122,7 @@ export function isMcpResult(output: unknown): boolean {
   return Array.isArray(content) && content.length > 0 && content.every((part) => isRecord(part) && contentTypes.has(part["type"]));
 }
 
-/** An image, a sound or an embedded resource as bytes or text; null for what is none of these. */
+/** An image, audio or embedded resource as bytes or text; null for other content. */
 function readResource(content: McpContent): OutputPart | null {
   const { type, data, mimeType, resource } = content;
   if ((type === "image" || type === "audio") && typeof data === "string") return toBytes({ part: type, base64: data, mimeType });
@@ -168,12 +167,12 @@ function isTextual(format: EvidenceFormat | null): format is "csv" | "tsv" | "js
   return format === "csv" || format === "tsv" || format === "jsonl";
 }
 
-/** Text as sent: JSON where it is JSON, else text. */
+/** A text as sent, as JSON if it parses. */
 export function readText(sent: string): OutputPart {
   const parsed = parseJsonText(sent);
   if (parsed === null) return plainText(sent);
   const bytes = measureText(sent);
-  const body = bytes === null ? { body: escapeHalves(sent) } : { body: sent, bytes };
+  const body = bytes === null ? { body: escapeSurrogates(sent) } : { body: sent, bytes };
   return { part: "json", format: "json", ...body, value: parsed.value, isStrictJson: parsed.strict };
 }
 
@@ -184,12 +183,12 @@ function plainText(sent: string): OutputPart {
   return { part: "text", format: "text", body: sent, precisionLoss: { integersPast2To53: 0, nonFinite: 0, unrepresentable } };
 }
 
-/** An unpaired surrogate cannot be written as UTF-8; in JSON, where it can only be inside a string, its escape means the same. */
-function escapeHalves(json: string): string {
-  return json.replaceAll(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+/** Replaces unpaired surrogates, which UTF-8 cannot encode, with JSON escapes. In valid JSON they only occur inside strings. */
+function escapeSurrogates(json: string): string {
+  return json.replaceAll(/\p{Surrogate}/gu, (surrogate) => `\\u${surrogate.charCodeAt(0).toString(16)}`);
 }
 
-/** Data in the format that it was said to have. */
+/** Data in a known format. */
 export function readData({ format, bytes, mimeType }: Pick<NamedData, "format" | "bytes" | "mimeType">): OutputPart {
   const named = mimeType === undefined ? {} : { mimeType };
   if (format !== "json") return { part: "data", format, body: bytes, ...named };

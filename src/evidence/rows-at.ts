@@ -4,23 +4,23 @@ export type RowsAt =
   | Extract<ReadPath, { ok: false }>
   | {
       readonly ok: true;
-      /** Null when there is no list of records. Values that are lists or objects are there as empty ones. */
+      /** Null if there is no list of records. Nested lists and objects are replaced with empty ones. */
       readonly rows: readonly Readonly<Record<string, unknown>>[] | null;
-      /** How many there are. When they are more than was asked for, `rows` has only the first hundred. */
+      /** Number of rows. If it exceeds `maxRows`, `rows` has only the first hundred. */
       readonly total: number;
-      /** Of the value that the path begins at. */
+      /** Keys of the root value. */
       readonly rootKeys: readonly string[];
     };
 
 export interface RowsQuestion {
-  /** As `readPath` takes it. */
+  /** A path for `readPath`. */
   readonly path: string | readonly string[];
   readonly maxRows: number;
 }
 
 const SHOWN_ROWS = 100;
 
-/** The flat rows at a path inside a value: small enough to go from one thread to another. */
+/** The flat rows at a path inside a value. They are small enough to send between threads. */
 export function rowsAt(root: unknown, { path, maxRows }: RowsQuestion): RowsAt {
   const found = readPath(root, path);
   if (!found.ok) return found;
@@ -36,18 +36,18 @@ export function rowsAt(root: unknown, { path, maxRows }: RowsQuestion): RowsAt {
 }
 
 function toFlat(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).map(([key, value]) => [key, empty(value)]));
+  return Object.fromEntries(Object.entries(row).map(([key, value]) => [key, emptyIfNested(value)]));
 }
 
-function empty(value: unknown): unknown {
+function emptyIfNested(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Array.isArray(value) ? [] : {};
 }
 
-/** A value inside nested data, or where the way to it ends. */
+/** The value at a path; or the last place that exists (`at`) and its keys. */
 export type ReadPath = { ok: true; value: unknown } | { ok: false; at: string; keys: string[] };
 
-/** By a path like `data.rows`, `items[0].prices`, `$.data` or `["by.day"]['rows']`, or by its steps. */
+/** Reads a value by a path such as `data.rows`, `items[0].prices`, `$.data` or `["by.day"]['rows']`, or by a list of keys. */
 export function readPath(value: unknown, path: string | readonly string[]): ReadPath {
   let current = value;
   let at = "";
@@ -64,7 +64,7 @@ export function readPath(value: unknown, path: string | readonly string[]): Read
   return { ok: true, value: current };
 }
 
-/** Keys with dots and brackets in them stand in quotes, as they do in Python. */
+/** Keys that contain dots or brackets are quoted, as in Python. */
 function toSteps(path: string): string[] {
   const steps = [...path.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\['((?:[^'\\]|\\.)*)'\]|([^.[\]]+)/g)].map(
     ([, double, single, plain]) => plain ?? (double ?? single!).replaceAll(/\\(.)/g, "$1"),

@@ -1,19 +1,19 @@
-import v8 from "node:v8";
-import { transcode } from "node:buffer";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { isRecord } from "../text/json.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import { rawJson } from "../text/json.ts";
 import type { PrecisionLoss } from "./evidence-store.ts";
 
 export interface JsonText {
   readonly text: string;
-  /** The value as Python will see it. */
+  /** The value that Python will see. */
   readonly value: unknown;
   readonly precisionLoss?: PrecisionLoss;
 }
 
-/** JSON text of a value that reached us parsed, and what that value cannot vouch for. Of type bigint, integers keep their digits. */
+/** The JSON text of a parsed value, and what was lost when it was parsed. Integers of type bigint keep their digits. Throws EVIDENCE_NOT_JSON. */
 export function toJsonText(value: unknown): JsonText {
-  const text = write(value); // first: it refuses cycles
+  const text = write(value); // first, because it throws for cycles
   const { isPlain, ...precisionLoss } = inspect(value);
   const isLossless = Object.values(precisionLoss).every((count) => count === 0);
   return { text, value: isPlain ? value : JSON.parse(text), ...(isLossless ? {} : { precisionLoss }) };
@@ -33,7 +33,7 @@ function writeWithBigIntegers(value: unknown): string {
   } catch (cause) {
     throw new UsageError({
       code: "EVIDENCE_NOT_JSON",
-      message: `The output has no JSON form: ${cause instanceof Error ? cause.message.split("\n")[0] : String(cause)}.`,
+      message: `The output cannot be written as JSON: ${cause instanceof Error ? cause.message.split("\n")[0] : String(cause)}.`,
       cause,
     });
   }
@@ -43,23 +43,23 @@ interface Found extends PrecisionLoss {
   integersPast2To53: number;
   nonFinite: number;
   unrepresentable: number;
-  /** Whether the value is JSON already: nothing that its text would turn into something else. */
+  /** Whether parsing the JSON text would give an equal value. */
   isPlain: boolean;
 }
 
-/** Without recursion, because JSON may be nested deeper than the stack. */
+/** Iterative, because JSON may be nested deeper than the stack allows. */
 function inspect(root: unknown): Found {
   const found: Found = { integersPast2To53: 0, nonFinite: 0, unrepresentable: 0, isPlain: true };
   const open: unknown[] = [root];
   while (open.length > 0) {
     const value = open.pop();
-    if (typeof value === "object" && value !== null) openUp(value, open, found);
+    if (typeof value === "object" && value !== null) openMembers(value, open, found);
     else inspectScalar(value, found);
   }
   return found;
 }
 
-function openUp(value: object, open: unknown[], found: Found): void {
+function openMembers(value: object, open: unknown[], found: Found): void {
   if (Array.isArray(value)) {
     for (const item of value) openItem(item, open, found);
     return;
@@ -74,7 +74,7 @@ function openUp(value: object, open: unknown[], found: Found): void {
   for (const key in value) openItem((value as Record<string, unknown>)[key], open, found);
 }
 
-/** Only what can hold more waits; a large value is mostly scalars. */
+/** Queues only objects and lists: most items of a large value are scalars. */
 function openItem(item: unknown, open: unknown[], found: Found): void {
   if (typeof item === "object" && item !== null) open.push(item);
   else if (typeof item !== "string") inspectScalar(item, found);
@@ -87,40 +87,61 @@ function inspectScalar(value: unknown, found: Found): void {
   } else if (typeof value === "bigint") {
     found.isPlain = false;
   } else if (value === undefined) {
-    found.isPlain = false; // left out, as JSON does
+    found.isPlain = false; // JSON omits it
   } else if (typeof value === "function" || typeof value === "symbol") {
     found.isPlain = false;
     found.unrepresentable += 1;
   }
 }
 
-const PIECE_CHARACTERS = 32_768;
+const SLICE_ITEMS = 2_000;
+const MAX_KEYS = 100;
+const MAX_DEPTH = 3;
 
-/**
- * The size of a text as UTF-8; null when it has unpaired surrogates, which UTF-8 cannot hold. Text beyond Latin-1 is transcoded in pieces:
- * `Buffer.byteLength` and `isWellFormed` together take twice as long as parsing it.
- */
-export function measureText(text: string): number | null {
-  if (v8.isStringOneByteRepresentation(text)) return Buffer.byteLength(text);
-  if (text.length <= PIECE_CHARACTERS) return text.isWellFormed() ? Buffer.byteLength(text) : null;
-  const piece = Buffer.allocUnsafe(2 * PIECE_CHARACTERS);
-  let bytes = 0;
-  for (let at = 0; at < text.length;) {
-    const end = endOfPiece(text, at);
-    const written = piece.write(text.slice(at, end), "utf16le");
-    try {
-      bytes += transcode(piece.subarray(0, written), "utf16le", "utf8").length;
-    } catch {
-      return null;
+/** Like `toJsonText`, without blocking the event loop: writes long lists near the root in slices, one per turn of the event loop. */
+export async function toJsonTextInTurns(root: unknown): Promise<Pick<JsonText, "text" | "precisionLoss">> {
+  const losses: PrecisionLoss[] = [];
+  const text = await writeInTurns(root, 0);
+  return { text, ...(losses.length === 0 ? {} : { precisionLoss: losses.reduce(addLosses) }) };
+
+  async function writeInTurns(value: unknown, depth: number): Promise<string> {
+    if (isLongList(value)) {
+      const slices: string[] = [];
+      for (let at = 0; at < value.length; at += SLICE_ITEMS) {
+        slices.push(writeNow(value.slice(at, at + SLICE_ITEMS)).slice(1, -1));
+        await nextTurn();
+      }
+      return `[${slices.join(",")}]`;
     }
-    at = end;
+    if (!isSmallObject(value) || depth > MAX_DEPTH) return writeNow(value);
+    const members: string[] = [];
+    for (const [key, item] of Object.entries(value)) {
+      const isOpened = isLongList(item) || isSmallObject(item);
+      members.push(isOpened ? `${JSON.stringify(key)}:${await writeInTurns(item, depth + 1)}` : writeNow({ [key]: item }).slice(1, -1));
+    }
+    return `{${members.filter((member) => member !== "").join(",")}}`;
   }
-  return bytes;
+
+  function writeNow(value: unknown): string {
+    const written = toJsonText(value);
+    if (written.precisionLoss !== undefined) losses.push(written.precisionLoss);
+    return written.text;
+  }
 }
 
-/** Does not split a surrogate pair. */
-function endOfPiece(text: string, start: number): number {
-  const end = Math.min(text.length, start + PIECE_CHARACTERS);
-  const isCut = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
-  return isCut ? end - 1 : end;
+function isLongList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && value.length > SLICE_ITEMS && !("toJSON" in value);
+}
+
+function isSmallObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return false;
+  return Object.keys(value).length <= MAX_KEYS;
+}
+
+function addLosses(one: PrecisionLoss, other: PrecisionLoss): PrecisionLoss {
+  return {
+    integersPast2To53: one.integersPast2To53 + other.integersPast2To53,
+    nonFinite: one.nonFinite + other.nonFinite,
+    unrepresentable: one.unrepresentable + other.unrepresentable,
+  };
 }

@@ -1,31 +1,31 @@
 import type { EvidenceFormat, EvidenceItem, EvidenceShape } from "../evidence-store.ts";
 
 /**
- * The canonical dataset of a turn: everything that its answer rests on, as one JSON document that is named by its own sha256. Kept is a manifest: the text around
- * the outputs, and the hash of each. The document is composed when it is read, byte for byte the same each time.
+ * Stores the dataset of a turn: everything that its answer is based on, as one JSON document that is named by its own sha256. Stored are the outputs and
+ * a manifest: the text around the outputs, and the hash of each. Reading composes the document, byte for byte the same each time.
  */
 export interface DatasetStore {
-  /** Writes it, or finds that the same is there. Rejects with STORAGE_UNAVAILABLE, and then nothing is half-written. */
+  /** Stores the dataset, unless it is already stored. Rejects with STORAGE_UNAVAILABLE; a manifest is written only after all outputs. */
   put(dataset: Dataset): Promise<StoredDataset>;
-  /** Null when there is none of this hash. */
+  /** Null if there is no dataset with this hash. */
   open(hash: string): Promise<DatasetReader | null>;
 }
 
 export interface Dataset {
-  /** Goes first into the document, as it is. Has a JSON form. */
+  /** JSON fields at the start of the document. */
   readonly facts: Readonly<Record<string, unknown>>;
-  /** Tool outputs, data and results, in the order in which they came. */
+  /** Tool outputs, data and results, oldest first. */
   readonly items: readonly EvidenceItem[];
-  /** What was drawn from them: chart rows among it. */
+  /** Images and charts of the turn. */
   readonly artifacts: readonly DatasetArtifact[];
 }
 
-/** An artifact as it was published. Of charts, `data` are its rows. */
+/** A published artifact. `data` are the rows of a chart. */
 export interface DatasetArtifact {
   readonly kind: "image" | "chart";
   readonly contentHash: string;
   readonly title?: string | undefined;
-  /** It was published, and an edit took its place. */
+  /** Whether an edit replaced it. */
   readonly isReplaced?: boolean;
   readonly data?: readonly Readonly<Record<string, unknown>>[];
 }
@@ -33,12 +33,12 @@ export interface DatasetArtifact {
 export interface StoredDataset {
   readonly datasetId: string;
   readonly hash: string;
-  /** Of the document. */
+  /** Size of the document. */
   readonly bytes: number;
   readonly url: string;
 }
 
-/** Something in the document that has rows. */
+/** A value in the document that has rows. */
 export interface DatasetTable {
   /** The alias, or `chart_1`. */
   readonly name: string;
@@ -53,16 +53,16 @@ export interface DatasetReader {
   readonly bytes: number;
   readonly url: string;
   readonly tables: readonly DatasetTable[];
-  /** The document, whole, in pieces. */
+  /** The whole document, in chunks. */
   stream(): AsyncIterable<Uint8Array>;
-  /** One table's bytes in its own format, as they were kept. Null when there is no such table. */
+  /** The bytes of one table in its own format. Null if there is no such table. */
   readTable(name: string): Promise<Uint8Array | null>;
 }
 
-/** How a body stands in the document: JSON as it is, text as a JSON string, bytes as base64 in one. */
+/** How a value is written in the document: JSON as it is, text as a JSON string, bytes as base64 in a JSON string. */
 export type BodyEncoding = "json" | "text" | "base64";
 
-/** Of Parquet and Excel only Python knows the rows. */
+/** Only Python can count the rows of Parquet and Excel files, so they always count as tables. */
 export function hasRows({ shape, format }: { shape: Pick<EvidenceShape, "kind">; format: EvidenceFormat }): boolean {
   return ["records", "array", "map", "table"].includes(shape.kind) || format === "parquet" || format === "xlsx";
 }

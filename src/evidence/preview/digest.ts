@@ -8,43 +8,43 @@ import { outlineSchema } from "./outline-schema.ts";
 import { outlineValue, type Outline } from "./outline.ts";
 import { summarize, SUMMARIZED_VALUES, type Summary } from "./summarize.ts";
 
-/** All that previews of one output are made of, small whatever the output's size, as plain data. */
+/** The facts that previews of one output are built from. Small for any output, and plain data, so that a worker thread can send it. */
 export interface Digest {
   readonly shape: EvidenceShape;
   readonly schema: Outline | null;
-  /** What the schema was read from, as words. */
+  /** What the schema was read from, for example "all 20 rows". */
   readonly schemaFrom: string | null;
-  /** The first and the last ones; all where there are few. */
+  /** The first and last rows; all rows if there are few. */
   readonly rows: readonly Outline[];
-  /** The value without its rows, or all of it where it has none; null where the rows are all there is. */
+  /** The value without its rows, or the whole value if it has none. Null if the value consists of rows. */
   readonly around: Outline | null;
-  /** Some number is shown rounded. */
+  /** Whether some number is shown rounded. */
   readonly isRounded: boolean;
-  /** Of text. */
+  /** Start and end of a text. */
   readonly ends: { readonly start: string; readonly end: string } | null;
 }
 
-/** At each end. */
+/** Number of rows kept from each end. */
 export const SHOWN_ROWS = 10;
 const END_CHARACTERS = 4000;
-/** A larger output is seen through a smaller sample: it is one in any case. */
-const LARGE = 8 * 1024 * 1024;
+/** Larger outputs are summarized from a smaller sample. */
+const LARGE_BYTES = 8 * 1024 * 1024;
 
 export function digest({ format, body, value }: Pick<OutputPart, "format" | "body" | "value">): Digest {
-  if (format === "json") return digestValue(value, body.length > LARGE ? SUMMARIZED_VALUES / 3 : SUMMARIZED_VALUES);
-  if (format === "parquet" || format === "xlsx" || format === "bytes") return { ...nothing, shape: { ...noShape, kind: "bytes" } };
+  if (format === "json") return digestValue(value, body.length > LARGE_BYTES ? SUMMARIZED_VALUES / 3 : SUMMARIZED_VALUES);
+  if (format === "parquet" || format === "xlsx" || format === "bytes") return { ...emptyDigest, shape: { ...emptyShape, kind: "bytes" } };
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   return format === "text" ? digestText(text) : digestTable(text, format);
 }
 
-/** Of what is not read on the host: no rows, and the schema that is known already, from full to terse. */
+/** The digest of a file that the host does not read: no rows, only the known schema, from full to short. */
 export function digestKnown(shape: EvidenceShape, schema: readonly string[]): Digest {
-  const [terse, ...others] = schema.toReversed();
-  return { ...nothing, shape, schema: terse === undefined ? null : { texts: [terse, ...others] } };
+  const [shortest, ...others] = schema.toReversed();
+  return { ...emptyDigest, shape, schema: shortest === undefined ? null : { texts: [shortest, ...others] } };
 }
 
-const noShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
-const nothing: Digest = { shape: noShape, schema: null, schemaFrom: null, rows: [], around: null, isRounded: false, ends: null };
+const emptyShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
+const emptyDigest: Digest = { shape: emptyShape, schema: null, schemaFrom: null, rows: [], around: null, isRounded: false, ends: null };
 
 function digestValue(value: unknown, values: number): Digest {
   const readKeys = createReadKeys();
@@ -54,8 +54,8 @@ function digestValue(value: unknown, values: number): Digest {
   const isObject = summary.objects > 0;
   const around = outlineValue(value);
   return {
-    ...nothing,
-    shape: { ...noShape, kind: isObject ? "object" : "scalar", ...toColumns(summary) },
+    ...emptyDigest,
+    shape: { ...emptyShape, kind: isObject ? "object" : "scalar", ...toColumns(summary) },
     schema: outlineSchema(summary),
     schemaFrom: isObject ? "the whole object" : "the value",
     around,
@@ -66,17 +66,17 @@ function digestValue(value: unknown, values: number): Digest {
 function digestRows({ value, summary, rows }: { value: unknown; summary: Summary; rows: FoundRows }): Digest {
   const { kind, path, count, holder, row } = rows;
   const list = path.reduce<Summary | undefined>((at, key) => at?.fields.get(key), summary);
-  const looked = list?.itemsSeen ?? 0;
+  const sampledRows = list?.itemsSeen ?? 0;
   const isRoot = path.length === 0;
   const around = isRoot ? null : outlineValue(value, { value: holder, text: `… ${count} rows, in first and last` });
   const shown = Array.from({ length: Math.min(count, SHOWN_ROWS * 2) }, (_, index) =>
     outlineValue(row(index < SHOWN_ROWS ? index : index + Math.max(0, count - SHOWN_ROWS * 2))),
   );
   return {
-    ...nothing,
-    shape: { kind, rows: count, ...toColumns(list?.items), columnsFromSample: looked < count, path },
+    ...emptyDigest,
+    shape: { kind, rows: count, ...toColumns(list?.items), columnsFromSample: sampledRows < count, path },
     schema: count === 0 && isRoot ? null : outlineSchema(isRoot ? summary.items! : summary),
-    schemaFrom: sayLooked(looked, count),
+    schemaFrom: describeSample(sampledRows, count),
     rows: shown,
     around,
     isRounded: [...shown, ...(around === null ? [] : [around])].some(hasRounded),
@@ -90,7 +90,7 @@ function digestTable(text: string, format: EvidenceFormat): Digest {
   return { ...table, shape: { ...table.shape, kind: "table", columns, columnCount: columns.length, columnsFromSample: false } };
 }
 
-/** Lines that cannot be read, which Python will refuse, show as null. */
+/** Invalid lines, which Python will refuse, are shown as null. */
 function readLines(text: string): FoundRows {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   return { kind: "records", path: [], holder: lines, count: lines.length, row: (index) => parseJson(lines[index]!) ?? null };
@@ -104,16 +104,16 @@ function digestSample(rows: FoundRows): Digest {
   const sample = Array.from({ length: Math.min(count, SAMPLED_ROWS) }, (_, index) => row(Math.floor(index * step)));
   const { shape, ...rest } = digestRows({ value: null, summary: summarize(sample, createReadKeys()), rows });
   const columnsFromSample = sample.length < count;
-  return { ...rest, shape: { ...shape, columnsFromSample }, schemaFrom: sayLooked(sample.length, count) };
+  return { ...rest, shape: { ...shape, columnsFromSample }, schemaFrom: describeSample(sample.length, count) };
 }
 
 function digestText(text: string): Digest {
-  const lines = text === "" ? 0 : countBreaks(text) + (text.endsWith("\n") ? 0 : 1);
+  const lines = text === "" ? 0 : countNewlines(text) + (text.endsWith("\n") ? 0 : 1);
   const ends = { start: startOf(text, END_CHARACTERS), end: endOf(text, END_CHARACTERS) };
-  return { ...nothing, shape: { ...noShape, kind: "text", lines, characters: text.length }, ends };
+  return { ...emptyDigest, shape: { ...emptyShape, kind: "text", lines, characters: text.length }, ends };
 }
 
-function countBreaks(text: string): number {
+function countNewlines(text: string): number {
   let count = 0;
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1;
   return count;
@@ -124,7 +124,7 @@ function toColumns(summary: Summary | null | undefined): Pick<EvidenceShape, "co
   return { columns: [...summary.fields.keys()], columnCount: summary.fields.size + summary.otherFields.size };
 }
 
-function sayLooked(looked: number, count: number): string {
+function describeSample(looked: number, count: number): string {
   return looked >= count ? `all ${count} rows` : `a sample of ${looked} of ${count} rows: nulls, ranges and values are of the sample`;
 }
 

@@ -1,17 +1,17 @@
 import { isRecord, ExactNumber } from "../../text/json.ts";
 
-/** The keys of an object. Listing a million of them takes as long as parsing them, so for one digest each large object is listed once. */
+/** Returns the keys of an object. Listing a million keys takes as long as parsing them, so each large object is listed once per digest. */
 export type ReadKeys = (value: object) => readonly string[];
 
 const LARGE_KEYS = 1000;
 
 export function createReadKeys(): ReadKeys {
-  const known = new Map<object, readonly string[]>();
+  const cache = new Map<object, readonly string[]>();
   return (value) => {
-    const found = known.get(value);
+    const found = cache.get(value);
     if (found !== undefined) return found;
     const keys = Object.keys(value);
-    if (keys.length > LARGE_KEYS) known.set(value, keys);
+    if (keys.length > LARGE_KEYS) cache.set(value, keys);
     return keys;
   };
 }
@@ -19,21 +19,21 @@ export function createReadKeys(): ReadKeys {
 export interface FoundRows {
   readonly kind: "records" | "array" | "map";
   readonly path: readonly string[];
-  /** The array itself; of a map, its object. */
+  /** The array, or the object of a map. */
   readonly holder: object;
   readonly count: number;
-  /** One row, by its number. */
+  /** One row by its index. */
   row(index: number): unknown;
 }
 
 const MAX_DEPTH = 3;
 const MAX_KEYS = 200;
-/** An object with more keys than this, all with like values, is read as rows by key. */
+/** An object with more keys than this, whose values all have the same type, is read as rows by key. */
 const MAP_KEYS = 64;
-/** A list of plain values inside an object counts as its rows only from this length on: shorter ones are tags. */
+/** A list of scalars inside an object counts as rows only from this length: shorter ones are usually tags. */
 const PLAIN_ROWS = 10;
 
-/** Where the rows of a value are: itself, or the longest list of records in the objects around it, or else the longest list of plain values. */
+/** Finds the rows of a value: the value itself, else the longest list of records inside it, else the longest list of scalars. */
 export function findRows(root: unknown, readKeys: ReadKeys): FoundRows | null {
   const own = asRows(root, [], readKeys);
   if (own !== null) return own;
@@ -45,7 +45,7 @@ export function findRows(root: unknown, readKeys: ReadKeys): FoundRows | null {
   );
 }
 
-/** Whether an object is a dictionary and not a record. */
+/** Whether an object is a dictionary rather than a record. */
 export function isMap(value: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
   if (keys.length <= MAP_KEYS) return false;
   const step = Math.max(1, Math.floor(keys.length / 32));
@@ -93,7 +93,7 @@ function longest(candidates: readonly FoundRows[]): FoundRows | null {
   return candidates.reduce<FoundRows | null>((best, found) => (best === null || found.count > best.count ? found : best), null);
 }
 
-/** `{"data": []}` has no rows, which is worth saying; among several empty lists none is the one. */
+/** A single empty list counts as 0 rows, as in `{"data": []}`. Of several empty lists, none is chosen. */
 function onlyEmpty(candidates: readonly FoundRows[]): FoundRows | null {
   return candidates.length === 1 && candidates[0]!.count === 0 ? candidates[0]! : null;
 }

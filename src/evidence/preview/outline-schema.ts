@@ -5,14 +5,14 @@ const MAX_NODES = 1000;
 const MAX_FIELDS = 200;
 const MAX_VALUE_CHARACTERS = 40;
 
-/** A schema of which a type is the least, and all that was found the most. What is left out is counted in its place. */
+/** A schema that can be cut to any size: from the type alone to all facts found. Omitted fields are counted. */
 export function outlineSchema(summary: Summary): Outline {
   return toNode(summary, 0, { left: MAX_NODES });
 }
 
 type Facts = Record<string, unknown>;
 
-/** `missing`: the share of objects around it that do not have it. */
+/** `missing`: the share of parent objects without this field. */
 function toNode(summary: Summary, missing: number, walk: { left: number }): Outline {
   walk.left -= 1;
   const type = toTypeText(summary);
@@ -36,7 +36,7 @@ function toNulls({ nulls, seen }: Summary): Facts {
   return nulls === 0 || nulls === seen ? {} : { nulls: share(nulls, seen) };
 }
 
-/** One value has no range. */
+/** A single number has no range. */
 function toRange({ integers, decimals, min, max }: Summary): Facts {
   return integers + decimals < 2 ? {} : { min: showNumber(min), max: showNumber(max) };
 }
@@ -85,7 +85,7 @@ function toTypeText({ integers, decimals, strings, booleans, objects, arrays, nu
   return seen === 0 ? "nothing seen" : types.join(" or ");
 }
 
-/** Three decimals; what is neither none nor all never looks like it. */
+/** Rounded to three decimals, but never to 0 or 1: neither none nor all. */
 function share(part: number, whole: number): number {
   return Math.min(0.999, Math.max(0.001, Math.round((part / whole) * 1000) / 1000));
 }

@@ -1,21 +1,21 @@
 import { clipText } from "../../text/clip-text.ts";
 import { ExactNumber } from "../../text/json.ts";
 
-/** JSON that can be cut to any size. Plain data, so that a thread can send it. */
+/** JSON that can be cut to any size. Plain data, so that a worker thread can send it. */
 export interface Outline {
-  /** From terse to full. What has members has one text, which stands for it where there is no room for them. */
+  /** From short to full. An outline with members has one text, which replaces it if the members do not fit. */
   readonly texts: readonly [string, ...string[]];
   readonly members?: Members;
 }
 
 interface Members {
   readonly kind: keyof typeof writers;
-  /** Each with its key as JSON text and a colon; in lists the key is empty. */
+  /** Keys are JSON texts with a colon; empty in lists. */
   readonly shown: readonly (readonly [key: string, value: Outline])[];
   readonly total: number;
 }
 
-/** How members are written, and those that are left out counted. A `node` is written with all of its members. */
+/** Write the shown members and the number of omitted ones. A `node` is written only with all of its members. */
 const writers = {
   list: (members: readonly string[], rest: number) => `[${withNote(members, rest, `"… ${rest} more items"`)}]`,
   object: (members: readonly string[], rest: number) => `{${withNote(members, rest, `"…":"${rest} more keys"`)}}`,
@@ -27,7 +27,7 @@ function withNote(members: readonly string[], rest: number, note: string): strin
   return (rest > 0 ? [...members, note] : members).join(",");
 }
 
-/** As much as fits, level by level: all names of a level are there before anything below it. Never less than the terse text. */
+/** Writes as much as fits, level by level: all members of a level before anything below. Writes at least the shortest text. */
 export function renderOutline(root: Outline, maxBytes: number): string {
   const chosen = new Map<Outline, number>();
   const queue = [root];
@@ -40,7 +40,7 @@ export function renderOutline(root: Outline, maxBytes: number): string {
     chosen.set(outline, choice.count);
     left = room - choice.bytes;
     for (const [, value] of members?.shown.slice(0, choice.count) ?? []) {
-      if (value.members?.kind === "fields") open(value); // they are what is worth knowing of an object
+      if (value.members?.kind === "fields") open(value); // fields are the most useful part of an object
       else queue.push(value);
     }
   };
@@ -87,12 +87,12 @@ const MAX_DIGITS = 500;
 const TEXT_CHARACTERS = [50, 150, 500];
 
 interface Walk {
-  /** Shown elsewhere: replaced by this text. */
+  /** A value that is shown elsewhere, and the text that replaces it. */
   readonly elsewhere: { readonly value: unknown; readonly text: string } | undefined;
   left: number;
 }
 
-/** A value with everything long cut, and each cut counted in its place: `… 95 more items`. */
+/** Outlines a value. Long parts are cut, and each cut says how much is missing: `… 95 more items`. */
 export function outlineValue(value: unknown, elsewhere?: Walk["elsewhere"]): Outline {
   return toOutline(value, 0, { elsewhere, left: MAX_VALUES });
 }
@@ -117,20 +117,20 @@ function toOutline(value: unknown, depth: number, walk: Walk): Outline {
 }
 
 function outlineText(text: string): Outline {
-  const [terse, ...others] = new Set(TEXT_CHARACTERS.map((characters) => JSON.stringify(clipText(text, characters))));
-  return { texts: [terse!, ...others] };
+  const [shortest, ...others] = new Set(TEXT_CHARACTERS.map((characters) => JSON.stringify(clipText(text, characters))));
+  return { texts: [shortest!, ...others] };
 }
 
 export function outlineJson(value: unknown): Outline {
   return { texts: [JSON.stringify(value)] };
 }
 
-/** A name as JSON text, cut when it is long, with its colon. */
+/** A key as JSON text with a colon. Long keys are cut. */
 export function toKey(name: string): string {
   return `${JSON.stringify(clipText(name, 80))}:`;
 }
 
-/** A number that may have lost digits on the way is text with a tilde, so that nobody takes it for exact. */
+/** A number that may have lost digits is shown as text with a tilde, so that it does not look exact. */
 export function showNumber(value: number): number | string {
   const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
   return isExact ? value : `~${value}`;

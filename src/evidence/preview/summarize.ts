@@ -3,7 +3,7 @@ import { isMap, type ReadKeys } from "./find-rows.ts";
 
 const MAX_DISTINCT = 12;
 
-/** What was seen at one place of a value, over all rows that were looked at. */
+/** Statistics of the values at one place of a structure, over all sampled rows. */
 export class Summary {
   seen = 0;
   nulls = 0;
@@ -20,14 +20,14 @@ export class Summary {
   lastDate = "";
   minCharacters = Number.POSITIVE_INFINITY;
   maxCharacters = 0;
-  /** Every different string or integer, until there are too many: then null. */
+  /** The distinct strings and integers; null once there are too many. */
   distinct: Set<string | number> | null = new Set();
-  /** Objects whose fields were looked at; the others came when the walk was over its budget. */
+  /** Objects whose fields were read; the others came after the budget was used up. */
   opened = 0;
   readonly fields = new Map<string, Summary>();
-  /** Names past the most that are followed. */
+  /** Names of fields above the limit, which have no summary. */
   readonly otherFields = new Set<string>();
-  /** Of objects that are dictionaries: how many keys, and their values as `items`. */
+  /** Objects that are dictionaries. `items` summarizes their values. */
   maps = 0;
   items: Summary | null = null;
   itemsSeen = 0;
@@ -36,12 +36,12 @@ export class Summary {
   maxLength = 0;
 }
 
-/** How many values are looked at unless told: all of most outputs. It bounds the time that a preview takes. */
+/** Default number of values to read, which covers most outputs completely. Bounds the time of a preview. */
 export const SUMMARIZED_VALUES: number = 60_000;
 const MIN_ROWS = 20;
-/** Longer strings are no small set that a preview would show, and telling them apart takes as long as parsing them. */
+/** Longer strings are not counted as distinct values: a preview would not show them, and comparing them takes as long as parsing. */
 const MAX_DISTINCT_CHARACTERS = 200;
-/** A string counts once more for each so many characters: text of long ones is parsed in less time than all of them could be looked at. */
+/** A long string counts as one more value for every 200 characters, because reading it takes longer. */
 const VALUE_CHARACTERS = 200;
 const MAX_DEPTH = 8;
 const MAX_FIELDS = 300;
@@ -49,14 +49,14 @@ const MAX_ITEMS_INSIDE_ROWS = 64;
 
 interface Walk {
   left: number;
-  /** What each list outside of rows may use. */
+  /** Budget of each list outside of rows. */
   readonly perList: number;
   readonly readKeys: ReadKeys;
 }
 
 /**
- * Types, null shares, ranges and small sets of a value, by place. Lists on the way to the rows are sampled evenly when they are long, lists inside
- * rows at 64 items. Each summary says how much of how much it has seen, so that nothing from a sample looks exact.
+ * Summarizes types, null shares, ranges and small sets of values by place. Samples long lists evenly outside of rows, and 64 items of lists inside rows.
+ * Each summary records how much of the total it has read, so that nothing from a sample looks exact.
  */
 export function summarize(root: unknown, readKeys: ReadKeys, values: number = SUMMARIZED_VALUES): Summary {
   const summary = new Summary();
@@ -69,7 +69,7 @@ interface Place {
   readonly walk: Walk;
   readonly depth: number;
   readonly isInRow: boolean;
-  /** A row is a record, however many fields it has. */
+  /** A row is always a record, never a dictionary, regardless of how many fields it has. */
   readonly isRow?: boolean;
 }
 
@@ -115,8 +115,8 @@ function addDistinct(summary: Summary, value: string | number): void {
 }
 
 /**
- * Items are read with `at` and not by index: where it has seen a list of integers and one of decimals, the compiler turns each whole list of integers into one
- * of decimals before it reads by index from it. Of a column of millions that takes a tenth of the time of parsing it.
+ * Reads items with `at` instead of an index. After it has seen a list of integers and a list of decimals, the JIT compiler converts a whole list of
+ * integers to decimals before an indexed read, which for millions of items takes a tenth of the parsing time.
  */
 function observeList(summary: Summary, list: readonly unknown[], place: Place): void {
   summary.arrays += 1;
@@ -166,7 +166,7 @@ function fieldOf(summary: Summary, key: string): Summary | null {
   return field;
 }
 
-/** ISO 8601 dates and times, which sort as text. Told without a regular expression over every long string. */
+/** ISO 8601 dates and times, which sort as text. The cheap checks come before the regular expression. */
 function isDate(value: string): boolean {
   return (
     value.length >= 7 &&
@@ -176,7 +176,7 @@ function isDate(value: string): boolean {
   );
 }
 
-/** Lists outside of rows: those that share the budget. */
+/** Counts the lists outside of rows, which share the budget. */
 function countLists(value: unknown, depth: number, visits: { left: number; readonly readKeys: ReadKeys }): number {
   visits.left -= 1;
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 0;
@@ -191,7 +191,7 @@ function countLists(value: unknown, depth: number, visits: { left: number; reado
   return lists;
 }
 
-/** Measured on a few items. */
+/** The average number of values per item, measured on a few items. */
 function valuesPerItem(length: number, item: (index: number) => unknown): number {
   const visits = { left: 50_000 };
   let items = 0;
@@ -217,7 +217,7 @@ function countValues(value: unknown, depth: number, visits: { left: number }): v
   }
 }
 
-/** `take` numbers below `count`, evenly spread, with the first and the last; all of them when they are that few. */
+/** `take` indexes below `count`, evenly spread, including the first and the last. */
 function* spread(count: number, take: number): Generator<number> {
   if (take >= count) {
     for (let index = 0; index < count; index++) yield index;

@@ -4,7 +4,7 @@ import { createEvidenceStore } from "../create-evidence-store.ts";
 import { toEvidenceRecord } from "../evidence-record.ts";
 import { ReadOutput } from "../output-part.ts";
 import { createOutputReader, type MessageRead } from "./create-output-reader.ts";
-import type { CallIds } from "./read-message.ts";
+import type { CallIds } from "./read-output-process.ts";
 
 const reader = createOutputReader();
 afterAll(() => reader.close());
@@ -90,7 +90,7 @@ describe("a large output that is read in a thread", () => {
     const values = `[${"[1],".repeat(4_000_000)}1]`;
     await expect(store.keep({ tool: "t", output: values })).rejects.toMatchObject({
       code: "OUTPUT_UNREADABLE",
-      message: "The output could not be read: it takes more memory than there is.",
+      message: "The output could not be read: it needs more memory than is available.",
       hint: "Request less data from the tool at a time.",
     });
     expect((await store.keep({ tool: "t", output: json })).shape.rows).toBe(20_000);
@@ -151,7 +151,7 @@ describe("a large message", () => {
     const sent = answer(6, `"${"x".repeat(9_000_000)}"`);
     await expect(read(sent, [5])).rejects.toMatchObject({
       code: "OUTPUT_UNREADABLE",
-      message: `a message of ${sent.length} bytes could not be read: it is no answer to a call of a tool, and others may have 8388608 bytes`,
+      message: `a message of ${sent.length} bytes could not be read: it is not the answer to a tool call, and other messages may have 8388608 bytes`,
     });
   });
 });

@@ -6,27 +6,27 @@ import { parseJson, isRecord } from "../../text/json.ts";
 import type { CellResult, NamedData, ToolOutput } from "../evidence-store.ts";
 import { isMcpResult } from "../read-tool-output.ts";
 import { ReadOutput } from "../output-part.ts";
+import { toJsonTextInTurns } from "../to-json-text.ts";
 import { rowsAt, type RowsAt, type RowsQuestion } from "../rows-at.ts";
-import { writeLarge } from "./write-large.ts";
-import type { CallIds, MessageId, ReadMessage } from "./read-message.ts";
-import type { ReadingAnswer, ReadingRequest } from "./read-output-process.ts";
+import type { CallIds, MessageId, ReadingAnswer, ReadingRequest, ReadMessage } from "./read-output-process.ts";
 
 /**
- * Reads large outputs in a thread, so that they do not block the main one; small ones are left as they are, to be read at once. The thread starts with the
- * first large one and ends by itself. Rejects with OUTPUT_UNREADABLE when there is not enough memory for one.
+ * Reads large outputs in a worker thread, so that the main thread is not blocked. Small outputs are left to the caller. The thread starts with the first
+ * large output and ends when idle. Rejects with OUTPUT_UNREADABLE, for example if an output needs too much memory.
  */
 export interface OutputReader {
-  /** The same output, with `read` when it is large. */
+  /** Returns the same output, with `read` set if it is large. */
   readOutput(output: ToolOutput): Promise<ToolOutput>;
-  /** Null when it is small. */
+  /** Returns null if the result is small. */
   readResult(result: Pick<CellResult, "json">): Promise<ReadOutput | null>;
+  /** Returns null if the data is small. */
   readData(data: NamedData): Promise<ReadOutput | null>;
-  /** Rows inside of JSON that is kept. */
+  /** Finds rows inside JSON. */
   readRows(json: Uint8Array, question: RowsQuestion): Promise<RowsAt>;
-  /** A large JSON-RPC message. Its buffer is handed over and cannot be used any more; a message of kind `other` comes back with its bytes. */
+  /** Reads a large JSON-RPC message. Transfers its buffer, which cannot be used afterwards; a message of kind `other` returns the bytes. */
   readMessage(bytes: Buffer, callIds: CallIds): Promise<MessageRead>;
   isJson(text: string): Promise<boolean>;
-  /** Ends the thread now. Idempotent; what is being read is not. */
+  /** Stops the thread and rejects pending reads. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -35,25 +35,25 @@ export type MessageRead =
   | { readonly kind: "answer"; readonly id: MessageId; readonly result: Readonly<Record<string, unknown>>; readonly read: ReadOutput };
 
 export interface OutputReaderOptions {
-  /** How long the thread is kept for the next one. Default: 10 s. */
+  /** How long the thread waits for the next output. Default: 10 s. */
   readonly idleMs?: number;
-  /** What the thread may use. Default: half of the memory, at most 8 GB. */
+  /** Heap limit of the thread. Default: half of the memory, at most 8 GB. */
   readonly heapMegabytes?: number;
 }
 
-/** From here on an output is read in a thread. Below, reading it takes a few milliseconds, and less than starting the thread. */
+/** Outputs of this size or more are read in the thread. Smaller ones take a few milliseconds, less than starting the thread. */
 export const LARGE_BYTES: number = 512 * 1024;
 
 export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputReaderOptions = {}): OutputReader {
   const thread = createWorkerThread<ReadingRequest, ReadingAnswer>({
     program: join(import.meta.dirname, "read-output-process"),
-    resourceLimits: () => ({ stackSizeMb: 4, maxOldGenerationSizeMb: heapMegabytes ?? usualHeap() }),
+    resourceLimits: () => ({ stackSizeMb: 4, maxOldGenerationSizeMb: heapMegabytes ?? defaultHeapMegabytes() }),
     idleMs,
   });
 
   async function ask<Kind extends ReadingAnswer["kind"]>(kind: Kind, request: ReadingRequest, bytes?: Uint8Array<ArrayBuffer>) {
     const answer = await thread.ask(request, bytes === undefined ? [] : [bytes.buffer]).catch((error: ThreadFailure) => {
-      throw unreadable(error.reason === "closed" ? "the thread that reads it was ended" : error.message);
+      throw unreadable(error.reason === "closed" ? "the reader was closed" : error.message);
     });
     if (answer.kind === "refused") throw unreadable(answer.reason);
     return answer as Extract<ReadingAnswer, { kind: Kind }>;
@@ -94,22 +94,24 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputRea
   };
 }
 
-function usualHeap(): number {
+function defaultHeapMegabytes(): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   return Math.floor(Math.min(8192, memory / 2 / 1024 ** 2));
 }
 
-/** Values that came parsed are written here: to hand one to a thread takes as long as to write it as JSON. */
+/** Writes parsed values as JSON here: copying them to the thread would take as long. */
 async function toRequest(given: ToolOutput): Promise<Omit<Extract<ReadingRequest, { kind: "output" }>, "kind">> {
   const { tool: _tool, arguments: _arguments, ...output } = given;
   if (isValue(given)) {
-    const { text, precisionLoss } = await writeLarge(given.output);
+    const { text, precisionLoss } = await toJsonTextInTurns(given.output);
     return { output: { output: text }, precisionLoss };
   }
   if (!isRecord(given.output) || given.output["structuredContent"] === undefined) return { output };
   const { structuredContent, ...others } = given.output;
   const { text, precisionLoss } =
-    given.structuredJson === undefined ? await writeLarge(structuredContent) : { text: given.structuredJson, precisionLoss: undefined };
+    given.structuredJson === undefined
+      ? await toJsonTextInTurns(structuredContent)
+      : { text: given.structuredJson, precisionLoss: undefined };
   return { output: { output: others, as: "mcp", structuredJson: text }, precisionLoss };
 }
 
@@ -119,7 +121,7 @@ function isValue({ output, as }: ToolOutput): boolean {
   return as === "value" || (as === undefined && !isMcpResult(output));
 }
 
-/** Counts bytes, characters and values, and stops when there are enough. */
+/** Estimates the size from bytes, characters and the number of values. Stops at the limit. */
 function isLarge({ output, structuredJson = "" }: ToolOutput): boolean {
   let left = LARGE_BYTES - structuredJson.length;
   const open: unknown[] = [output];
@@ -132,7 +134,7 @@ function isLarge({ output, structuredJson = "" }: ToolOutput): boolean {
   return left <= 0;
 }
 
-/** What a value takes as JSON, about. */
+/** Rough size of one value as JSON. */
 const VALUE_BYTES = 8;
 
 function unreadable(reason: string): SluiceError {
@@ -143,7 +145,7 @@ function unreadable(reason: string): SluiceError {
   });
 }
 
-/** In the words of a transport, which says what it did because of it. */
+/** Without a capital letter and period, because a transport inserts it into its own sentence. */
 function unreadableMessage(bytes: number, cause: unknown): SluiceError {
   const { details } = cause as SluiceError;
   return new SluiceError({
@@ -154,11 +156,11 @@ function unreadableMessage(bytes: number, cause: unknown): SluiceError {
   });
 }
 
-/** One thread for every caller; it keeps nothing between texts and ends when none comes for a while. */
+/** Shared by all callers. Its thread keeps no state between texts and ends when idle. */
 const reader = createOutputReader();
 
-/** Whether a text is JSON by the book, as `JSON.parse` judges it. A long one is parsed in a thread, or here where the thread cannot. */
+/** Whether `JSON.parse` accepts the text. Parses a long text in a worker thread, and on the main thread if that fails. */
 export async function isJson(text: string): Promise<boolean> {
-  const here = (): boolean => parseJson(text) !== undefined;
-  return text.length < LARGE_BYTES ? here() : await reader.isJson(text).catch(here);
+  const parseHere = (): boolean => parseJson(text) !== undefined;
+  return text.length < LARGE_BYTES ? parseHere() : await reader.isJson(text).catch(parseHere);
 }

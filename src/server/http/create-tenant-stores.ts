@@ -6,7 +6,7 @@ import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
 import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";
 import type { UploadStore } from "../../data/conversation-data.ts";
 import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
-import { createDatasetStore } from "../../evidence/dataset/dataset-store.ts";
+import { createDatasetStore } from "../../evidence/dataset/create-dataset-store.ts";
 import type { FileNames, History, ArtifactReference } from "../../history/history.ts";
 
 /** Where one tenant's bytes are. Nothing is shared between tenants, not even what is the same. */

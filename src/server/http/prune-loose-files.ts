@@ -2,7 +2,7 @@ import path from "node:path";
 import type { BlobFacts, BlobStore } from "../../blobs/blob-store.ts";
 import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
 import { deleteBlobs } from "../../blobs/delete-blobs.ts";
-import { readUses } from "../../evidence/dataset/dataset-store.ts";
+import { readLastUses } from "../../evidence/dataset/create-dataset-store.ts";
 
 export interface LooseFilesOptions {
   /** Where `sluice ask` and `sluice mcp` keep artifacts, and datasets below it. */
@@ -32,7 +32,7 @@ interface Found extends BlobFacts {
 export async function pruneLooseFiles({ directory, tooOld, maxBytes, untouchedSince, isDryRun }: LooseFilesOptions): Promise<PrunedFiles> {
   const artifacts = createFileBlobs({ directory, subject: "Artifacts" });
   const datasets = createFileBlobs({ directory: path.join(directory, "datasets"), subject: "The dataset" });
-  const usedAt = await readUses(datasets); // before the files are listed: what is kept again meanwhile is young by then
+  const usedAt = await readLastUses(datasets); // before the files are listed: what is kept again meanwhile is young by then
   const files = [...list(artifacts), ...together(list(datasets))].map((file) => ({
     ...file,
     modifiedAt: later(file.modifiedAt, usedAt.get(file.name)),

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UploadStore } from "../../data/conversation-data.ts";
 import { createUploadStore } from "../../data/create-upload-store.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
-import { createDatasetFileStore } from "../../evidence/dataset/dataset-store.ts";
+import { createDatasetFileStore } from "../../evidence/dataset/create-dataset-store.ts";
 import type { History } from "../../history/history.ts";
 import { openHistory } from "../../history/open-history.ts";
 import { createTenantStores, directoryName, type TenantStores } from "./create-tenant-stores.ts";

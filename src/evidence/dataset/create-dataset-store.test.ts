@@ -5,7 +5,7 @@ import type { BlobStore } from "../../blobs/blob-store.ts";
 import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
 import type { EvidenceItem } from "../evidence-store.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
-import { createDatasetMemoryStore, createDatasetStore, readUses } from "./dataset-store.ts";
+import { createDatasetMemoryStore, createDatasetStore, readLastUses } from "./create-dataset-store.ts";
 
 describe("the document of a dataset", () => {
   test("holds text and bytes larger than a piece exactly, characters across the cuts included", async () => {
@@ -93,7 +93,7 @@ describe("the uses of outputs", () => {
     ];
     const listed = blobs.list();
     blobs.delete(`${gone.hash}.json`);
-    const usedAt = await readUses({ ...blobs, list: () => listed });
+    const usedAt = await readLastUses({ ...blobs, list: () => listed });
     expect([...usedAt.keys()]).toEqual([items[1]!.sha256]);
   });
 });
