@@ -122,7 +122,7 @@ describe("the tools", () => {
       details: [],
       hints: [
         "Do without it, and tell the user what you would have changed.",
-        'Only who runs this server can allow it: add "ads__delete_campaign" (or "ads__*") to the allow-list in the configuration.',
+        'Only the operator of this server can allow it: add "ads__delete_campaign" (or "ads__*") to the allow-list in the configuration.',
       ],
       examples: [],
       error_code: "TOOL_NOT_ALLOWED",

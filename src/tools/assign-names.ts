@@ -4,22 +4,22 @@ import type { BackendTool } from "./backend-tool.ts";
 
 /** A tool with the names under which it can be called. */
 export interface CatalogTool {
-  /** The one to show: the bare name where it works, else the full one. */
+  /** The name to show: the bare name if there is one, else the full name. */
   readonly name: string;
-  /** `server__tool`, always there and nobody else's. At most 64 characters of `A-Za-z0-9_-`, as models demand. */
+  /** `server__tool`, unique. At most 64 characters of `A-Za-z0-9_-`, as model APIs require. */
   readonly fullName: string;
-  /** Null where it is another tool's too, one of our own, too long, or looks like a full name. */
+  /** The name of the tool alone. Null when another tool has it, or when it is reserved, too long, or looks like a full name. */
   readonly bareName: string | null;
   readonly tool: BackendTool;
 }
 
 export interface AssignedNames {
   readonly tools: readonly CatalogTool[];
-  /** What had to be renamed, and why. */
+  /** Which tools had to be renamed, and why. */
   readonly warnings: readonly string[];
 }
 
-/** Names of our own tools. A backend tool never gets one of them as its bare name; `server__tool` still reaches it. */
+/** Names of Sluice's own tools. A backend tool with such a name can only be called as `server__tool`. */
 export const reservedToolNames: ReadonlySet<string> = new Set([
   "code_interpreter",
   "python_code_edit",
@@ -44,10 +44,10 @@ export const reservedToolNames: ReadonlySet<string> = new Set([
 const MAX_LENGTH = 64;
 
 /**
- * Gives every tool its full name, unique among them, and its bare name where only one tool can be meant. The same tools get the same names, in
- * whatever order they come; only of two that are equal in server and name the first is the one without a number.
+ * Gives every tool a unique full name, and a bare name where that is unambiguous. The names do not depend on the order of the tools, except when two tools
+ * have the same server and name: then the later ones get a number.
  */
-export function assignNames(tools: readonly BackendTool[], isBareTaken: (bare: string) => boolean = () => false): AssignedNames {
+export function assignNames(tools: readonly BackendTool[], isBareNameTaken: (bareName: string) => boolean = () => false): AssignedNames {
   const { fullNames, warnings } = assignFullNames(tools);
   const taken = new Set(fullNames.values());
   const bareCounts = countBy(tools.map(({ name }) => toSafeName(name)));
@@ -56,19 +56,19 @@ export function assignNames(tools: readonly BackendTool[], isBareTaken: (bare: s
     tools: tools.map((tool, index) => {
       const fullName = fullNames.get(index)!;
       const bare = toSafeName(tool.name);
-      const isUnique = bareCounts.get(bare) === 1 && !taken.has(bare) && !isBareTaken(bare);
-      const bareName = isUnique && canBeBare(bare) ? bare : null;
+      const isUnique = bareCounts.get(bare) === 1 && !taken.has(bare) && !isBareNameTaken(bare);
+      const bareName = isUnique && canBeBareName(bare) ? bare : null;
       return { name: bareName ?? fullName, fullName, bareName, tool };
     }),
   };
 }
 
-/** With `__` in it, it would be the full name of a tool that another server may have, or have had. */
-function canBeBare(name: string): boolean {
+/** A name with `__` could be the full name of another tool, now or earlier. */
+function canBeBareName(name: string): boolean {
   return name.length <= MAX_LENGTH && !name.includes("__") && !reservedToolNames.has(name);
 }
 
-/** Every character that a model's tool name cannot have becomes an underscore. */
+/** Replaces every character that a tool name must not have by an underscore. */
 export function toSafeName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/gu, "_") || "_";
 }
@@ -83,7 +83,7 @@ function assignFullNames(tools: readonly BackendTool[]): { fullNames: ReadonlyMa
   const taken = new Set(fullNames.values());
   for (const [index, tool] of tools.entries()) {
     if (fullNames.has(index)) continue;
-    const name = firstFree(tool, wanted[index]!, taken);
+    const name = firstFreeName(tool, wanted[index]!, taken);
     fullNames.set(index, name);
     taken.add(name);
     const reason = counts.get(wanted[index]!) === 1 ? `is longer than ${MAX_LENGTH} characters` : "is the name of more than one tool";
@@ -92,8 +92,8 @@ function assignFullNames(tools: readonly BackendTool[]): { fullNames: ReadonlyMa
   return { fullNames, warnings };
 }
 
-/** The name with a digest of what it stands for; and a number where that is taken too. */
-function firstFree(tool: BackendTool, wanted: string, taken: ReadonlySet<string>): string {
+/** Appends a digest of server and tool; and a number if that name is taken too. */
+function firstFreeName(tool: BackendTool, wanted: string, taken: ReadonlySet<string>): string {
   const digest = createHash("sha256")
     .update(JSON.stringify([tool.server, tool.name]))
     .digest("hex");

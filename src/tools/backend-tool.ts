@@ -1,13 +1,13 @@
 /**
- * Backend tools: what a model, or a script of its, may call. They come from MCP servers and from local functions, and look the same here.
+ * A tool that a model or its script can call: of an MCP server, or a local function.
  *
- * A tool is always reachable as `server__tool`, and as `tool` alone where that name is unique and not one of our own. Every call goes the same way,
- * whoever makes it: name, credentials, policy, schema, then the backend (`callBackendTool`). Nothing else calls `BackendTool.call`.
+ * It can always be called as `server__tool`, and as `tool` alone if that name is unique and not reserved. Every call goes through `callBackendTool`, which
+ * checks name, credentials, policy and schema. Nothing else calls `BackendTool.call`.
  */
 export interface BackendTool {
-  /** Its own name, as its server says it. */
+  /** The name that its server gives it. */
   readonly name: string;
-  /** The configured name of its server; `local` for functions. */
+  /** The configured name of its server; `local` for local functions. */
   readonly server: string;
   readonly title?: string | undefined;
   readonly description: string;
@@ -15,7 +15,7 @@ export interface BackendTool {
   readonly outputSchema?: JsonSchema | undefined;
   readonly annotations: ToolAnnotations;
   readonly tags: readonly string[];
-  /** Rejects when there is no answer. An answer that says `isError` is one; `callBackendTool` tells it from a value. */
+  /** Rejects when there is no answer. An answer with `isError` does not reject; `callBackendTool` turns it into a failure. */
   call(args: Readonly<Record<string, unknown>>, options: ToolCallOptions): Promise<ToolAnswer>;
 }
 
@@ -28,7 +28,7 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean | undefined;
 }
 
-/** How long a backend may take to answer one call, unless it is given. */
+/** Default time limit for one call. */
 export const DEFAULT_CALL_TIMEOUT_MS = 60_000;
 
 export interface ToolCallOptions {
@@ -36,30 +36,30 @@ export interface ToolCallOptions {
   readonly onProgress?:
     | ((progress: { readonly progress: number; readonly total?: number | undefined; readonly message?: string | undefined }) => void)
     | undefined;
-  /** What the session adds: headers of an HTTP backend, `_meta` of an MCP call. A script never sees either. */
+  /** Added by the identity context: headers for an HTTP backend, `_meta` for an MCP call. Scripts never see them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** In the form in which evidence keeps it (`EvidenceStore.add`). */
+/** In the form that `EvidenceStore.add` takes. */
 export interface ToolAnswer {
   readonly output: unknown;
   readonly as: "mcp" | "value";
-  /** The text of `structuredContent`, from a transport that still has it. */
+  /** The exact text of `structuredContent`, if the transport still has it. */
   readonly structuredJson?: string | undefined;
-  /** Of a large answer: what a thread has read of it, for evidence to keep. `output` has only what is left beside it, or the words of an error. */
+  /** A large answer as a thread has read it, for evidence. `output` then has only the rest, or the text of an error. */
   readonly read?: object | undefined;
 }
 
-/** Where tools come from. What it offers can change while it lives: a server goes down, and comes back. */
+/** An MCP server or a set of local functions. Its tools can change over time, for example when a server goes down. */
 export interface ToolSource extends AsyncDisposable {
   readonly name: string;
-  /** What is there now, at once where it is known; connects on first use. A source that cannot be reached gives a gap, and never rejects for it. */
+  /** Lists the current tools; connects on first use. Returns a gap instead of rejecting when the source cannot be reached. */
   tools(signal?: AbortSignal): ToolListing | Promise<ToolListing>;
 }
 
 export interface ToolListing {
   readonly tools: readonly BackendTool[];
-  /** Why some are missing, in words for a person; null when the source is well. */
+  /** Why tools are missing, as a sentence for a person; null when none are. */
   readonly gap: { readonly server: string; readonly reason: string } | null;
 }

@@ -9,7 +9,7 @@ import { createToolPolicy, type ToolPolicyOptions } from "./tool-policy.ts";
 
 const httpError = (status: number, headers: Record<string, string> = {}): Error => Object.assign(new Error("no"), { status, headers });
 
-/** One tool that answers, or fails, in this order. */
+/** A catalog with one tool that answers or fails in this order. */
 function toolThat(
   outcomes: readonly unknown[],
   facts: Partial<BackendTool> = {},
@@ -35,7 +35,7 @@ async function callTool(tool: BackendTool, call: Partial<BackendCall> = {}, poli
 }
 
 describe("callBackendTool", () => {
-  it("gives the answer, and hands on what the session adds", async () => {
+  it("returns the answer and passes on what the identity context adds", async () => {
     const { tool, call } = toolThat([{ content: [] }]);
     const reply = await callTool(tool, {
       args: { a: 1 },
@@ -76,7 +76,7 @@ describe("callBackendTool", () => {
     expect(call).not.toHaveBeenCalled();
   });
 
-  it("asks a person only about a call that is in order", async () => {
+  it("asks a person only about a valid call", async () => {
     const { tool, call } = toolThat([{ content: [] }], { annotations: { destructiveHint: true }, inputSchema: { required: ["id"] } });
     const approve = vi.fn<NonNullable<ToolPolicyOptions["approve"]>>(() => Promise.resolve(true));
     expect(await callTool(tool, { args: {} }, { approve })).toMatchObject({ ok: false });
@@ -90,12 +90,12 @@ describe("callBackendTool", () => {
     expect(call).toHaveBeenCalledTimes(1);
   });
 
-  it("makes a failure of an answer that says isError, never a value", async () => {
+  it("turns an answer with isError into a failure", async () => {
     const { tool } = toolThat([{ isError: true, content: [{ type: "text", text: "boom" }] }]);
     expect(await callTool(tool)).toMatchObject({ ok: false, failure: { kind: "plain", type: "ToolError", message: "boom" }, attempts: 1 });
   });
 
-  it("does not show a script the session's headers, whoever repeats them", async () => {
+  it("removes headers of the identity context that a backend repeats in its error", async () => {
     const headers = { "X-Api-Key": 'k"ey-1234567', Authorization: "Custom opaque-7654321", Accept: "application/json" };
     const text = JSON.stringify({ status: 500, message: 'sent k"ey-1234567 and opaque-7654321 as application/json' });
     const { tool } = toolThat([{ isError: true, content: [{ type: "text", text }] }]);
@@ -104,16 +104,16 @@ describe("callBackendTool", () => {
     });
   });
 
-  it("tells of a schema that could not be used", async () => {
+  it("warns about a schema that cannot be used", async () => {
     const { tool } = toolThat([{ content: [] }], { inputSchema: { type: "odd" } });
     expect(await callTool(tool)).toMatchObject({ ok: true, warnings: [expect.stringContaining("were not checked")] });
   });
 });
 
-describe("retries", () => {
+describe("a retry", () => {
   const readOnly = { annotations: { readOnlyHint: true } };
 
-  it("once what is safe and may succeed, after the time that the backend asks for", async () => {
+  it("happens for a safe call that may succeed, after the wait that the backend asks for", async () => {
     const { tool, call } = toolThat([httpError(429, { "retry-after": "2" }), { content: [] }], readOnly);
     const waits: number[] = [];
     const wait = (milliseconds: number): Promise<void> => {
@@ -125,7 +125,7 @@ describe("retries", () => {
     expect(call).toHaveBeenCalledTimes(2);
   });
 
-  it("no more than once", async () => {
+  it("happens only once", async () => {
     const { tool, call } = toolThat([httpError(503), httpError(503), { content: [] }], { annotations: { idempotentHint: true } });
     expect(await callTool(tool)).toMatchObject({ ok: false, failure: { toolError: { error_code: "UPSTREAM_HTTP_503" } }, attempts: 2 });
     expect(call).toHaveBeenCalledTimes(2);
@@ -143,10 +143,10 @@ describe("retries", () => {
   });
 });
 
-describe("time", () => {
+describe("the time limit", () => {
   const hanging = (facts: Partial<BackendTool> = {}): BackendTool => sampleTool({ call: () => new Promise(() => {}), ...facts });
 
-  it("is over for a tool that does not answer, even if it does not heed its signal; and it is not retried", async () => {
+  it("applies to a tool that ignores its signal, and is not followed by a retry", async () => {
     expect(await callTool(hanging({ annotations: { readOnlyHint: true } }), { timeoutMs: 20 })).toMatchObject({
       ok: false,
       failure: {
@@ -157,7 +157,7 @@ describe("time", () => {
     });
   });
 
-  it("starts anew with each word of progress", async () => {
+  it("restarts with each progress notification", async () => {
     vi.useFakeTimers();
     try {
       const answer = Promise.withResolvers<ToolAnswer>();
@@ -182,7 +182,7 @@ describe("time", () => {
     }
   });
 
-  it("ends with the caller's: the call rejects with its reason, and the tool is told", async () => {
+  it("ends when the caller aborts: the call rejects with the reason and the tool gets the signal", async () => {
     const abort = new AbortController();
     let told: unknown;
     const tool = hanging({
@@ -197,7 +197,7 @@ describe("time", () => {
   });
 });
 
-it("lets no more calls run at once than the catalog has slots", async () => {
+it("runs no more calls at once than the catalog has slots", async () => {
   let running = 0;
   let most = 0;
   const tool = sampleTool({
@@ -227,7 +227,7 @@ describe("createLocalSource", () => {
     { name: "fail", description: "Fails.", execute: () => Promise.reject(new RangeError("too far")) },
   ]);
 
-  it("makes tools of functions, with zod or JSON Schema", async () => {
+  it("turns functions into tools, with zod or JSON Schema", async () => {
     await using catalog = createToolCatalog({ sources: [source] });
     const call = (name: string, args: unknown): Promise<BackendReply> =>
       callBackendTool({ catalog, policy: createToolPolicy(), name, args });
@@ -239,9 +239,9 @@ describe("createLocalSource", () => {
     expect(await call("fail", {})).toMatchObject({ ok: false, failure: { kind: "plain", type: "RangeError", message: "too far" } });
   });
 
-  it("refuses a schema that JSON does not have", () => {
+  it("rejects a schema that JSON Schema cannot express", () => {
     expect(() => createLocalSource([{ name: "x", description: "", inputSchema: z.object({ at: z.date() }), execute: () => null }])).toThrow(
-      'The input schema of the local tool "x" has no JSON Schema.',
+      'The input schema of the local tool "x" cannot be converted to JSON Schema.',
     );
   });
 });

@@ -46,7 +46,7 @@ function detail(error_code: string, path: string, issue: string, received_type: 
 }
 
 describe("checkToolInput", () => {
-  it("accepts what the schema accepts", () => {
+  it("accepts valid arguments", () => {
     const args = { symbol: "AAPL", days: 5, kind: "open", note: null };
     expect(check(price, args)).toEqual({ ok: true, args, warnings: [] });
   });
@@ -74,7 +74,7 @@ describe("checkToolInput", () => {
     );
   });
 
-  it("reports different problems under one code, each with its own, and the schema's example", () => {
+  it("reports different problems under one code, each with its own code, and the example of the schema", () => {
     expect(toolErrorOf(price, { symbol: 7, days: "30", kind: "Close ", note: "too long" })).toEqual(
       refusal({
         error_code: "INPUT_VALIDATION_FAILED",
@@ -96,7 +96,7 @@ describe("checkToolInput", () => {
     );
   });
 
-  it("follows references, into lists, as pydantic writes them", () => {
+  it("follows references into lists, as pydantic writes them", () => {
     const schema = {
       $defs: {
         Filter: {
@@ -144,7 +144,7 @@ describe("checkToolInput", () => {
     );
   });
 
-  it("says what alternatives wanted", () => {
+  it("says what each alternative requires", () => {
     const schema = {
       type: "object",
       properties: {
@@ -166,7 +166,7 @@ describe("checkToolInput", () => {
     );
   });
 
-  it("refuses arguments that are no object", () => {
+  it("refuses arguments that are not an object", () => {
     expect(toolErrorOf(price, ["AAPL"])).toEqual(
       refusal({
         error_code: "SCHEMA_TYPE_MISMATCH",
@@ -176,7 +176,7 @@ describe("checkToolInput", () => {
     );
   });
 
-  it("counts what the session adds as given where the tool knows it, and never shows it", () => {
+  it("adds arguments of the identity context that the schema names, and never shows them", () => {
     const schema = {
       type: "object",
       properties: { profile: { type: "string" }, days: { type: "integer" } },
@@ -187,7 +187,7 @@ describe("checkToolInput", () => {
     expect(check(schema, { days: 3, profile: "mine" }, extraArguments)).toEqual({
       ok: true,
       args: { days: 3, profile: "secret-profile" },
-      warnings: ["profile is set by the session; the value in the call was not used."],
+      warnings: ["profile is set by the identity context; the value in the call was ignored."],
     });
     const refused = check(schema, {}, extraArguments);
     expect(refused).toMatchObject({ ok: false, toolError: { error_code: "SCHEMA_REQUIRED", details: [{ path: "days" }] } });
@@ -200,12 +200,12 @@ describe("checkToolInput", () => {
     expect(JSON.stringify([refused, wrong])).not.toContain("secret-profile");
   });
 
-  it("does not blame what the session adds where the schema evaluates no such field", () => {
+  it("reports no error about arguments of the identity context that the schema forbids", () => {
     const schema = { type: "object", unevaluatedProperties: false };
     expect(check(schema, {}, { profile: "mine" })).toEqual({ ok: true, args: { profile: "mine" }, warnings: [] });
   });
 
-  it("shows the schema's examples that it accepts itself, without what the session adds", () => {
+  it("shows the valid examples of the schema without arguments of the identity context", () => {
     const schema = {
       properties: { profile: { type: "string" }, days: { type: "integer" } },
       required: ["profile", "days"],
@@ -216,7 +216,7 @@ describe("checkToolInput", () => {
   });
 });
 
-describe("schemas of strangers", () => {
+describe("untrusted schemas", () => {
   const nested = (depth: number): JsonSchema => (depth === 0 ? { type: "string" } : { properties: { a: nested(depth - 1) } });
   const cyclic: Record<string, unknown> = { type: "object" };
   cyclic["not"] = cyclic;
@@ -268,7 +268,7 @@ describe("schemas of strangers", () => {
       const warning = verdict.ok ? verdict.warnings[0] : null;
       expect(tooMuch).toContain(warning);
     }
-    // Three attempts of about 100 ms each, in processor time, because the machine may be busy. Without a limit none of them ends.
+    // Three attempts of about 100 ms of CPU time each. Without a limit, none of them would end.
     const { user, system } = process.threadCpuUsage(before);
     expect((user + system) / 1_000).toBeLessThan(3_000);
     expect(check(price, { symbol: "A" })).toMatchObject({ ok: true, warnings: [] });
@@ -292,7 +292,7 @@ describe("schemas of strangers", () => {
     expect(details.map((one) => one.issue)).toEqual([issue]);
   });
 
-  it("report alternatives as one problem, also where there are too many of them to report all", () => {
+  it("report alternatives as one problem, also when there are too many to report all", () => {
     const { details } = toolErrorOf(alternatives(60), { x: [-1, -1, -1] });
     expect(details.map(({ path, error_code }) => [path, error_code])).toEqual([
       ["x[0]", "SCHEMA_ANY_OF_FAILED"],
@@ -300,7 +300,7 @@ describe("schemas of strangers", () => {
     ]);
   });
 
-  it("are not tried again when a server sends them again", () => {
+  it("that failed are not used again when a server sends them again", () => {
     let reads = 0;
     const x = {
       get y(): string {
@@ -318,7 +318,7 @@ describe("schemas of strangers", () => {
     expect(reads).toBe(before);
   });
 
-  it("are checked in full when the machine stalls", () => {
+  it("are checked completely when the machine stalls", () => {
     const stalls = [1, 2];
     const late = {
       get y(): string {
@@ -331,7 +331,7 @@ describe("schemas of strangers", () => {
     expect(stalls).toEqual([]);
   });
 
-  it("of older dialects are understood, also where they do not say so", () => {
+  it("of older dialects work, also without $schema", () => {
     const pair = { type: "array", items: [{ type: "string" }, { type: "integer" }] };
     for (const dialect of [{ $schema: "http://json-schema.org/draft-07/schema#" }, {}]) {
       const schema = { ...dialect, type: "object", properties: { pair } };
@@ -343,7 +343,7 @@ describe("schemas of strangers", () => {
     }
   });
 
-  it("and values of any kind give a verdict, and a valid envelope where it is a refusal", () => {
+  it("and values of any kind give a verdict, and a valid tool error for a refusal", () => {
     const leaf = fc.constantFrom<JsonSchema>(
       { type: "string" },
       { type: "integer", minimum: 3 },

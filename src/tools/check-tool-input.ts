@@ -7,14 +7,11 @@ import { followReferences, propertiesOf } from "./read-schema.ts";
 import { createJsonSchemaValidator, type SchemaVerdict } from "./validate-json-schema.ts";
 
 export interface InputCheck {
-  /** The name that the tool was called by. */
+  /** The name by which the tool was called. */
   readonly name: string;
   readonly schema: JsonSchema;
   readonly args: unknown;
-  /**
-   * What the session adds, where the tool's schema names it (or names nothing). It counts as given, replaces what the caller gave, and is never blamed or
-   * shown.
-   */
+  /** Arguments of the identity context, added if the schema names them or names nothing. They override the caller's; errors never mention or show them. */
   readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -28,8 +25,8 @@ const notCalled = "The tool was not called";
 const validators = new WeakMap<JsonSchema, (value: unknown) => SchemaVerdict>();
 
 /**
- * Checks a call's arguments against the tool's JSON Schema before anything is sent. A foreign schema that cannot be used, or takes longer than 100 ms, is
- * a warning: the server decides then. Never throws.
+ * Validates arguments against the tool's JSON Schema before anything is sent. If the schema cannot be used or takes longer than 100 ms, returns a warning and
+ * leaves the decision to the server. Never throws.
  */
 export function checkToolInput(check: InputCheck): InputVerdict {
   try {
@@ -40,15 +37,15 @@ export function checkToolInput(check: InputCheck): InputVerdict {
 }
 
 function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): InputVerdict {
-  const fieldsAt = (path: readonly PropertyKey[]): string[] => fieldsOf(schema, path);
+  const fieldsAt = (path: readonly PropertyKey[]): string[] => listFields(schema, path);
   if (!isRecord(args)) {
     const problems = describeAjvErrors([{ keyword: "type", instancePath: "", params: { type: "object" } }], { value: args, fieldsAt });
     return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems }) };
   }
-  const extra = takenBy(schema, extraArguments);
+  const extra = acceptedBy(schema, extraArguments);
   const merged = { ...args, ...extra };
   const overridden = Object.keys(extra).filter((key) => Object.hasOwn(args, key));
-  const warnings = overridden.map((key) => `${key} is set by the session; the value in the call was not used.`);
+  const warnings = overridden.map((key) => `${key} is set by the identity context; the value in the call was ignored.`);
   const verdict = validate(schema, merged, extra);
   if (verdict.status === "unusable") {
     const warning = `The arguments of ${name} were not checked before the call: its schema cannot be used here (${verdict.reason}).`;
@@ -56,42 +53,42 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
   }
   if (verdict.status === "valid") return { ok: true, args: merged, warnings };
   const problems = describeAjvErrors(verdict.errors, { value: merged, fieldsAt });
-  return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems, examples: examplesOf(schema, extra) }) };
+  return { ok: false, toolError: refuseArguments({ tool: name, lead: notCalled, problems, examples: findExamples(schema, extra) }) };
 }
 
-/** What the schema says of arguments, apart from those of the session. */
+/** Validates, ignoring errors about arguments of the identity context. */
 function validate(schema: JsonSchema, args: unknown, extra: Readonly<Record<string, unknown>>): SchemaVerdict {
-  const verdict = validatorOf(schema)(args);
+  const verdict = getValidator(schema)(args);
   if (verdict.status !== "invalid") return verdict;
-  const errors = verdict.errors.filter((error) => !Object.hasOwn(extra, argumentOf(error)));
+  const errors = verdict.errors.filter((error) => !Object.hasOwn(extra, argumentName(error)));
   return errors.length === 0 ? { status: "valid" } : { status: "invalid", errors };
 }
 
-/** Which argument an error is about; empty for the call as a whole. */
-function argumentOf({ instancePath, params }: AjvError): string {
+/** The argument that an error is about; empty for the whole call. */
+function argumentName({ instancePath, params }: AjvError): string {
   const [, first] = instancePath.split("/");
   if (first !== undefined) return first.replaceAll("~1", "/").replaceAll("~0", "~");
   const named = params["missingProperty"] ?? params["additionalProperty"] ?? params["unevaluatedProperty"];
   return typeof named === "string" ? named : "";
 }
 
-function validatorOf(schema: JsonSchema): (value: unknown) => SchemaVerdict {
+function getValidator(schema: JsonSchema): (value: unknown) => SchemaVerdict {
   const validate = validators.get(schema) ?? createJsonSchemaValidator(schema);
   validators.set(schema, validate);
   return validate;
 }
 
-/** A tool that does not know an argument of the session's does not get it. */
-function takenBy(schema: JsonSchema, extraArguments: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** Keeps the arguments that the schema names; all of them if it names none. */
+function acceptedBy(schema: JsonSchema, extraArguments: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const properties = propertiesOf(followReferences(schema, schema), schema);
   if (Object.keys(properties).length === 0) return extraArguments;
   return Object.fromEntries(Object.entries(extraArguments).filter(([key]) => Object.hasOwn(properties, key)));
 }
 
-/** Of a schema with very many fields, the first are enough to see which one was meant. */
+/** Enough to suggest the field that was meant. */
 const MAX_FIELDS = 300;
 
-function fieldsOf(root: JsonSchema, path: readonly PropertyKey[]): string[] {
+function listFields(root: JsonSchema, path: readonly PropertyKey[]): string[] {
   let schema = followReferences(root, root);
   for (const key of path) {
     schema = followReferences(typeof key === "number" ? schema["items"] : propertiesOf(schema, root)[String(key)], root);
@@ -101,10 +98,10 @@ function fieldsOf(root: JsonSchema, path: readonly PropertyKey[]): string[] {
 
 const MAX_EXAMPLE_CHARACTERS = 4_000;
 
-/** The schema's own, where it has any that it accepts itself, without the arguments of the session. */
-function examplesOf(schema: JsonSchema, extra: Readonly<Record<string, unknown>>): unknown[] {
-  const own = Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]).slice(0, 3).filter(isRecord) : [];
-  return own
+/** The schema's own examples that are valid, without arguments of the identity context. */
+function findExamples(schema: JsonSchema, extra: Readonly<Record<string, unknown>>): unknown[] {
+  const examples = Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]).slice(0, 3).filter(isRecord) : [];
+  return examples
     .filter((example) => JSON.stringify(example).length <= MAX_EXAMPLE_CHARACTERS)
     .filter((example) => validate(schema, { ...example, ...extra }, extra).status === "valid")
     .map((example) => Object.fromEntries(Object.entries(example).filter(([key]) => !Object.hasOwn(extra, key))));

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations, ToolCallOptions, ToolSource } from "./backend-tool.ts";
 
-/** A function of this process as a tool. What it throws is its failure; what it returns is its answer and must have a JSON form. */
+/** A function of this process as a tool. It returns a value that can be written as JSON, or throws. */
 export interface LocalTool {
   readonly name: string;
   readonly title?: string;
   readonly description: string;
-  /** Arguments are checked against it before the function sees them; a zod schema's defaults and transformations are not applied. */
+  /** Arguments are validated against it before the call. Defaults and transformations of a zod schema are not applied. */
   readonly inputSchema?: JsonSchema | z.ZodType;
   readonly outputSchema?: JsonSchema | z.ZodType;
   readonly annotations?: ToolAnnotations;
@@ -42,8 +42,8 @@ function toJsonSchema(schema: JsonSchema | z.ZodType, tool: string, io: "input" 
   } catch (cause) {
     throw new UsageError({
       code: "LOCAL_TOOL_SCHEMA",
-      message: `The ${io} schema of the local tool ${JSON.stringify(tool)} has no JSON Schema.`,
-      hint: "Use types that JSON has, or give the JSON Schema itself.",
+      message: `The ${io} schema of the local tool ${JSON.stringify(tool)} cannot be converted to JSON Schema.`,
+      hint: "Use types that JSON has, or pass a JSON Schema instead.",
       cause,
     });
   }

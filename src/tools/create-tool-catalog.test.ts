@@ -15,7 +15,7 @@ async function namesOf(...tools: BackendTool[]): Promise<string[]> {
 }
 
 describe("names of tools", () => {
-  it("are bare where only one tool can be meant, and full where not", async () => {
+  it("are bare where that is unambiguous, and full elsewhere", async () => {
     expect(await namesOf(toolOf("a", "get_price"), toolOf("b", "get_price"), toolOf("b", "list_orders"))).toEqual([
       "a__get_price",
       "b__get_price",
@@ -23,7 +23,7 @@ describe("names of tools", () => {
     ]);
   });
 
-  it("are never our own, nor what could be another server's tool", async () => {
+  it("are never reserved names, nor full names of another server's tool", async () => {
     expect(await namesOf(toolOf("a", "execute"), toolOf("b", "bank__transfer"), toolOf("b", "final_response"))).toEqual([
       "a__execute",
       "b__bank__transfer",
@@ -31,7 +31,7 @@ describe("names of tools", () => {
     ]);
   });
 
-  it("are made of what models accept, and the server's own spelling still works", async () => {
+  it("have only characters that models accept, and the server's own spelling still works", async () => {
     const catalog = createToolCatalog({ sources: [sampleSource("s", [toolOf("my server", "prices.get/all")])] });
     const { tools } = await catalog.list();
     expect(tools.map(({ name, fullName }) => [name, fullName])).toEqual([["prices_get_all", "my_server__prices_get_all"]]);
@@ -40,7 +40,7 @@ describe("names of tools", () => {
     }
   });
 
-  it("get a digest, and a warning, where they would collide or be too long", () => {
+  it("get a digest and a warning where they would collide or be too long", () => {
     const long = "x".repeat(80);
     expect(
       assignNames([toolOf("a", "b__c"), toolOf("a__b", "c"), toolOf("s", long), toolOf("s", "p.q"), toolOf("s", "p q")]),
@@ -62,7 +62,7 @@ describe("names of tools", () => {
     });
   });
 
-  it("are unique, valid and resolve back, whatever servers and tools are called", async () => {
+  it("are unique, valid and resolvable for any names of servers and tools", async () => {
     const word = fc.oneof(
       fc.constantFrom("a", "b", "a__b", "_", "", "get price", "get_price", "search", "x".repeat(70)),
       fc.string({ unit: "binary", maxLength: 80 }),
@@ -101,7 +101,7 @@ describe("resolve", () => {
     _envelope_version: 1,
   };
 
-  it("suggests near names", async () => {
+  it("suggests similar names", async () => {
     expect(await createToolCatalog({ sources: [sampleSource("market", market)] }).resolve("getPrice")).toEqual({
       ok: false,
       toolError: {
@@ -121,12 +121,12 @@ describe("resolve", () => {
         ...refusal,
         tool: "get_price",
         summary: 'There is no tool "get_price".',
-        hints: ["Name the server too: a__get_price, b__get_price.", "search finds tools by what they do; there are 2."],
+        hints: ["Include the server: a__get_price, b__get_price.", "search finds tools by what they do; there are 2."],
       },
     });
   });
 
-  it("says that the server is down, and that it may come back", async () => {
+  it("reports a server that is down as retryable", async () => {
     const catalog = createToolCatalog({ sources: [sampleSource("market", market), sampleSource("ads", [], "connection refused.")] });
     expect(await catalog.resolve("ads__list_campaigns")).toEqual({
       ok: false,
@@ -142,7 +142,7 @@ describe("resolve", () => {
     });
   });
 
-  it("knows by its bare name a tool whose server went down", async () => {
+  it("recognizes the bare name of a tool whose server went down", async () => {
     let listing: ToolListing = { tools: [toolOf("ads", "list_campaigns")], gap: null };
     const ads: ToolSource = { ...sampleSource("ads", []), tools: () => Promise.resolve(listing) };
     const catalog = createToolCatalog({ sources: [ads] });
@@ -158,7 +158,7 @@ describe("resolve", () => {
     expect(await catalog.resolve("list_campaign")).toMatchObject({ ok: false, toolError: { error_code: "TOOL_NOT_FOUND" } });
   });
 
-  it("does not let a bare name mean another tool because a server went down", async () => {
+  it("does not give a bare name to another tool because a server went down", async () => {
     const a = sampleSource("a", [toolOf("a", "get_price")]);
     let isDown = false;
     const up: ToolListing = { tools: [toolOf("b", "get_price")], gap: null };
@@ -169,14 +169,14 @@ describe("resolve", () => {
     isDown = true;
     expect(await catalog.resolve("get_price")).toMatchObject({
       ok: false,
-      toolError: { hints: ["Name the server too: a__get_price.", 'Tools of the server "b" are missing: It is down.', expect.any(String)] },
+      toolError: { hints: ["Include the server: a__get_price.", 'Tools of the server "b" are missing: It is down.', expect.any(String)] },
     });
     expect((await catalog.resolve("a__get_price")).ok).toBe(true);
   });
 });
 
 describe("sources", () => {
-  it("that reject or hang are gaps, and all are asked at once", async () => {
+  it("that reject or hang are gaps, and all are listed at the same time", async () => {
     const asked: string[] = [];
     const source = (name: string, tools: () => Promise<ToolListing>): ToolSource => ({
       ...sampleSource(name, []),
@@ -198,7 +198,7 @@ describe("sources", () => {
     expect(await listing).toMatchObject({
       tools: [{ name: "ping" }],
       gaps: [
-        { server: "hangs", reason: "It did not say within 0.02 s which tools it has." },
+        { server: "hangs", reason: "It did not list its tools within 0.02 s." },
         { server: "throws", reason: "no such program" },
       ],
     });
@@ -206,7 +206,7 @@ describe("sources", () => {
     expect(asked.filter((name) => name === "hangs")).toHaveLength(1);
   });
 
-  it("give the same list while nothing changes, and an abort ends the wait", async () => {
+  it("give the same list while nothing changes, and an abort ends the wait for them", async () => {
     const catalog = createToolCatalog({ sources: [sampleSource("a", [toolOf("a", "ping")]), sampleSource("b", [], "down")] });
     expect(await catalog.list()).toBe(await catalog.list());
     const hanging = createToolCatalog({ sources: [{ ...sampleSource("a", []), tools: () => new Promise(() => {}) }] });

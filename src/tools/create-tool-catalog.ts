@@ -8,7 +8,7 @@ import { orAbort } from "../concurrency/or-abort.ts";
 
 export type { CatalogTool } from "./assign-names.ts";
 
-/** What is there now. The same object as long as no source has changed. */
+/** The current tools. The same object as long as no source has changed. */
 export interface ToolList {
   readonly tools: readonly CatalogTool[];
   readonly gaps: readonly NonNullable<ToolListing["gap"]>[];
@@ -18,18 +18,18 @@ export interface ToolList {
 
 export type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly toolError: ToolError };
 
-/** Every tool of all sources, by name. It does not close the sources: they may be in several catalogs. */
+/** All tools of all sources, by name. Does not close the sources, because several catalogs can share them. */
 export interface ToolCatalog extends AsyncDisposable {
   list(signal?: AbortSignal): Promise<ToolList>;
   resolve(name: string, signal?: AbortSignal): Promise<Resolution>;
-  /** How many calls may be under way at once, of all callers of this catalog. */
+  /** Limits concurrent calls of all callers of this catalog. */
   readonly slots: Limiter;
 }
 
 export interface ToolCatalogOptions {
   readonly sources: readonly ToolSource[];
   readonly maxConcurrentCalls?: number;
-  /** How long a source may take to say what it has. */
+  /** Time limit for one source to list its tools. */
   readonly listTimeoutMs?: number;
 }
 
@@ -40,31 +40,31 @@ export function createToolCatalog({
   maxConcurrentCalls = DEFAULT_CONCURRENT_CALLS,
   listTimeoutMs = 15_000,
 }: ToolCatalogOptions): ToolCatalog {
-  /** Shared by all who wait for a source. One that is too slow is a gap at once for the next who ask, until it answers. */
+  /** Listings under way, shared by all callers. A source that timed out is a gap for every caller until it answers. */
   const pending = new Map<ToolSource, Promise<ToolListing>>();
-  /** Who ever had a bare name here: a name that meant one tool must not mean another because a server is down. */
+  /** All tools that ever had a bare name, so that the name does not switch to another tool when a server is down. */
   const bareOwners = new Map<string, Set<string>>();
   let last: { readonly listings: readonly ToolListing[]; readonly indexed: IndexedList } | null = null;
 
   async function read(signal?: AbortSignal): Promise<IndexedList> {
     signal?.throwIfAborted();
-    const listings = await orAbort(Promise.all(sources.map((source) => pending.get(source) ?? ask(source))), signal);
-    if (last !== null && isSame(last.listings, listings)) return last.indexed;
+    const listings = await orAbort(Promise.all(sources.map((source) => pending.get(source) ?? requestListing(source))), signal);
+    if (last !== null && isUnchanged(last.listings, listings)) return last.indexed;
     const indexed = toIndexedList(listings, bareOwners);
     last = { listings, indexed };
     return indexed;
   }
 
-  function ask(source: ToolSource): Promise<ToolListing> {
+  function requestListing(source: ToolSource): Promise<ToolListing> {
     const toGap = (reason: string): ToolListing => ({ tools: [], gap: { server: source.name, reason } });
-    const { promise: tooLate, resolve } = Promise.withResolvers<ToolListing>();
-    const timer = setTimeout(() => resolve(toGap(`It did not say within ${listTimeoutMs / 1000} s which tools it has.`)), listTimeoutMs);
-    const asked = Promise.try(() => source.tools()).catch((error: unknown) =>
+    const { promise: timedOut, resolve } = Promise.withResolvers<ToolListing>();
+    const timer = setTimeout(() => resolve(toGap(`It did not list its tools within ${listTimeoutMs / 1000} s.`)), listTimeoutMs);
+    const listed = Promise.try(() => source.tools()).catch((error: unknown) =>
       toGap(error instanceof Error ? error.message : String(error)),
     );
-    const listing = Promise.race([asked, tooLate]);
+    const listing = Promise.race([listed, timedOut]);
     pending.set(source, listing);
-    void asked.then(() => {
+    void listed.then(() => {
       clearTimeout(timer);
       pending.delete(source);
     });
@@ -80,8 +80,8 @@ export function createToolCatalog({
       const { list, byName } = await read(signal);
       const tool = byName.get(name);
       if (tool !== undefined) return { ok: true, tool };
-      const missing = serverThatIsDown(name, list, bareOwners);
-      return { ok: false, toolError: missing === null ? notFound(name, list) : unreachable(name, missing, list) };
+      const gap = findGapOf(name, list, bareOwners);
+      return { ok: false, toolError: gap === null ? notFound(name, list) : unreachable(name, gap, list) };
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
@@ -92,11 +92,11 @@ interface IndexedList {
   readonly byName: ReadonlyMap<string, CatalogTool>;
 }
 
-function isSame(before: readonly ToolListing[], now: readonly ToolListing[]): boolean {
+function isUnchanged(before: readonly ToolListing[], now: readonly ToolListing[]): boolean {
   return before.every(({ tools, gap }, index) => {
     const other = now[index];
-    const isSameTools = other?.tools === tools || (tools.length === 0 && other?.tools.length === 0);
-    return isSameTools && other.gap?.server === gap?.server && other.gap?.reason === gap?.reason;
+    const hasSameTools = other?.tools === tools || (tools.length === 0 && other?.tools.length === 0);
+    return hasSameTools && other.gap?.server === gap?.server && other.gap?.reason === gap?.reason;
   });
 }
 
@@ -111,7 +111,7 @@ function toIndexedList(listings: readonly ToolListing[], bareOwners: Map<string,
   return { list: { tools, warnings, gaps: listings.flatMap(({ gap }) => (gap === null ? [] : [gap])) }, byName: indexNames(tools) };
 }
 
-/** Public names first; then names as the servers spell them, where they can mean one tool only. */
+/** Assigned names take precedence over the names as servers spell them, which are added only where unambiguous. */
 function indexNames(tools: readonly CatalogTool[]): ReadonlyMap<string, CatalogTool> {
   const byName = new Map<string, CatalogTool>();
   for (const tool of tools) byName.set(tool.fullName, tool);
@@ -122,17 +122,17 @@ function indexNames(tools: readonly CatalogTool[]): ReadonlyMap<string, CatalogT
   return byName;
 }
 
-/** The gap that hides this tool: of the server in its name, or of the one server that ever had the bare name. */
-function serverThatIsDown(name: string, { tools, gaps }: ToolList, bareOwners: ReadonlyMap<string, ReadonlySet<string>>): Gap | null {
+/** The gap of the server in the name, or of the only server that ever had this bare name. */
+function findGapOf(name: string, { tools, gaps }: ToolList, bareOwners: ReadonlyMap<string, ReadonlySet<string>>): ServerGap | null {
   const [owner, ...others] = [...(bareOwners.get(toSafeName(name)) ?? [])].map((key) => (JSON.parse(key) as [string, string])[0]);
   if (tools.some(({ tool }) => toSafeName(tool.name) === toSafeName(name))) return null;
   const isNamed = (server: string): boolean => name.startsWith(`${server}__`) || name.startsWith(`${toSafeName(server)}__`);
   return gaps.find(({ server }) => isNamed(server) || (server === owner && others.length === 0)) ?? null;
 }
 
-type Gap = NonNullable<ToolListing["gap"]>;
+type ServerGap = NonNullable<ToolListing["gap"]>;
 
-function unreachable(name: string, { server, reason }: Gap, { tools }: ToolList): ToolError {
+function unreachable(name: string, { server, reason }: ServerGap, { tools }: ToolList): ToolError {
   return createToolError({
     code: "UPSTREAM_UNREACHABLE",
     tool: name,
@@ -143,16 +143,16 @@ function unreachable(name: string, { server, reason }: Gap, { tools }: ToolList)
 
 function notFound(name: string, { tools, gaps }: ToolList): ToolError {
   const namesakes = tools.filter(({ tool }) => tool.name === name || toSafeName(tool.name) === name).map(({ fullName }) => fullName);
-  const near = nearNames(name, tools);
+  const similar = similarNames(name, tools);
   return createToolError({
     code: "TOOL_NOT_FOUND",
     tool: name,
     summary: `There is no tool ${quote(name)}.`,
     hints: [
       ...(namesakes.length > 0
-        ? [`Name the server too: ${namesakes.slice(0, 5).join(", ")}.`]
-        : near.length > 0
-          ? [`Did you mean ${listOf(near)}?`]
+        ? [`Include the server: ${namesakes.slice(0, 5).join(", ")}.`]
+        : similar.length > 0
+          ? [`Did you mean ${joinNames(similar)}?`]
           : []),
       ...gaps.map(({ server, reason }) => `Tools of the server ${quote(server)} are missing: ${reason}`),
       `search finds tools by what they do; there are ${tools.length}.`,
@@ -160,23 +160,23 @@ function notFound(name: string, { tools, gaps }: ToolList): ToolError {
   });
 }
 
-function listOf(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   return names.map((name) => `'${name}'`).join(" or ");
 }
 
 const MAX_COMPARED = 2_000;
 
-/** Up to three names that are a few letters away, the nearest first. */
-export function nearNames(wanted: string, tools: readonly CatalogTool[]): string[] {
+/** Up to three similar names, the most similar first. */
+export function similarNames(wanted: string, tools: readonly CatalogTool[]): string[] {
   const known = new Map(
     tools.slice(0, MAX_COMPARED).flatMap((tool) => [tool.fullName, tool.name, tool.tool.name].map((name) => [name, tool.name] as const)),
   );
-  const near = new Set<string>();
-  for (let round = 0; round < 4 && near.size < 3; round += 1) {
+  const similar = new Set<string>();
+  for (let round = 0; round < 4 && similar.size < 3; round += 1) {
     const name = nearestName(wanted, known.keys());
     if (name === null) break;
-    near.add(known.get(name)!);
+    similar.add(known.get(name)!);
     known.delete(name);
   }
-  return [...near];
+  return [...similar];
 }

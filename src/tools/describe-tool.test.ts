@@ -12,7 +12,7 @@ function signatureOf(properties: JsonSchema, required: readonly string[] = [], m
 }
 
 describe("a Python signature", () => {
-  it("has required parameters first, defaults, literals and what comes back", () => {
+  it("has required parameters first, defaults, literals and the return type", () => {
     expect(
       toPythonSignature("get_price", {
         inputSchema: {
@@ -53,7 +53,7 @@ describe("a Python signature", () => {
     expect(signatureOf({ x: schema })).toBe(`f(x: ${written}) -> Any`);
   });
 
-  it("writes shapes once, by their title or what they are called, also those that contain themselves", () => {
+  it("defines each shape once, named by its title or property, also recursive ones", () => {
     const $defs = {
       Filter: {
         title: "Filter",
@@ -77,12 +77,12 @@ describe("a Python signature", () => {
     });
   });
 
-  it("ends for a schema that does not", () => {
+  it("is finite for an endless schema", () => {
     const eight = Array.from({ length: 8 }, () => ({ $ref: "#/properties/x" }));
     expect(signatureOf({ x: { anyOf: eight } })).toBe("f(x: Any = None) -> Any");
   });
 
-  it("is there for any schema", () => {
+  it("exists for any schema", () => {
     const json = fc.dictionary(
       fc.constantFrom("type", "properties", "items", "required", "enum", "$ref", "allOf", "anyOf", "default", "const", "$defs", "title"),
       fc.jsonValue(),
@@ -116,7 +116,7 @@ describe("describeTools", () => {
   const drop = sampleTool({ name: "drop_all", annotations: { destructiveHint: true } });
   const catalog = createToolCatalog({ sources: [sampleSource("market", [price, drop]), sampleSource("ads", [], "It is down.")] });
 
-  it("answers briefly, in detail, and in full", async () => {
+  it("describes a tool briefly, in detail and in full", async () => {
     expect(await describeTools({ catalog, tools: "get_price", detail: "brief" })).toEqual({
       tools: [{ name: "get_price", description: "Prices of one symbol." }],
     });
@@ -145,7 +145,7 @@ describe("describeTools", () => {
     });
   });
 
-  it("does not fail for a name that is wrong", async () => {
+  it("lists unknown names with similar ones", async () => {
     expect(
       await describeTools({ catalog, tools: ["get_prize", "ads__x", "drop_all"], detail: "brief", policy: createToolPolicy() }),
     ).toEqual({
@@ -164,18 +164,18 @@ describe("describeTools", () => {
     });
   });
 
-  it("leaves out a schema that nobody could read", async () => {
+  it("omits a schema that is too large", async () => {
     const huge = sampleTool({ name: "huge", inputSchema: { enum: ["x".repeat(100_000)] } });
     const answer = await describeTools({
       catalog: createToolCatalog({ sources: [sampleSource("s", [huge])] }),
       tools: "huge",
       detail: "full",
     });
-    expect(answer.tools[0]!.inputSchema).toBe('Left out: the schema has 100013 characters. Ask for "detailed".');
+    expect(answer.tools[0]!.inputSchema).toBe('Omitted: the schema has 100013 characters. Use "detailed".');
   });
 });
 
-it("lists tags with how many tools have them", async () => {
+it("lists tags with the number of their tools", async () => {
   const tools = [
     sampleTool({ name: "a", tags: ["x", "y"] }),
     sampleTool({ name: "b", tags: ["y", "y"] }),

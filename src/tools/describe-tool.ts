@@ -1,12 +1,13 @@
 import { isRecord } from "../text/json.ts";
+import { approvalNote, schemaNotJsonNote, schemaTooLargeNote } from "../prompts/tool-search.ts";
 import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations } from "./backend-tool.ts";
-import { nearNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";
+import { similarNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";
 import { toPythonSignature } from "./python-signature.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
-/** `brief`: what it does. `detailed`: how it is called, in Python's words. `full`: its JSON Schemas. */
+/** `brief`: one sentence. `detailed`: a Python signature. `full`: the JSON Schemas. */
 export type ToolDetail = "brief" | "detailed" | "full";
 
 export interface ToolDescription {
@@ -15,19 +16,19 @@ export interface ToolDescription {
   readonly signature?: string;
   /** TypedDicts that the signature names. */
   readonly types?: readonly string[];
-  /** What the schema says of its parameters in words and limits. */
+  /** Descriptions and limits of the parameters, from the schema. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly inputSchema?: JsonSchema | string;
   readonly outputSchema?: JsonSchema | string;
   readonly annotations?: ToolAnnotations;
   readonly tags?: readonly string[];
-  /** Why a call would be refused, or that somebody will be asked. */
+  /** Why a call would be refused, or that it needs approval. */
   readonly policy?: string;
 }
 
 export interface SchemaAnswer {
   readonly tools: readonly ToolDescription[];
-  /** Names without a tool, each with what may have been meant. */
+  /** Unknown names, each with similar ones. */
   readonly notFound?: readonly { readonly name: string; readonly didYouMean: readonly string[] }[];
   /** Servers whose tools are missing, and why. */
   readonly gaps?: readonly string[];
@@ -39,7 +40,7 @@ const MAX_SENTENCE_CHARACTERS = 200;
 const MAX_DESCRIPTION_CHARACTERS = 4_000;
 const MAX_SCHEMA_CHARACTERS = 65_536;
 
-/** What `get_schema` answers. A name that is wrong does not spoil the others. */
+/** The answer of `get_schema`. Unknown names are listed beside the others. */
 export async function describeTools({
   catalog,
   tools: names,
@@ -59,7 +60,7 @@ export async function describeTools({
   for (const name of new Set([names].flat().slice(0, MAX_TOOLS))) {
     const resolved = await catalog.resolve(name, signal);
     if (resolved.ok) found.set(resolved.tool.fullName, describeTool(resolved.tool, { detail, policy }));
-    else notFound.push({ name, didYouMean: namesakesOrNear(name, known) });
+    else notFound.push({ name, didYouMean: suggestNames(name, known) });
   }
   return {
     tools: [...found.values()],
@@ -68,66 +69,66 @@ export async function describeTools({
   };
 }
 
-/** One tool as a model reads it. Texts of a server are cut, never trusted. */
+/** Describes one tool to a model. Texts of a server are cut to a maximum length. */
 export function describeTool(
   entry: CatalogTool,
   { detail = "detailed", policy }: { readonly detail?: ToolDetail | undefined; readonly policy?: ToolPolicy | undefined } = {},
 ): ToolDescription {
   const { tool, name } = entry;
-  const note = policyNote(entry, policy);
-  const about = { name, description: detail === "brief" ? firstSentence(tool) : ellipsize(textOf(tool), MAX_DESCRIPTION_CHARACTERS) };
+  const policyField = describePolicy(entry, policy);
+  const basics = { name, description: detail === "brief" ? firstSentence(tool) : ellipsize(toText(tool), MAX_DESCRIPTION_CHARACTERS) };
   const rest = { ...(Object.keys(tool.annotations).length > 0 ? { annotations: tool.annotations } : {}), tags: tagsOf(tool) };
   switch (detail) {
     case "brief":
-      return { ...about, ...note };
+      return { ...basics, ...policyField };
     case "detailed": {
       const { signature, shapes } = toPythonSignature(name, tool);
       const parameters = describeParameters(tool.inputSchema);
       return {
         name,
         signature: ellipsize(signature, MAX_DESCRIPTION_CHARACTERS),
-        description: about.description,
+        description: basics.description,
         ...(shapes.length > 0 ? { types: shapes.map((shape) => ellipsize(shape, MAX_DESCRIPTION_CHARACTERS)) } : {}),
         ...(Object.keys(parameters).length > 0 ? { parameters } : {}),
         ...rest,
-        ...note,
+        ...policyField,
       };
     }
     case "full":
       return {
-        ...about,
-        inputSchema: whole(tool.inputSchema),
-        ...(tool.outputSchema === undefined ? {} : { outputSchema: whole(tool.outputSchema) }),
+        ...basics,
+        inputSchema: withinLimit(tool.inputSchema),
+        ...(tool.outputSchema === undefined ? {} : { outputSchema: withinLimit(tool.outputSchema) }),
         ...rest,
-        ...note,
+        ...policyField,
       };
   }
 }
 
-function namesakesOrNear(name: string, known: readonly CatalogTool[]): string[] {
+function suggestNames(name: string, known: readonly CatalogTool[]): string[] {
   const namesakes = known.filter(({ tool }) => tool.name === name).map(({ fullName }) => fullName);
-  return namesakes.length > 0 ? namesakes.slice(0, 5) : nearNames(name, known);
+  return namesakes.length > 0 ? namesakes.slice(0, 5) : similarNames(name, known);
 }
 
-function policyNote(entry: CatalogTool, policy?: ToolPolicy): { policy?: string } {
-  const judged = policy?.judge(entry);
-  if (judged === undefined || judged.verdict === "allowed") return {};
-  return { policy: judged.verdict === "ask" ? "Somebody is asked before each call." : judged.toolError.summary };
+function describePolicy(entry: CatalogTool, policy?: ToolPolicy): { policy?: string } {
+  const judgement = policy?.judge(entry);
+  if (judgement === undefined || judgement.verdict === "allowed") return {};
+  return { policy: judgement.verdict === "ask" ? approvalNote : judgement.toolError.summary };
 }
 
-/** Limits and words of each parameter that has any; its type is in the signature. */
+/** Description and limits of each parameter that has any. Types are in the signature. */
 function describeParameters(schema: JsonSchema): Record<string, string> {
   const properties = Object.entries(propertiesOf(followReferences(schema, schema), schema)).slice(0, MAX_PARAMETERS);
   const described = properties.map(([name, property]) => {
     const followed = { ...followReferences(property, schema), ...(isRecord(property) ? property : {}) };
-    const words = typeof followed["description"] === "string" ? [ellipsize(followed["description"].trim(), 500)] : [];
-    const limits = limitsOf(followed);
-    return [name, [...words, ...(limits === "" ? [] : [`(${limits})`])].join(" ")] as const;
+    const description = typeof followed["description"] === "string" ? [ellipsize(followed["description"].trim(), 500)] : [];
+    const limits = describeLimits(followed);
+    return [name, [...description, ...(limits === "" ? [] : [`(${limits})`])].join(" ")] as const;
   });
   return Object.fromEntries(described.filter(([, text]) => text !== ""));
 }
 
-const limitNames: Readonly<Record<string, string>> = {
+const limitLabels: Readonly<Record<string, string>> = {
   minimum: ">=",
   maximum: "<=",
   exclusiveMinimum: ">",
@@ -141,37 +142,37 @@ const limitNames: Readonly<Record<string, string>> = {
   format: "format",
 };
 
-function limitsOf(schema: JsonSchema): string {
-  const limits = Object.entries(limitNames).flatMap(([keyword, words]) => {
+function describeLimits(schema: JsonSchema): string {
+  const limits = Object.entries(limitLabels).flatMap(([keyword, label]) => {
     const value = schema[keyword];
-    return typeof value === "number" || typeof value === "string" ? [`${words} ${ellipsize(String(value), 100)}`] : [];
+    return typeof value === "number" || typeof value === "string" ? [`${label} ${ellipsize(String(value), 100)}`] : [];
   });
   const [example] = Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]) : [];
   return [...limits, ...(example === undefined ? [] : [`e.g. ${ellipsize(JSON.stringify(example), 100)}`])].join(", ");
 }
 
-function whole(schema: JsonSchema): JsonSchema | string {
+function withinLimit(schema: JsonSchema): JsonSchema | string {
   try {
     const { length } = JSON.stringify(schema);
-    return length <= MAX_SCHEMA_CHARACTERS ? schema : `Left out: the schema has ${length} characters. Ask for "detailed".`;
+    return length <= MAX_SCHEMA_CHARACTERS ? schema : schemaTooLargeNote(length);
   } catch {
-    return "Left out: the schema has no JSON form.";
+    return schemaNotJsonNote;
   }
 }
 
-function textOf({ title, description }: BackendTool): string {
+function toText({ title, description }: BackendTool): string {
   return description.trim() || title?.trim() || "";
 }
 
 /** The first sentence or line, whichever is shorter. */
 function firstSentence(tool: BackendTool): string {
-  const text = textOf(tool).slice(0, 2_000);
+  const text = toText(tool).slice(0, 2_000);
   const line = text.split("\n", 1)[0]!.trim();
   return ellipsize(/^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line, MAX_SENTENCE_CHARACTERS);
 }
 
 export interface TagsAnswer {
-  /** The most used first. */
+  /** The most frequent first. */
   readonly tags: readonly { readonly tag: string; readonly tools: number }[];
   readonly total: number;
 }
@@ -179,7 +180,7 @@ export interface TagsAnswer {
 const MAX_TAGS = 200;
 const MAX_TAG_CHARACTERS = 80;
 
-/** What `tags` answers: every tag with how many tools have it. The name of a server is a tag of its tools. */
+/** The answer of `tags`: every tag with the number of its tools. The name of a server is a tag of its tools. */
 export async function listTags({
   catalog,
   signal,
@@ -194,7 +195,7 @@ export async function listTags({
   return { tags: sorted.slice(0, MAX_TAGS).map(([tag, count]) => ({ tag, tools: count })), total: tools.length };
 }
 
-/** A tool's own tags and its server's name, each once. */
+/** The name of the server and the tool's own tags, without duplicates. */
 export function tagsOf({ tags, server }: BackendTool): string[] {
   return [...new Set([server, ...tags].map((tag) => tag.trim().slice(0, MAX_TAG_CHARACTERS)).filter((tag) => tag !== ""))];
 }

@@ -77,13 +77,13 @@ describe("names", () => {
     expect(findCredentials({ [name]: 4096 })).toEqual([]);
   });
 
-  it("does not accuse a token of unknown kind", () => {
+  it("ignores a token of unknown kind", () => {
     expect(findCredentials({ sell_token: "USDC", tokens: ["a", "b"], buy_token: "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48" })).toEqual(
       [],
     );
   });
 
-  it("does not accuse an amount of tokens, but tokens", () => {
+  it("reports tokens, but not an amount of tokens", () => {
     const counts = { input: 3, output: 4 };
     expect(findCredentials({ user_tokens: 4096, sessionTokens: "1200", SESSION_TOKENS: [1200, 7], access_tokens: counts })).toEqual([]);
     expect(findCredentials({ user_tokens: [opaque], session_tokens: { token: opaque } }).map(({ path }) => path)).toEqual([
@@ -92,16 +92,16 @@ describe("names", () => {
     ]);
   });
 
-  it("does not accuse the number of a key, but the one that belongs to a secret", () => {
+  it("reports the id of an access key, but not the id of other keys", () => {
     expect(findCredentials({ api_key_id: 7, apiKeyId: "k7", private_key_id: opaque })).toEqual([]);
     expect(findCredentials({ aws_access_key_id: opaque, accessKeyId: opaque, accesskeyid: opaque })).toHaveLength(3);
   });
 
-  it("refuses the headers of a session as numbers too", () => {
+  it("reports authentication headers also when they are numbers", () => {
     expect(findCredentials({ "Amazon-Ads-AccountId": 7, "Amazon-Advertising-API-Scope": 12345 })).toHaveLength(2);
   });
 
-  it("does not accuse a name that holds nothing", () => {
+  it("ignores a credential name without a value", () => {
     expect(findCredentials({ token: null, password: "", accept_cookies: true, authorization: false })).toEqual([]);
   });
 });
@@ -126,7 +126,7 @@ describe("values", () => {
     for (const args of [{ query: value }, { next_token: value }, { a: [{ b: value }] }]) {
       const found = findCredentials(args);
       expect(found).toHaveLength(1);
-      expect(found[0]!.issue).toMatch(/ is a credential by its form\.$/);
+      expect(found[0]!.issue).toMatch(/ has the form of a credential\.$/);
       expect(JSON.stringify(toCredentialError("t", found))).not.toContain(value.slice(0, 30));
       expect(withoutSecrets(value)).toContain("[removed]");
     }
@@ -150,21 +150,21 @@ describe("values", () => {
     expect(withoutSecrets(value)).toBe(value);
   });
 
-  it("finds one that is a key, and does not repeat that either", () => {
+  it("reports a credential that is a key without repeating it", () => {
     const found = findCredentials({ headers: { [jwt]: 1 } });
     expect(found).toEqual([
       { path: 'headers["[removed]"]', receivedType: "number", issue: 'The name of headers["[removed]"] is a credential.' },
     ]);
   });
 
-  it("is linear in the text", () => {
+  it("takes time linear in the length of the text", () => {
     for (const text of ["eyJ-", ".eyJ", "bearer ", "bearer    ", "sk-", "-----BEGIN ", "AKIA", "xoxb-", "github_pat_", "Basic AAAA"]) {
       expect(findCredentials({ text: text.repeat(1_000_000) }).length).toBeLessThan(2);
     }
   });
 });
 
-it("writes an envelope, path by path, in the order of the call", () => {
+it("returns a tool error that lists the paths in the order of the call", () => {
   const args = { filters: [{ name: "a" }, { headers: { Authorization: "Basic x", "X-Amz-Date": "now" } }], password: "hunter2" };
   expect(toCredentialError("ads__list", findCredentials(args))).toEqual({
     error_kind: "mcp_input_validation",
@@ -173,21 +173,21 @@ it("writes an envelope, path by path, in the order of the call", () => {
     details: [
       {
         path: "filters[1].headers.Authorization",
-        issue: "filters[1].headers.Authorization is named like a credential.",
+        issue: "filters[1].headers.Authorization has the name of a credential.",
         received_type: "string",
         error_code: "CREDENTIAL_ARGUMENT",
       },
       {
         path: 'filters[1].headers["X-Amz-Date"]',
-        issue: 'filters[1].headers["X-Amz-Date"] is named like a credential.',
+        issue: 'filters[1].headers["X-Amz-Date"] has the name of a credential.',
         received_type: "string",
         error_code: "CREDENTIAL_ARGUMENT",
       },
-      { path: "password", issue: "password is named like a credential.", received_type: "string", error_code: "CREDENTIAL_ARGUMENT" },
+      { path: "password", issue: "password has the name of a credential.", received_type: "string", error_code: "CREDENTIAL_ARGUMENT" },
     ],
     hints: [
-      "Leave credentials out: the session adds those of its active identity to the call, and a script neither has nor needs them.",
-      "get_session_state and set_active_identity say and choose in whose name tools are called.",
+      "Leave credentials out: Sluice adds those of the active identity to the call. Scripts neither have nor need them.",
+      "Use get_session_state to check the context, and set_active_identity to choose the identity that tools are called with.",
     ],
     examples: [],
     error_code: "CREDENTIAL_ARGUMENT",
@@ -196,7 +196,7 @@ it("writes an envelope, path by path, in the order of the call", () => {
   });
 });
 
-it("finds a JWT wherever it is, and never throws", () => {
+it("finds a JWT anywhere in the arguments and never throws", () => {
   fc.assert(
     fc.property(fc.object({ maxDepth: 4 }), fc.string(), fc.string(), (around, before, after) => {
       expect(findCredentials({ around: 1, deep: [{ x: `${before} ${jwt} ${after}` }] })).toHaveLength(1);

@@ -4,11 +4,11 @@ import { createToolError, type ToolError, receivedType } from "../errors/tool-er
 export interface FoundCredential {
   readonly path: string;
   readonly receivedType: string;
-  /** A whole sentence, without the value. */
+  /** A sentence that does not contain the value. */
   readonly issue: string;
 }
 
-/** Tested against the words of a name in lower case, joined by underscores. `next_token` and `page_token` are places in a list, not credentials. */
+/** Tested against the words of a name in lower case, joined by underscores. `next_token` and `page_token` are cursors, not credentials. */
 const credentialNames = new RegExp(
   [
     "(?:authorization|cookies?|bearer|password|passwd|pwd|passphrase|secret|jwt|credentials?|auth_?header)$",
@@ -21,7 +21,7 @@ const credentialNames = new RegExp(
   ].join("|"),
 );
 
-/** Tokens that are recognized by their form. Every run is bounded: an unbounded one overflows the stack of the engine at a few megabytes. */
+/** Tokens that are recognizable by their form. Every repetition is bounded, because an unbounded one overflows the regex engine's stack at a few megabytes. */
 const tokenForms = new RegExp(
   [
     String.raw`\b(?:[Bb]earer|BEARER)\s{1,8}[\w.~+/=|-]{20,9999}`,
@@ -42,7 +42,7 @@ function isCredentialText(text: string): boolean {
   return tokenForms.test(text) || isBasicHeader(text);
 }
 
-/** `Basic` with a user name and a password. "Basic Plan2" is neither. */
+/** `Basic` with an encoded user name and password, unlike "Basic Plan2". */
 function isBasicHeader(text: string): boolean {
   const encoded = /^\s{0,8}basic\s{1,8}([a-z0-9+/]{4,9999}={0,2})\s{0,8}$/i.exec(text)?.[1];
   return encoded !== undefined && /^[ -~]*:[ -~]*$/.test(Buffer.from(encoded, "base64").toString("latin1"));
@@ -50,7 +50,7 @@ function isBasicHeader(text: string): boolean {
 
 const MAX_NAME_CHARACTERS = 200;
 
-/** Whether a parameter, header or flag holds a credential by its name: `apiKey`, `API-Key`, `x_api_key` and `APIKEY` are the same. */
+/** Whether a name of a parameter, header or flag means a credential. `apiKey`, `API-Key`, `x_api_key` and `APIKEY` are the same. */
 export function isCredentialName(name: string): boolean {
   const words = name
     .slice(0, MAX_NAME_CHARACTERS)
@@ -64,77 +64,77 @@ export function isCredentialName(name: string): boolean {
   return credentialNames.test(words.join("_"));
 }
 
-/** The text with every token replaced by `[removed]`: what a backend says about a failed call can repeat what it was sent. */
+/** Replaces every token in a text by `[removed]`, because the error of a backend can repeat what it was sent. */
 export function withoutSecrets(text: string): string {
   return isBasicHeader(text) ? "[removed]" : text.replaceAll(everyTokenForm, "[removed]");
 }
 
-/** More of them would only repeat what the first ones say. */
 const MAX_FOUND = 20;
 
-/** Paths are written only for what is found, which is rare in a large call. */
+/** A value with its parents. Paths are built only for the few values that are reported. */
 interface Node {
   readonly value: unknown;
   readonly key: string | number;
   readonly parent: Node | null;
-  /** The nearest name above, across the items of lists. */
+  /** The nearest property name; items of a list have the name of the list. */
   readonly name: string | null;
 }
 
 /**
- * Arguments that are credentials by their name or by the form of their value, at any depth. A script has none to pass: the session adds them, where it
- * cannot see them. What a tool's own schema asks for makes no difference.
+ * Finds arguments that are credentials by name or by form, at any depth, whatever the tool's schema says. Scripts must not pass credentials: the identity
+ * context adds them where scripts cannot see them.
  */
 export function findCredentials(args: unknown): FoundCredential[] {
   const found: FoundCredential[] = [];
-  const seen = new WeakSet<object>();
-  const nameIssues = new Map<string, string | null>(); // rows of a table have the same names over and over
-  const open: Node[] = [{ value: args, key: "", parent: null, name: null }];
-  for (let node = open.pop(); node !== undefined && found.length < MAX_FOUND; node = open.pop()) {
+  const visited = new WeakSet<object>();
+  const nameIssues = new Map<string, string | null>(); // cached, because rows of a table repeat the same names
+  const stack: Node[] = [{ value: args, key: "", parent: null, name: null }];
+  for (let node = stack.pop(); node !== undefined && found.length < MAX_FOUND; node = stack.pop()) {
     const { value } = node;
-    const issue = judge(node, nameIssues);
+    const issue = findIssue(node, nameIssues);
     if (issue !== null) {
-      const path = pathOf(node);
+      const path = toPath(node);
       found.push({ path, receivedType: receivedType(value), issue: issue.replace("{path}", () => (path === "" ? "The call" : path)) });
-    } else if (typeof value === "object" && value !== null && !seen.has(value)) {
-      seen.add(value);
-      pushChildren(node, value, open);
+    } else if (typeof value === "object" && value !== null && !visited.has(value)) {
+      visited.add(value);
+      pushChildren(node, value, stack);
     }
   }
   return found;
 }
 
-function judge({ value, name }: Node, nameIssues: Map<string, string | null>): string | null {
-  if (name !== null && !nameIssues.has(name)) nameIssues.set(name, judgeName(name));
+function findIssue({ value, name }: Node, nameIssues: Map<string, string | null>): string | null {
+  if (name !== null && !nameIssues.has(name)) nameIssues.set(name, findNameIssue(name));
   const nameIssue = name === null ? null : nameIssues.get(name)!;
   if (nameIssue === nameIsToken) return nameIssue;
-  if (typeof value === "string" && isCredentialText(value)) return "{path} is a credential by its form.";
-  const holdsNothing = value === null || value === undefined || value === "" || typeof value === "boolean";
-  // `session_tokens: 1200` is an amount of text; a list or an object is judged by what is in it.
+  if (typeof value === "string" && isCredentialText(value)) return "{path} has the form of a credential.";
+  const isEmpty = value === null || value === undefined || value === "" || typeof value === "boolean";
+  // `session_tokens: 1200` is an amount of text. The items of a list or an object are checked on their own.
   const isAmount = /tokens$/i.test(name ?? "") && (typeof value !== "string" || /^\d+$/.test(value));
-  return holdsNothing || isAmount ? null : nameIssue;
+  return isEmpty || isAmount ? null : nameIssue;
 }
 
 const nameIsToken = "The name of {path} is a credential.";
 
-function judgeName(name: string): string | null {
+function findNameIssue(name: string): string | null {
   if (isCredentialText(name)) return nameIsToken;
-  return isCredentialName(name) ? "{path} is named like a credential." : null;
+  return isCredentialName(name) ? "{path} has the name of a credential." : null;
 }
 
-/** In reverse, so that they are found in the order in which they were written. */
-function pushChildren(parent: Node, value: object, open: Node[]): void {
+/** In reverse, because the stack is read from its end. */
+function pushChildren(parent: Node, value: object, stack: Node[]): void {
   if (Array.isArray(value)) {
     for (let index = value.length - 1; index >= 0; index -= 1)
-      open.push({ value: value[index] as unknown, key: index, parent, name: parent.name });
+      stack.push({ value: value[index] as unknown, key: index, parent, name: parent.name });
     return;
   }
-  for (const [key, one] of Object.entries(value).toReversed()) open.push({ value: one, key, parent, name: key });
+  for (const [key, child] of Object.entries(value).toReversed()) stack.push({ value: child, key, parent, name: key });
 }
 
-function pathOf(node: Node): string {
+function toPath(node: Node): string {
   const keys: (string | number)[] = [];
-  for (let at = node; at.parent !== null; at = at.parent) keys.unshift(typeof at.key === "string" ? withoutSecrets(at.key) : at.key);
+  for (let current = node; current.parent !== null; current = current.parent)
+    keys.unshift(typeof current.key === "string" ? withoutSecrets(current.key) : current.key);
   return keys.reduce<string>(appendToPath, "");
 }
 
@@ -153,8 +153,8 @@ export function toCredentialError(tool: string, found: readonly FoundCredential[
       error_code: "CREDENTIAL_ARGUMENT",
     })),
     hints: [
-      "Leave credentials out: the session adds those of its active identity to the call, and a script neither has nor needs them.",
-      "get_session_state and set_active_identity say and choose in whose name tools are called.",
+      "Leave credentials out: Sluice adds those of the active identity to the call. Scripts neither have nor need them.",
+      "Use get_session_state to check the context, and set_active_identity to choose the identity that tools are called with.",
     ],
   });
 }

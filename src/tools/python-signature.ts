@@ -5,7 +5,7 @@ import type { BackendTool, JsonSchema } from "./backend-tool.ts";
 import { alternativesOf, followReferences, propertiesOf, requiredOf, typesIn } from "./read-schema.ts";
 
 export interface PythonSignature {
-  /** `get_price(symbol: str, days: int = 30) -> list[dict]`. Its parameters are the keys of `call_tool`'s second argument. */
+  /** `get_price(symbol: str, days: int = 30) -> list[dict]`. The parameters are the keys of the second argument of `call_tool`. */
   readonly signature: string;
   /** The TypedDicts that the signature names. */
   readonly shapes: readonly string[];
@@ -14,27 +14,27 @@ export interface PythonSignature {
 const MAX_SHAPES = 20;
 const MAX_TYPES = 2_000;
 
-/** Required parameters first, as Python demands; names that Python cannot have are written as strings. */
+/** The Python signature of a tool. Required parameters come first; names that are invalid in Python are written as strings. */
 export function toPythonSignature(
   name: string,
   { inputSchema, outputSchema }: Pick<BackendTool, "inputSchema" | "outputSchema">,
 ): PythonSignature {
-  const written = createShapes();
+  const shapes = createShapes();
   const root = followReferences(inputSchema, inputSchema);
   const required = requiredOf(root, inputSchema);
   const properties = Object.entries(propertiesOf(root, inputSchema));
   const isRequired = ([key]: readonly [string, unknown]): boolean => required.has(key);
   const parameters = [...properties.filter(isRequired), ...properties.filter((property) => !isRequired(property))].map(
     ([key, property]) => {
-      const type = toPythonType({ schema: property, root: inputSchema, hint: key, shapes: written.of(inputSchema) });
+      const type = toPythonType({ schema: property, root: inputSchema, hint: key, shapes: shapes.namesFor(inputSchema) });
       return `${toPythonKey(key)}: ${required.has(key) ? type : withDefault(type, property, inputSchema)}`;
     },
   );
   const output =
     outputSchema === undefined
       ? "Any"
-      : toPythonType({ schema: outputSchema, root: outputSchema, hint: "result", shapes: written.of(outputSchema) });
-  return { signature: `${name}(${parameters.join(", ")}) -> ${output}`, shapes: written.lines() };
+      : toPythonType({ schema: outputSchema, root: outputSchema, hint: "result", shapes: shapes.namesFor(outputSchema) });
+  return { signature: `${name}(${parameters.join(", ")}) -> ${output}`, shapes: shapes.definitions() };
 }
 
 function withDefault(type: string, property: unknown, root: JsonSchema): string {
@@ -44,38 +44,44 @@ function withDefault(type: string, property: unknown, root: JsonSchema): string 
 }
 
 interface Shapes {
-  of(root: JsonSchema): ShapeNames;
-  lines(): string[];
+  namesFor(root: JsonSchema): ShapeNames;
+  /** The text of every TypedDict. */
+  definitions(): string[];
 }
 
 function createShapes(): Shapes {
   const names = new Map<JsonSchema, string>();
-  const texts = new Map<string, string>();
-  let left = MAX_TYPES;
+  const definitions = new Map<string, string>();
+  let remainingTypes = MAX_TYPES;
   const spend = (): boolean => {
-    left -= 1;
-    return left >= 0;
+    remainingTypes -= 1;
+    return remainingTypes >= 0;
   };
 
   function nameFor(schema: JsonSchema, hint: string, root: JsonSchema): string | null {
     const known = names.get(schema);
     if (known !== undefined) return known;
     if (names.size >= MAX_SHAPES) return null;
-    const name = firstFree(typeof schema["title"] === "string" && /^[A-Z]\w*$/.test(schema["title"]) ? schema["title"] : toClassName(hint));
-    names.set(schema, name); // before its fields are read: a shape may contain itself
-    texts.set(name, "");
+    const name = firstFreeName(
+      typeof schema["title"] === "string" && /^[A-Z]\w*$/.test(schema["title"]) ? schema["title"] : toClassName(hint),
+    );
+    names.set(schema, name); // before its fields are read, because a shape can contain itself
+    definitions.set(name, "");
     const fields = shapeLines(schema, root, { nameFor: (inner, innerHint) => nameFor(inner, innerHint, root), spend });
-    texts.set(name, `class ${name}(TypedDict):\n${fields.map((line) => `    ${line}`).join("\n")}`);
+    definitions.set(name, `class ${name}(TypedDict):\n${fields.map((line) => `    ${line}`).join("\n")}`);
     return name;
   }
 
-  function firstFree(wanted: string): string {
+  function firstFreeName(wanted: string): string {
     const taken = new Set(names.values());
     if (!taken.has(wanted)) return wanted;
     for (let number = 2; ; number += 1) if (!taken.has(`${wanted}${number}`)) return `${wanted}${number}`;
   }
 
-  return { of: (root) => ({ nameFor: (schema, hint) => nameFor(schema, hint, root), spend }), lines: () => [...texts.values()] };
+  return {
+    namesFor: (root) => ({ nameFor: (schema, hint) => nameFor(schema, hint, root), spend }),
+    definitions: () => [...definitions.values()],
+  };
 }
 
 function toClassName(hint: string): string {
@@ -84,11 +90,11 @@ function toClassName(hint: string): string {
   return /^[A-Z]/.test(name) ? name.slice(0, 40) : "Shape";
 }
 
-/** Names shapes while types are written, so that each is written once and one that contains itself ends. */
+/** Names the shapes of one schema, so that each is defined once and recursive shapes terminate. */
 interface ShapeNames {
-  /** The name of the TypedDict for this schema; null when there are too many already. */
+  /** The name of the TypedDict for this schema; null when there are too many. */
   nameFor(schema: JsonSchema, hint: string): string | null;
-  /** False when enough has been read: references can make a small schema stand for a huge one. */
+  /** Counts one type. False when the limit is reached, because references can make a small schema expand to a huge one. */
   spend(): boolean;
 }
 
@@ -99,35 +105,35 @@ const MAX_DEPTH = 8;
 interface TypeRequest {
   readonly schema: unknown;
   readonly root: JsonSchema;
-  /** What the value is called, for the name of its shape. */
+  /** Name of the value, used to name its shape. */
   readonly hint: string;
   readonly shapes: ShapeNames;
   readonly depth?: number;
 }
 
-/** The Python type of what a schema describes: `list[str]`, `Literal["a", "b"] | None`, a TypedDict's name. What cannot be said is `Any`. */
+/** The Python type of a schema: `list[str]`, `Literal["a", "b"] | None`, or the name of a TypedDict. `Any` if it cannot be expressed. */
 function toPythonType(request: TypeRequest): string {
-  const parts = new Set(partsOf(request));
+  const parts = new Set(unionMembers(request));
   if (parts.size === 0 || parts.has("Any")) return "Any";
   const isNullable = parts.delete("None");
   return [...parts, ...(isNullable ? ["None"] : [])].join(" | ");
 }
 
-/** The alternatives of the type. */
-function partsOf({ depth = 0, ...request }: TypeRequest): string[] {
+/** The members of a union type. */
+function unionMembers({ depth = 0, ...request }: TypeRequest): string[] {
   const { root } = request;
   const schema = followReferences(request.schema, root);
   if (depth > MAX_DEPTH || !request.shapes.spend()) return ["Any"];
-  if ("const" in schema) return literal([schema["const"]]);
-  if (Array.isArray(schema["enum"])) return literal(schema["enum"] as unknown[]);
+  if ("const" in schema) return toLiteral([schema["const"]]);
+  if (Array.isArray(schema["enum"])) return toLiteral(schema["enum"] as unknown[]);
   const branches = branchesOf(schema, root);
   if (branches.length > MAX_ALTERNATIVES) return ["Any"];
-  if (branches.length > 0) return branches.flatMap((branch) => partsOf({ ...request, schema: branch, depth: depth + 1 }));
+  if (branches.length > 0) return branches.flatMap((branch) => unionMembers({ ...request, schema: branch, depth: depth + 1 }));
   const types = typesIn(schema).length > 0 ? typesIn(schema) : Object.keys(propertiesOf(schema, root)).length > 0 ? ["object"] : [];
-  return [...types.map((type) => oneType(type, { ...request, schema, depth })), ...(schema["nullable"] === true ? ["None"] : [])];
+  return [...types.map((type) => toSingleType(type, { ...request, schema, depth })), ...(schema["nullable"] === true ? ["None"] : [])];
 }
 
-/** Empty for a schema that is no choice. A lone `allOf` is how older generators hang a description on a reference. */
+/** Empty for a schema without alternatives. A single `allOf` counts: older generators use it to add a description to a reference. */
 function branchesOf(schema: JsonSchema, root: JsonSchema): readonly unknown[] {
   const branches = alternativesOf(schema, root);
   if (branches.length !== 1 || branches[0] !== schema) return branches;
@@ -135,7 +141,7 @@ function branchesOf(schema: JsonSchema, root: JsonSchema): readonly unknown[] {
   return Array.isArray(allOf) && allOf.length === 1 && typesIn(schema).length === 0 ? (allOf as unknown[]) : [];
 }
 
-function oneType(type: string, request: TypeRequest & { readonly schema: JsonSchema; readonly depth: number }): string {
+function toSingleType(type: string, request: TypeRequest & { readonly schema: JsonSchema; readonly depth: number }): string {
   const { schema, root, hint, shapes, depth } = request;
   switch (type) {
     case "string":
@@ -167,7 +173,7 @@ function oneType(type: string, request: TypeRequest & { readonly schema: JsonSch
   }
 }
 
-/** The fields of a shape as lines of a TypedDict. */
+/** The fields of a TypedDict, one per line. */
 function shapeLines(schema: JsonSchema, root: JsonSchema, shapes: ShapeNames): string[] {
   const required = requiredOf(schema, root);
   return Object.entries(propertiesOf(schema, root)).map(([name, property]) => {
@@ -176,12 +182,12 @@ function shapeLines(schema: JsonSchema, root: JsonSchema, shapes: ShapeNames): s
   });
 }
 
-/** A parameter's or a field's name; as a string where Python could not have it. */
+/** The name of a parameter or field, quoted if it is invalid in Python. */
 function toPythonKey(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) && !pythonKeywords.has(name) ? name : JSON.stringify(name);
 }
 
-/** A JSON value as Python writes it, short. */
+/** A short Python literal of a JSON value. */
 function toPythonValue(value: unknown): string {
   const text = toPython(value, 0);
   return text.length > 80 ? "..." : text;
@@ -196,21 +202,21 @@ function toPython(value: unknown, depth: number): string {
   if (Array.isArray(value))
     return `[${value
       .slice(0, 20)
-      .map((one) => toPython(one, depth + 1))
+      .map((item) => toPython(item, depth + 1))
       .join(", ")}]`;
   const entries = Object.entries(value).slice(0, 20);
-  return `{${entries.map(([key, one]) => `${JSON.stringify(key)}: ${toPython(one, depth + 1)}`).join(", ")}}`;
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}: ${toPython(item, depth + 1)}`).join(", ")}}`;
 }
 
-function literal(values: readonly unknown[]): string[] {
-  const plain = values.filter((value) => value !== null);
-  const shown = plain.slice(0, MAX_LITERALS).map(toPythonValue);
-  const isAll = plain.length <= MAX_LITERALS && shown.every((text) => text !== "...");
-  const types = plain.length === 0 ? [] : isAll ? [`Literal[${shown.join(", ")}]`] : typesOfValues(plain);
-  return plain.length < values.length ? [...types, "None"] : types;
+function toLiteral(values: readonly unknown[]): string[] {
+  const nonNull = values.filter((value) => value !== null);
+  const shown = nonNull.slice(0, MAX_LITERALS).map(toPythonValue);
+  const isComplete = nonNull.length <= MAX_LITERALS && shown.every((text) => text !== "...");
+  const types = nonNull.length === 0 ? [] : isComplete ? [`Literal[${shown.join(", ")}]`] : typesOfValues(nonNull);
+  return nonNull.length < values.length ? [...types, "None"] : types;
 }
 
-/** Of a long list only what its values have in common is said; the schema has them all. */
+/** The types of the values of an enum that is too long to list. */
 function typesOfValues(values: readonly unknown[]): string[] {
   const names: Readonly<Record<string, string>> = { string: "str", number: "float", boolean: "bool" };
   return [...new Set(values.map((value) => names[typeof value] ?? "Any"))];

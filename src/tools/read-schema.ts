@@ -1,7 +1,7 @@
 import { isRecord } from "../text/json.ts";
 import type { JsonSchema } from "./backend-tool.ts";
 
-/** Follows references within the document, a few steps of them; what leads nowhere is the empty schema. */
+/** Follows up to 16 references within the document. Returns the empty schema for a reference that leads nowhere. */
 export function followReferences(schema: unknown, root: JsonSchema): JsonSchema {
   let current = schema;
   for (let step = 0; step < 16; step += 1) {
@@ -17,7 +17,7 @@ function lookUp(reference: string, root: JsonSchema): unknown {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return null;
   let found: unknown = root;
-  for (const step of decoded(reference.slice(2)).split("/")) {
+  for (const step of decodePointer(reference.slice(2)).split("/")) {
     const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return null;
     found = (found as Record<string, unknown>)[key];
@@ -25,7 +25,7 @@ function lookUp(reference: string, root: JsonSchema): unknown {
   return found;
 }
 
-function decoded(text: string): string {
+function decodePointer(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -33,7 +33,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The properties that a schema names, also those in its `allOf`. */
+/** The properties of a schema and of its `allOf`. */
 export function propertiesOf(schema: JsonSchema, root: JsonSchema): Readonly<Record<string, unknown>> {
   const { properties, allOf } = schema;
   const own = isRecord(properties) ? properties : {};
@@ -49,17 +49,17 @@ export function requiredOf(schema: JsonSchema, root: JsonSchema): ReadonlySet<st
   return new Set(names.filter((name) => typeof name === "string"));
 }
 
-/** The alternatives of a schema: `anyOf`, `oneOf`, or it alone. */
+/** The alternatives of a schema: `anyOf`, `oneOf`, or the schema itself. */
 export function alternativesOf(schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] {
-  const branches = [schema["anyOf"], schema["oneOf"]].find((one) => Array.isArray(one)) as unknown[] | undefined;
+  const branches = [schema["anyOf"], schema["oneOf"]].find(Array.isArray) as unknown[] | undefined;
   return branches === undefined ? [schema] : branches.slice(0, 20).map((branch) => followReferences(branch, root));
 }
 
-/** `type` as a list; guessed from what else the schema says when it says none. */
+/** `type` as a list; without a `type`, guessed from the other keywords. */
 export function typesIn(schema: JsonSchema): readonly string[] {
   const { type } = schema;
   if (typeof type === "string") return [type];
-  if (Array.isArray(type)) return type.filter((one) => typeof one === "string");
+  if (Array.isArray(type)) return type.filter((name) => typeof name === "string");
   if (isRecord(schema["properties"])) return ["object"];
   return schema["items"] === undefined ? [] : ["array"];
 }

@@ -31,7 +31,7 @@ async function namesFor(request: SearchRequest): Promise<string[]> {
 }
 
 describe("search", () => {
-  it("says how many of how many, the best first", async () => {
+  it("lists the best matches first, with the number of all tools", async () => {
     expect(await search.search({ query: "stock price" })).toEqual({
       found: "1 of 7 tools",
       tools: [{ name: "get_price", description: "The stock price of a ticker symbol." }],
@@ -50,16 +50,16 @@ describe("search", () => {
     expect((await namesFor({ query }))[0]).toBe(first);
   });
 
-  it("filters by tags, lists all for an empty query, and keeps to the limit", async () => {
+  it("filters by tags, lists all for an empty query, and respects the limit", async () => {
     expect(await namesFor({ query: "campaign", tags: ["Write"] })).toEqual(["update_campaign_budget"]);
     expect(await namesFor({ tags: ["market"] })).toEqual(["get_price"]);
     expect(await namesFor({ query: " " })).toHaveLength(7);
     const answer: SearchAnswer = await search.search({ limit: 2 });
     expect(answer.found).toBe("2 of 7 tools");
-    expect(answer.hints).toEqual(["5 more fit. Raise limit, or say more precisely what you look for."]);
+    expect(answer.hints).toEqual(["5 more match. Raise limit, or make the query more precise."]);
   });
 
-  it("gives more of each on request", async () => {
+  it("gives more detail on request", async () => {
     const { tools: found } = await search.search({ query: "get_campaign", detail: "detailed", limit: 1 });
     expect(found).toEqual([
       {
@@ -71,24 +71,27 @@ describe("search", () => {
     ]);
   });
 
-  it("says so when nothing is found, with near names and the tags that exist", async () => {
+  it("suggests similar names and tags when nothing matches", async () => {
     expect(await search.search({ query: "getprise" })).toEqual({
       found: "0 of 7 tools",
       tools: [],
       hints: [
-        'No tool for "getprise". Try other words, or an empty query to list all.',
+        'No tool matches "getprise". Try other words, or an empty query to list all.',
         "Did you mean 'get_price'?",
-        "Tags that exist: ads, campaigns, write, reports, market.",
+        "Available tags: ads, campaigns, write, reports, market.",
       ],
     });
     expect(await search.search({ query: "report", tags: ["nope"] })).toEqual({
       found: "0 of 7 tools",
       tools: [],
-      hints: ['No tool for "report" with the tags "nope". 2 without them.', "Tags that exist: ads, campaigns, write, reports, market."],
+      hints: [
+        'No tool matches "report" with the tags "nope"; 2 without the tags.',
+        "Available tags: ads, campaigns, write, reports, market.",
+      ],
     });
   });
 
-  it("tells of servers that are missing", async () => {
+  it("reports servers whose tools are missing", async () => {
     const down = createToolSearch(createToolCatalog({ sources: [sampleSource("ads", [], "It is down.")] }));
     expect(await down.search({ query: "x" })).toEqual({
       found: "0 of 0 tools",

@@ -1,25 +1,26 @@
+import { moreMatchesHint, noMatchHints, noToolsHint } from "../prompts/tool-search.ts";
 import { isRecord } from "../text/json.ts";
-import { nearNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
+import { similarNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
 import { describeTool, type ToolDescription, type ToolDetail, tagsOf } from "./describe-tool.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 export interface SearchRequest {
   readonly query?: string | undefined;
-  /** Tools that have all of them. */
+  /** Only tools that have all of these tags. */
   readonly tags?: readonly string[] | undefined;
   readonly detail?: ToolDetail | undefined;
-  /** 10 unless told, at most 50. */
+  /** Default: 10; at most 50. */
   readonly limit?: number | undefined;
   readonly policy?: ToolPolicy | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface SearchAnswer {
-  /** "2 of 10 tools": how many are listed here, of how many there are. */
+  /** "2 of 10 tools": how many of all tools are listed. */
   readonly found: string;
   readonly tools: readonly ToolDescription[];
-  /** What to do when this is not what was looked for. */
+  /** How to find other tools. */
   readonly hints?: readonly string[];
   /** Servers whose tools are missing, and why. */
   readonly gaps?: readonly string[];
@@ -33,21 +34,21 @@ const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 50;
 const MAX_QUERY_CHARACTERS = 1_000;
 
-/** Shared by every search: a list's index is built once, however many requests look into it. */
+/** Shared by all searches, so that the index of a list is built once. */
 const indexes = new WeakMap<ToolList, RankingIndex<CatalogTool>>();
 
-/** What `search` answers: tools by what they do, the best first. The index is kept as long as the catalog's list is the same. */
+/** Answers `search`: finds tools by what they do, the best match first. */
 export function createToolSearch(catalog: ToolCatalog): ToolSearch {
   return {
     async search({ query = "", tags = [], detail = "brief", limit = DEFAULT_LIMIT, policy, signal }) {
       const list = await catalog.list(signal);
       const index = indexes.get(list) ?? createRankingIndex(list.tools.map(toIndexedText));
       indexes.set(list, index);
-      const asked = query.slice(0, MAX_QUERY_CHARACTERS).trim();
-      const ranked = asked === "" ? list.tools : rankWithNames(asked, list.tools, index);
+      const words = query.slice(0, MAX_QUERY_CHARACTERS).trim();
+      const ranked = words === "" ? list.tools : rankWithNames(words, list.tools, index);
       const matching = ranked.filter(({ tool }) => hasTags(tagsOf(tool), tags));
       const shown = matching.slice(0, Math.min(MAX_LIMIT, Math.max(1, Math.floor(limit) || DEFAULT_LIMIT)));
-      const hints = shown.length === 0 ? nothingFound({ asked, tags, list, ranked }) : moreThere(shown.length, matching.length);
+      const hints = toHints({ query: words, tags, list, ranked: ranked.length, matching: matching.length, shown: shown.length });
       return {
         found: `${shown.length} of ${list.tools.length} tools`,
         tools: shown.map((tool) => describeTool(tool, { detail, policy })),
@@ -58,22 +59,38 @@ export function createToolSearch(catalog: ToolCatalog): ToolSearch {
   };
 }
 
-/** A tool that is called by its name comes first. */
+interface Found {
+  readonly query: string;
+  readonly tags: readonly string[];
+  readonly list: ToolList;
+  /** Number of tools that match the query, the query and the tags, and that are shown. */
+  readonly ranked: number;
+  readonly matching: number;
+  readonly shown: number;
+}
+
+function toHints({ query, tags, list, ranked, matching, shown }: Found): string[] {
+  if (shown > 0) return matching > shown ? [moreMatchesHint(matching - shown)] : [];
+  if (list.tools.length === 0) return [noToolsHint];
+  const availableTags = [...new Set(list.tools.flatMap(({ tool }) => tagsOf(tool)))];
+  return noMatchHints({ query, tags, matchesWithoutTags: ranked, similarNames: similarNames(query, list.tools), availableTags });
+}
+
+/** Puts a tool whose name is the query first. */
 function rankWithNames(query: string, tools: readonly CatalogTool[], index: RankingIndex<CatalogTool>): readonly CatalogTool[] {
   const named = tools.filter(({ name, fullName, tool }) => [name, fullName, tool.name].includes(query));
   return [...new Set([...named, ...index.rank(toWords(query))])];
 }
 
-/** Names count most, then titles and tags, then parameters, then words. */
+/** Names weigh most, then titles and tags, then parameters and descriptions. */
 function toIndexedText(entry: CatalogTool): IndexedText<CatalogTool> {
   const { name, title = "", description, inputSchema, server } = entry.tool;
-  const parameters = parametersOf(entry);
   const fields: readonly (readonly [string, number])[] = [
     [name, 4],
     [title, 2],
     [tagsOf(entry.tool).join(" "), 2],
     [server, 1],
-    [parameters, 1],
+    [listParameters(entry), 1],
     [description, 1],
     [typeof inputSchema["description"] === "string" ? inputSchema["description"] : "", 0.5],
   ];
@@ -88,7 +105,7 @@ function toIndexedText(entry: CatalogTool): IndexedText<CatalogTool> {
   return { item: entry, counts, length };
 }
 
-function parametersOf({ tool: { inputSchema } }: CatalogTool): string {
+function listParameters({ tool: { inputSchema } }: CatalogTool): string {
   const properties = Object.entries(propertiesOf(followReferences(inputSchema, inputSchema), inputSchema)).slice(0, 200);
   return properties
     .map(([name, schema]) => (isRecord(schema) && typeof schema["title"] === "string" ? `${name} ${schema["title"]}` : name))
@@ -100,35 +117,7 @@ function hasTags(own: readonly string[], wanted: readonly string[]): boolean {
   return wanted.every((tag) => known.has(tag.trim().toLowerCase()));
 }
 
-function moreThere(shown: number, matching: number): string[] {
-  return matching > shown ? [`${matching - shown} more fit. Raise limit, or say more precisely what you look for.`] : [];
-}
-
-function nothingFound({
-  asked,
-  tags,
-  list,
-  ranked,
-}: {
-  asked: string;
-  tags: readonly string[];
-  list: ToolList;
-  ranked: readonly CatalogTool[];
-}): string[] {
-  if (list.tools.length === 0) return ["There are no tools."];
-  const near = nearNames(asked, list.tools);
-  const known = [...new Set(list.tools.flatMap(({ tool }) => tagsOf(tool)))];
-  const what = asked === "" ? "No tool" : `No tool for ${JSON.stringify(asked)}`;
-  return [
-    tags.length === 0
-      ? `${what}. Try other words, or an empty query to list all.`
-      : `${what} with the tags ${tags.map((tag) => JSON.stringify(tag)).join(", ")}. ${ranked.length} without them.`,
-    ...(near.length > 0 ? [`Did you mean ${near.map((name) => `'${name}'`).join(" or ")}?`] : []),
-    `Tags that exist: ${known.slice(0, 40).join(", ")}${known.length > 40 ? ", …" : ""}.`,
-  ];
-}
-
-/** A text to be found, as its words with how much each place counts. */
+/** The words of a text with their weighted counts. */
 interface IndexedText<Item> {
   readonly item: Item;
   readonly counts: ReadonlyMap<string, number>;
@@ -136,22 +125,22 @@ interface IndexedText<Item> {
 }
 
 interface RankingIndex<Item> {
-  /** The items that have any of the words, the best first; equals stay in their order. */
+  /** The items that have any of the words, the best first. Equal ones stay in order. */
   rank(words: readonly string[]): readonly Item[];
 }
 
 const K1 = 1.2;
 const B = 0.75;
 
-/** BM25 over a few hundred short texts. A word also finds longer ones that begin with it, for less. */
+/** BM25 over a few hundred short texts. A word also matches longer words that start with it, with a lower score. */
 function createRankingIndex<Item>(texts: readonly IndexedText<Item>[]): RankingIndex<Item> {
-  const documents = new Map<string, number>();
-  for (const { counts } of texts) for (const word of counts.keys()) documents.set(word, (documents.get(word) ?? 0) + 1);
-  const average = texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length) || 1;
+  const documentCounts = new Map<string, number>();
+  for (const { counts } of texts) for (const word of counts.keys()) documentCounts.set(word, (documentCounts.get(word) ?? 0) + 1);
+  const averageLength = texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length) || 1;
 
   return {
     rank(words) {
-      const terms = [...new Set(words)].map((word) => expand(word, documents));
+      const terms = [...new Set(words)].map((word) => expand(word, documentCounts));
       const scored = texts.map((text) => ({ item: text.item, score: terms.reduce((sum, term) => sum + scoreOf(text, term), 0) }));
       return scored
         .filter(({ score }) => score > 0)
@@ -160,14 +149,14 @@ function createRankingIndex<Item>(texts: readonly IndexedText<Item>[]): RankingI
     },
   };
 
-  /** Of the words that a term stands for, the one that counts most. */
+  /** The score of the best matching word of a term. */
   function scoreOf({ counts, length }: IndexedText<Item>, term: ReadonlyMap<string, number>): number {
     let best = 0;
     for (const [word, weight] of term) {
       const count = counts.get(word);
       if (count === undefined) continue;
-      const idf = Math.log(1 + (texts.length - documents.get(word)! + 0.5) / (documents.get(word)! + 0.5));
-      best = Math.max(best, (weight * idf * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / average)));
+      const idf = Math.log(1 + (texts.length - documentCounts.get(word)! + 0.5) / (documentCounts.get(word)! + 0.5));
+      best = Math.max(best, (weight * idf * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / averageLength)));
     }
     return best;
   }
@@ -181,7 +170,7 @@ function expand(word: string, known: ReadonlyMap<string, number>): ReadonlyMap<s
   return words;
 }
 
-/** Words that say nothing about a tool. */
+/** Words without meaning for a search. */
 const stopWords = new Set(
   "a an and are as at be by can do does for from get have how i if in into is it its me my of on or that the this to use want what when which with you your".split(
     " ",
@@ -190,7 +179,7 @@ const stopWords = new Set(
 
 const MAX_CHARACTERS = 20_000;
 
-/** Lower-case words of a text: names are split at `_`, `-` and humps; of plurals the singular. */
+/** The words of a text in lower case and singular. Names are split at `_`, `-` and capital letters. */
 function toWords(text: string): string[] {
   const words = text
     .slice(0, MAX_CHARACTERS)
@@ -200,13 +189,13 @@ function toWords(text: string): string[] {
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== "")
-    .map(toStem);
-  const telling = words.filter((word) => !stopWords.has(word));
-  return telling.length > 0 ? telling : words;
+    .map(toSingular);
+  const meaningful = words.filter((word) => !stopWords.has(word));
+  return meaningful.length > 0 ? meaningful : words;
 }
 
-/** Enough for names of tools: `campaigns` is `campaign`, `queries` is `query`. */
-function toStem(word: string): string {
+/** Good enough for names of tools: `campaigns` is `campaign`, `queries` is `query`. */
+function toSingular(word: string): string {
   if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
   if (word.length > 3 && word.endsWith("s") && !/(?:ss|us|is)$/.test(word)) return word.slice(0, -1);
   return word;

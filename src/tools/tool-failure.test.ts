@@ -31,13 +31,13 @@ const foreign = {
 };
 
 describe("an answer", () => {
-  it("that does not say isError is a value, whatever it looks like", () => {
+  it("without isError is a value, whatever it looks like", () => {
     expect(ofResult({ content: [], structuredContent: { status: 500, error: "x" } })).toBeNull();
     expect(ofResult({ isError: false, content: [{ type: "text", text: "HTTP 500" }] })).toBeNull();
     expect(failureOfAnswer({ output: { isError: true }, as: "value" }, context)).toBeNull();
   });
 
-  it("with an envelope is that envelope, whole and of whatever kind", () => {
+  it("with a tool error of any kind is passed on unchanged", () => {
     expect(ofText(JSON.stringify(foreign))).toEqual({ kind: "toolError", toolError: foreign });
     expect(ofText(`Error calling tool 'x': ${JSON.stringify(foreign)}`)).toEqual({ kind: "toolError", toolError: foreign });
     expect(ofResult({ isError: true, content: [], structuredContent: foreign })).toEqual({ kind: "toolError", toolError: foreign });
@@ -47,7 +47,7 @@ describe("an answer", () => {
     }
   });
 
-  it("with an HTTP status in its structured content is upstream_http, with what the backend said", () => {
+  it("with an HTTP status in its structured content is upstream_http with the message of the backend", () => {
     const structuredContent = {
       error: { status: 422, code: "INVALID_ARGUMENT", message: "The budget is too low." },
       requestId: "req-7",
@@ -68,7 +68,7 @@ describe("an answer", () => {
             request_id: "req-7",
           },
         ],
-        hints: ["The backend does not accept this call as it is. Read its message, change the arguments, then call again."],
+        hints: ["The backend rejected this call. Read its message, change the arguments, then call again."],
         error_code: "UPSTREAM_HTTP_422",
         retryable: false,
       },
@@ -100,7 +100,7 @@ describe("an answer", () => {
     expect(ofText(JSON.stringify(body))).toMatchObject({ toolError: { details: [{ path: "", issue, received_type: "string", ...said }] } });
   });
 
-  it("with 429 is rate_limited, with the time to wait", () => {
+  it("with 429 is rate_limited with the time to wait", () => {
     expect(ofText(JSON.stringify({ status_code: 429, message: "Slow down.", retry_after: "7" }))).toEqual({
       kind: "toolError",
       toolError: {
@@ -135,8 +135,8 @@ describe("an answer", () => {
     },
   );
 
-  it("that says nothing stays plain, and does not repeat credentials", () => {
-    expect(ofResult({ isError: true })).toEqual({ kind: "plain", type: "ToolError", message: "The tool failed without saying how." });
+  it("without information stays plain and does not repeat credentials", () => {
+    expect(ofResult({ isError: true })).toEqual({ kind: "plain", type: "ToolError", message: "The tool failed without a message." });
     expect(ofResult({ isError: true, content: [], structuredContent: { why: "no" } })).toEqual({
       kind: "plain",
       type: "ToolError",
@@ -174,14 +174,14 @@ describe("an error", () => {
             upstream_details: body,
           },
         ],
-        hints: ["The fault is the backend's. The same call may succeed after a while."],
+        hints: ["The error is in the backend. The same call may succeed after a while."],
         error_code: "UPSTREAM_HTTP_503",
         retryable: true,
       },
     });
   });
 
-  it("of the MCP client has the words of the body, or its own", () => {
+  it("of the MCP client has the message of the body, or its own", () => {
     const ofBody = (text: string): unknown => {
       const cause = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, `Error POSTing to endpoint: ${text}`, {
         status: 422,
@@ -200,7 +200,7 @@ describe("an error", () => {
     );
   });
 
-  it("reads Retry-After in seconds and as a date, and the request's id, from headers of either form", () => {
+  it("reads Retry-After in seconds and as a date, and the request id, from Headers and plain objects", () => {
     const withHeaders = (headers: unknown): Error => Object.assign(new Error("no"), { response: { status: 429, headers } });
     const date = "Mon, 16 Nov 2026 12:00:30 GMT";
     expect(failureOfError(withHeaders(new Headers({ "Retry-After": date, "x-request-id": "r1" })), context)).toMatchObject({
@@ -232,7 +232,7 @@ describe("an error", () => {
     });
   });
 
-  it("without a connection says so in full", () => {
+  it("without a connection gives a complete tool error", () => {
     expect(failureOfError(Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" }), context)).toEqual({
       kind: "toolError",
       toolError: {
@@ -255,13 +255,13 @@ describe("an error", () => {
     });
   });
 
-  it("without a connection says when the next one is tried, where that is known", () => {
+  it("without a connection says when to retry, if that is known", () => {
     expect(failureOfError(Object.assign(new Error("down"), { code: "MCP_UNREACHABLE", retryAfter: 4 }), context)).toMatchObject({
       toolError: { error_code: "UPSTREAM_UNREACHABLE", _meta: { retry_after_seconds: 4 } },
     });
   });
 
-  it("with an envelope in its message, its data or its cause is that envelope", () => {
+  it("with a tool error in its message, data or cause is that tool error", () => {
     const json = JSON.stringify(foreign);
     for (const error of [
       new Error(`x: ${json}`),
@@ -274,7 +274,7 @@ describe("an error", () => {
     }
   });
 
-  it("of any other kind stays plain, with its own type", () => {
+  it("of any other kind stays plain with its own type", () => {
     expect(failureOfError(new RangeError("too far"), context)).toEqual({ kind: "plain", type: "RangeError", message: "too far" });
     expect(failureOfError(new ProtocolError(-32_602, "Invalid params"), context)).toEqual({
       kind: "plain",
@@ -286,7 +286,7 @@ describe("an error", () => {
   });
 });
 
-it("a call that takes too long is a timeout", () => {
+it("a call that exceeds its time limit is a timeout", () => {
   expect(failureOfTimeout("slow", 1_500)).toEqual({
     kind: "toolError",
     toolError: {
@@ -295,14 +295,14 @@ it("a call that takes too long is a timeout", () => {
       error_kind: "upstream_http",
       summary: "slow did not answer within 1.5 s.",
       details: [{ path: "", issue: "No answer within 1.5 s.", received_type: "missing" }],
-      hints: ["What it was asked to do may have happened. Ask for less at once, or check its state before calling it again."],
+      hints: ["The call may have taken effect. Ask for less at once, or check the state before calling again."],
       error_code: "UPSTREAM_HTTP_TIMEOUT",
       retryable: true,
     },
   });
 });
 
-it("whatever a backend sends, the failure is a valid envelope or plain", () => {
+it("anything that a backend sends becomes a valid tool error or a plain failure", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -7,15 +7,15 @@ import { ellipsize } from "../text/clip-text.ts";
 import type { ToolAnswer } from "./backend-tool.ts";
 import { isCredentialName, withoutSecrets } from "./find-credentials.ts";
 
-/** What a failed call becomes. `plain` is a failure that says nothing that could be put in an envelope: in Python, RuntimeError("type: message"). */
+/** The failure of a call. A `plain` one has too little information for a tool error; in Python it is RuntimeError("type: message"). */
 export type ToolFailure =
   | { readonly kind: "toolError"; readonly toolError: ToolError | ForeignToolError }
   | { readonly kind: "plain"; readonly type: string; readonly message: string };
 
 export interface FailureContext {
-  /** The name it was called by. */
+  /** The name by which it was called. */
   readonly tool: string;
-  /** Milliseconds since 1970, for dates in `Retry-After`. */
+  /** Milliseconds since 1970, to interpret dates in `Retry-After`. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -24,20 +24,20 @@ type Fields = Readonly<Record<string, unknown>>;
 const MAX_TEXT_CHARACTERS = 262_144;
 const MAX_MESSAGE_CHARACTERS = 4_000;
 
-/** Of an answer that says `isError`; null when it is a value. */
+/** The failure of an answer with `isError`; null for every other answer. */
 export function failureOfAnswer({ output, as }: ToolAnswer, context: FailureContext): ToolFailure | null {
   if (as !== "mcp" || !isRecord(output) || output["isError"] !== true) return null;
   const structured = output["structuredContent"];
-  const text = textOf(output["content"]);
+  const text = joinTexts(output["content"]);
   const records = [structured, text].flatMap(recordsIn);
   const toolError = toolErrorIn(records) ?? findToolErrorInText(text);
   if (toolError !== null) return { kind: "toolError", toolError };
   const http = httpFailureIn(records, context) ?? statusInText(text, context);
   if (http !== null) return { kind: "toolError", toolError: toHttpToolError(context.tool, http, structured ?? text) };
-  return { kind: "plain", type: "ToolError", message: toMessage(text || jsonOf(structured) || "The tool failed without saying how.") };
+  return { kind: "plain", type: "ToolError", message: toMessage(text || toJsonText(structured) || "The tool failed without a message.") };
 }
 
-/** Of what a call was rejected with: an error of the MCP client, or of a local function. An abort by the caller is not one of these. */
+/** The failure of a call that rejected with an error of the MCP client or of a local function. Not for aborts by the caller. */
 export function failureOfError(error: unknown, context: FailureContext): ToolFailure {
   const records = recordsIn(error);
   const toolError = toolErrorIn(records);
@@ -48,10 +48,10 @@ export function failureOfError(error: unknown, context: FailureContext): ToolFai
   const connection = connectionFailureIn(records);
   if (connection !== null) return { kind: "toolError", toolError: toConnectionError(context.tool, connection, error) };
   const type = error instanceof Error && /^[\w.]{1,100}$/.test(error.name) ? error.name : "Error";
-  return { kind: "plain", type, message: toMessage(wordsOf(error)) };
+  return { kind: "plain", type, message: toMessage(messageOf(error)) };
 }
 
-/** Of a call that took longer than it may. */
+/** The failure of a call that exceeded its time limit. */
 export function failureOfTimeout(tool: string, timeoutMs: number): ToolFailure {
   return {
     kind: "toolError",
@@ -60,23 +60,23 @@ export function failureOfTimeout(tool: string, timeoutMs: number): ToolFailure {
       tool,
       summary: `${tool} did not answer within ${timeoutMs / 1000} s.`,
       details: [{ path: "", issue: `No answer within ${timeoutMs / 1000} s.`, received_type: "missing" }],
-      hints: ["What it was asked to do may have happened. Ask for less at once, or check its state before calling it again."],
+      hints: ["The call may have taken effect. Ask for less at once, or check the state before calling again."],
     }),
   };
 }
 
-/** Shorter values would be found where they are not meant. */
-const SHORTEST_SECRET = 8;
+/** Shorter values would match unrelated text. */
+const MIN_SECRET_CHARACTERS = 8;
 
-/** The failure without the credentials among the headers that were sent, whatever they look like: a backend's error can repeat them. */
-export function hideHeaders(failure: ToolFailure, headers: Readonly<Record<string, string>> = {}): ToolFailure {
+/** Removes credentials that were sent in headers from a failure, because the error of a backend can repeat them. */
+export function redactHeaders(failure: ToolFailure, headers: Readonly<Record<string, string>> = {}): ToolFailure {
   const secrets = Object.entries(headers)
     .filter(([name]) => isCredentialName(name))
     .flatMap(([, value]) => [value, value.replace(/^\s*\w+\s+/, "")])
-    .filter((value) => value.length >= SHORTEST_SECRET);
+    .filter((value) => value.length >= MIN_SECRET_CHARACTERS);
   const text = JSON.stringify(failure);
-  const clean = secrets.reduce((hidden, value) => hidden.replaceAll(JSON.stringify(value).slice(1, -1), "[removed]"), text);
-  return clean === text ? failure : (JSON.parse(clean) as ToolFailure);
+  const redactedText = secrets.reduce((redacted, value) => redacted.replaceAll(JSON.stringify(value).slice(1, -1), "[removed]"), text);
+  return redactedText === text ? failure : (JSON.parse(redactedText) as ToolFailure);
 }
 
 interface HttpFailure {
@@ -89,47 +89,47 @@ interface HttpFailure {
   readonly body?: string | undefined;
 }
 
-/** Where errors, and the bodies of answers, hold what they are about. The MCP SDK's error has the body as `data.text`. */
-const nested = ["error", "response", "data", "text", "body", "cause", "result", "detail"];
+/** Properties in which errors and response bodies nest details. An error of the MCP SDK has the body in `data.text`. */
+const nestedProperties = ["error", "response", "data", "text", "body", "cause", "result", "detail"];
 const MAX_RECORDS = 20;
 
-/** The value and what is nested in it, also as JSON text, from the outside in. */
+/** The value and the objects nested in it, also in JSON text, from the outside in. */
 function recordsIn(value: unknown): Fields[] {
   const records = new Set<Fields>();
-  const open = [value];
-  for (const next of open) {
-    const read = isText(next) && /^\s*[{[]/.test(next) ? parseJson(next.slice(0, MAX_TEXT_CHARACTERS)) : next;
-    if (!isRecord(read) || records.has(read) || records.size >= MAX_RECORDS) continue;
-    records.add(read);
-    const { errors } = read;
-    open.push(...nested.map((name) => read[name]), ...(Array.isArray(errors) ? errors.slice(0, 5).toReversed() : []));
+  const queue = [value];
+  for (const next of queue) {
+    const parsed = isText(next) && /^\s*[{[]/.test(next) ? parseJson(next.slice(0, MAX_TEXT_CHARACTERS)) : next;
+    if (!isRecord(parsed) || records.has(parsed) || records.size >= MAX_RECORDS) continue;
+    records.add(parsed);
+    const { errors } = parsed;
+    queue.push(...nestedProperties.map((name) => parsed[name]), ...(Array.isArray(errors) ? errors.slice(0, 5).toReversed() : []));
   }
   return [...records];
 }
 
-/** Null when no record names an HTTP status of an error. */
+/** Null when no record has an HTTP error status. */
 function httpFailureIn(records: readonly Fields[], { now = Date.now }: FailureContext): HttpFailure | null {
-  const first = <Value>(names: readonly string[], isIt: (one: unknown) => one is Value, among = records): Value | undefined =>
-    among.flatMap((record) => names.map((name) => record[name])).find(isIt);
+  const first = <Value>(names: readonly string[], matches: (found: unknown) => found is Value, among = records): Value | undefined =>
+    among.flatMap((record) => names.map((name) => record[name])).find(matches);
   const status = first(["status", "statusCode", "status_code", "code"], isErrorStatus);
   if (status === undefined) return null;
   const headers = first(["headers"], isRecord);
-  const retryAfter = [header(headers, "retry-after"), first(["retryAfter", "retry_after", "retry_after_seconds"], isPresent)];
+  const retryAfter = [readHeader(headers, "retry-after"), first(["retryAfter", "retry_after", "retry_after_seconds"], isPresent)];
   const body = first(["text", "body"], isText)?.slice(0, MAX_TEXT_CHARACTERS);
-  // An error's own `code` says how the transport failed, and its own message is the last choice.
-  const said = records.filter((record) => !(record instanceof Error)).toReversed();
+  // The `code` of an Error object describes the transport, and its message is the last choice.
+  const bodies = records.filter((record) => !(record instanceof Error)).toReversed();
   return {
     status,
-    code: first(["code", "error_code", "error"], isName, said),
+    code: first(["code", "error_code", "error"], isName, bodies),
     message:
-      first(["message", "error_description", "detail", "title", "error"], isWords, said) ?? [body, records[0]!["message"]].find(isWords),
-    requestId: first(["requestId", "request_id"], isText) ?? header(headers, "x-request-id"),
-    retryAfter: retryAfter.map((one) => toSeconds(one, now())).find((one) => one !== undefined),
+      first(["message", "error_description", "detail", "title", "error"], isProse, bodies) ?? [body, records[0]!["message"]].find(isProse),
+    requestId: first(["requestId", "request_id"], isText) ?? readHeader(headers, "x-request-id"),
+    retryAfter: retryAfter.map((value) => toSeconds(value, now())).find((seconds) => seconds !== undefined),
     body,
   };
 }
 
-/** From words: `HTTP 503`, `status code 404`, `Client error '404 Not Found'`. Other numbers in a text are not statuses. */
+/** Finds an HTTP status in prose: `HTTP 503`, `status code 404`, `Client error '404 Not Found'`. Ignores other numbers. */
 function statusInText(text: string, { now = Date.now }: FailureContext): HttpFailure | null {
   const start = text.slice(0, 2_000);
   const found =
@@ -140,7 +140,7 @@ function statusInText(text: string, { now = Date.now }: FailureContext): HttpFai
   return { status: Number(found[1]), message: text.trim(), retryAfter: toSeconds(wait, now()) };
 }
 
-function header(headers: Fields | undefined, name: string): string | undefined {
+function readHeader(headers: Fields | undefined, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) ?? undefined;
   const found = Object.entries(headers ?? {}).find(([key]) => key.toLowerCase() === name)?.[1];
   return isText(found) ? found : undefined;
@@ -148,10 +148,10 @@ function header(headers: Fields | undefined, name: string): string | undefined {
 
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 
-/** From `Retry-After`, in seconds or as a date. A date in the past means now. */
+/** Parses `Retry-After`, in seconds or as a date. A date in the past means 0. */
 export function toSeconds(value: unknown, now: number): number | undefined {
   const text = String(value).trim();
-  // Only what names a month is a date: Date.parse takes "5" and "-3" for years.
+  // Only text with the name of a month is a date: Date.parse reads "5" and "-3" as years.
   const date = /[A-Za-z]{3}/.test(text) && text.length <= 100 ? Math.ceil((Date.parse(text) - now) / 1_000) : Number.NaN;
   const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : date;
   return Number.isFinite(seconds) ? Math.min(Math.max(0, seconds), MAX_RETRY_AFTER_SECONDS) : undefined;
@@ -161,9 +161,9 @@ function toHttpToolError(tool: string, http: HttpFailure, received: unknown): To
   const { status, code, requestId, retryAfter } = http;
   const issue = `HTTP ${status}${STATUS_CODES[status] === undefined ? "" : ` ${STATUS_CODES[status]}`}.`;
   const message = http.message === undefined ? undefined : toMessage(http.message);
-  const details = http.body ?? (message === undefined ? jsonOf(received) : "");
+  const details = http.body ?? (message === undefined ? toJsonText(received) : "");
   return createToolError({
-    code: codeOf(status),
+    code: toErrorCode(status),
     tool,
     summary: `${tool} failed: the backend answered ${issue}${message === undefined ? "" : ` ${message}`}`,
     details: [
@@ -182,7 +182,7 @@ function toHttpToolError(tool: string, http: HttpFailure, received: unknown): To
   });
 }
 
-function codeOf(status: number): ToolErrorCode {
+function toErrorCode(status: number): ToolErrorCode {
   if (status === 401) return "AUTH_AUTHENTICATION";
   return status === 403 ? "AUTH_PERMISSION" : `UPSTREAM_HTTP_${status}`;
 }
@@ -190,11 +190,12 @@ function codeOf(status: number): ToolErrorCode {
 function hintsFor(status: number, retryAfter: number | undefined): string[] {
   const wait = retryAfter === undefined ? "a while" : `${retryAfter} s`;
   if (status === 401)
-    return ["The backend does not know the caller. A retry does not help; the identity or its credentials have to be put right."];
-  if (status === 403) return ["The active identity may not do this. A retry does not help; choose another identity, profile or tool."];
+    return ["The backend did not accept the credentials. A retry does not help; the identity or its credentials must be corrected."];
+  if (status === 403)
+    return ["The active identity is not permitted to do this. A retry does not help; choose another identity, profile or tool."];
   if (status === 429) return [`Wait ${wait} before the next call, and make fewer calls at once.`];
-  if (status === 408 || status >= 500) return [`The fault is the backend's. The same call may succeed after ${wait}.`];
-  return ["The backend does not accept this call as it is. Read its message, change the arguments, then call again."];
+  if (status === 408 || status >= 500) return [`The error is in the backend. The same call may succeed after ${wait}.`];
+  return ["The backend rejected this call. Read its message, change the arguments, then call again."];
 }
 
 /** Codes and names of Node.js, its HTTP client, the MCP SDK and our own MCP client (`McpCallError`). */
@@ -204,13 +205,13 @@ const lossCodes =
 
 interface ConnectionFailure {
   readonly code: string;
-  /** How long the connection is not tried again. */
+  /** Seconds until the next attempt to connect. */
   readonly retryAfter: number | undefined;
 }
 
 function connectionFailureIn(records: readonly Fields[]): ConnectionFailure | null {
   for (const { code, name, retryAfter } of records) {
-    const known = [code, name].find((one) => isText(one) && (timeoutCodes.test(one) || lossCodes.test(one))) as string | undefined;
+    const known = [code, name].find((text) => isText(text) && (timeoutCodes.test(text) || lossCodes.test(text))) as string | undefined;
     if (known !== undefined) return { code: known, retryAfter: toSeconds(retryAfter, 0) };
   }
   return null;
@@ -222,23 +223,25 @@ function toConnectionError(tool: string, { code, retryAfter }: ConnectionFailure
     code: isTimeout ? "UPSTREAM_HTTP_TIMEOUT" : "UPSTREAM_UNREACHABLE",
     tool,
     summary: isTimeout ? `${tool} failed: the backend did not answer in time.` : `${tool} failed: there is no connection to the backend.`,
-    details: [{ path: "", issue: `${code}.`, received_type: "missing", upstream_code: code, upstream_message: toMessage(wordsOf(error)) }],
+    details: [
+      { path: "", issue: `${code}.`, received_type: "missing", upstream_code: code, upstream_message: toMessage(messageOf(error)) },
+    ],
     hints: ["The same call may succeed later. If it fails again, do without this tool and say so."],
     meta: retryAfter === undefined ? undefined : { retry_after_seconds: retryAfter },
   });
 }
 
-/** An envelope of another server, which is passed on whole. */
+/** A tool error of another server, which is passed on unchanged. */
 function toolErrorIn(records: readonly Fields[]): ForeignToolError | null {
   for (const record of records) {
     const texts = [record["message"], record["text"]].filter(isText);
-    const found = [parseForeignToolError(record), ...texts.map(findToolErrorInText)].find((one) => one !== null);
+    const found = [parseForeignToolError(record), ...texts.map(findToolErrorInText)].find((parsed) => parsed !== null);
     if (found !== undefined) return found;
   }
   return null;
 }
 
-function textOf(content: unknown): string {
+function joinTexts(content: unknown): string {
   if (!Array.isArray(content)) return "";
   const texts = content.slice(0, 100).map((part: unknown) => (isRecord(part) && isText(part["text"]) ? part["text"] : ""));
   return texts
@@ -247,12 +250,12 @@ function textOf(content: unknown): string {
     .slice(0, MAX_TEXT_CHARACTERS);
 }
 
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : jsonOf(error) || "The tool failed without saying how.";
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : toJsonText(error) || "The tool failed without a message.";
 }
 
-/** Text as it is, and anything else as JSON. */
-function jsonOf(value: unknown): string {
+/** A string unchanged, anything else as JSON. */
+function toJsonText(value: unknown): string {
   try {
     return (isText(value) ? value : (JSON.stringify(value) ?? "")).slice(0, MAX_TEXT_CHARACTERS);
   } catch {
@@ -268,8 +271,8 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
 }
 
-/** JSON is read as such. */
-function isWords(value: unknown): value is string {
+/** Text that is not JSON. */
+function isProse(value: unknown): value is string {
   return isText(value) && !/^\s*[{[]/.test(value);
 }
 

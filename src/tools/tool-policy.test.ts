@@ -26,7 +26,7 @@ describe("the policy by annotations", () => {
     },
   );
 
-  it("refuses what says that it is destructive, and says what to do", () => {
+  it("refuses a tool that says that it is destructive, with hints", () => {
     expect(createToolPolicy({ allow: ["other__delete_order"] }).judge(destructive)).toEqual({
       verdict: "refused",
       toolError: {
@@ -35,13 +35,13 @@ describe("the policy by annotations", () => {
         summary: "delete_order may not be called: it says that it is destructive, and it is not on the allow-list.",
         hints: [
           "Do without it, and tell the user what you would have changed.",
-          'Only who runs this server can allow it: add "my_shop__delete_order" (or "my_shop__*") to the allow-list in the configuration.',
+          'Only the operator of this server can allow it: add "my_shop__delete_order" (or "my_shop__*") to the allow-list in the configuration.',
         ],
       },
     });
   });
 
-  it("refuses what says that it is not read-only", () => {
+  it("refuses a tool that says that it is not read-only", () => {
     expect(createToolPolicy().judge(toolWith({ readOnlyHint: false }))).toMatchObject({
       toolError: { summary: "delete_order may not be called: it says that it changes something, and it is not on the allow-list." },
     });
@@ -54,21 +54,21 @@ describe("the policy by annotations", () => {
     },
   );
 
-  it("does not take a bare name for a tool that has none", () => {
+  it("ignores a bare name of a tool that has none", () => {
     const { tools } = assignNames(["a", "b"].map((server) => sampleTool({ server, name: "drop", annotations: { destructiveHint: true } })));
     expect(createToolPolicy({ allow: ["drop"] }).judge(tools[0]!)).toMatchObject({ verdict: "refused" });
     expect(createToolPolicy({ allow: ["a__*"] }).judge(tools[1]!)).toMatchObject({ verdict: "refused" });
   });
 
-  it.each(["", "*", "__*", "a*", "a__*b", "a__b*"])("refuses the entry %j", (entry) => {
-    expect(() => createToolPolicy({ allow: [entry] })).toThrow(`The allow-list of tools has the entry ${JSON.stringify(entry)}.`);
+  it.each(["", "*", "__*", "a*", "a__*b", "a__b*"])("rejects the entry %j", (entry) => {
+    expect(() => createToolPolicy({ allow: [entry] })).toThrow(`The allow-list of tools has an invalid entry: ${JSON.stringify(entry)}.`);
   });
 });
 
 describe("the policy read-only", () => {
   const policy = createToolPolicy({ toolPolicy: "read-only", allow: ["my_shop__*"], approve: () => Promise.resolve(true) });
 
-  it("demands readOnlyHint of all, whatever is on the list", () => {
+  it("requires readOnlyHint of all tools, also of those on the list", () => {
     expect(policy.judge(toolWith({ readOnlyHint: true }))).toEqual({ verdict: "allowed" });
     expect(policy.judge(toolWith({ readOnlyHint: false }))).toMatchObject({ verdict: "refused" });
     expect(policy.judge(toolWith({}), "my_shop__delete_order")).toEqual({
@@ -79,7 +79,7 @@ describe("the policy read-only", () => {
         summary: 'my_shop__delete_order may not be called: the policy is "read-only" and the tool does not say that it only reads.',
         hints: [
           "Use a tool whose readOnlyHint is true; get_schema shows it.",
-          'Only who runs this server can change it: "toolPolicy" in the configuration.',
+          'Only the operator of this server can change it: "toolPolicy" in the configuration.',
         ],
       },
     });
@@ -87,7 +87,7 @@ describe("the policy read-only", () => {
 });
 
 describe("approval by a person", () => {
-  it("is asked for instead of a refusal, and decides", async () => {
+  it("decides instead of a refusal", async () => {
     const asked: unknown[] = [];
     const policy = createToolPolicy({
       approve: (tool, args) => {
@@ -109,7 +109,7 @@ describe("approval by a person", () => {
     ]);
   });
 
-  it("is not waited for when the caller gives up", async () => {
+  it("is not waited for when the caller aborts", async () => {
     const policy = createToolPolicy({ approve: () => new Promise(() => {}) });
     const abort = new AbortController();
     const asked = policy.ask(destructive, {}, abort.signal);
@@ -117,7 +117,7 @@ describe("approval by a person", () => {
     await expect(asked).rejects.toBe("enough");
   });
 
-  it("that fails is a refusal", async () => {
+  it("counts as refused when asking fails", async () => {
     const policy = createToolPolicy({ approve: () => Promise.reject(new Error("the page is gone")) });
     expect(await policy.ask(destructive, {})).toMatchObject({ error_code: "TOOL_NOT_ALLOWED" });
   });

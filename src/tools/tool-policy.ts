@@ -4,15 +4,15 @@ import { toSafeName, type CatalogTool } from "./assign-names.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 
 export interface ToolPolicyOptions {
-  /** `read-only` demands `readOnlyHint` of every tool, and nothing makes an exception. */
+  /** `read-only` requires `readOnlyHint` of every tool, without exceptions. */
   readonly toolPolicy?: "annotations" | "read-only";
-  /** Tools that say that they change something and may be called: `server__tool`, `tool`, or `server__*`. */
+  /** Tools that change something and may be called: `server__tool`, `tool`, or `server__*`. */
   readonly allow?: readonly string[];
-  /** Asks a person about a tool that is not on the list. Only a call that is otherwise in order is asked about. */
+  /** Asks a person about a tool that is not on the list, after all other checks have passed. */
   readonly approve?: ApproveCall;
 }
 
-/** Asks a person about one call. Whoever does not say yes has said no; `because` is a sentence for the model and for the person. */
+/** Asks a person about one call. Rejecting counts as "no"; `because` is a sentence for the model and the person. */
 export type ApproveCall = (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean | Approval>;
 
 export interface Approval {
@@ -25,17 +25,17 @@ export type PolicyVerdict =
   | { readonly verdict: "ask" }
   | { readonly verdict: "refused"; readonly toolError: ToolError };
 
-/** Which tools may be called. A tool's own annotations are what it is judged by: they are a claim of its server, not a proof. */
+/** Decides which tools may be called, by their annotations. Annotations are claims of the server, not proof. */
 export interface ToolPolicy {
-  /** `name` is what it was called by. */
+  /** `name`: the name by which it was called. */
   judge(tool: CatalogTool, name?: string): PolicyVerdict;
-  /** For a verdict of `ask`. Null when the person agrees. */
+  /** For the verdict `ask`. Null when the person approves. */
   ask(tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ToolError | null>;
-  /** The same rules, with somebody else to ask. */
+  /** The same rules with another way to ask. */
   approvedBy(approve: ApproveCall): ToolPolicy;
 }
 
-/** Throws UsageError for an entry of the list that could not mean what it says. */
+/** Throws UsageError for an invalid entry of `allow`. */
 export function createToolPolicy({ toolPolicy = "annotations", allow = [], approve }: ToolPolicyOptions = {}): ToolPolicy {
   const allowed = new Set(allow.map(checkEntry));
 
@@ -48,7 +48,7 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
       `${toSafeName(server)}__*`,
       ...(bareName === null ? [] : [bareName, name]),
     ];
-    return names.some((one) => allowed.has(one));
+    return names.some((pattern) => allowed.has(pattern));
   }
 
   return {
@@ -61,8 +61,8 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
     },
     async ask(tool, args, signal) {
       try {
-        const said = approve === undefined ? false : await orAbort(approve(tool, args, signal), signal);
-        const { approved, because } = typeof said === "boolean" ? { approved: said } : said;
+        const answer = approve === undefined ? false : await orAbort(approve(tool, args, signal), signal);
+        const { approved, because } = typeof answer === "boolean" ? { approved: answer } : answer;
         return approved ? null : notApproved(tool, because);
       } catch {
         signal?.throwIfAborted();
@@ -76,7 +76,7 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
 function checkEntry(entry: string): string {
   const star = entry.indexOf("*");
   if (entry !== "" && (star === -1 || (entry.endsWith("__*") && star === entry.length - 1 && entry.length > 3))) return entry;
-  throw new UsageError({ code: "ALLOW_LIST_INVALID", message: `The allow-list of tools has the entry ${JSON.stringify(entry)}.` });
+  throw new UsageError({ code: "ALLOW_LIST_INVALID", message: `The allow-list of tools has an invalid entry: ${JSON.stringify(entry)}.` });
 }
 
 function notReadOnly(tool: CatalogTool, name: string): ToolError {
@@ -86,7 +86,7 @@ function notReadOnly(tool: CatalogTool, name: string): ToolError {
     summary: `${name} may not be called: the policy is "read-only" and the tool ${tool.tool.annotations.readOnlyHint === false ? "says that it changes something" : "does not say that it only reads"}.`,
     hints: [
       "Use a tool whose readOnlyHint is true; get_schema shows it.",
-      'Only who runs this server can change it: "toolPolicy" in the configuration.',
+      'Only the operator of this server can change it: "toolPolicy" in the configuration.',
     ],
   });
 }
@@ -95,10 +95,10 @@ function notOnList(tool: CatalogTool, name: string): ToolError {
   return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: name,
-    summary: `${name} may not be called: it ${claimOf(tool)}, and it is not on the allow-list.`,
+    summary: `${name} may not be called: it ${describeClaim(tool)}, and it is not on the allow-list.`,
     hints: [
       "Do without it, and tell the user what you would have changed.",
-      `Only who runs this server can allow it: add "${tool.fullName}" (or "${toSafeName(tool.tool.server)}__*") to the allow-list in the configuration.`,
+      `Only the operator of this server can allow it: add "${tool.fullName}" (or "${toSafeName(tool.tool.server)}__*") to the allow-list in the configuration.`,
     ],
   });
 }
@@ -107,11 +107,11 @@ function notApproved(tool: CatalogTool, because?: string): ToolError {
   return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: tool.name,
-    summary: `${tool.name} was not called: it ${claimOf(tool)}, and this call was not approved${because === undefined ? "." : `: ${because}`}`,
+    summary: `${tool.name} was not called: it ${describeClaim(tool)}, and this call was not approved${because === undefined ? "." : `: ${because}`}`,
     hints: ["Do not repeat the call. Do without it, and tell the user what you would have changed."],
   });
 }
 
-function claimOf({ tool }: CatalogTool): string {
+function describeClaim({ tool }: CatalogTool): string {
   return tool.annotations.destructiveHint === true ? "says that it is destructive" : "says that it changes something";
 }

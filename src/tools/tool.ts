@@ -5,38 +5,38 @@ import { parseArguments, type RefusalFacts } from "../errors/parse-arguments.ts"
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 
-/** A tool of our own, defined once for every way in: the model of a turn, an AI SDK program, an MCP client. `Context` is what it works on. */
+/** One of Sluice's own tools, shared by turns, AI SDK programs and MCP clients. `Context` is the data that a call works on. */
 export interface Tool<Context, Result = ToolCallResult> {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
-  /** Checks its input itself: a call that breaks the schema gets a result with an error. Rejects with `signal.reason` only. */
+  /** Validates its input: a call that breaks the schema returns an error. Rejects only with `signal.reason`. */
   run(input: unknown, context: Context): Promise<Result>;
 }
 
 export interface ToolCallResult {
-  /** `refused`: nothing was run. */
+  /** `refused`: nothing ran. */
   readonly status: "ok" | "error" | "refused";
-  /** What a model reads: the JSON text of an object, with the error in it when the call failed. Numbers past 2^53 are exact in it. */
+  /** What the model reads: a JSON object, with the error if the call failed. Numbers beyond 2^53 are exact. */
   readonly text: string;
   readonly error: ToolError | ForeignToolError | null;
-  /** What was kept as evidence, the main part first. */
+  /** Evidence that the call added, the main part first. */
   readonly aliases?: readonly string[];
-  /** Those of the aliases that `text` does not show whole. */
+  /** The aliases that `text` shows only in part. */
   readonly cutAliases?: readonly string[];
   readonly artifacts?: readonly ArtifactEnvelope[];
 }
 
 export interface ToolDefinition<Schema extends z.ZodType, Context> extends Omit<Tool<Context>, "inputSchema" | "run"> {
   readonly input: Schema;
-  /** What a call that breaks the schema is told, beside what is wrong with it. */
+  /** Added to the error of a call that breaks the schema. */
   readonly refusal?: Partial<Omit<RefusalFacts, "tool">> | undefined;
   run(input: z.infer<Schema>, context: Context): Promise<ToolCallResult>;
 }
 
-/** A tool from one schema, which is published and held against every call. */
+/** Creates a tool from a schema, which is both published and used to validate every call. */
 export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDefinition<Schema, Context>): Tool<Context> {
   const { input: schema, refusal, run, ...tool } = definition;
   return {
@@ -49,7 +49,7 @@ export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDe
   };
 }
 
-/** The result of a call that did not do what it was asked for. */
+/** The result of a refused or failed call. */
 export function toErrorResult(error: ToolError | ForeignToolError, status: "error" | "refused" = "refused"): ToolCallResult {
   return { status, text: `{"status":"${status}","error":${serializeToolError(error)}}`, error };
 }

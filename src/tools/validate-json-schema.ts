@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { hash as computeHash } from "node:crypto";
 import { createContext, Script } from "node:vm";
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -13,32 +13,32 @@ export type SchemaVerdict =
   | { readonly status: "unusable"; readonly reason: string };
 
 const TIME_LIMIT_MS = 100;
-/** On a busy machine, the limit on the clock doubles up to this until the validator has had its share of the processor. */
-const MAX_CLOCK_MS = 1_600;
-/** A schema that has failed this often is not tried again. */
+/** On a busy machine, the time limit doubles up to this until the validator has had enough CPU time. */
+const MAX_TIME_LIMIT_MS = 1_600;
+/** A schema that has failed this often is not used again. */
 const MAX_FAILURES = 3;
 const MAX_ERRORS = 100;
-/** Errors that one function of the validator may hold at a time, which bounds its memory. */
+/** Limits the memory of a validator. */
 const MAX_HELD_ERRORS = 10_000;
 
-/** By the hash of the schema's text, so that a server that sends its schemas again gets no new attempts. */
+/** By hash of the schema, so that sending a schema again does not reset its count. */
 const failures = new Map<string, { readonly count: number; readonly reason: string }>();
 const MAX_FAILED_CHECKS = 1_000;
 
 type Check = (value: unknown, isLimited: boolean) => SchemaVerdict;
 
 /**
- * Validates against one schema, whoever wrote it. Never throws. Deciding and explaining take at most about 100 ms of processor time each. Where explaining
- * would take longer or finds too much, the errors are those of the first problem.
+ * Creates a validator for an untrusted schema. It never throws, and uses at most about 100 ms of CPU time to decide and as much to collect all errors. If
+ * collecting takes longer or finds too many, it returns only the first error.
  */
 export function createJsonSchemaValidator(schema: JsonSchema): (value: unknown) => SchemaVerdict {
-  const text = hashText(schema);
-  if (text === null) return () => ({ status: "unusable", reason: "it is nested too deeply" });
-  const isPlain = isSmall(schema, slowKeywords);
-  const decide = createCheck(schema, { key: `${text} decide`, allErrors: false });
-  const explain = createCheck(schema, { key: `${text} explain`, allErrors: true });
+  const hash = hashSchema(schema);
+  if (hash === null) return () => ({ status: "unusable", reason: "it is nested too deeply" });
+  const isFastSchema = isSmall(schema, slowKeywords);
+  const decide = createCheck(schema, { key: `${hash} decide`, allErrors: false });
+  const explain = createCheck(schema, { key: `${hash} explain`, allErrors: true });
   return (value) => {
-    const isLimited = !isPlain || !isSmall(value);
+    const isLimited = !isFastSchema || !isSmall(value);
     const verdict = decide(value, isLimited);
     if (verdict.status !== "invalid") return verdict;
     const explained = explain(value, isLimited);
@@ -46,9 +46,9 @@ export function createJsonSchemaValidator(schema: JsonSchema): (value: unknown) 
   };
 }
 
-function hashText(schema: JsonSchema): string | null {
+function hashSchema(schema: JsonSchema): string | null {
   try {
-    return hash("sha256", JSON.stringify(schema));
+    return computeHash("sha256", JSON.stringify(schema));
   } catch {
     return null;
   }
@@ -61,7 +61,7 @@ function createCheck(schema: JsonSchema, { key, allErrors }: { readonly key: str
     validate ??= compile(schema, { ...options, allErrors });
     if (validate(value)) return { status: "valid" };
     const errors = firstErrors(validate.errors ?? []);
-    validate.errors = null; // there may be very many
+    validate.errors = null; // free the memory
     return { status: "invalid", errors };
   }
 
@@ -72,7 +72,7 @@ function createCheck(schema: JsonSchema, { key, allErrors }: { readonly key: str
       return isLimited ? runLimited(() => run(value)) : run(value);
     } catch (error) {
       if (Array.isArray(error)) return { status: "unusable", reason: `it finds more than ${MAX_HELD_ERRORS} errors` };
-      validate = null; // it may have been interrupted anywhere
+      validate = null; // it may have been interrupted in any state
       const failure = { count: count + 1, reason: describeFailure(error) };
       failures.set(key, failure);
       if (failures.size > MAX_FAILED_CHECKS) failures.delete(failures.keys().next().value!);
@@ -81,21 +81,21 @@ function createCheck(schema: JsonSchema, { key, allErrors }: { readonly key: str
   };
 }
 
-/** The errors of alternatives come before the one that says that none fits. Without it, each would read as a problem of its own. */
+/** Keeps the `anyOf` or `oneOf` error that follows the errors of its alternatives. Without it, each would look like a problem of its own. */
 function firstErrors(errors: ErrorObject[]): AjvError[] {
   if (errors.length <= MAX_ERRORS) return errors;
   const first = errors.slice(0, MAX_ERRORS - 1);
   const { instancePath: last } = first.at(-1)!;
   const rest = errors.slice(first.length);
-  const conclusion = rest.find(({ keyword, instancePath }) => /^(?:any|one)Of$/.test(keyword) && last.startsWith(instancePath));
-  return [...first, conclusion ?? rest[0]!];
+  const summary = rest.find(({ keyword, instancePath }) => /^(?:any|one)Of$/.test(keyword) && last.startsWith(instancePath));
+  return [...first, summary ?? rest[0]!];
 }
 
 const script = new Script("run()");
-/** One for all; making it takes a millisecond. */
+/** Shared, because creating one takes a millisecond. */
 const context: { run?: () => SchemaVerdict } = createContext({});
 
-/** The limit of `vm` is on the clock. Where the thread got little of the processor meanwhile, the machine was slow, not the schema. */
+/** The time limit of `vm` is wall-clock time. If the thread got little CPU time, the machine was busy and the limit is raised. */
 function runLimited(run: () => SchemaVerdict): SchemaVerdict {
   for (let timeout = TIME_LIMIT_MS; ; timeout *= 2) {
     const before = process.threadCpuUsage();
@@ -104,8 +104,8 @@ function runLimited(run: () => SchemaVerdict): SchemaVerdict {
       return script.runInContext(context, { timeout }) as SchemaVerdict;
     } catch (error) {
       const { user, system } = process.threadCpuUsage(before);
-      const hadItsShare = (user + system) / 1_000 >= TIME_LIMIT_MS * 0.8;
-      if (!isTimeout(error) || hadItsShare || timeout >= MAX_CLOCK_MS) throw error;
+      const hadEnoughCpu = (user + system) / 1_000 >= TIME_LIMIT_MS * 0.8;
+      if (!isTimeout(error) || hadEnoughCpu || timeout >= MAX_TIME_LIMIT_MS) throw error;
     } finally {
       delete context.run;
     }
@@ -116,14 +116,14 @@ function isTimeout(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
 }
 
-/** Keywords that can take more time than the size of the schema times the size of the value. */
+/** Keywords that can take longer than the size of the schema times the size of the value. */
 const slowKeywords: ReadonlySet<string> = new Set([
   ...["$ref", "$dynamicRef", "$recursiveRef", "pattern", "patternProperties", "format", "uniqueItems"],
   ...["unevaluatedProperties", "unevaluatedItems"],
 ]);
 const MAX_SMALL_PARTS = 300;
 
-/** Most schemas and calls are small and simple: checking them takes less time than starting the thread that a time limit needs. */
+/** Small and simple schemas and values need no time limit, whose watchdog thread costs more than the check. */
 function isSmall(json: unknown, slow?: ReadonlySet<string>): boolean {
   let parts = 0;
   try {
@@ -138,7 +138,7 @@ function isSmall(json: unknown, slow?: ReadonlySet<string>): boolean {
   }
 }
 
-/** Nothing is fetched, and what the meta-schema would say does not matter as long as the schema compiles. */
+/** References are never fetched, and schemas are not validated themselves: it is enough that they compile. */
 const options: Options = {
   strict: false,
   logger: false,
@@ -146,11 +146,11 @@ const options: Options = {
   meta: false,
   messages: false,
   inlineRefs: false,
-  code: { optimize: false, process: withoutManyErrors }, // three times as fast to compile without optimization
+  code: { optimize: false, process: limitErrors }, // compiles three times as fast without optimization
 };
 
-/** Makes a validator throw its errors when it holds too many: ajv itself has no limit for them. */
-function withoutManyErrors(code: string): string {
+/** Makes a validator throw its errors when there are too many, because ajv has no limit. */
+function limitErrors(code: string): string {
   return code.replaceAll(/\berrors(?:\+\+| = vErrors\.length);/g, `$&if(errors>${MAX_HELD_ERRORS})throw vErrors;`);
 }
 
@@ -160,7 +160,7 @@ function compile(schema: JsonSchema, settings: Options): ValidateFunction {
   try {
     return compileAs(new Ajv2020(settings), schema);
   } catch (error) {
-    // Many servers name no dialect and mean the older one.
+    // Many servers name no dialect and use draft-07.
     try {
       return compileAs(new Ajv(settings), schema);
     } catch {
