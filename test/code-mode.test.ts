@@ -38,7 +38,7 @@ describe("the tools", () => {
         { name: "get_report_status", description: "Whether a report is ready." },
         { name: "create_report", description: "Orders a report over all campaigns." },
       ],
-      hints: [expect.stringMatching(/^\d+ more fit\. Raise limit, or say more precisely what you look for\.$/)],
+      hints: [expect.stringMatching(/^\d+ more match\. Raise limit, or make the query more precise\.$/)],
     });
     expect(await face.call("search", { query: "", tags: ["campaigns"] })).toMatchObject({
       found: "4 of 14 tools",
