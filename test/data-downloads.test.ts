@@ -6,9 +6,9 @@ import { openAliasDownload, openTableDownload } from "../src/data/open-table-dow
 import { createUploadStore } from "../src/data/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { createDatasetMemoryStore } from "../src/evidence/dataset/create-dataset-store.ts";
-import { makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+import { makeFile, openDataBench, contentOf, type DataBench } from "./data-fixtures.ts";
 
-/** Text that a spreadsheet would run, and numbers that only look like it. */
+/** Text that a spreadsheet would run as a formula, and numbers that only look like it. */
 const cells = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\ttab", "\rreturn", "-5", "+5e3", "plain", 'say "hi"', "a,b", "two\nlines"];
 const written = [
   "'=1+1",
@@ -25,7 +25,7 @@ const written = [
   '"two\nlines"',
 ];
 
-/** They open many sandboxes, which takes long on a machine that is busy. */
+/** The tests open many sandboxes, which is slow on a busy machine. */
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 describe("downloads of tables", () => {
@@ -40,7 +40,7 @@ describe("downloads of tables", () => {
   const csvOf = async (item: Parameters<typeof openAliasDownload>[0]["item"]): Promise<string> =>
     await textOf(await openAliasDownload({ item, as: "csv", openCellSession: bench.runtime.openCellSession }));
 
-  test("make formulas harmless in every format, and never touch a number", async () => {
+  test("neutralize formulas from every format, and never change a number", async () => {
     const evidence = createEvidenceStore();
     const rows = cells.map((text, at) => ({ "=n": -at, text }));
     const json = evidence.addData({ name: "as_json", format: "json", bytes: Buffer.from(JSON.stringify(rows)) });
@@ -64,7 +64,7 @@ describe("downloads of tables", () => {
     expect(await csvOf(parquet)).toBe(expected);
   });
 
-  test("write what Python alone can read: times, nulls, truth values, nested values, Excel", async () => {
+  test("write times, nulls, booleans, nested values and Excel sheets", async () => {
     const made = `df = pd.DataFrame({"t": pd.to_datetime(["2024-01-01T10:00", None]), "b": [True, False], "i": pd.array([2**60, None], dtype="Int64"),
     "f": [0.1, float("nan")], "l": [[1, 2], None]})\ndf.to_parquet("made")`;
     const evidence = createEvidenceStore();
@@ -79,7 +79,7 @@ describe("downloads of tables", () => {
     expect([bytes.subarray(0, 4).toString(), bytes.length]).toEqual(["PAR1", asParquet.bytes]);
   });
 
-  test("come in pieces, whole and in order", async () => {
+  test("arrive complete and in order, in several chunks", async () => {
     const rows = 120_000;
     const evidence = createEvidenceStore();
     const lines = Array.from({ length: rows }, (_, id) => `${id},text number ${id} of a length\n`).join("");
@@ -101,7 +101,7 @@ describe("downloads of tables", () => {
     expect(await csvOf(json)).toBe(`id,text\n${lines}`);
   });
 
-  test("of a turn's dataset are its tables, Parquet and Excel among them", async () => {
+  test("exist for the tables of a turn's dataset", async () => {
     const datasets = createDatasetMemoryStore();
     const evidence = createEvidenceStore();
     evidence.add({ tool: "get_rows", output: '{"data":[{"id":1,"x":"=a"}]}' });
@@ -128,24 +128,24 @@ describe("downloads of tables", () => {
     ]).toEqual([null, null, null]);
   });
 
-  test("say what is wrong with a table that cannot be written", async () => {
+  test("report why a table cannot be written", async () => {
     const evidence = createEvidenceStore();
     const item = evidence.addData({ name: "fake", format: "parquet", bytes: Buffer.from("PAR1 no") });
     await expect(csvOf(item)).rejects.toMatchObject({
       code: "CSV_NOT_MADE",
-      message: expect.stringContaining("The table fake cannot be had as CSV") as string,
+      message: expect.stringContaining("The table fake cannot be downloaded as CSV") as string,
     });
     const keys = Array.from({ length: 16_385 }, (_, at) => [`k${at}`, 1]);
     const wide = evidence.addData({ name: "wide", format: "json", bytes: Buffer.from(JSON.stringify([Object.fromEntries(keys)])) });
     await expect(csvOf(wide)).rejects.toMatchObject({
       code: "CSV_NOT_MADE",
-      message: "The table wide cannot be had as CSV: it has 16385 columns, a CSV has at most 16384.",
+      message: "The table wide cannot be downloaded as CSV: it has 16385 columns; a CSV file can have at most 16384.",
     });
     const words = evidence.addData({ name: "words", format: "text", bytes: Buffer.from("x") });
     await expect(csvOf(words)).rejects.toMatchObject({ code: "NO_TABLE", message: "words is text and has no rows." });
   });
 
-  test("work for what was uploaded, which is an alias like any other", async () => {
+  test("work for uploads, which are aliases like any other", async () => {
     const uploads = createUploadStore({ directory: path.join(bench.folder, "uploads") });
     async function* content(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("a,b\n1,=x\n");
@@ -155,9 +155,9 @@ describe("downloads of tables", () => {
     const data = await bench.open([path.join(bench.folder, "given.csv")]);
     const item = data.addUpload(upload);
     expect([item.alias, item.sha256, item.file?.kind]).toEqual(["My_upload", upload.sha256, "upload"]);
-    expect(said(await data.readData({ alias: "My_upload" }))).toMatchObject({ rows: [{ a: 1, b: "=x" }] });
+    expect(contentOf(await data.readData({ alias: "My_upload" }))).toMatchObject({ rows: [{ a: 1, b: "=x" }] });
     expect(await csvOf(item)).toBe("a,b\n1,'=x\n");
-    expect(said(await data.listData({ aliases: ["My_upload"] }))).toEqual({
+    expect(contentOf(await data.listData({ aliases: ["My_upload"] }))).toEqual({
       data: [
         {
           alias: "My_upload",

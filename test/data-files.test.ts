@@ -7,14 +7,14 @@ import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
 import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
-import { toolErrorOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+import { toolErrorOf, makeFile, openDataBench, contentOf, type DataBench } from "./data-fixtures.ts";
 
 const frame = `df = pd.DataFrame({"day": ["mon", "tue", None], "sold": [5, 7, 9], "price": [1.5, None, 2.25]})`;
 
-/** They open many sandboxes, which takes long on a machine that is busy. */
+/** The tests open many sandboxes, which is slow on a busy machine. */
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-describe("files given as data", () => {
+describe("data files", () => {
   let bench: DataBench;
   let turns: InterpreterTurn[] = [];
   const artifacts = createMemoryStore();
@@ -46,7 +46,7 @@ describe("files given as data", () => {
       postProcessingContract: { operation: "derive_metric", reason: "It was asked for.", inputAliases, expectedArtifacts: [] },
     });
 
-  test("of every format are the same table in Python, in read_data and in list_data", async () => {
+  test("give the same table in Python, read_data and list_data, in every format", async () => {
     write("one.csv", "day,sold,price\nmon,5,1.5\ntue,7,\n,9,2.25\n");
     write("two.tsv", "day\tsold\tprice\nmon\t5\t1.5\ntue\t7\t\n\t9\t2.25\n");
     write("three.json", '[{"day":"mon","sold":5,"price":1.5},{"day":"tue","sold":7,"price":null},{"day":null,"sold":9,"price":2.25}]');
@@ -58,7 +58,7 @@ describe("files given as data", () => {
     );
     const data = await bench.open();
     expect(data.evidence.aliases()).toEqual(["five", "four", "one", "six", "three", "two"]);
-    const listed = said(await data.listData()) as { data: { alias: string; rows: number; columns: unknown; source: string }[] };
+    const listed = contentOf(await data.listData()) as { data: { alias: string; rows: number; columns: unknown; source: string }[] };
     const columns = [
       { name: "day", type: "text" },
       { name: "sold", type: "integer" },
@@ -68,7 +68,7 @@ describe("files given as data", () => {
       data.evidence.aliases().map((alias) => ({ alias, rows: 3, seen: columns, source: "file" })),
     );
     for (const alias of data.evidence.aliases()) {
-      expect(said(await data.readData({ alias }))).toEqual({
+      expect(contentOf(await data.readData({ alias }))).toEqual({
         alias,
         columns: ["day", "sold", "price"],
         rows: [
@@ -97,7 +97,7 @@ describe("files given as data", () => {
     });
   });
 
-  test("of Excel are their first sheet, and the others are named", async () => {
+  test("in Excel format give the first sheet, and a note names the others", async () => {
     const code = `import os
 with pd.ExcelWriter("m.xlsx") as book:
     pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="First", index=False)
@@ -105,7 +105,7 @@ with pd.ExcelWriter("m.xlsx") as book:
 os.rename("m.xlsx", "made")`;
     write("book.xlsx", await makeFile(bench.runtime, code));
     const data = await bench.open();
-    expect(said(await data.listData())).toMatchObject({
+    expect(contentOf(await data.listData())).toMatchObject({
       data: [
         {
           alias: "book",
@@ -117,10 +117,10 @@ os.rename("m.xlsx", "made")`;
     });
   });
 
-  test("of text are lines", async () => {
+  test("in text format give one row per line", async () => {
     write("words.txt", "first line\nsecond Line\n");
     const data = await bench.open();
-    expect(said(await data.readData({ alias: "words", search: "LINE", offset: 1 }))).toMatchObject({
+    expect(contentOf(await data.readData({ alias: "words", search: "LINE", offset: 1 }))).toMatchObject({
       columns: ["line", "text"],
       rows: [{ line: 2, text: "second Line" }],
       total: 2,
@@ -128,13 +128,13 @@ os.rename("m.xlsx", "made")`;
     });
   });
 
-  test("that change on disk are new in the next cell and the next page, and it is said", async () => {
+  test("that change on disk are read again by the next cell and the next page, which say so", async () => {
     const file = write("sales.csv", "sold\n1\n2\n");
     const data = await bench.open();
     const turn = openTurn(data.evidence);
     const first = await run(turn, "kept = sales\nset_result(int(sales['sold'].sum()))", ["sales"]);
     expect([first.outcome?.resultJson, first.outcome?.diagnostics["inputsChanged"]]).toEqual(["3", undefined]);
-    expect(said(await data.readData({ alias: "sales" }))).toMatchObject({ total: 2, notes: [] });
+    expect(contentOf(await data.readData({ alias: "sales" }))).toMatchObject({ total: 2, notes: [] });
     writeFileSync(file, "sold\n10\n20\n30\n");
     const second = await run(turn, "set_result([int(sales['sold'].sum()), int(kept['sold'].sum())])", ["sales"]);
     expect(second.error).toBeNull();
@@ -146,13 +146,13 @@ os.rename("m.xlsx", "made")`;
     });
     const third = await run(turn, "set_result(len(sales))", ["sales"]);
     expect([third.outcome?.resultJson, third.outcome?.diagnostics["inputsChanged"]]).toEqual(["3", undefined]);
-    expect(said(await data.readData({ alias: "sales" }))).toMatchObject({
+    expect(contentOf(await data.readData({ alias: "sales" }))).toMatchObject({
       total: 3,
-      notes: ["The file of sales changed on disk since you last read it: earlier pages and results are of its old content."],
+      notes: ["The file of sales changed on disk since you last read it. Earlier pages and results show its old content."],
     });
-    expect(said(await data.readData({ alias: "sales" }))).toMatchObject({ total: 3, notes: [] });
+    expect(contentOf(await data.readData({ alias: "sales" }))).toMatchObject({ total: 3, notes: [] });
     writeFileSync(file, "sold\n1\n");
-    const listed = async (): Promise<unknown> => (said(await data.listData()) as { data: unknown[] }).data[0];
+    const listed = async (): Promise<unknown> => (contentOf(await data.listData()) as { data: unknown[] }).data[0];
     const entry = {
       alias: "sales",
       source: "file",
@@ -166,7 +166,7 @@ os.rename("m.xlsx", "made")`;
     expect(await listed()).toEqual(entry);
   });
 
-  test("that are new in the folder are aliases from the next listing on", async () => {
+  test("that appear in the folder become aliases at the next list_data", async () => {
     write("sales.csv", "sold\n1\n");
     const data = await bench.open();
     write("class.csv", "a\n1\n");
@@ -174,7 +174,7 @@ os.rename("m.xlsx", "made")`;
     write("2024 report (final).csv", "a\n1\n");
     write("price\u202Egnp.\nx.csv", "a\n1\n");
     write('"; drop.csv', "a\n1\n");
-    const answer = said(await data.listData()) as { data: { alias: string; name: string; rows: number }[] };
+    const answer = contentOf(await data.listData()) as { data: { alias: string; name: string; rows: number }[] };
     expect(answer.data.map(({ alias, name, rows }) => [alias, name, rows])).toEqual([
       ["sales", "sales", 1],
       ["drop", '"; drop', 1],
@@ -185,7 +185,7 @@ os.rename("m.xlsx", "made")`;
     ]);
   });
 
-  test("that are damaged say what is wrong, and the others are listed all the same", async () => {
+  test("that are damaged are listed with their problem, and do not affect the others", async () => {
     write("damaged.csv", "a,b\n1,2\n3,4,5,6\n");
     write("empty.csv", "");
     write("latin.csv", Buffer.from("name\ncaf\u00e9\n", "latin1"));
@@ -194,20 +194,20 @@ os.rename("m.xlsx", "made")`;
     write("fake.parquet", "PAR1 but not really");
     write("good.csv", "a\n1\n");
     const data = await bench.open();
-    const { data: listed } = said(await data.listData()) as { data: { alias: string; rows: number | null; problem?: string }[] };
+    const { data: listed } = contentOf(await data.listData()) as { data: { alias: string; rows: number | null; problem?: string }[] };
     const problems = Object.fromEntries(listed.map(({ alias, rows, problem }) => [alias, problem ?? rows]));
     expect(problems).toEqual({
-      broken: "broken cannot be read: input 'broken' is not readable as json: Expecting ',' delimiter: line 1 column 12 (char 11).",
+      broken: "Cannot read broken: input 'broken' is not readable as json: Expecting ',' delimiter: line 1 column 12 (char 11).",
       damaged:
-        "damaged cannot be read: input 'damaged' is not readable as csv: Error tokenizing data. C error: Expected 2 fields in line 3, saw 4.",
-      empty: "empty cannot be read: input 'empty' is not readable as csv: No columns to parse from file.",
-      fake: expect.stringContaining("fake cannot be read: input 'fake' is not readable as parquet: ") as string,
+        "Cannot read damaged: input 'damaged' is not readable as csv: Error tokenizing data. C error: Expected 2 fields in line 3, saw 4.",
+      empty: "Cannot read empty: input 'empty' is not readable as csv: No columns to parse from file.",
+      fake: expect.stringContaining("Cannot read fake: input 'fake' is not readable as parquet: ") as string,
       good: 1,
       latin: expect.stringContaining(
-        "latin cannot be read: input 'latin' is not readable as csv: 'utf-8' codec can't decode byte 0xe9",
+        "Cannot read latin: input 'latin' is not readable as csv: 'utf-8' codec can't decode byte 0xe9",
       ) as string,
       open_data:
-        "open_data cannot be read: input 'open_data' is not readable as csv: Error tokenizing data. C error: EOF inside string starting at row 1.",
+        "Cannot read open_data: input 'open_data' is not readable as csv: Error tokenizing data. C error: EOF inside string starting at row 1.",
     });
     const toolError = toolErrorOf(await data.readData({ alias: "damaged" }));
     expect(toolError).toEqual({
@@ -215,7 +215,7 @@ os.rename("m.xlsx", "made")`;
       tool: "read_data",
       summary: problems["damaged"],
       details: [],
-      hints: ["Mend the file, or store what can be read of it under another name with store_data."],
+      hints: ["Fix the file, or store its readable part under another name with store_data."],
       examples: [],
       error_code: "DATA_UNREADABLE",
       retryable: false,
@@ -225,19 +225,19 @@ os.rename("m.xlsx", "made")`;
     expect(inCell?.summary).toContain("Expected 2 fields in line 3, saw 4");
   });
 
-  test("that were replaced by a link are refused by name in every tool", async () => {
+  test("that were replaced by a link are refused by every tool", async () => {
     const file = write("sales.csv", "sold\n1\n");
     const data = await bench.open();
     rmSync(file);
     symlinkSync("/etc/passwd", file);
-    const why = `The file ${file} is not read: a symbolic link has taken its place.`;
-    expect(said(await data.readData({ alias: "sales" }))).toEqual(["DATA_FILE_REFUSED", why]);
+    const why = `Refusing to read the file ${file}: it was replaced by a symbolic link.`;
+    expect(contentOf(await data.readData({ alias: "sales" }))).toEqual(["DATA_FILE_REFUSED", why]);
     const { error: toolError } = await run(openTurn(data.evidence), "set_result(len(sales))", ["sales"]);
     expect([toolError?.error_code, toolError?.summary]).toEqual(["DATA_FILE_REFUSED", why]);
-    expect(said(await data.listData())).toMatchObject({ data: [{ alias: "sales", rows: null, columns: null, problem: why }] });
+    expect(contentOf(await data.listData())).toMatchObject({ data: [{ alias: "sales", rows: null, columns: null, problem: why }] });
   });
 
-  test("are drawn by render_chart, whatever their format, while they are small enough", async () => {
+  test("of any format can be drawn by render_chart if they are small enough", async () => {
     write("sales.csv", "day,sold\n2024-01-01,5\n2024-01-02,7\n");
     write("many.csv", `x,y\n${"1,2\n".repeat(6000)}`);
     const data = await bench.open();
@@ -260,7 +260,7 @@ os.rename("m.xlsx", "made")`;
     );
   });
 
-  test("are shipped only when they are named, however many there are", async () => {
+  test("are sent to the sandbox only if the call names them", async () => {
     write("a.csv", "x\n1\n");
     write("sales.csv", "sold\n1\n");
     const data = await bench.open();
@@ -268,7 +268,7 @@ os.rename("m.xlsx", "made")`;
     expect(outcome?.resultJson).toBe('["sales"]');
   });
 
-  test("of 200 MB work with the limits as they are, and larger ones are refused with the numbers before a byte is read", async () => {
+  test("of 200 MB work with the default limits, and larger ones are refused unread", async () => {
     const line = Buffer.from("2024-01-01,north,product 17,12.5,a note of some length\n".repeat(20_000));
     const file = path.join(bench.folder, "huge.csv");
     writeFileSync(file, "day,region,product,amount,note\n");
@@ -289,13 +289,17 @@ os.rename("m.xlsx", "made")`;
     expect(toolErrorOf(await data.readData({ alias: "past" }))).toMatchObject(refused);
   });
 
-  test("of 20 MB and more go into a cell whole", async () => {
+  test("of more than 20 MB reach a cell completely", async () => {
     const line = "2024-01-01,north,12.5,a note of some length that fills the line up to a hundred bytes or so, yes\n";
     const rows = Math.ceil((21 * 1024 * 1024) / line.length);
     write("large.csv", `day,region,amount,note,end\n${line.repeat(rows)}`);
     const data = await bench.open();
     const { outcome, error } = await run(openTurn(data.evidence), "set_result([len(large), float(large['amount'].sum())])", ["large"]);
     expect([outcome?.resultJson, error]).toEqual([`[${rows},${(rows * 12.5).toFixed(1)}]`, null]);
-    expect(said(await data.readData({ alias: "large", offset: rows - 1 }))).toMatchObject({ total: rows, returned: 1, nextOffset: null });
+    expect(contentOf(await data.readData({ alias: "large", offset: rows - 1 }))).toMatchObject({
+      total: rows,
+      returned: 1,
+      nextOffset: null,
+    });
   });
 });

@@ -11,12 +11,12 @@ import type { ToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 
-/** A folder for data, a runtime on the default driver, and tables over it. */
+/** A folder for data files, a runtime with the default driver, and its tables. */
 export interface DataBench extends AsyncDisposable {
   readonly folder: string;
   readonly runtime: Runtime;
   readonly tables: Tables;
-  /** A conversation over the folder, or over these paths. */
+  /** Opens a conversation with the files of the folder, or of the given paths. */
   open(paths?: readonly string[]): Promise<ConversationData & { readonly evidence: EvidenceStore }>;
 }
 
@@ -40,20 +40,20 @@ export function openDataBench(): DataBench {
   };
 }
 
-/** What an answer says; of a refusal its code and summary. */
-export function said(answer: DataAnswer): unknown {
+/** Returns the parsed answer, or the code and summary of a refusal. */
+export function contentOf(answer: DataAnswer): unknown {
   return answer.ok ? JSON.parse(answer.json) : [answer.toolError.error_code, answer.toolError.summary];
 }
 
 export function toolErrorOf(answer: DataAnswer): ToolError {
-  if (answer.ok) throw new Error(`it was not refused: ${answer.json}`);
+  if (answer.ok) throw new Error(`the call was not refused: ${answer.json}`);
   return answer.toolError;
 }
 
-/** A file that Python makes, in a sandbox: the code leaves it as `made`. */
+/** Runs Python in a sandbox and returns the file `made` that the code wrote. */
 export async function makeFile(runtime: Runtime, code: string): Promise<Buffer> {
-  await using session = await runtime.openCellSession();
-  const { status, resultJson, error } = await session.run({
+  await using cellSession = await runtime.openCellSession();
+  const { status, resultJson, error } = await cellSession.run({
     code: `${code}\nimport base64\nset_result(base64.b64encode(open("made", "rb").read()).decode())`,
   });
   if (status !== "ok" || resultJson === null) throw new Error(`${status}: ${error?.message}`);

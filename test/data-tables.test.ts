@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import type { ConversationData } from "../src/data/conversation-data.ts";
 import { dataTools } from "../src/data/data-tools.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
-import { toolErrorOf, makeFile, openDataBench, said, type DataBench } from "./data-fixtures.ts";
+import { toolErrorOf, makeFile, openDataBench, contentOf, type DataBench } from "./data-fixtures.ts";
 
 interface Page {
   columns: string[];
@@ -19,10 +19,10 @@ interface Page {
 
 const MILLION = 1_000_000;
 
-/** They open many sandboxes, which takes long on a machine that is busy. */
+/** The tests open many sandboxes, which is slow on a busy machine. */
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-describe("tables that are asked", () => {
+describe("tables", () => {
   let bench: DataBench;
 
   beforeAll(() => {
@@ -35,16 +35,16 @@ describe("tables that are asked", () => {
   afterAll(() => bench[Symbol.asyncDispose]());
 
   const write = (name: string, content: string | Uint8Array): void => writeFileSync(path.join(bench.folder, name), content);
-  const ask = async (data: ConversationData, call: Record<string, unknown>): Promise<Page> => said(await data.page(call)) as Page;
-  const rowsOf = async (data: ConversationData, call: Record<string, unknown>): Promise<unknown> => (await ask(data, call)).rows;
+  const readPage = async (data: ConversationData, call: Record<string, unknown>): Promise<Page> => contentOf(await data.page(call)) as Page;
+  const rowsOf = async (data: ConversationData, call: Record<string, unknown>): Promise<unknown> => (await readPage(data, call)).rows;
 
-  test("of a million rows are described, paged, filtered, searched and sorted without leaving their sandbox", async () => {
+  test("of a million rows are described, paged, filtered, searched and sorted inside their sandbox", async () => {
     const lines = ["id,region,amount,note"];
     for (let id = 0; id < MILLION; id += 1)
       lines.push(`${id},${["north", "south", "east", ""][id % 4]},${(id * 7919) % 1000}.5,note ${id % 9973}`);
     write("orders.csv", `${lines.join("\n")}\n`);
     const data = await bench.open();
-    const schema = said(await data.schema("orders")) as { rows: number; columns: Record<string, unknown>[] };
+    const schema = contentOf(await data.schema("orders")) as { rows: number; columns: Record<string, unknown>[] };
     expect([schema.rows, schema.columns]).toEqual([
       MILLION,
       [
@@ -96,14 +96,14 @@ describe("tables that are asked", () => {
         },
       ].map((column) => (column.name === "note" ? { ...column, max: expect.stringMatching(/^note 99/) as string } : column)),
     ]);
-    expect(await ask(data, { alias: "orders", offset: 999_999, limit: 5 })).toMatchObject({
+    expect(await readPage(data, { alias: "orders", offset: 999_999, limit: 5 })).toMatchObject({
       rows: [[999_999, null, 81.5, "note 2699"]],
       total: MILLION,
       matched: MILLION,
       nextOffset: null,
     });
     expect(
-      await ask(data, {
+      await readPage(data, {
         alias: "orders",
         limit: 2,
         filter: [
@@ -112,11 +112,11 @@ describe("tables that are asked", () => {
         ],
       }),
     ).toMatchObject({ matched: 1000, total: MILLION, returned: 2, nextOffset: 2 });
-    expect(await ask(data, { alias: "orders", search: "NOTE 9972", columns: ["id"], limit: 1000 })).toMatchObject({
+    expect(await readPage(data, { alias: "orders", search: "NOTE 9972", columns: ["id"], limit: 1000 })).toMatchObject({
       matched: 100,
       nextOffset: null,
     });
-    const sorted = await ask(data, {
+    const sorted = await readPage(data, {
       alias: "orders",
       sort: [{ column: "amount", descending: true }, { column: "id" }],
       limit: 2,
@@ -131,7 +131,7 @@ describe("tables that are asked", () => {
     expect(process.memoryUsage().heapUsed).toBeLessThan(1024 ** 3);
   });
 
-  test("are every alias: outputs of tools with their rows below keys, maps, lists, scalars, results and stored data", async () => {
+  test("exist for every alias: nested tool outputs, maps, lists, scalars, results and stored data", async () => {
     const data = await bench.open();
     const { evidence } = data;
     evidence.add({ tool: "get_rows", output: `{"status":"ok","data":{"items":[{"id":12345678901234567890,"x":1.5},{"id":null,"x":2}]}}` });
@@ -153,7 +153,7 @@ describe("tables that are asked", () => {
     expect(await rowsOf(data, { alias: "get_one_1" })).toEqual([[7]]);
     expect(await rowsOf(data, { alias: "result_1" })).toEqual([[3]]);
     expect(await rowsOf(data, { alias: "given" })).toEqual([[1, "x"]]);
-    expect(said(await data.listData())).toEqual({
+    expect(contentOf(await data.listData())).toEqual({
       data: [
         {
           alias: "get_rows_1",
@@ -182,7 +182,7 @@ describe("tables that are asked", () => {
     });
   });
 
-  test("are filtered by every op, with nulls that match isNull only", async () => {
+  test("can be filtered with every operator, and nulls match isNull only", async () => {
     const made = `df = pd.DataFrame({"n": [1, 2, None], "t": ["Ann", "bob", None], "b": [True, False, True],
       "d": pd.to_datetime(["2024-01-01", "2024-06-01", None]), "z": pd.to_datetime(["2024-01-01T00:00Z", None, "2024-03-01T12:00Z"])})
 df.to_parquet("made")`;
@@ -232,7 +232,7 @@ df.to_parquet("made")`;
     ]);
   });
 
-  test("hold values of any kind, and columns of any name", async () => {
+  test("can have values of any type and columns of any name", async () => {
     const made = `from decimal import Decimal
 import datetime
 df = pd.DataFrame({"dec": [Decimal("1.10"), None, Decimal("20")], "day": [datetime.date(2024, 1, 1), None, datetime.date(2024, 2, 1)],
@@ -243,11 +243,11 @@ df.to_parquet("made")`;
     write("odd.json", String.raw`[{"":2,"__proto__":3,"a b":"\ud83d\ude00"},{"":"x"}]`);
     write("broken.json", String.raw`[{"\ud800":1}]`);
     const data = await bench.open();
-    expect(said(await data.readData({ alias: "broken" }))).toEqual([
+    expect(contentOf(await data.readData({ alias: "broken" }))).toEqual([
       "DATA_UNREADABLE",
-      String.raw`broken cannot be read: no table can be made of it: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed.`,
+      String.raw`Cannot read broken: no table can be made of it: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed.`,
     ]);
-    expect(await ask(data, { alias: "kinds" })).toMatchObject({
+    expect(await readPage(data, { alias: "kinds" })).toMatchObject({
       columns: ["dec", "day", "cat", "span", "raw", '"rows":[]', "inf"],
       rows: [
         ["1.10", "2024-01-01", "b", 1, "<3 bytes>", 1, null],
@@ -274,7 +274,7 @@ df.to_parquet("made")`;
       [3, 1, 2],
       [3, 1, 2],
     ]);
-    expect(await ask(data, { alias: "odd" })).toMatchObject({
+    expect(await readPage(data, { alias: "odd" })).toMatchObject({
       columns: ["", "__proto__", "a b"],
       rows: [
         [2, 3, "\u{1F600}"],
@@ -282,27 +282,27 @@ df.to_parquet("made")`;
       ],
     });
     expect(await rowsOf(data, { alias: "odd", columns: [""], sort: [{ column: "" }], search: "x" })).toEqual([["x"]]);
-    expect(said(await data.schema("kinds"))).toMatchObject({ rows: 3, columnCount: 7 });
+    expect(contentOf(await data.schema("kinds"))).toMatchObject({ rows: 3, columnCount: 7 });
   });
 
-  test("refuse a question in words that help to mend it, and go on", async () => {
+  test("refuse a wrong query with a helpful message, and stay usable", async () => {
     write("sales.csv", "region,amount\nnorth,1\n");
     const data = await bench.open();
-    expect(said(await data.readData({ alias: "sale" }))).toEqual([
+    expect(contentOf(await data.readData({ alias: "sale" }))).toEqual([
       "ALIAS_UNKNOWN",
-      'There is no data named "sale". Did you mean sales? There are: sales.',
+      'There is no data named "sale". Did you mean sales? Known aliases: sales.',
     ]);
-    expect(said(await data.readData({ alias: "sales", columns: ["Amount"] }))).toEqual([
+    expect(contentOf(await data.readData({ alias: "sales", columns: ["Amount"] }))).toEqual([
       "COLUMN_UNKNOWN",
-      'sales has no column "Amount". Did you mean "amount"? There are: region, amount.',
+      'sales has no column "Amount". Did you mean "amount"? Columns: region, amount.',
     ]);
-    expect(said(await data.readData({ alias: "sales", sort: [{ column: "x'; import os #" }] }))).toEqual([
+    expect(contentOf(await data.readData({ alias: "sales", sort: [{ column: "x'; import os #" }] }))).toEqual([
       "COLUMN_UNKNOWN",
-      'sales has no column "x\'; import os #". There are: region, amount.',
+      'sales has no column "x\'; import os #". Columns: region, amount.',
     ]);
-    expect(said(await data.readData({ alias: "sales", filter: [{ column: "amount", op: "gt", value: "much" }] }))).toEqual([
+    expect(contentOf(await data.readData({ alias: "sales", filter: [{ column: "amount", op: "gt", value: "much" }] }))).toEqual([
       "FILTER_VALUE_INVALID",
-      'The column amount of sales holds values of type integer; "much" cannot be compared with them.',
+      'The column amount of sales has values of type integer, which cannot be compared with "much".',
     ]);
     expect(toolErrorOf(await data.readData({ alias: "sales", limit: 501, filter: [{ column: "amount", op: "near" }] }))).toEqual({
       error_kind: "mcp_input_validation",
@@ -335,31 +335,31 @@ df.to_parquet("made")`;
     expect(await rowsOf(data, { alias: "sales" })).toEqual([["north", 1]]);
   });
 
-  test("answer within their budget, and say what is cut", async () => {
+  test("keep pages within the size limit, and say what was cut", async () => {
     write("wide.jsonl", `${JSON.stringify({ id: 1, text: "\u00e9".repeat(9000) })}\n`.repeat(100));
     const data = await bench.open();
     const answer = await data.readData({ alias: "wide", limit: 100 });
-    const page = said(answer) as Page;
+    const page = contentOf(answer) as Page;
     expect(page).toMatchObject({
       total: 100,
       returned: 31,
       nextOffset: 31,
       notes: [
-        "31 of the 100 rows asked for fit 32768 bytes: go on at nextOffset, or ask for fewer columns.",
-        "32 cell(s) are longer than 500 characters and cut here; Python has them whole.",
+        "Only 31 of the 100 requested rows fit into 32768 bytes. Continue at nextOffset, or request fewer columns.",
+        "32 cell(s) are longer than 500 characters and were shortened. Python has the full values.",
       ].map((note) => (note.startsWith("32") ? (expect.stringContaining("cell(s) are longer than 500 characters") as string) : note)),
     });
     expect(page.rows[0]).toEqual({ id: 1, text: `${"\u00e9".repeat(500)}… [+8500 characters]` });
   });
 
-  test("wait in a sandbox of their own and give it up, when it is not asked or when others wait for one", async () => {
+  test("keep their sandbox while idle, and give it up after a while or when another call waits for one", async () => {
     let open = 0;
     const gate = { places: 8, waiting: 0, onWaiting: () => () => {} };
     await using tables = createTables({
       openCellSession: async (options) => {
-        const session = await bench.runtime.openCellSession(options);
+        const cellSession = await bench.runtime.openCellSession(options);
         open += 1;
-        return { ...session, close: async () => ((open -= 1), await session.close()) };
+        return { ...cellSession, close: async () => ((open -= 1), await cellSession.close()) };
       },
       gate,
       maxOpen: 1,
@@ -367,20 +367,20 @@ df.to_parquet("made")`;
     });
     const data = await bench.open();
     const items = ["one", "two"].map((name) => data.evidence.addData({ name, format: "csv", bytes: Buffer.from("a\n1\n") }));
-    const question = { ask: "schema" } as const;
-    const [first, second] = await Promise.all(items.map((item) => tables.ask(item, question)));
+    const query = { ask: "schema" } as const;
+    const [first, second] = await Promise.all(items.map((item) => tables.query(item, query)));
     expect([first!.ok, second!.ok]).toEqual([true, true]);
     await expect.poll(() => open).toBe(1);
     gate.waiting = 1;
     await expect.poll(() => open).toBe(0);
     gate.waiting = 0;
-    expect((await tables.ask(items[0]!, question)).ok).toBe(true);
+    expect((await tables.query(items[0]!, query)).ok).toBe(true);
     const aborted = AbortSignal.abort(new Error("gone"));
-    await expect(tables.ask(items[0]!, question, { signal: aborted })).rejects.toThrow("gone");
-    expect((await tables.ask(items[0]!, question)).ok).toBe(true);
+    await expect(tables.query(items[0]!, query, { signal: aborted })).rejects.toThrow("gone");
+    expect((await tables.query(items[0]!, query)).ok).toBe(true);
   });
 
-  test("end what they are asked when nobody waits for it any more, and go on when somebody does", async () => {
+  test("stop a query when all its callers aborted, and finish it otherwise", async () => {
     const { gate, openCellSession } = bench.runtime;
     await using tables = createTables({ openCellSession, gate, idleMs: 3_600_000, graceMs: 0 });
     write("many.csv", Buffer.concat([Buffer.from("a,b\n"), Buffer.alloc(60_000_000, "123,4567890\n")]));
@@ -388,67 +388,73 @@ df.to_parquet("made")`;
     const many = evidence.get("many")!;
     const [one, other] = [new AbortController(), new AbortController()];
     const before = gate.taken;
-    const asked = [one, other].map(({ signal }) => tables.ask(many, { ask: "schema" }, { signal }));
+    const queries = [one, other].map(({ signal }) => tables.query(many, { ask: "schema" }, { signal }));
     await expect.poll(() => gate.taken).toBe(before + 1);
-    one.abort(new Error("the first is gone"));
-    await expect(asked[0]).rejects.toThrow("the first is gone");
+    one.abort(new Error("the first caller left"));
+    await expect(queries[0]).rejects.toThrow("the first caller left");
     expect(gate.taken).toBe(before + 1);
-    other.abort(new Error("the other is gone"));
-    await expect(asked[1]).rejects.toThrow("the other is gone");
+    other.abort(new Error("the other caller left"));
+    await expect(queries[1]).rejects.toThrow("the other caller left");
     await expect.poll(() => gate.taken, { timeout: 60_000 }).toBe(before);
-    const reply = await tables.ask(many, { ask: "schema" }, { signal: AbortSignal.timeout(3_600_000) });
+    const reply = await tables.query(many, { ask: "schema" }, { signal: AbortSignal.timeout(3_600_000) });
     expect(reply.ok && JSON.parse(reply.json)).toMatchObject({ rows: 5_000_000 });
   });
 
-  test("are stored under the name that was asked for, or it is said why not", async () => {
+  test("are stored under the requested name, or refused with the reason", async () => {
     const data = await bench.open();
-    expect(said(await data.storeData({ name: "sales", data: [{ a: 1, b: "x" }] }))).toEqual({
+    expect(contentOf(await data.storeData({ name: "sales", data: [{ a: 1, b: "x" }] }))).toEqual({
       alias: "sales",
       format: "json",
       bytes: 17,
       rows: 1,
       columns: ["a", "b"],
-      notes: ["Python has it as sales: name it in inputAliases."],
+      notes: ["In Python, the data is available as sales. Name it in inputAliases."],
     });
     expect(toolErrorOf(await data.storeData({ name: "sales", data: [] }))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "store_data",
-      summary: "There is data named sales already, and it stays as it is. Nothing was stored.",
-      details: [{ path: "name", issue: "is taken", received_type: "string" }],
-      hints: ["The name sales_2 is free."],
+      summary: "The name sales is already in use, and existing data is never overwritten. Nothing was stored.",
+      details: [{ path: "name", issue: "is already in use", received_type: "string" }],
+      hints: ["The name sales_2 is available."],
       examples: [],
       error_code: "DATA_NAME_TAKEN",
       retryable: false,
       _envelope_version: 1,
     });
     for (const name of ["my sales", "class", "print", "pd", "1st", "__x__", "größe", "../x"]) {
-      expect(said(await data.storeData({ name, data: [] }))).toEqual([
+      expect(contentOf(await data.storeData({ name, data: [] }))).toEqual([
         "DATA_NAME_INVALID",
         expect.stringContaining("Nothing was stored.") as string,
       ]);
     }
-    expect(said(await data.storeData({ name: "text", data: '[{"a": 1}]' }))).toMatchObject({
+    expect(contentOf(await data.storeData({ name: "text", data: '[{"a": 1}]' }))).toMatchObject({
       rows: 1,
-      notes: ["Python has it as text: name it in inputAliases.", "data was JSON as text; the value it says was stored."],
-    });
-    expect(said(await data.storeData({ name: "large", data: [2 ** 60] }))).toMatchObject({
       notes: [
-        "Python has it as large: name it in inputAliases.",
-        "1 integer(s) past 2^53 may have been rounded on their way here: give them as text, or as csv.",
+        "In Python, the data is available as text. Name it in inputAliases.",
+        "data was JSON in a string; the parsed value was stored.",
       ],
     });
-    expect(said(await data.storeData({ name: "ragged", csv: "a,b\n1,2\n1,2,3\n" }))).toEqual([
+    expect(contentOf(await data.storeData({ name: "large", data: [2 ** 60] }))).toMatchObject({
+      notes: [
+        "In Python, the data is available as large. Name it in inputAliases.",
+        "1 integer(s) above 2^53 may have been rounded before they arrived. Send them as strings or as csv.",
+      ],
+    });
+    expect(contentOf(await data.storeData({ name: "ragged", csv: "a,b\n1,2\n1,2,3\n" }))).toEqual([
       "DATA_INVALID",
-      "Nothing was stored: row 2 after the header has 3 cells, the header has 2: quote cells that have commas in them.",
+      "Nothing was stored: row 2 after the header has 3 cells, but the header has 2; quote cells that contain commas.",
     ]);
-    expect(said(await data.storeData({ name: "none", csv: "" }))).toEqual(["DATA_INVALID", "Nothing was stored: it has no header line."]);
-    expect(said(await data.storeData({ name: "both", csv: "a\n", data: [] }))).toEqual([
+    expect(contentOf(await data.storeData({ name: "none", csv: "" }))).toEqual([
+      "DATA_INVALID",
+      "Nothing was stored: the CSV has no header line.",
+    ]);
+    expect(contentOf(await data.storeData({ name: "both", csv: "a\n", data: [] }))).toEqual([
       "SCHEMA_VALIDATION_FAILED",
       "Nothing was done. The call has both data and csv; give one of them.",
     ]);
   });
 
-  test("are tools whose descriptions are short, and which never throw for what a caller sends", async () => {
+  test("have tools with short descriptions that never throw for wrong arguments", async () => {
     const data = await bench.open();
     expect(dataTools.map(({ name, description }) => [name, description.length <= 200])).toEqual([
       ["store_data", true],

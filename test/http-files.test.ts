@@ -168,7 +168,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect((await post({ columns: ["a"], rows: [["x".repeat(17 * 1024 * 1024)]] })).status).toBe(413);
   });
 
-  test("says that a table cannot be had as CSV before anything of it is sent", async () => {
+  test("reports that a table cannot be downloaded as CSV before it sends anything", async () => {
     const wide = JSON.stringify(Array.from({ length: 20_000 }, (_, at) => ({ [`column_${at}`]: at })));
     for (const [name, body] of [
       ["wide.json", wide],
@@ -177,7 +177,9 @@ describe("files of the server", { timeout: 240_000 }, () => {
       expect((await open.request(`/api/conversations/odd/files?name=${name}`, { method: "POST", body })).status).toBe(201);
     const refused = await open.call<{ error: { code: string; message: string } }>("GET", "/api/conversations/odd/tables/wide.csv");
     expect([refused.status, refused.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
-    expect(refused.body.error.message).toBe("The table wide cannot be had as CSV: it has 20000 columns, a CSV has at most 16384.");
+    expect(refused.body.error.message).toBe(
+      "The table wide cannot be downloaded as CSV: it has 20000 columns; a CSV file can have at most 16384.",
+    );
     const damaged = await open.call<{ error: { code: string } }>("GET", "/api/conversations/odd/tables/damaged.csv");
     expect([damaged.status, damaged.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
   });

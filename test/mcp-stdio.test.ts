@@ -162,7 +162,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
       data: { alias: string; source: string }[];
       leftOut: unknown;
     };
-    expect(leftOut).toEqual([{ path: "data/secret.csv", why: "it is a symbolic link to a place outside of the given folder" }]);
+    expect(leftOut).toEqual([{ path: "data/secret.csv", why: "it is a symbolic link that points outside the given folder" }]);
     const files = data.filter(({ source }) => source === "file");
     expect(files.map(({ alias }) => alias).every((alias) => /^[A-Za-z_]\w*$/.test(alias))).toBe(true);
     expect(files).toHaveLength(3);
@@ -216,7 +216,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
         .filter((line) => line !== ""),
     ).toEqual([
       "sluice mcp: data: 3 files",
-      "sluice mcp: left out: data/secret.csv: it is a symbolic link to a place outside of the given folder",
+      "sluice mcp: left out: data/secret.csv: it is a symbolic link that points outside the given folder",
       expect.stringMatching(/^sluice mcp: sandbox: (?:gvisor|gvisor-rootless|bubblewrap)$/),
     ]);
   });

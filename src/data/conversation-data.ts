@@ -1,20 +1,20 @@
 import { z } from "zod";
 import type { BlobStore } from "../blobs/blob-store.ts";
-import type { ReadChartRows } from "../interpreter/render-chart.ts";
 import type { ToolError } from "../errors/tool-error.ts";
-import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/evidence-store.ts";
 import { evidenceRecordSchema } from "../evidence/evidence-record.ts";
+import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/evidence-store.ts";
+import type { ReadChartRows } from "../interpreter/render-chart.ts";
 
 export type { Tables } from "./tables/create-tables.ts";
 
 /**
- * Data that comes from files and from callers rather than from tools. A file becomes an alias; its bytes stay where they are until a cell, a page of
- * rows or a download needs them, and they are parsed inside a sandbox only. What is asked of a table (its schema, a page, a search) is asked of a
- * sandbox of its own that has the table parsed, so that neither the host nor a browser ever holds it whole as rows.
+ * The data of a conversation that comes from files and callers instead of tools. Each file becomes an alias. Its bytes stay on disk until a cell, a page of
+ * rows or a download needs them, and only a sandbox parses them. Schemas, pages and searches are computed in a sandbox that holds the parsed table, so the
+ * host and the browser never hold all rows of a table.
  */
 export interface ConversationData {
   readonly evidence: EvidenceStore;
-  /** Looks at the given folders again: files that are new become aliases. */
+  /** Scans the given folders again. New files become aliases. */
   refresh(): Promise<void>;
   /** `store_data {name, data | csv}`. */
   storeData(input: unknown): Promise<DataAnswer>;
@@ -22,11 +22,11 @@ export interface ConversationData {
   listData(input?: unknown, options?: DataCallOptions): Promise<DataAnswer>;
   /** `read_data {alias, offset?, limit?, columns?, filter?, search?, sort?}`: small pages of records, for a model. */
   readData(input: unknown, options?: DataCallOptions): Promise<DataAnswer>;
-  /** The same question with larger pages, rows as arrays, for a program. */
+  /** Takes the same input as `readData`. Returns larger pages with rows as arrays, for a program. */
   page(input: unknown, options?: DataCallOptions): Promise<DataAnswer>;
-  /** Columns with their types, shares of nulls and ranges, of the whole table. */
+  /** Returns the columns of the whole table with their types, shares of nulls and ranges. */
   schema(alias: string, options?: DataCallOptions): Promise<DataAnswer>;
-  /** Rows of an alias that is no JSON, for `renderChart`. */
+  /** Reads the rows of an alias that is not JSON, for `renderChart`. */
   readonly chartRows: ReadChartRows;
   addUpload(upload: OpenedUpload): EvidenceItem;
 }
@@ -35,23 +35,23 @@ export interface DataCallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** `json` is the text of an object. Send it as it is: integers past 2^53 are exact in it. */
+/** `json` is the text of an object. Send it without parsing it: it contains integers above 2^53 exactly. */
 export type DataAnswer = { readonly ok: true; readonly json: string } | { readonly ok: false; readonly toolError: ToolError };
 
-/** What was given with `--data`, for all conversations of a process. */
+/** The files and folders given with `--data`, shared by all conversations of a process. */
 export interface DataFiles {
-  /** In the order in which they were given, files of a folder by path. */
+  /** In the order of the given paths; the files of a folder are sorted by path. */
   files(): readonly DataFile[];
-  /** What of the given folders is no alias, and why; the last entry counts what a bound left out. */
+  /** The parts of the given folders that did not become aliases, and why. */
   leftOut(): readonly LeftOut[];
-  /** Walks the given folders again. */
+  /** Scans the given folders again. */
   refresh(): Promise<void>;
 }
 
 export interface DataFile {
-  /** What the alias is made from: the name without its ending. */
+  /** The file name without its extension. The alias is derived from it. */
   readonly stem: string;
-  /** The path as it was given or found, made printable. */
+  /** The path as given or found, made printable. */
   readonly path: string;
   readonly format: EvidenceFormat;
   readonly content: FileContent;
@@ -64,7 +64,7 @@ export interface LeftOut {
 
 const { sha256, bytes, format } = evidenceRecordSchema.shape;
 
-/** An upload as it is kept: by what it holds, apart for each tenant. */
+/** The record of a stored upload. Its content is stored by hash, separately for each tenant. */
 export const storedUploadSchema = z.object({ tenant: z.string(), sha256, bytes, fileName: z.string(), format });
 
 export type StoredUpload = Readonly<z.infer<typeof storedUploadSchema>>;
@@ -74,27 +74,27 @@ export interface OpenedUpload extends StoredUpload {
 }
 
 export interface UploadStore {
-  /** Takes it in, or nothing of it. The same bytes are kept once. */
+  /** Stores an upload completely or not at all. The same content is stored once. */
   put(upload: NewUpload): Promise<OpenedUpload>;
-  /** One that was kept before. Null when its bytes are not there any more. */
+  /** Opens a stored upload. Returns null if its content no longer exists. */
   open(upload: StoredUpload): Promise<OpenedUpload | null>;
-  /** Where a tenant's uploads are, by their sha256. */
+  /** Returns the blob store with the uploads of a tenant, by sha256. */
   blobsOf(tenant: string): BlobStore;
 }
 
 export interface NewUpload {
   readonly tenant: string;
-  /** As the sender calls it; only its last part counts. */
+  /** The name that the client sent. Directories in it are ignored. */
   readonly fileName: string;
   readonly content: AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A table, or a dataset, to be saved as a file. */
+/** A table or a dataset as a file. */
 export interface TableDownload {
   readonly fileName: string;
   readonly contentType: string;
-  /** Null when it is not known before the end. */
+  /** Null if the size is not known in advance. */
   readonly bytes: number | null;
   stream(): AsyncIterable<Uint8Array>;
 }

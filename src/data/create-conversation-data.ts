@@ -1,96 +1,51 @@
-import type { ReadChartRows } from "../interpreter/render-chart.ts";
 import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/evidence-store.ts";
+import type { ReadChartRows } from "../interpreter/render-chart.ts";
 import type { ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./conversation-data.ts";
+import { refuseFailure, refuseTable, refuseUnknownAlias } from "./data-errors.ts";
 import { stemOf, toPlainName } from "./data-formats.ts";
-import { failed, refusedTable, unknownAlias } from "./data-errors.ts";
 import { listData } from "./list-data.ts";
-import { readData } from "./read-data.ts";
+import { readDataPage } from "./read-data-page.ts";
 import { storeData } from "./store-data.ts";
 import type { Tables } from "./tables/create-tables.ts";
-import { pageFactsSchema } from "./tables/ask-table.ts";
+import { tablePageSchema } from "./tables/query-table.ts";
 
 export interface ConversationDataOptions {
   readonly evidence: EvidenceStore;
-  /** Those of the process. */
+  /** The tables of the process. */
   readonly tables: Tables;
-  /** What `--data` gave. */
+  /** The files and folders given with `--data`. */
   readonly files?: DataFiles | undefined;
 }
 
-/** A chart's rows as JSON are below the limit of a result. */
-const CHART_BYTES = 8 * 1024 * 1024;
-
-/** Every given file is an alias of the conversation from now on. Nothing is read before it is used. */
+/** Creates the data of a conversation. Every given file becomes an alias at once; no file is read before it is used. */
 export function createConversationData({ evidence, tables, files }: ConversationDataOptions): ConversationData {
-  const taken = new Set<DataFile>();
-  const told = new Map<string, string>();
-
-  function takeFiles(): void {
-    for (const file of files?.files() ?? []) {
-      if (taken.has(file)) continue;
-      taken.add(file);
-      addFile({ name: toPlainName(file.stem), format: file.format, content: file.content });
-    }
-  }
+  const added = new Set<DataFile>();
+  const isChanged = createChangeDetector();
 
   function addFile(file: NamedFile): EvidenceItem {
     const item = evidence.addFile(file);
     try {
-      tables.schemas.known(item); // what another conversation has found in it is there for previews
+      tables.schemas.known(item); // gives the preview the schema that another conversation has already computed
     } catch {
-      // it cannot be looked at now; who uses it is told
+      // The file cannot be read now. Each use of the alias reports that.
     }
     return item;
   }
 
+  function addNewFiles(): void {
+    for (const file of files?.files() ?? []) {
+      if (added.has(file)) continue;
+      added.add(file);
+      addFile({ name: toPlainName(file.stem), format: file.format, content: file.content });
+    }
+  }
+
   async function refresh(): Promise<void> {
     await files?.refresh();
-    takeFiles();
+    addNewFiles();
   }
 
-  /** Asked once for each answer: what it tells of counts as told. */
-  function isChanged({ alias, file }: EvidenceItem): boolean {
-    if (file === undefined) return false;
-    const now = file.version();
-    const before = told.get(alias);
-    told.set(alias, now);
-    return before !== undefined && before !== now;
-  }
-
-  async function schema(alias: string, { signal }: DataCallOptions = {}): Promise<DataAnswer> {
-    const item = evidence.get(alias);
-    if (item === null) return unknownAlias("read_data", alias, evidence.aliases());
-    try {
-      const [reply] = await tables.schemas.describe([item], { signal });
-      if (!reply!.ok) return refusedTable("read_data", reply!.refusal);
-      const facts = {
-        alias,
-        source: item.file?.kind ?? item.source,
-        name: item.tool,
-        format: item.format,
-        bytes: item.bytes,
-        version: reply!.version,
-      };
-      const changed = isChanged(item) ? { changed: true } : {};
-      return { ok: true, json: `${JSON.stringify({ ...facts, ...changed }).slice(0, -1)},${reply!.json.slice(1)}` };
-    } catch (error) {
-      return failed("read_data", error, signal);
-    }
-  }
-
-  const chartRows: ReadChartRows = async (item, { maxRows, signal }) => {
-    try {
-      const bounds = { maxBytes: CHART_BYTES, maxCellCharacters: 5000, records: true };
-      const reply = await tables.ask(item, { ask: "page", offset: 0, limit: maxRows, ...bounds }, { signal });
-      if (!reply.ok) return refusedTable("render_chart", reply.refusal);
-      const { rows, total } = pageFactsSchema.parse(JSON.parse(reply.json));
-      return { ok: true, rows: rows as Readonly<Record<string, unknown>>[], total };
-    } catch (error) {
-      return failed("render_chart", error, signal);
-    }
-  };
-
-  takeFiles();
+  addNewFiles();
   return {
     evidence,
     refresh,
@@ -99,10 +54,67 @@ export function createConversationData({ evidence, tables, files }: Conversation
       await refresh();
       return await listData(input, { evidence, schemas: tables.schemas, leftOut: files?.leftOut() ?? [], isChanged, signal });
     },
-    readData: (input, { signal } = {}) => readData(input, { evidence, tables, reader: "model", isChanged, signal }),
-    page: (input, { signal } = {}) => readData(input, { evidence, tables, reader: "program", isChanged, signal }),
-    schema,
-    chartRows,
+    readData: (input, { signal } = {}) => readDataPage(input, { evidence, tables, reader: "model", isChanged, signal }),
+    page: (input, { signal } = {}) => readDataPage(input, { evidence, tables, reader: "program", isChanged, signal }),
+    schema: (alias, { signal } = {}) => describeTable(alias, { evidence, tables, isChanged, signal }),
+    chartRows: createChartRowReader(tables),
     addUpload: ({ fileName, format, content }) => addFile({ name: toPlainName(stemOf(fileName)), format, content }),
+  };
+}
+
+/** Returns a function that says whether the file of an item changed since the function last saw it. Call it once per answer. */
+function createChangeDetector(): (item: EvidenceItem) => boolean {
+  const lastVersions = new Map<string, string>();
+  return ({ alias, file }) => {
+    if (file === undefined) return false;
+    const version = file.version();
+    const lastVersion = lastVersions.get(alias);
+    lastVersions.set(alias, version);
+    return lastVersion !== undefined && lastVersion !== version;
+  };
+}
+
+interface DescribeTableOptions extends DataCallOptions {
+  readonly evidence: EvidenceStore;
+  readonly tables: Tables;
+  readonly isChanged: (item: EvidenceItem) => boolean;
+}
+
+async function describeTable(alias: string, { evidence, tables, isChanged, signal }: DescribeTableOptions): Promise<DataAnswer> {
+  const item = evidence.get(alias);
+  if (item === null) return refuseUnknownAlias("read_data", alias, evidence.aliases());
+  try {
+    const [reply] = await tables.schemas.describe([item], { signal });
+    if (!reply!.ok) return refuseTable("read_data", reply!.refusal);
+    const facts = {
+      alias,
+      source: item.file?.kind ?? item.source,
+      name: item.tool,
+      format: item.format,
+      bytes: item.bytes,
+      version: reply!.version,
+      ...(isChanged(item) && { changed: true }),
+    };
+    // Join the texts instead of parsing the reply: it contains integers above 2^53 exactly.
+    return { ok: true, json: `${JSON.stringify(facts).slice(0, -1)},${reply!.json.slice(1)}` };
+  } catch (error) {
+    return refuseFailure("read_data", error, signal);
+  }
+}
+
+/** Keeps the rows of a chart, as JSON, below the size limit of a cell's result. */
+const MAX_CHART_BYTES = 8 * 1024 * 1024;
+
+function createChartRowReader(tables: Tables): ReadChartRows {
+  return async (item, { maxRows, signal }) => {
+    try {
+      const bounds = { maxBytes: MAX_CHART_BYTES, maxCellCharacters: 5000, records: true };
+      const reply = await tables.query(item, { ask: "page", offset: 0, limit: maxRows, ...bounds }, { signal });
+      if (!reply.ok) return refuseTable("render_chart", reply.refusal);
+      const { rows, total } = tablePageSchema.parse(JSON.parse(reply.json));
+      return { ok: true, rows: rows as Readonly<Record<string, unknown>>[], total };
+    } catch (error) {
+      return refuseFailure("render_chart", error, signal);
+    }
   };
 }

@@ -5,77 +5,72 @@ import type { EvidenceFormat, EvidenceShape, FileContent, FileFindings } from ".
 import { toPrintable } from "./data-formats.ts";
 
 export interface FileContentOptions {
+  /** The real path of the file, as bytes because file names need not be UTF-8. */
   readonly real: Buffer;
   readonly kind: FileContent["kind"];
   readonly format: EvidenceFormat;
   readonly maxBytes: number;
-  /** Of a file that never changes: its hash is its version. */
+  /** The hash of a file that never changes. It is then also its version. */
   readonly sha256?: string | undefined;
 }
 
+/** Creates access to a file that may change or disappear at any time. Each use opens the file again. */
 export function createFileContent({ real, kind, format, maxBytes, sha256 }: FileContentOptions): FileContent {
-  let seen: { version: string; bytes: number } | null = null;
-  let known: FileFindings | null = null;
-  let hashed: { version: string; sha256: string } | null = null;
+  let lastSeen: { version: string; bytes: number } | null = null;
+  let findings: FileFindings | null = null;
+  let hash: { version: string; sha256: string } | null = null;
 
-  function look<T>(use: (fd: number, stats: BigIntStats) => T): T {
+  function open<Result>(use: (fd: number, seen: { version: string; bytes: number }) => Result): Result {
     const { fd, stats } = openGivenFile(real);
     try {
-      seen = { version: sha256 ?? toVersion(stats), bytes: Number(stats.size) };
-      return use(fd, stats);
+      lastSeen = { version: sha256 ?? toVersion(stats), bytes: Number(stats.size) };
+      return use(fd, lastSeen);
     } finally {
       closeSync(fd);
     }
   }
 
-  /** Of one that cannot be looked at, nothing is known yet. */
-  function lastSize(): number {
-    if (seen !== null) return seen.bytes;
-    try {
-      return look((_, stats) => Number(stats.size));
-    } catch {
-      return 0;
-    }
-  }
-
-  const version = (): string => look((_, stats) => sha256 ?? toVersion(stats));
-
-  /** Of the bytes that are given out: a file that grew or was written meanwhile is told by its times, and read again. */
-  function read(): Uint8Array {
-    return look((fd, stats) => {
-      const size = Number(stats.size);
-      if (size > maxBytes) throw tooLarge(real, size, maxBytes);
-      return readAll(fd, size);
+  const version = (): string => open((_, seen) => seen.version);
+  // If the file is modified during the read, its version changes, and the next use reads it again.
+  const read = (): Uint8Array =>
+    open((fd, { bytes }) => {
+      if (bytes > maxBytes) throw tooLarge(real, bytes, maxBytes);
+      return readAll(fd, bytes);
     });
-  }
-
-  function current(): FileFindings | null {
-    return known !== null && known.version === seen?.version ? known : null;
-  }
+  const currentFindings = (): FileFindings | null => (findings?.version === lastSeen?.version ? findings : null);
 
   return {
     kind,
     version,
     get bytes() {
-      return lastSize();
+      return lastSeen?.bytes ?? sizeOrZero(() => open((_, seen) => seen.bytes));
     },
     get sha256() {
       if (sha256 !== undefined) return sha256;
-      const now = version();
-      if (hashed?.version !== now) hashed = { version: now, sha256: createHash("sha256").update(read()).digest("hex") };
-      return hashed.sha256;
+      const current = version();
+      if (hash?.version !== current) hash = { version: current, sha256: createHash("sha256").update(read()).digest("hex") };
+      return hash.sha256;
     },
     get shape() {
-      return current()?.shape ?? unknownShape(format);
+      return currentFindings()?.shape ?? unknownShape(format);
     },
     get schema() {
-      return current()?.schema ?? [];
+      return currentFindings()?.schema ?? [];
     },
     read,
     learn: (found) => {
-      known = found;
+      findings = found;
     },
   };
+}
+
+/** The size of a file that cannot be opened yet counts as 0. */
+function sizeOrZero(getSize: () => number): number {
+  try {
+    return getSize();
+  } catch {
+    return 0;
+  }
 }
 
 function toVersion({ dev, ino, size, mtimeNs }: BigIntStats): string {
@@ -93,9 +88,9 @@ function readAll(fd: number, size: number): Uint8Array {
   const bytes = Buffer.allocUnsafeSlow(size);
   let at = 0;
   while (at < size) {
-    const got = readSync(fd, bytes, at, Math.min(CHUNK_BYTES, size - at), at);
-    if (got === 0) break; // it was cut meanwhile
-    at += got;
+    const count = readSync(fd, bytes, at, Math.min(CHUNK_BYTES, size - at), at);
+    if (count === 0) break; // the file was truncated in the meantime
+    at += count;
   }
   return at === size ? bytes : bytes.subarray(0, at);
 }
@@ -103,22 +98,22 @@ function readAll(fd: number, size: number): Uint8Array {
 function tooLarge(real: Buffer, seen: number, allowed: number): UsageError {
   return new UsageError({
     code: "INPUT_TOO_LARGE",
-    message: `The file ${toPrintable(real.toString())} has ${seen} bytes; a sandbox takes ${allowed} bytes of inputs.`,
-    hint: "Raise limits.sandbox.inputBytes in the configuration, and limits.sandbox.memoryBytes to five times that; or give the table as Parquet, which is smaller.",
+    message: `The file ${toPrintable(real.toString())} has ${seen} bytes; a sandbox accepts at most ${allowed} bytes of inputs.`,
+    hint: "Raise limits.sandbox.inputBytes in the configuration, and limits.sandbox.memoryBytes to five times that value. Or convert the table to Parquet, which is smaller.",
     details: { allowed, seen },
   });
 }
 
 /**
- * Opens the file that a real path names, and makes sure that it is the one: a link that took the place of the file, or of a folder above it, after the
- * path was resolved leads to another file, and that one is closed again unread. Throws DATA_FILE_GONE or DATA_FILE_REFUSED.
+ * Opens the file at a real path and verifies that it is still that file. If the file or a folder above it was replaced by a symbolic link after the path
+ * was resolved, the wrong file is closed unread. Throws DATA_FILE_GONE or DATA_FILE_REFUSED.
  */
 function openGivenFile(real: Buffer): { fd: number; stats: BigIntStats } {
   const fd = openWithoutLink(real);
   try {
     const stats = fstatSync(fd, { bigint: true });
-    if (!stats.isFile()) throw refused(real, "it is no regular file any more");
-    refuseOther(real, stats);
+    if (!stats.isFile()) throw refused(real, "it is no longer a regular file");
+    refuseReplaced(real, stats);
     return { fd, stats };
   } catch (error) {
     closeSync(fd);
@@ -126,7 +121,7 @@ function openGivenFile(real: Buffer): { fd: number; stats: BigIntStats } {
   }
 }
 
-/** Neither waits for a pipe's other end nor takes a terminal. */
+/** O_NONBLOCK: opening a pipe must not wait for its other end. O_NOCTTY: a terminal must not become ours. */
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 function openWithoutLink(real: Buffer): number {
@@ -134,32 +129,32 @@ function openWithoutLink(real: Buffer): number {
     return openSync(real, flags);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ELOOP") throw refused(real, "a symbolic link has taken its place");
+    if (code === "ELOOP") throw refused(real, "it was replaced by a symbolic link");
     throw gone(real, error);
   }
 }
 
-/** What was opened has to be what the path without any link names now. */
-function refuseOther(real: Buffer, opened: BigIntStats): void {
-  let now: BigIntStats;
+/** Throws unless the path still resolves to itself and to the opened file. */
+function refuseReplaced(real: Buffer, opened: BigIntStats): void {
+  let current: BigIntStats;
   let path: Buffer;
   try {
     path = realpathSync.native(real, { encoding: "buffer" });
-    now = lstatSync(path, { bigint: true });
+    current = lstatSync(path, { bigint: true });
   } catch (error) {
     throw gone(real, error);
   }
   if (!path.equals(real)) throw refused(real, "a folder above it was replaced by a symbolic link");
-  if (now.ino !== opened.ino || now.dev !== opened.dev) throw refused(real, "it was replaced while it was being opened; try again");
+  if (current.ino !== opened.ino || current.dev !== opened.dev) throw refused(real, "it was replaced while it was being opened; try again");
 }
 
-const reasons: Readonly<Record<string, string>> = { ENOENT: "it is not there any more", EACCES: "permission was denied" };
+const reasons: Readonly<Record<string, string>> = { ENOENT: "it no longer exists", EACCES: "permission denied" };
 
 function gone(real: Buffer, cause: unknown): UsageError {
   const { code = "", message } = cause as NodeJS.ErrnoException;
   return new UsageError({
     code: "DATA_FILE_GONE",
-    message: `The file ${toPrintable(real.toString())} cannot be read: ${reasons[code] ?? message}.`,
+    message: `Cannot read the file ${toPrintable(real.toString())}: ${reasons[code] ?? message}.`,
     cause,
   });
 }
@@ -167,7 +162,7 @@ function gone(real: Buffer, cause: unknown): UsageError {
 function refused(real: Buffer, why: string): UsageError {
   return new UsageError({
     code: "DATA_FILE_REFUSED",
-    message: `The file ${toPrintable(real.toString())} is not read: ${why}.`,
-    hint: "Only files inside of what was given with --data are read; give the place that the link leads to as well.",
+    message: `Refusing to read the file ${toPrintable(real.toString())}: ${why}.`,
+    hint: "Sluice reads only files inside the paths given with --data. Give the target of the link with --data too.",
   });
 }

@@ -11,7 +11,7 @@ async function* pieces(...texts: (string | Buffer)[]): AsyncGenerator<Uint8Array
   for (const text of texts) yield Buffer.from(text);
 }
 
-describe("uploads", () => {
+describe("createUploadStore", () => {
   let directory: string;
   beforeEach(() => {
     directory = mkdtempSync(path.join(os.tmpdir(), "sluice-uploads-"));
@@ -23,7 +23,7 @@ describe("uploads", () => {
   const refusal = async (promise: Promise<unknown>): Promise<unknown> =>
     await promise.catch((error: unknown) => (error instanceof SluiceError ? [error.code, error.message] : error));
 
-  test("are kept once by what they hold, apart for each tenant, and can be opened again", async () => {
+  test("stores the same content once per tenant, and opens it again", async () => {
     const store = createUploadStore({ directory });
     const sha256 = createHash("sha256").update("a,b\n1,2\n").digest("hex");
     const { content, ...first } = await store.put({
@@ -48,33 +48,33 @@ describe("uploads", () => {
     expect([await reopened.open(first), await reopened.open({ ...first, sha256: "../x" }), filesLeft()]).toEqual([null, null, [sha256]]);
   });
 
-  test("that are too large, of another kind, or not what they are called leave nothing", async () => {
+  test("refuses uploads that are too large, of an unknown type or of the wrong format, and keeps nothing of them", async () => {
     const store = createUploadStore({ directory, maxBytes: 10 });
     const put = (fileName: string, ...content: (string | Buffer)[]): Promise<unknown> =>
       refusal(store.put({ tenant: "t", fileName, content: pieces(...content) }));
     expect(await put("big.csv", "12345678", "9abc")).toEqual([
       "UPLOAD_TOO_LARGE",
-      'The file "big.csv" has more than 10 bytes, which is the most that is taken.',
+      'The file "big.csv" is larger than the upload limit of 10 bytes.',
     ]);
-    expect(await put("run.exe", "x")).toEqual(["UPLOAD_TYPE_UNKNOWN", 'The file "run.exe" is none that can be taken as data.']);
-    expect(await put("new\nline.sh", "x")).toEqual(["UPLOAD_TYPE_UNKNOWN", 'The file "new line.sh" is none that can be taken as data.']);
-    expect(await put("none.csv")).toEqual(["UPLOAD_NOT_AS_NAMED", 'The file "none.csv" was not taken: it is empty.']);
+    expect(await put("run.exe", "x")).toEqual(["UPLOAD_TYPE_UNKNOWN", 'The file "run.exe" has no supported extension.']);
+    expect(await put("new\nline.sh", "x")).toEqual(["UPLOAD_TYPE_UNKNOWN", 'The file "new line.sh" has no supported extension.']);
+    expect(await put("none.csv")).toEqual(["UPLOAD_NOT_AS_NAMED", 'The file "none.csv" was refused: the file is empty.']);
     expect(await put("fake.parquet", "PAR1", "abc")).toEqual([
       "UPLOAD_NOT_AS_NAMED",
-      'The file "fake.parquet" was not taken: it is no whole Parquet file: the marks at its beginning and end are missing.',
+      'The file "fake.parquet" was refused: it is not a complete Parquet file: PAR1 is missing at the start or the end.',
     ]);
     expect(await put("fake.xlsx", "abc")).toEqual([
       "UPLOAD_NOT_AS_NAMED",
-      'The file "fake.xlsx" was not taken: it is no Excel workbook (.xlsx).',
+      'The file "fake.xlsx" was refused: it is not an Excel workbook (.xlsx).',
     ]);
     expect(await put("wide.csv", Buffer.from("a,b", "utf16le"))).toEqual([
       "UPLOAD_NOT_AS_NAMED",
-      'The file "wide.csv" was not taken: it is no text in UTF-8: it has zero bytes, as binary files and UTF-16 have.',
+      'The file "wide.csv" was refused: it is not UTF-8 text: it contains zero bytes, like binary files and UTF-16.',
     ]);
     expect(filesLeft()).toEqual([]);
   });
 
-  test("whose sender goes away leave nothing", async () => {
+  test("keeps nothing when the client disconnects", async () => {
     const store = createUploadStore({ directory });
     const gone = new AbortController();
     async function* broken(): AsyncGenerator<Uint8Array> {
@@ -91,7 +91,7 @@ describe("uploads", () => {
     expect(filesLeft()).toEqual([]);
   });
 
-  test("and drafts of them are listed, and removed, by their age", async () => {
+  test("lists unused uploads and removes drafts by age", async () => {
     const store = createUploadStore({ directory });
     const { sha256 } = await store.put({ tenant: "t", fileName: "x.csv", content: pieces("a\n") });
     const [folder] = readdirSync(directory);
@@ -103,7 +103,7 @@ describe("uploads", () => {
     expect([old("t"), removeOldDrafts(store.blobsOf("t"), 1000), filesLeft()]).toEqual([[sha256], 1, [sha256]]);
   });
 
-  test("that cannot be kept say so", async () => {
+  test("reports that the directory is not usable", async () => {
     const taken = path.join(directory, "a-file");
     writeFileSync(taken, "");
     const store = createUploadStore({ directory: taken });

@@ -14,11 +14,11 @@ import { createFileContent } from "./create-file-content.ts";
 
 export interface UploadStoreOptions {
   readonly directory: string;
-  /** Of one upload: what a sandbox takes of inputs unless told. */
+  /** Largest upload. Default: the input limit of a sandbox. */
   readonly maxBytes?: number | undefined;
 }
 
-/** Uploads in a blob store for each tenant. */
+/** Creates an upload store in a directory, with one blob store per tenant. */
 export function createUploadStore({ directory, maxBytes = defaultLimits.inputBytes }: UploadStoreOptions): UploadStore {
   const stores = new Map<string, BlobStore>();
   const blobsOf = (tenant: string): BlobStore => {
@@ -40,7 +40,7 @@ export function createUploadStore({ directory, maxBytes = defaultLimits.inputByt
     async put({ tenant, fileName, content, signal }) {
       const name = toFileName(fileName);
       const format = acceptedFormat(name);
-      const { hash: sha256, bytes } = await blobsOf(tenant).put({ content: check({ name, format, content, maxBytes, signal }) });
+      const { hash: sha256, bytes } = await blobsOf(tenant).put({ content: checkContent({ name, format, content, maxBytes, signal }) });
       return (await openUpload({ tenant, sha256, bytes, fileName: name, format }))!;
     },
     open: openUpload,
@@ -48,7 +48,7 @@ export function createUploadStore({ directory, maxBytes = defaultLimits.inputByt
   };
 }
 
-/** The last part of what the sender calls it; both kinds of separators count. */
+/** Returns the last part of the name that the client sent, with / or \\ as separator. */
 function toFileName(fileName: string): string {
   return toPlainName(fileName.toWellFormed().split(/[/\\]/).at(-1) ?? "");
 }
@@ -58,21 +58,21 @@ function acceptedFormat(name: string): EvidenceFormat {
   if (format !== null) return format;
   throw new UsageError({
     code: "UPLOAD_TYPE_UNKNOWN",
-    message: `The file ${JSON.stringify(name)} is none that can be taken as data.`,
-    hint: `Files that end in ${tableFileEndings.join(", ")} can be.`,
+    message: `The file ${JSON.stringify(name)} has no supported extension.`,
+    hint: `Supported extensions: ${tableFileEndings.join(", ")}.`,
   });
 }
 
-interface Checked extends Pick<NewUpload, "content" | "signal"> {
+interface CheckedUpload extends Pick<NewUpload, "content" | "signal"> {
   readonly name: string;
   readonly format: EvidenceFormat;
   readonly maxBytes: number;
 }
 
-const LOOKED_AT = 4096;
+const HEAD_BYTES = 4096;
 
-/** Passes the bytes on. Throws when they are too many, or cannot be what their name says; nothing is parsed. */
-async function* check({ name, format, content, maxBytes, signal }: Checked): AsyncGenerator<Uint8Array> {
+/** Passes the bytes on. Throws if there are too many, or if they cannot be the format that the name says. Parses nothing. */
+async function* checkContent({ name, format, content, maxBytes, signal }: CheckedUpload): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let head = Buffer.alloc(0);
   let tail = Buffer.alloc(0);
@@ -80,30 +80,30 @@ async function* check({ name, format, content, maxBytes, signal }: Checked): Asy
     signal?.throwIfAborted();
     bytes += chunk.length;
     if (bytes > maxBytes) throw tooLarge(name, maxBytes);
-    if (head.length < LOOKED_AT) head = Buffer.concat([head, chunk.subarray(0, LOOKED_AT - head.length)]);
+    if (head.length < HEAD_BYTES) head = Buffer.concat([head, chunk.subarray(0, HEAD_BYTES - head.length)]);
     tail = Buffer.concat([tail, chunk.subarray(-4)]).subarray(-4);
     yield chunk;
   }
   signal?.throwIfAborted();
-  const problem = bytes === 0 ? "it is empty" : findProblem(format, head, tail);
+  const problem = bytes === 0 ? "the file is empty" : findProblem(format, head, tail);
   if (problem !== null) throw notAsNamed(name, problem);
 }
 
-/** The rest of a sentence, or null when nothing speaks against it. */
+/** Returns what is wrong with the content, or null. */
 function findProblem(format: EvidenceFormat, head: Buffer, tail: Buffer): string | null {
   if (format === "parquet") {
-    const isWhole = head.subarray(0, 4).toString("latin1") === "PAR1" && tail.toString("latin1") === "PAR1";
-    return isWhole ? null : "it is no whole Parquet file: the marks at its beginning and end are missing";
+    const hasMagic = head.subarray(0, 4).toString("latin1") === "PAR1" && tail.toString("latin1") === "PAR1";
+    return hasMagic ? null : "it is not a complete Parquet file: PAR1 is missing at the start or the end";
   }
-  if (format === "xlsx") return head.subarray(0, 2).toString("latin1") === "PK" ? null : "it is no Excel workbook (.xlsx)";
-  return head.includes(0) ? "it is no text in UTF-8: it has zero bytes, as binary files and UTF-16 have" : null;
+  if (format === "xlsx") return head.subarray(0, 2).toString("latin1") === "PK" ? null : "it is not an Excel workbook (.xlsx)";
+  return head.includes(0) ? "it is not UTF-8 text: it contains zero bytes, like binary files and UTF-16" : null;
 }
 
 function tooLarge(name: string, allowed: number): UsageError {
   return new UsageError({
     code: "UPLOAD_TOO_LARGE",
-    message: `The file ${JSON.stringify(name)} has more than ${allowed} bytes, which is the most that is taken.`,
-    hint: "Give the table as Parquet, which is smaller, or raise the limit of uploads and limits.sandbox.inputBytes.",
+    message: `The file ${JSON.stringify(name)} is larger than the upload limit of ${allowed} bytes.`,
+    hint: "Convert the table to Parquet, which is smaller, or raise server.uploadBytes and limits.sandbox.inputBytes.",
     details: { allowed },
   });
 }
@@ -111,7 +111,7 @@ function tooLarge(name: string, allowed: number): UsageError {
 function notAsNamed(name: string, problem: string): UsageError {
   return new UsageError({
     code: "UPLOAD_NOT_AS_NAMED",
-    message: `The file ${JSON.stringify(name)} was not taken: ${problem}.`,
-    hint: "Save it in the format that its name says.",
+    message: `The file ${JSON.stringify(name)} was refused: ${problem}.`,
+    hint: "Save the file in the format of its extension.",
   });
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../errors/sluice-error.ts";
 import { openDataFiles } from "./open-data-files.ts";
 
-describe("files that are given as data", () => {
+describe("openDataFiles", () => {
   let root: string;
   let given: string;
   let outside: string;
@@ -37,7 +37,7 @@ describe("files that are given as data", () => {
     }
   };
 
-  test("are those of a folder, in order, with what was left out", async () => {
+  test("finds the data files of a folder in order, and reports what it left out", async () => {
     for (const name of ["b.CSV", "a.json", "deep/er/c.parquet", "notes.md", "photo.png", ".hidden.csv"]) write(name);
     const files = await openDataFiles({ paths: [given] });
     expect(files.files().map(({ stem, format, path: shown }) => [stem, format, shown.replace(root, "ROOT")])).toEqual([
@@ -46,12 +46,12 @@ describe("files that are given as data", () => {
       ["c", "parquet", "ROOT/given/deep/er/c.parquet"],
     ]);
     expect(files.leftOut()).toEqual([
-      { path: given, why: "2 file(s) that are no data: .md, .png" },
+      { path: given, why: "2 file(s) that are not data: .md, .png" },
       { path: given, why: "1 hidden file(s) or folder(s)" },
     ]);
   });
 
-  test("stay inside of what was given: links out of it are left out by name, links inside are followed", async () => {
+  test("follows links inside the given folder, and leaves out links that point outside", async () => {
     write("real.csv");
     symlinkSync(path.join(outside, "secret.csv"), path.join(given, "leak.csv"));
     symlinkSync(outside, path.join(given, "folder.csv"));
@@ -62,16 +62,16 @@ describe("files that are given as data", () => {
     const files = await openDataFiles({ paths: [given] });
     expect(files.files().map(({ stem }) => stem)).toEqual(["real"]);
     expect(files.leftOut().map(({ path: shown, why }) => [path.basename(shown), why])).toEqual([
-      ["dangling.csv", "it is a symbolic link to nothing"],
-      ["folder.csv", "it is a symbolic link to a place outside of the given folder"],
-      ["leak.csv", "it is a symbolic link to a place outside of the given folder"],
-      ["passwd.txt", "it is a symbolic link to a place outside of the given folder"],
-      ["pipe.csv", "it is no regular file"],
+      ["dangling.csv", "it is a broken symbolic link"],
+      ["folder.csv", "it is a symbolic link that points outside the given folder"],
+      ["leak.csv", "it is a symbolic link that points outside the given folder"],
+      ["passwd.txt", "it is a symbolic link that points outside the given folder"],
+      ["pipe.csv", "it is not a regular file"],
       ["twin.csv", `it is the same file as ${path.join(given, "real.csv")}`],
     ]);
   });
 
-  test("are refused once a link has taken the place of the file, or of a folder above it", async () => {
+  test("refuses a file that was replaced by a link, or whose folder was", async () => {
     const file = write("sales.csv");
     write("below/costs.csv");
     const [costs, sales] = (await openDataFiles({ paths: [given] })).files();
@@ -80,29 +80,29 @@ describe("files that are given as data", () => {
     symlinkSync(path.join(outside, "secret.csv"), file);
     expect(failure(() => sales!.content.read())).toEqual([
       "DATA_FILE_REFUSED",
-      "The file ROOT/given/sales.csv is not read: a symbolic link has taken its place.",
+      "Refusing to read the file ROOT/given/sales.csv: it was replaced by a symbolic link.",
     ]);
     writeFileSync(path.join(outside, "costs.csv"), "secret\n");
     renameSync(path.join(given, "below"), path.join(given, "was"));
     symlinkSync(outside, path.join(given, "below"));
     expect(failure(() => costs!.content.version())).toEqual([
       "DATA_FILE_REFUSED",
-      "The file ROOT/given/below/costs.csv is not read: a folder above it was replaced by a symbolic link.",
+      "Refusing to read the file ROOT/given/below/costs.csv: a folder above it was replaced by a symbolic link.",
     ]);
     rmSync(file);
     makePipe(file);
     expect(failure(() => sales!.content.read())).toEqual([
       "DATA_FILE_REFUSED",
-      "The file ROOT/given/sales.csv is not read: it is no regular file any more.",
+      "Refusing to read the file ROOT/given/sales.csv: it is no longer a regular file.",
     ]);
     rmSync(file);
     expect(failure(() => sales!.content.read())).toEqual([
       "DATA_FILE_GONE",
-      "The file ROOT/given/sales.csv cannot be read: it is not there any more.",
+      "Cannot read the file ROOT/given/sales.csv: it no longer exists.",
     ]);
   });
 
-  test("are seen again when they change, and new ones when the folder is looked at again", async () => {
+  test("notices changed files at once, and new files after a refresh", async () => {
     const file = write("sales.csv");
     const files = await openDataFiles({ paths: [given] });
     const { content } = files.files()[0]!;
@@ -112,7 +112,7 @@ describe("files that are given as data", () => {
     expect(content.version()).not.toBe(first);
     expect([content.bytes, Buffer.from(content.read()).toString()]).toEqual([6, "a\n1\n2\n"]);
     const beside = write("new.part", "a\n3\n");
-    renameSync(beside, file); // as editors save
+    renameSync(beside, file); // the way editors save
     expect(Buffer.from(content.read()).toString()).toBe("a\n3\n");
     write("another.csv");
     await files.refresh();
@@ -120,7 +120,7 @@ describe("files that are given as data", () => {
     expect(files.files()[0]!.content).toBe(content);
   });
 
-  test("have names of any kind, which are shown in a form that does nothing", async () => {
+  test("accepts any file name and shows it in a printable form", async () => {
     const long = `${"x".repeat(240)}.csv`;
     for (const name of ["line\nbreak.csv", "..csv", "...csv", "quo\"te'.csv", "esc\u001b[31m.csv", long]) write(name);
     const raw = Buffer.concat([Buffer.from(`${given}/`), Buffer.from([0xff, 0xfe, 0x80]), Buffer.from(".csv")]);
@@ -131,18 +131,18 @@ describe("files that are given as data", () => {
     expect(Buffer.from(files.files().at(-1)!.content.read()).toString()).toBe("a\n7\n");
   });
 
-  test("are bounded in count and depth, and the rest is said", async () => {
+  test("limits count and depth, and reports the rest", async () => {
     for (let at = 0; at < 5; at += 1) write(`f${at}.csv`);
     write("one/two/three/deep.csv");
     const files = await openDataFiles({ paths: [given], bounds: { maxFiles: 3, maxDepth: 1 } });
     expect(files.files().map(({ stem }) => stem)).toEqual(["f0", "f1", "f2"]);
     expect(files.leftOut()).toEqual([
       { path: path.join(given, "one/two"), why: "it is more than 1 folders deep" },
-      { path: given, why: "2 file(s) past the first 3: give a smaller folder, or the files by name" },
+      { path: given, why: "2 file(s) over the limit of 3: give a smaller folder, or single files" },
     ]);
   });
 
-  test("are refused before anything starts when a path is none, or no data", async () => {
+  test("rejects a path that does not exist or is not data", async () => {
     const reject = async (paths: string[]): Promise<unknown> =>
       await openDataFiles({ paths }).catch((error: unknown) =>
         failure(() => {
@@ -151,24 +151,21 @@ describe("files that are given as data", () => {
       );
     expect(await reject([path.join(root, "none.csv")])).toEqual([
       "DATA_PATH_MISSING",
-      "The data ROOT/none.csv cannot be used: there is no such file or folder.",
+      "Cannot use ROOT/none.csv as data: no such file or folder.",
     ]);
     expect(await reject([write("notes.md")])).toEqual([
       "DATA_PATH_REFUSED",
-      "The data ROOT/given/notes.md cannot be used: its ending is not one of .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt.",
+      "Cannot use ROOT/given/notes.md as data: its extension is not one of .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt.",
     ]);
-    expect(await reject(["/dev/null"])).toEqual([
-      "DATA_PATH_REFUSED",
-      "The data /dev/null cannot be used: it is neither a file nor a folder.",
-    ]);
+    expect(await reject(["/dev/null"])).toEqual(["DATA_PATH_REFUSED", "Cannot use /dev/null as data: it is neither a file nor a folder."]);
   });
 
-  test("are not read when they are larger than a sandbox takes", async () => {
+  test("refuses to read a file that is larger than a sandbox accepts", async () => {
     const file = write("large.csv", "a\n".repeat(50));
     const [large] = (await openDataFiles({ paths: [file], maxFileBytes: 99 })).files();
     expect(failure(() => large!.content.read())).toEqual([
       "INPUT_TOO_LARGE",
-      "The file ROOT/given/large.csv has 100 bytes; a sandbox takes 99 bytes of inputs.",
+      "The file ROOT/given/large.csv has 100 bytes; a sandbox accepts at most 99 bytes of inputs.",
     ]);
   });
 });

@@ -9,32 +9,32 @@ import { formatOf, stemOf, toPrintable } from "./data-formats.ts";
 import { createFileContent } from "./create-file-content.ts";
 
 export interface DataFilesOptions {
-  /** Files and folders, as `--data` gave them. */
+  /** The files and folders given with `--data`. */
   readonly paths: readonly string[];
-  /** A larger file is listed, and refused when it is used. What a sandbox takes of inputs unless told. */
+  /** A larger file becomes an alias but is refused when it is used. Default: the input limit of a sandbox. */
   readonly maxFileBytes?: number;
   readonly bounds?: Partial<WalkBounds>;
 }
 
 interface WalkBounds {
-  /** Files that become aliases. */
+  /** Most files that become aliases. */
   readonly maxFiles: number;
-  /** Folders below the one that was given. */
+  /** Deepest level of folders below the given one. */
   readonly maxDepth: number;
-  /** Entries that are looked at. */
+  /** Most directory entries to examine. */
   readonly maxEntries: number;
 }
 
 interface FoundFile {
   readonly name: string;
-  /** As the user would write it. */
+  /** The path as the user would write it. */
   readonly path: string;
-  /** Without any link in it. Bytes, because not every name is text. */
+  /** The real path, as bytes because file names need not be UTF-8. */
   readonly real: Buffer;
   readonly format: EvidenceFormat;
 }
 
-interface Walked {
+interface FoundFiles {
   readonly files: readonly FoundFile[];
   readonly leftOut: readonly LeftOut[];
 }
@@ -55,8 +55,8 @@ interface Root {
 }
 
 /**
- * Resolves what was given, once: a link that is given leads where it led then. Nothing is read. Rejects with DATA_PATH_MISSING or DATA_PATH_REFUSED
- * when one of the paths cannot be used at all.
+ * Resolves the given paths once, including symbolic links, and finds the data files below them. Reads no file. Rejects with DATA_PATH_MISSING or
+ * DATA_PATH_REFUSED if a path cannot be used.
  */
 export async function openDataFiles({ paths, maxFileBytes = defaultLimits.inputBytes, bounds = {} }: DataFilesOptions): Promise<DataFiles> {
   const roots: Root[] = [];
@@ -66,35 +66,35 @@ export async function openDataFiles({ paths, maxFileBytes = defaultLimits.inputB
   let leftOut: readonly LeftOut[] = [];
 
   async function refresh(): Promise<void> {
-    const found: FoundFile[] = [];
-    const left: LeftOut[] = [];
+    const foundFiles: FoundFile[] = [];
+    const nowLeftOut: LeftOut[] = [];
     for (const root of roots) {
-      const walked = await findFiles(root, { ...defaultWalkBounds, ...bounds });
-      found.push(...walked.files);
-      left.push(...walked.leftOut);
+      const found = await findFiles(root, { ...defaultWalkBounds, ...bounds });
+      foundFiles.push(...found.files);
+      nowLeftOut.push(...found.leftOut);
     }
-    const now = new Map<string, DataFile>();
-    for (const one of found) {
-      const key = one.real.toString("latin1");
-      const same = now.get(key);
-      if (same === undefined) now.set(key, known.get(key) ?? toDataFile(one, maxFileBytes));
-      else left.push({ path: one.path, why: `it is the same file as ${same.path}` });
+    const current = new Map<string, DataFile>();
+    for (const file of foundFiles) {
+      const key = file.real.toString("latin1");
+      const same = current.get(key);
+      if (same === undefined) current.set(key, known.get(key) ?? toDataFile(file, maxFileBytes));
+      else nowLeftOut.push({ path: file.path, why: `it is the same file as ${same.path}` });
     }
-    for (const [key, file] of now) known.set(key, file);
-    files = [...known.values()]; // one that is gone stays an alias, and says that it is gone when it is used
-    leftOut = left;
+    for (const [key, file] of current) known.set(key, file);
+    files = [...known.values()]; // a deleted file stays an alias; using it reports that the file is gone
+    leftOut = nowLeftOut;
   }
 
   await refresh();
   return { files: () => files, leftOut: () => leftOut, refresh };
 }
 
-async function findFiles({ given, real, isFolder }: Root, bounds: WalkBounds): Promise<Walked> {
+async function findFiles({ given, real, isFolder }: Root, bounds: WalkBounds): Promise<FoundFiles> {
   if (!isFolder) return { files: [{ name: given, path: toPrintable(given), real, format: formatOf(given)! }], leftOut: [] };
   try {
     return await walkFolder({ root: real, shown: given, bounds });
   } catch (error) {
-    return { files: [], leftOut: [{ path: toPrintable(given), why: `it cannot be read: ${(error as Error).message}` }] };
+    return { files: [], leftOut: [{ path: toPrintable(given), why: `cannot be read: ${(error as Error).message}` }] };
   }
 }
 
@@ -108,21 +108,21 @@ async function resolveRoot(given: string): Promise<Root> {
   });
   const found = await stat(real);
   if (found.isDirectory()) {
-    if (!(await lstat(real)).isDirectory()) throw refused(given, "it changed while it was looked at");
+    if (!(await lstat(real)).isDirectory()) throw refused(given, "it changed while it was examined");
     return { given, real, isFolder: true };
   }
   if (!found.isFile()) throw refused(given, "it is neither a file nor a folder");
-  if (formatOf(given) === null) throw refused(given, `its ending is not one of ${dataFileEndings.join(", ")}`);
+  if (formatOf(given) === null) throw refused(given, `its extension is not one of ${dataFileEndings.join(", ")}`);
   return { given, real, isFolder: false };
 }
 
 function missing(given: string, cause: unknown): UsageError {
   const { code, message } = cause as NodeJS.ErrnoException;
-  const why = code === "ENOENT" ? "there is no such file or folder" : code === "EACCES" ? "permission was denied" : message;
+  const why = code === "ENOENT" ? "no such file or folder" : code === "EACCES" ? "permission denied" : message;
   return new UsageError({
     code: "DATA_PATH_MISSING",
-    message: `The data ${toPrintable(given)} cannot be used: ${why}.`,
-    hint: "Give --data the path of a file or of a folder.",
+    message: `Cannot use ${toPrintable(given)} as data: ${why}.`,
+    hint: "--data takes the path of a file or a folder.",
     cause,
   });
 }
@@ -130,68 +130,68 @@ function missing(given: string, cause: unknown): UsageError {
 function refused(given: string, why: string): UsageError {
   return new UsageError({
     code: "DATA_PATH_REFUSED",
-    message: `The data ${toPrintable(given)} cannot be used: ${why}.`,
-    hint: "Give --data files with these endings, or folders that hold such files.",
+    message: `Cannot use ${toPrintable(given)} as data: ${why}.`,
+    hint: `--data takes files with these extensions, or folders that contain such files: ${dataFileEndings.join(", ")}.`,
   });
 }
 
 const separator = Buffer.from("/");
 
-/** Data files of a folder and the folders in it, by path. Links are followed to files inside of it only. What is not taken is said. */
-async function walkFolder({ root, shown, bounds }: { root: Buffer; shown: string; bounds: WalkBounds }): Promise<Walked> {
+/** Finds the data files in a folder and its subfolders, sorted by path. Follows symbolic links only to files inside the folder. Reports what it leaves out. */
+async function walkFolder({ root, shown, bounds }: { root: Buffer; shown: string; bounds: WalkBounds }): Promise<FoundFiles> {
   const files: FoundFile[] = [];
   const leftOut: LeftOut[] = [];
-  const others = new Map<string, number>();
+  const otherExtensions = new Map<string, number>();
   let hidden = 0;
-  let looked = 0;
-  let past = 0;
+  let examined = 0;
+  let overLimit = 0;
 
   async function enter(folder: Buffer, below: string, depth: number): Promise<void> {
-    for (const entry of await readEntries(folder, bounds.maxEntries - looked)) {
-      looked += 1;
+    for (const entry of await readEntries(folder, bounds.maxEntries - examined)) {
+      examined += 1;
       const place = path.posix.join(below, entry.name.toString());
       if (entry.name[0] === 0x2e) hidden += 1;
       else if (entry.isFolder && depth < bounds.maxDepth) await enter(join(folder, entry.name), place, depth + 1);
       else if (entry.isFolder) leftOut.push({ path: toPrintable(place), why: `it is more than ${bounds.maxDepth} folders deep` });
-      else await take(folder, entry, place);
+      else await addFile(folder, entry, place);
     }
   }
 
-  async function take(folder: Buffer, entry: Entry, place: string): Promise<void> {
+  async function addFile(folder: Buffer, entry: Entry, place: string): Promise<void> {
     const name = entry.name.toString();
     const format = formatOf(name);
-    const leave = (why: string): void => void leftOut.push({ path: toPrintable(place), why });
-    if (!entry.isLink && !entry.isFile) return leave("it is no regular file");
+    const leaveOut = (why: string): void => void leftOut.push({ path: toPrintable(place), why });
+    if (!entry.isLink && !entry.isFile) return leaveOut("it is not a regular file");
     if (format === null && !entry.isLink) return countOther(name);
     const real = entry.isLink ? await resolveLink(join(folder, entry.name)) : { path: join(folder, entry.name), isFile: true };
-    if (real === null) return leave("it is a symbolic link to nothing");
-    if (!isInside(real.path, root)) return leave("it is a symbolic link to a place outside of the given folder");
-    if (!real.isFile || format === null) return leave("it is a symbolic link to something that is no data file");
+    if (real === null) return leaveOut("it is a broken symbolic link");
+    if (!isInside(real.path, root)) return leaveOut("it is a symbolic link that points outside the given folder");
+    if (!real.isFile || format === null) return leaveOut("it is a symbolic link to something that is not a data file");
     if (files.length < bounds.maxFiles) files.push({ name, path: toPrintable(place), real: real.path, format });
-    else past += 1;
+    else overLimit += 1;
   }
 
   function countOther(name: string): void {
-    const ending = toPrintable(path.extname(name).toLowerCase().slice(0, 12)) || "no ending";
-    others.set(ending, (others.get(ending) ?? 0) + 1);
+    const extension = toPrintable(path.extname(name).toLowerCase().slice(0, 12)) || "no extension";
+    otherExtensions.set(extension, (otherExtensions.get(extension) ?? 0) + 1);
   }
 
   await enter(root, shown, 0);
-  const say = (why: string): void => void leftOut.push({ path: toPrintable(shown), why });
-  if (others.size > 0) say(`${sum(others)} file(s) that are no data: ${listEndings(others)}`);
-  if (hidden > 0) say(`${hidden} hidden file(s) or folder(s)`);
-  if (past > 0) say(`${past} file(s) past the first ${bounds.maxFiles}: give a smaller folder, or the files by name`);
-  if (looked >= bounds.maxEntries) say(`whatever comes after ${bounds.maxEntries} entries`);
+  const report = (why: string): void => void leftOut.push({ path: toPrintable(shown), why });
+  if (otherExtensions.size > 0) report(`${sum(otherExtensions)} file(s) that are not data: ${listExtensions(otherExtensions)}`);
+  if (hidden > 0) report(`${hidden} hidden file(s) or folder(s)`);
+  if (overLimit > 0) report(`${overLimit} file(s) over the limit of ${bounds.maxFiles}: give a smaller folder, or single files`);
+  if (examined >= bounds.maxEntries) report(`everything after the first ${bounds.maxEntries} entries`);
   return { files, leftOut };
 }
 
-/** By name, so that the same folder gives the same aliases. */
-async function readEntries(folder: Buffer, most: number): Promise<Entry[]> {
+/** Reads directory entries, sorted by name so that the same folder always gives the same aliases. */
+async function readEntries(folder: Buffer, maxCount: number): Promise<Entry[]> {
   const entries: Entry[] = [];
-  // Names as bytes: the types know names as text only.
+  // The type definitions do not know that names can be buffers.
   const directory = await opendir(folder, { encoding: "buffer" as BufferEncoding });
   for await (const one of directory) {
-    if (entries.length >= most) break; // the loop closes it
+    if (entries.length >= maxCount) break; // leaving the loop closes the directory
     const name = one.name as unknown as Buffer;
     entries.push({ name, isFolder: one.isDirectory(), isFile: one.isFile(), isLink: one.isSymbolicLink() });
   }
@@ -219,7 +219,7 @@ function sum(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((total, count) => total + count, 0);
 }
 
-function listEndings(others: ReadonlyMap<string, number>): string {
-  const names = [...others.keys()].sort();
+function listExtensions(counts: ReadonlyMap<string, number>): string {
+  const names = [...counts.keys()].sort();
   return `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { EvidenceFormat, EvidenceItem, FileFindings } from "../../evidence/evidence-store.ts";
-import type { TableQuestion, TableRefusal, TableReply } from "./ask-table.ts";
+import type { TableQuery, TableRefusal, TableReply } from "./query-table.ts";
 
 const count = z.int().nonnegative();
 
@@ -17,7 +17,7 @@ const columnFacts = z.object({
   examples: z.array(z.unknown()).max(3),
 });
 
-/** What a sandbox says of a table: checked, because it comes out of one. */
+/** The description of a table by a sandbox. It is validated, because a sandbox is not trusted. */
 const tableSchemaSchema = z.strictObject({
   rows: count,
   columnCount: count,
@@ -32,68 +32,68 @@ export type SchemaReply =
   | { readonly ok: true; readonly version: string; readonly schema: TableSchema; readonly json: string }
   | { readonly ok: false; readonly version: string; readonly refusal: TableRefusal };
 
-/** Schemas of tables, worked out in a sandbox once for each version of each. */
+/** Computes the schemas of tables in a sandbox, once per version of each table. */
 export interface TableSchemas {
-  /** What is known already, or null. Throws when the file cannot be looked at. */
+  /** Returns the cached schema, or null. Throws if the file cannot be opened. */
   known(item: EvidenceItem): SchemaReply | null;
-  /** In the order of the items. One is asked where its rows can be asked next; several in one sandbox that ends. */
+  /** Returns the schemas in the order of the items. A single table stays open for further queries; several share one sandbox that is closed at the end. */
   describe(items: readonly EvidenceItem[], options?: { signal?: AbortSignal | undefined }): Promise<SchemaReply[]>;
 }
 
-interface AskTables {
-  ask(item: EvidenceItem, question: TableQuestion, options: { signal?: AbortSignal | undefined }): Promise<TableReply>;
-  askEach(items: readonly EvidenceItem[], question: TableQuestion, options: { signal?: AbortSignal | undefined }): Promise<TableReply[]>;
+interface QueryTables {
+  query(item: EvidenceItem, query: TableQuery, options: { signal?: AbortSignal | undefined }): Promise<TableReply>;
+  queryEach(items: readonly EvidenceItem[], query: TableQuery, options: { signal?: AbortSignal | undefined }): Promise<TableReply[]>;
 }
 
-export function createTableSchemas(tables: AskTables): TableSchemas {
-  const kept = new Map<string, SchemaReply>();
+export function createTableSchemas(tables: QueryTables): TableSchemas {
+  const cache = new Map<string, SchemaReply>();
 
   function known(item: EvidenceItem): SchemaReply | null {
-    const found = kept.get(toKey(item, versionOf(item)));
-    if (found !== undefined) teach(item, found);
-    return found ?? null;
+    const cached = cache.get(toTableKey(item, versionOf(item)));
+    if (cached !== undefined) updatePreview(item, cached);
+    return cached ?? null;
   }
 
   async function describe(items: readonly EvidenceItem[], { signal }: { signal?: AbortSignal | undefined } = {}): Promise<SchemaReply[]> {
     const missing = items.filter((item) => known(item) === null);
     const options = { signal };
-    const asked =
+    const replies =
       missing.length === 1
-        ? [await tables.ask(missing[0]!, { ask: "schema" }, options)]
+        ? [await tables.query(missing[0]!, { ask: "schema" }, options)]
         : missing.length === 0
           ? []
-          : await tables.askEach(missing, { ask: "schema" }, options);
-    const fresh = new Map(missing.map((item, index) => [item, keep(item, asked[index]!)]));
+          : await tables.queryEach(missing, { ask: "schema" }, options);
+    const fresh = new Map(missing.map((item, index) => [item, store(item, replies[index]!)]));
     return items.map((item) => fresh.get(item) ?? known(item)!);
   }
 
-  function keep(item: EvidenceItem, reply: TableReply): SchemaReply {
-    const made = toSchemaReply(item, reply);
-    if (made.ok || made.refusal.code === "DATA_UNREADABLE") {
-      kept.set(toKey(item, made.version), made);
-      for (const oldest of [...kept.keys()].slice(0, kept.size - KEPT_SCHEMAS)) kept.delete(oldest);
+  function store(item: EvidenceItem, tableReply: TableReply): SchemaReply {
+    const reply = toSchemaReply(item, tableReply);
+    if (reply.ok || reply.refusal.code === "DATA_UNREADABLE") {
+      cache.set(toTableKey(item, reply.version), reply);
+      for (const oldest of [...cache.keys()].slice(0, cache.size - MAX_CACHED_SCHEMAS)) cache.delete(oldest);
     }
-    teach(item, made);
-    return made;
+    updatePreview(item, reply);
+    return reply;
   }
 
-  /** Previews of a file say what is known of it. */
-  function teach({ file, format }: EvidenceItem, reply: SchemaReply): void {
+  /** Lets the preview of a file show its schema. */
+  function updatePreview({ file, format }: EvidenceItem, reply: SchemaReply): void {
     if (reply.ok) file?.learn(toFindings(reply.schema, { version: reply.version, format }));
   }
 
   return { known, describe };
 }
 
-const KEPT_SCHEMAS = 1000;
+const MAX_CACHED_SCHEMAS = 1000;
 
-/** Changes whenever the bytes do. Looks at the file, or hashes what is kept, once. */
+/** Returns a text that changes whenever the bytes may have changed. Opens the file, or hashes stored data once. */
 export function versionOf(item: EvidenceItem): string {
   return item.file === undefined ? item.sha256 : item.file.version();
 }
 
-/** One table for all who hold the same bytes under the same name, within a tenant: a conversation that is opened again finds it. */
-export function toKey({ tenant, alias }: EvidenceItem, version: string): string {
+/** Conversations of one tenant share a table if its alias and its bytes are the same. A reopened conversation finds its tables again. */
+export function toTableKey({ tenant, alias }: EvidenceItem, version: string): string {
   return JSON.stringify([tenant, alias, version]);
 }
 
@@ -102,12 +102,16 @@ function toSchemaReply(item: EvidenceItem, reply: TableReply): SchemaReply {
   if (!reply.ok) return { ok: false, version, refusal: reply.refusal };
   const parsed = tableSchemaSchema.safeParse(JSON.parse(reply.json));
   if (parsed.success) return { ok: true, version, schema: parsed.data, json: reply.json };
-  return { ok: false, version, refusal: { code: "INTERNAL_ERROR", why: `The sandbox of ${item.alias} gave no schema.`, hints: [] } };
+  return {
+    ok: false,
+    version,
+    refusal: { code: "INTERNAL_ERROR", why: `The sandbox of ${item.alias} returned no valid schema.`, hints: [] },
+  };
 }
 
 const SHAPE_COLUMNS = 300;
 
-/** What previews say of a file once a sandbox has read it. */
+/** What the preview of a file shows after a sandbox has read it. */
 function toFindings(schema: TableSchema, { version, format }: { version: string; format: EvidenceFormat }): FileFindings {
   const { rows, columns, columnCount } = schema;
   const none = { columns: [], columnCount: 0, columnsFromSample: false, path: [] };
@@ -121,11 +125,11 @@ function toFindings(schema: TableSchema, { version, format }: { version: string;
     columnsFromSample: false,
     path: [],
   } as const;
-  return { version, shape, schema: toTexts(columns) };
+  return { version, shape, schema: toSchemaTexts(columns) };
 }
 
-/** From full to terse. */
-function toTexts(columns: readonly ColumnFacts[]): string[] {
+/** JSON texts of the schema, from the most detailed to the shortest. */
+function toSchemaTexts(columns: readonly ColumnFacts[]): string[] {
   const full = columns.map(({ name, type, nullShare, min, max }) => ({
     name,
     type,
@@ -133,5 +137,5 @@ function toTexts(columns: readonly ColumnFacts[]): string[] {
     ...(min !== undefined && { min, max }),
   }));
   const types = Object.fromEntries(columns.map(({ name, type }) => [name, type]));
-  return [full, types, columns.map(({ name }) => name), `${columns.length} columns`].map((one) => JSON.stringify(one));
+  return [full, types, columns.map(({ name }) => name), `${columns.length} columns`].map((text) => JSON.stringify(text));
 }

@@ -4,45 +4,46 @@ import type { CellSession } from "../../cells/open-cell-session.ts";
 import type { Gate } from "../../sandbox/pool.ts";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
-import { askTable, toAskedTable, type TableQuestion, type TableReply, type TableSandbox } from "./ask-table.ts";
-import { createTableSchemas, toKey, versionOf, type TableSchemas } from "./create-table-schemas.ts";
+import { createTableSchemas, toTableKey, versionOf, type TableSchemas } from "./create-table-schemas.ts";
+import { queryTable, toQueriedTable, type TableQuery, type TableReply, type TableSandbox } from "./query-table.ts";
 
-/** Tables that can be asked, each in a sandbox of its own that has it parsed and waits a while for the next question. */
+/** Tables that can be queried. Each has a sandbox of its own, which keeps the parsed table for a while for the next query. */
 export interface Tables extends AsyncDisposable {
-  /** Rejects when no sandbox can be had, the file cannot be read, or on abort; what the table itself refuses is a reply. */
-  ask(item: EvidenceItem, question: TableQuestion, options?: { signal?: AbortSignal | undefined }): Promise<TableReply>;
-  /** Asks several small tables one after the other, all in one sandbox that ends with the last. */
-  askEach(items: readonly EvidenceItem[], question: TableQuestion, options?: { signal?: AbortSignal | undefined }): Promise<TableReply[]>;
-  /** What is known of tables, for all conversations. */
+  /** Rejects if there is no sandbox, if the file cannot be read, or on abort. A refusal by the table itself is a reply. */
+  query(item: EvidenceItem, query: TableQuery, options?: { signal?: AbortSignal | undefined }): Promise<TableReply>;
+  /** Runs the same query on several small tables, one after the other, in one sandbox that is closed at the end. */
+  queryEach(items: readonly EvidenceItem[], query: TableQuery, options?: { signal?: AbortSignal | undefined }): Promise<TableReply[]>;
+  /** The schemas of tables, shared by all conversations. */
   readonly schemas: TableSchemas;
   close(): Promise<void>;
 }
 
 export interface TablesOptions {
   readonly openCellSession: (options?: { signal?: AbortSignal }) => Promise<CellSession>;
-  /** The runtime's: a table that waits gives up its sandbox when somebody else waits for one. */
+  /** The gate of the runtime. An idle table gives up its sandbox when another call waits for one. */
   readonly gate?: Pick<Gate, "places" | "waiting" | "onWaiting"> | undefined;
-  /** Tables open at once; a quarter of the places unless told. */
+  /** Most tables open at the same time. Default: a quarter of the places of the gate. */
   readonly maxOpen?: number | undefined;
+  /** How long an idle table keeps its sandbox. Default: 60 s. */
   readonly idleMs?: number | undefined;
-  /** What nobody waits for any more may still be answered within this time, and then leaves its table ready for the next question. */
+  /** How long a query may continue after all its callers aborted. If it finishes in time, its table stays open. Default: 1 s. */
   readonly graceMs?: number | undefined;
 }
 
 interface OpenTable extends TableSandbox {
   readonly key: string;
-  /** Aborted when the table is given up. */
-  readonly dropped: AbortController;
-  /** Gives its place back; undefined while it waits for one. */
+  /** Aborted when the table is closed. */
+  readonly closed: AbortController;
+  /** Returns the place at the limiter. Undefined while the table waits for a place. */
   leave?: () => void;
-  /** Questions that are asked or wait. */
-  busy: number;
-  /** Those of them whose askers have not given up. */
-  wanted: number;
+  /** Queries that run or wait. */
+  activeQueries: number;
+  /** Callers that have not aborted. */
+  waitingCallers: number;
   usedAt: number;
 }
 
-const LOOK_EVERY_MS = 250;
+const CHECK_INTERVAL_MS = 250;
 
 export function createTables(options: TablesOptions): Tables {
   return new SandboxTables(options);
@@ -53,67 +54,68 @@ class SandboxTables implements Tables {
   readonly #options: TablesOptions;
   readonly #limiter: Limiter;
   readonly #open = new Map<string, OpenTable>();
-  /** Those that answer one `askEach` and end with it. */
-  readonly #single = new Set<Promise<CellSession>>();
+  /** The sandboxes of running `queryEach` calls. */
+  readonly #shared = new Set<Promise<CellSession>>();
   readonly #closing = new Set<Promise<void>>();
-  readonly #stopGivingUp: (() => void) | undefined;
-  #watch: NodeJS.Timeout | undefined;
+  readonly #stopListening: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: TablesOptions) {
     const { gate, maxOpen = Math.max(1, Math.floor((gate?.places ?? 4) / 4)) } = options;
     this.#options = options;
     this.#limiter = createLimiter({ places: maxOpen });
-    this.#limiter.onWaiting(() => this.#giveUp());
-    this.#stopGivingUp = gate?.onWaiting(() => this.#giveUp());
+    this.#limiter.onWaiting(() => this.#closeIdlest());
+    this.#stopListening = gate?.onWaiting(() => this.#closeIdlest());
   }
 
-  async ask(item: EvidenceItem, question: TableQuestion, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<TableReply> {
-    this.#refuseClosed();
+  async query(item: EvidenceItem, query: TableQuery, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<TableReply> {
+    this.#throwIfClosed();
     const { graceMs = 1000 } = this.#options;
     const version = versionOf(item);
     signal?.throwIfAborted();
-    const table = this.#obtain(toKey(item, version));
-    const asked = askTable(table, toAskedTable(item), question).finally(() => this.#release(table));
-    asked.then((reply) => reply.ok || !reply.lost || this.#drop(table)).catch(() => this.#drop(table));
-    table.wanted += 1;
+    const table = this.#acquire(toTableKey(item, version));
+    const reply = queryTable(table, toQueriedTable(item), query).finally(() => this.#release(table));
+    reply.then((result) => result.ok || !result.lost || this.#close(table)).catch(() => this.#close(table));
+    table.waitingCallers += 1;
     try {
-      return { ...(await orAbort(asked, signal)), version };
+      return { ...(await orAbort(reply, signal)), version };
     } finally {
-      table.wanted -= 1;
-      const patienceMs = table.leave === undefined ? 0 : graceMs; // one that has no sandbox yet is not waited for
-      if (signal?.aborted === true) setTimeout(() => table.busy > 0 && table.wanted === 0 && this.#drop(table), patienceMs).unref();
+      table.waitingCallers -= 1;
+      const delayMs = table.leave === undefined ? 0 : graceMs; // a table without a sandbox gets no grace period
+      if (signal?.aborted === true)
+        setTimeout(() => table.activeQueries > 0 && table.waitingCallers === 0 && this.#close(table), delayMs).unref();
     }
   }
 
-  async askEach(
+  async queryEach(
     items: readonly EvidenceItem[],
-    question: TableQuestion,
+    query: TableQuery,
     { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<TableReply[]> {
-    this.#refuseClosed();
-    const session = this.#options.openCellSession(signal === undefined ? {} : { signal });
+    this.#throwIfClosed();
+    const cellSession = this.#options.openCellSession(signal === undefined ? {} : { signal });
     const bound = new Set<string>();
-    this.#single.add(session);
+    this.#shared.add(cellSession);
     try {
       const replies: TableReply[] = [];
       for (const item of items) {
         const version = versionOf(item);
-        replies.push({ ...(await orAbort(askTable({ session, bound }, toAskedTable(item), question), signal)), version });
+        replies.push({ ...(await orAbort(queryTable({ cellSession, bound }, toQueriedTable(item), query), signal)), version });
       }
       return replies;
     } finally {
-      this.#single.delete(session);
-      this.#closeLater(session);
+      this.#shared.delete(cellSession);
+      this.#closeInBackground(cellSession);
     }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#watch);
-    this.#stopGivingUp?.();
-    for (const table of this.#open.values()) this.#drop(table);
-    for (const session of this.#single) this.#closeLater(session);
+    clearInterval(this.#timer);
+    this.#stopListening?.();
+    for (const table of this.#open.values()) this.#close(table);
+    for (const cellSession of this.#shared) this.#closeInBackground(cellSession);
     await Promise.all(this.#closing);
   }
 
@@ -121,75 +123,75 @@ class SandboxTables implements Tables {
     return this.close();
   }
 
-  #refuseClosed(): void {
+  #throwIfClosed(): void {
     if (this.#closed) throw tablesClosed();
   }
 
-  /** It counts as busy from here on, so that nobody gives it up before it is asked. */
-  #obtain(key: string): OpenTable {
+  /** Counts as a query from here on, so that the table is not closed before the query starts. */
+  #acquire(key: string): OpenTable {
     const table = this.#open.get(key) ?? this.#openTable(key);
-    table.busy += 1;
+    table.activeQueries += 1;
     return table;
   }
 
   #openTable(key: string): OpenTable {
-    const dropped = new AbortController();
-    const session = this.#limiter.enter(dropped.signal).then((leave) => {
+    const closed = new AbortController();
+    const cellSession = this.#limiter.enter(closed.signal).then((leave) => {
       table.leave = leave;
-      if (dropped.signal.aborted) leave(); // given up in the moment in which its turn came
-      dropped.signal.throwIfAborted();
+      if (closed.signal.aborted) leave(); // the table was closed just before it got its place
+      closed.signal.throwIfAborted();
       return this.#options.openCellSession();
     });
-    const table: OpenTable = { key, session, dropped, bound: new Set(), busy: 0, wanted: 0, usedAt: Date.now() };
-    session.catch(() => this.#drop(table));
+    const table: OpenTable = { key, cellSession, closed, bound: new Set(), activeQueries: 0, waitingCallers: 0, usedAt: Date.now() };
+    cellSession.catch(() => this.#close(table));
     this.#open.set(key, table);
-    this.#watch ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    this.#timer ??= setInterval(() => this.#closeUnused(), CHECK_INTERVAL_MS).unref();
     return table;
   }
 
   #release(table: OpenTable): void {
-    table.busy -= 1;
+    table.activeQueries -= 1;
     table.usedAt = Date.now();
-    if (this.#limiter.waiting > 0) this.#giveUp();
+    if (this.#limiter.waiting > 0) this.#closeIdlest();
   }
 
-  #drop(table: OpenTable): void {
+  #close(table: OpenTable): void {
     if (this.#open.get(table.key) !== table) return;
     this.#open.delete(table.key);
-    table.dropped.abort(this.#closed ? tablesClosed() : undefined);
+    table.closed.abort(this.#closed ? tablesClosed() : undefined);
     table.leave?.();
-    this.#closeLater(table.session);
+    this.#closeInBackground(table.cellSession);
   }
 
-  #closeLater(session: Promise<CellSession>): void {
-    const done = session.then((one) => one.close()).catch(() => {});
+  #closeInBackground(cellSession: Promise<CellSession>): void {
+    const done = cellSession.then((opened) => opened.close()).catch(() => {});
     this.#closing.add(done);
     void done.finally(() => this.#closing.delete(done));
   }
 
-  /** Those that nobody asks now, the one asked longest ago first. */
-  #idle(): OpenTable[] {
-    return [...this.#open.values()].filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
+  /** Tables without queries, the least recently used first. */
+  #idleTables(): OpenTable[] {
+    return [...this.#open.values()].filter(({ activeQueries }) => activeQueries === 0).sort((a, b) => a.usedAt - b.usedAt);
   }
 
-  #giveUp(): boolean {
-    const [idlest] = this.#idle();
+  #closeIdlest(): boolean {
+    const [idlest] = this.#idleTables();
     if (idlest === undefined) return false;
-    this.#drop(idlest);
+    this.#close(idlest);
     return true;
   }
 
-  /** Gives up what nobody has asked for a while, and one that became idle while others wait for a sandbox. */
-  #look(): void {
+  /** Closes tables that were idle for too long, and one more while another call waits for a sandbox. */
+  #closeUnused(): void {
     const { gate, idleMs = 60_000 } = this.#options;
-    for (const table of this.#idle()) if (Date.now() - table.usedAt > idleMs) this.#drop(table);
-    if ((gate?.waiting ?? 0) > 0) this.#giveUp();
+    for (const table of this.#idleTables()) if (Date.now() - table.usedAt > idleMs) this.#close(table);
+    if ((gate?.waiting ?? 0) > 0) this.#closeIdlest();
     if (this.#open.size > 0) return;
-    clearInterval(this.#watch);
-    this.#watch = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }
 
 function tablesClosed(): UsageError {
-  return new UsageError({ code: "TABLES_CLOSED", message: "Tables cannot be asked any more: the runtime is closing." });
+  return new UsageError({ code: "TABLES_CLOSED", message: "Cannot query the table: the runtime is closing." });
 }
