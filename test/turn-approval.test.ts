@@ -7,7 +7,7 @@ import type { LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { createApprovals } from "../src/turn/create-approvals.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { call, final, getPrices, scriptedModel, testTurn, type Said, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
+import { call, final, getPrices, scriptedModel, testTurn, type StepReply, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
 
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
 afterAll(() => runtime.close());
@@ -18,9 +18,9 @@ function destroyer(): { readonly tool: LocalTool; readonly dropped: unknown[] } 
   return { dropped, tool: { ...getPrices, name: "drop", annotations: { destructiveHint: true }, execute } };
 }
 
-type Ran = TestTurn & { result: TurnResult; dropped: unknown[]; model: ReturnType<typeof scriptedModel> };
+type CompletedTurn = TestTurn & { result: TurnResult; dropped: unknown[]; model: ReturnType<typeof scriptedModel> };
 
-async function run(steps: readonly Said[], options: Partial<TestTurnOptions> = {}): Promise<Ran> {
+async function run(steps: readonly StepReply[], options: Partial<TestTurnOptions> = {}): Promise<CompletedTurn> {
   const { tool, dropped } = destroyer();
   const model = scriptedModel({ steps: [...steps, final("Done.")] });
   const turn = testTurn({ tools: [getPrices, tool], ...options, model });
@@ -30,11 +30,11 @@ async function run(steps: readonly Said[], options: Partial<TestTurnOptions> = {
   return { ...turn, result, dropped, model };
 }
 
-const script = (code: string): Said => call("execute", { code });
+const script = (code: string): StepReply => call("execute", { code });
 const statuses = ({ trace }: TurnResult): string[] => trace.flatMap(({ calls }) => calls.map(({ tool, status }) => `${tool} ${status}`));
 
-describe("a tool that may destroy", () => {
-  test("is called when a person says yes, and only then; whoever fails to answer has said no", async () => {
+describe("a destructive tool", () => {
+  test("runs only after approval; a failed approval refuses the call", async () => {
     const steps = ["A", "B", "C"].map((symbol) => call("drop", { symbol }));
     const { of, result, dropped } = await run(steps, {
       approve: async ({ arguments: { symbol } }) => {
@@ -43,22 +43,22 @@ describe("a tool that may destroy", () => {
       },
     });
     expect(dropped).toEqual([{ symbol: "B" }]);
-    const asked = of("approval-request");
-    expect(asked).toEqual(
+    const requests = of("approval-request");
+    expect(requests).toEqual(
       ["A", "B", "C"].map((symbol, at) => ({
         type: "approval-request",
-        approvalId: asked[at]!.approvalId,
+        approvalId: requests[at]!.approvalId,
         callId: `call-${at + 1}`,
         tool: "drop",
         server: "local",
         arguments: { symbol },
       })),
     );
-    expect(new Set(asked.map(({ approvalId }) => approvalId)).size).toBe(3);
+    expect(new Set(requests.map(({ approvalId }) => approvalId)).size).toBe(3);
     expect(of("approval-end")).toEqual(
       ["refused", "approved", "refused"].map((answer, at) => ({
         type: "approval-end",
-        approvalId: asked[at]!.approvalId,
+        approvalId: requests[at]!.approvalId,
         callId: `call-${at + 1}`,
         answer,
       })),
@@ -70,7 +70,7 @@ describe("a tool that may destroy", () => {
     ]);
   });
 
-  test("on the allow-list is not asked about; under read-only nobody can approve it", async () => {
+  test("on the allow-list needs no approval; under read-only it cannot be approved", async () => {
     const allowed = await run([call("drop")], { policy: createToolPolicy({ allow: ["drop"] }), approve: async () => false });
     expect([allowed.dropped.length, allowed.of("approval-request").length]).toEqual([1, 0]);
     const forbidden = await run([call("drop")], { policy: createToolPolicy({ toolPolicy: "read-only" }), approve: async () => true });
@@ -82,11 +82,11 @@ describe("a tool that may destroy", () => {
 describe("a call of a script", () => {
   const code = `await call_tool("drop", {"symbol": "A"})\nreturn await call_tool("drop", {"symbol": "B"})`;
 
-  test("is asked about too, and its wait is not the script's own time", async () => {
+  test("needs approval too, and the wait does not count towards the time limit of the script", async () => {
     const { of, result, dropped } = await run([script(code)], {
       codeMode: { engine: "monty", limits: { executionMs: 2_500 } },
       approve: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 1_500)); // both together are longer than all that the script may take
+        await new Promise((resolve) => setTimeout(resolve, 1_500)); // both waits together exceed the time limit of the script
         return true;
       },
     });
@@ -98,7 +98,7 @@ describe("a call of a script", () => {
     expect(statuses(result)).toEqual(["execute ok", "drop ok", "drop ok", "final_response ok"]);
   });
 
-  test("that is not approved is an error that the script can catch", async () => {
+  test("without approval raises an error that the script can catch", async () => {
     const caught = `try:\n    await call_tool("drop", {"symbol": "A"})\nexcept Exception as error:\n    return "not approved" in str(error)`;
     const { result, dropped, model } = await run([script(caught)], { approve: async () => false });
     expect(dropped).toEqual([]);
@@ -106,7 +106,7 @@ describe("a call of a script", () => {
     expect(statuses(result)).toEqual(["execute ok", "drop refused", "final_response ok"]);
   });
 
-  test("without anybody to ask is refused with what to configure", async () => {
+  test("is refused with a configuration hint when there is no `approve`", async () => {
     const { result, dropped } = await run([script(code)]);
     expect(dropped).toEqual([]);
     expect(result.grounding.failures[0]).toEqual({
@@ -116,14 +116,14 @@ describe("a call of a script", () => {
   });
 });
 
-describe("a question that nobody answers", () => {
-  const waiting = async (steps: readonly Said[], options: Partial<TestTurnOptions> = {}) => {
+describe("an approval request without an answer", () => {
+  const waiting = async (steps: readonly StepReply[], options: Partial<TestTurnOptions> = {}) => {
     const approvals = createApprovals();
-    const ran = await run(steps, { approve: approvals.approve, ...options });
+    const turn = await run(steps, { approve: approvals.approve, ...options });
     expect(approvals.pending()).toEqual([]);
-    expect(ran.dropped).toEqual([]);
-    expect(ran.of("approval-end").map(({ answer }) => answer)).toEqual(["abandoned"]);
-    return ran.result;
+    expect(turn.dropped).toEqual([]);
+    expect(turn.of("approval-end").map(({ answer }) => answer)).toEqual(["abandoned"]);
+    return turn.result;
   };
   const onRequest = (act: (event: ApprovalRequestEvent) => void) => (event: TurnEvent) =>
     void (event.type === "approval-request" && act(event));
@@ -131,19 +131,19 @@ describe("a question that nobody answers", () => {
   test.each([
     ["the model", call("drop")],
     ["a script", script(`return await call_tool("drop", {})`)],
-  ])("is settled by an abort, when %s made the call", async (_, step) => {
+  ])("ends with an abort when %s requested the call", async (_, step) => {
     const abort = new AbortController();
     const result = await waiting([step], { signal: abort.signal, onEvent: onRequest(() => setTimeout(() => abort.abort(), 20)) });
     expect(result.outcome.stopReason).toBe("aborted");
   });
 
-  test("is settled when the turn's time is over", async () => {
+  test("ends with the time limit of the turn", async () => {
     const result = await waiting([call("drop")], { budgets: { wallMs: 4_000 } });
     expect(result.outcome.stopReason).toBe("bounded_time");
   });
 });
 
-describe("questions answered from elsewhere", () => {
+describe("createApprovals", () => {
   const request = (approvalId: string): ApprovalRequestEvent => ({
     type: "approval-request",
     approvalId,
@@ -153,10 +153,10 @@ describe("questions answered from elsewhere", () => {
     arguments: {},
   });
 
-  test("are pending until they are answered, each once", async () => {
+  test("keeps a request pending until its first answer", async () => {
     const approvals = createApprovals();
     const { signal } = new AbortController();
-    const asked = [approvals.approve(request("a"), signal), approvals.approve(request("b"), signal)];
+    const answers = [approvals.approve(request("a"), signal), approvals.approve(request("b"), signal)];
     expect(approvals.pending().map(({ approvalId }) => approvalId)).toEqual(["a", "b"]);
     expect([approvals.answer("b", false), approvals.answer("b", true), approvals.answer("c", true), approvals.answer("a", true)]).toEqual([
       true,
@@ -164,7 +164,7 @@ describe("questions answered from elsewhere", () => {
       false,
       true,
     ]);
-    expect(await Promise.all(asked)).toEqual([true, false]);
+    expect(await Promise.all(answers)).toEqual([true, false]);
     expect(approvals.pending()).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ import { turnResultSchema } from "../src/protocol/turn-result.ts";
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
 const marketServer = path.resolve(import.meta.dirname, "../examples/backends/market/market-server.ts");
 
-/** `sluice ask` as a user calls it: the real command, a real MCP server process, the default driver. */
+/** Runs `sluice ask` as a user would: the real command, a real MCP server process, the default driver. */
 describe("sluice ask", () => {
   let directory: string;
   beforeAll(() => {
@@ -29,7 +29,7 @@ describe("sluice ask", () => {
     return `script:${name}`;
   }
 
-  test("runs the bundled sample the whole way without a key, and shows a person what happens", { timeout: 300_000 }, () => {
+  test("runs the bundled sample without an API key, and shows the progress", { timeout: 300_000 }, () => {
     const { status, stdout, stderr } = ask(["--model", "demo", "--out", "out"]);
     expect(status).toBe(0);
     expect(stderr).toContain("configuration: no sluice.config.json was found; using the bundled sample\n");
@@ -57,12 +57,12 @@ describe("sluice ask", () => {
     const events =
       "Coverage changed: Meridian stopped reporting on 2024-09-10 with 93,069.15; Meridian reported again on 2024-09-24 with 92,756.88; Harbour was first listed on 2025-03-03 with 35,000; Quarry was delisted on 2025-07-01 with 63,680.17.";
     expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: events }]);
-    expect(result.answer.split(events)).toHaveLength(2); // said once
+    expect(result.answer.split(events)).toHaveLength(2); // stated once
     for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);
     expect(existsSync(new URL(result.dataset!.publicDataUrl))).toBe(true);
   });
 
-  test("prints the result document alone with --json, and exits with 4 for a bounded answer", async () => {
+  test("prints only the result document with --json, and exits with 4 for a bounded answer", async () => {
     const model = script("spot.json", {
       plan: { chartIntent: "explicit" },
       steps: [{ toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] }],
@@ -86,7 +86,7 @@ describe("sluice ask", () => {
     expect(readdirSync(datasets, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("document"))).toEqual([]);
   });
 
-  test("says where the data is without --out, and prints the answer although --out cannot be written to", () => {
+  test("names the dataset without --out, and prints the answer even if --out is not writable", () => {
     const model = script("short.json", { steps: [{ toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] }, { text: "Done." }] });
     const plain = ask(["Which?", "--model", model]);
     expect(plain.stdout).toMatch(/\ndata: ds_[0-9a-f]{24}, [\d.]+ \w+; --out DIR writes it as dataset\.json, and its tables as CSV\n$/);
@@ -99,7 +99,7 @@ describe("sluice ask", () => {
   });
 
   test(
-    "refuses what may change something where nobody can be asked, and says what to configure; the allow-list lets it through",
+    "refuses destructive calls without a terminal, and says what to configure; the allow-list permits them",
     { timeout: 180_000 },
     () => {
       const server = { command: process.execPath, args: [path.resolve(import.meta.dirname, "fixtures/faulty-server.ts")] };
@@ -127,13 +127,13 @@ describe("sluice ask", () => {
     },
   );
 
-  test("exits with 1 when the model fails, and says how", () => {
+  test("exits with 1 when the model fails, and prints the error", () => {
     const { status, stdout } = ask(["How?", "--model", "openai-compatible:m"], { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1" });
     expect(status).toBe(1);
     expect(stdout).toMatch(/ended: model_error; confidence: low \(The model failed in step 1: /);
   });
 
-  test("exits with 1 when it is interrupted, and leaves no process", { timeout: 90_000 }, async () => {
+  test("exits with 1 on interrupt, and leaves no process behind", { timeout: 90_000 }, async () => {
     const cell = {
       tool: "code_interpreter",
       input: {
@@ -171,7 +171,7 @@ describe("sluice ask", () => {
     expect(stderr).toMatch(message);
   });
 
-  test("exits with 3 without a sandbox, before anything is asked", () => {
+  test("exits with 3 without a sandbox, before any model call", () => {
     const { status, stderr } = ask(["--model", "demo"], { SLUICE_CACHE: path.join(directory, "empty") });
     expect(status).toBe(3);
     expect(stderr).toContain("There is no snapshot for this version of Sluice in the cache.");

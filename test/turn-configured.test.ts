@@ -10,9 +10,9 @@ import { createConversation } from "../src/turn/create-conversation.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { evidenceRecordSchema, toEvidenceRecord } from "../src/evidence/evidence-record.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { call, final, scriptedModel, type Said } from "./turn-fixtures.ts";
+import { call, final, scriptedModel, type StepReply } from "./turn-fixtures.ts";
 
-/** Everything from one file, as every way in opens it: a real server process, stores on the disk, the default driver. */
+/** Everything is opened from one configuration file: a real server process, stores on disk, the default driver. */
 const directory = mkdtempSync(path.join(tmpdir(), "sluice-configured-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const server = path.resolve(import.meta.dirname, "../examples/backends/market/market-server.ts");
@@ -25,11 +25,11 @@ async function open(budgets: object, rest: object = {}, onProbe?: ProbeSink): Pr
   return openConfigured({ loaded: await loadConfiguration({ file, workingDirectory: directory, environment }), environment, onProbe });
 }
 
-const prices = (asset: string): Said => call("get_prices", { asset });
+const prices = (asset: string): StepReply => call("get_prices", { asset });
 const assets = ["BTC", "ETH"].map(prices);
 
 describe("the budgets of a configuration", () => {
-  test("bound what the model reads of one output", async () => {
+  test("limit how much of one output the model reads", async () => {
     await using configured = await open({ previewBytes: 600 });
     const model = scriptedModel({ steps: [...assets, final("Done.")] });
     await runTurn(configured.runtime, { ...configured.openConversation(), question: "How?", model });
@@ -37,15 +37,15 @@ describe("the budgets of a configuration", () => {
       .flatMap(({ content }) => content as { output: { value: string } }[])
       .flatMap(({ output }) => output.value.split("\n"))
       .map((preview) => Buffer.byteLength(preview));
-    expect(shown).toHaveLength(4); // the prices, and the words beside them
+    expect(shown).toHaveLength(4); // the prices and the text around them
     for (const bytes of shown) expect(bytes).toBeLessThanOrEqual(600);
   });
 
   test.each([
     [{ tokens: 25 }, "The turn used 30 tokens; its budget is 25."],
     [{ cost: { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 } }, "The turn cost 0.0012; its budget is 0.001."],
-    [{ steps: 1 }, "The 1 step of this turn was used before the model was done."],
-  ])("end a turn with the name and the number of the one that is spent: %j", async (budgets, detail) => {
+    [{ steps: 1 }, "Step limit reached (1) before the model finished."],
+  ])("end a turn that has spent one of them, and name it: %j", async (budgets, detail) => {
     await using configured = await open(budgets);
     const model = scriptedModel({ steps: assets });
     const result = await runTurn(configured.runtime, { ...configured.openConversation(), question: "How?", model });
@@ -55,26 +55,26 @@ describe("the budgets of a configuration", () => {
   });
 });
 
-describe("parts of a configuration", () => {
-  test("have a model, or say what to set", async () => {
+describe("a configuration", () => {
+  test("opens its model, or says what to set", async () => {
     await using without = await open({});
     await expect(without.openModel()).rejects.toThrow("No model is configured.");
     await using demo = await open({}, { model: "demo" });
     expect((await demo.openModel()).modelId).toBe("demo");
   });
 
-  test("let no more calls through at once than limits.mcp.maxConcurrentCalls says", async () => {
+  test("limits concurrent calls to limits.mcp.maxConcurrentCalls", async () => {
     const probes: string[] = [];
     const limits = { mcp: { maxConcurrentCalls: 1 } };
     await using configured = await open({}, { limits }, (line) => probes.push(line));
-    const both: Said = { calls: ["BTC", "ETH"].map((asset) => ({ tool: "get_prices", input: { asset } })) };
+    const both: StepReply = { calls: ["BTC", "ETH"].map((asset) => ({ tool: "get_prices", input: { asset } })) };
     const model = scriptedModel({ steps: [both, final("Done.")] });
     await runTurn(configured.runtime, { ...configured.openConversation(), question: "How?", model });
     const events = probes.flatMap((line) => /^\[mcp-latency-probe\] event=mcp_call_(\w+)/.exec(line)?.[1] ?? []);
     expect(events.map((event) => (event === "start" ? "start" : "end"))).toEqual(["start", "end", "start", "end"]);
   });
 
-  test("let 100 MB of a server's answer through: Python has all of it, the model a preview", { timeout: 300_000 }, async () => {
+  test("accepts a server result of 100 MB: Python gets all of it, the model a preview", { timeout: 300_000 }, async () => {
     const faulty = path.resolve(import.meta.dirname, "fixtures/faulty-server.ts");
     const mcpServers = { shop: { command: process.execPath, args: [faulty] } };
     await using configured = await open({}, { mcpServers, limits: { mcp: { timeoutMs: 240_000 }, sandbox: { cellTimeoutMs: 240_000 } } });
@@ -94,7 +94,7 @@ describe("parts of a configuration", () => {
     expect(JSON.stringify(model.stepCalls[1]!.prompt.at(-1)).length).toBeLessThan(6_000);
   });
 
-  test("let a conversation go on after the program has ended", async () => {
+  test("lets a conversation continue in another process", async () => {
     const first = await open({});
     const parts = first.openConversation({ tenant: "acme" });
     await runTurn(first.runtime, { ...parts, question: "First?", model: scriptedModel({ steps: [prices("BTC"), final("One.")] }) });
@@ -103,7 +103,7 @@ describe("parts of a configuration", () => {
       const item = evidence.get(alias)!;
       return { record: JSON.stringify(toEvidenceRecord(item)), bytes: Buffer.from(item.read()) };
     });
-    const said = JSON.stringify(exchanges);
+    const storedExchanges = JSON.stringify(exchanges);
     await first[Symbol.asyncDispose]();
 
     await using second = await open({});
@@ -111,7 +111,7 @@ describe("parts of a configuration", () => {
     const conversation = createConversation({
       id,
       evidence: createEvidenceStore({ conversationId: id, tenant: "acme", restored }),
-      exchanges: JSON.parse(said) as typeof exchanges,
+      exchanges: JSON.parse(storedExchanges) as typeof exchanges,
     });
     const contract = { operation: "aggregate", reason: "A count.", inputAliases: ["get_prices_1"], expectedArtifacts: [] };
     const cell = call("code_interpreter", { code: "set_result(len(to_frame(get_prices_1)))", postProcessingContract: contract });

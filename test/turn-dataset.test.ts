@@ -48,7 +48,7 @@ describe.each([
   ["in files", () => createDatasetFileStore({ directory })],
   ["in memory", () => createDatasetMemoryStore()],
 ])("a dataset %s", (_, open) => {
-  test("is one JSON document, named by its own hash, with every output as it was sent", async () => {
+  test("is one JSON document, named by its hash, with every original output", async () => {
     const store = open();
     const { hash, bytes, datasetId } = await store.put(example());
     const text = await readAll(store, hash);
@@ -76,7 +76,7 @@ describe.each([
     expect(document.artifacts).toEqual([{ kind: "chart", contentHash: "c".repeat(64), title: "Price", data: [{ day: 1, price: 2 }] }]);
   });
 
-  test("has its tables, each with the bytes that were kept", async () => {
+  test("lists its tables, each with the stored bytes", async () => {
     const store = open();
     const { hash } = await store.put(example());
     const reader = (await store.open(hash))!;
@@ -97,15 +97,15 @@ describe.each([
     expect(await store.open("../../etc/passwd")).toBeNull();
   });
 
-  test("is the same when it is put again", async () => {
+  test("has the same hash when it is stored again", async () => {
     const store = open();
     const first = await store.put(example());
     expect(await store.put(example())).toEqual(first);
   });
 });
 
-describe("a dataset in files", () => {
-  test("leaves nothing half-written", async () => {
+describe("a dataset on disk", () => {
+  test("leaves no partial files", async () => {
     const store = createDatasetFileStore({ directory });
     const { hash } = await store.put(example());
     const rows = createHash("sha256").update('[{"day":1,"price":2}]').digest("hex");
@@ -114,7 +114,7 @@ describe("a dataset in files", () => {
     expect(files.map(({ name }) => name).sort()).toEqual(names.sort());
   });
 
-  test("holds an output that two turns share once, and composes each document the same each time", async () => {
+  test("stores an output that two turns share once, and composes identical documents on every read", async () => {
     const store = createDatasetFileStore({ directory });
     const [first, second] = [await store.put(example()), await store.put({ ...example(), facts: { turnId: "t2" } })];
     const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
@@ -127,7 +127,7 @@ describe("a dataset in files", () => {
       ).toBe(hash);
   });
 
-  test("that cannot be kept says where", async () => {
+  test("that cannot be stored names the directory", async () => {
     await writeFile(path.join(directory, "file"), "");
     const store = createDatasetFileStore({ directory: path.join(directory, "file") });
     await expect(store.put(example())).rejects.toMatchObject({ code: "STORAGE_UNAVAILABLE" });
@@ -149,7 +149,7 @@ describe("Parquet", () => {
     return { facts: {}, items: evidence.aliases().map((alias) => evidence.get(alias)!), artifacts: [] };
   };
 
-  test("is made in a sandbox when it is asked for", async () => {
+  test("is written in a sandbox on request", async () => {
     const store = createDatasetFileStore({ directory });
     const { hash } = await store.put(items());
     const open = (table: string) =>
@@ -169,7 +169,7 @@ describe("Parquet", () => {
 });
 
 describe("the dataset of a turn", () => {
-  test("has the plan, the stages with their arguments, the cells with their code, and what was drawn", async () => {
+  test("has the plan, the stages with their arguments, the cells with their code, and the artifacts", async () => {
     const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
     const contract = { operation: "derive_metric", reason: "A mean.", inputAliases: ["get_prices_1"], expectedArtifacts: [] };
     const code = "set_result(len(get_prices_1))";

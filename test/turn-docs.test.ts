@@ -5,6 +5,6 @@ import { stopReasons } from "../src/protocol/turn-result.ts";
 
 const page = readFileSync(path.join(import.meta.dirname, "../docs/turn.md"), "utf8");
 
-test("the page has every way in which a turn can end", () => {
+test("docs/turn.md lists every stop reason", () => {
   for (const reason of stopReasons) expect(page).toContain(`| \`${reason}\` |`);
 });

@@ -16,11 +16,11 @@ import { killSandbox, listSandboxLeavings } from "./fixtures/host-processes.ts";
 import { openLoopbackModel, type Reply } from "./fixtures/loopback-model.ts";
 import { call, final, getPrices, readDataset, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
 
-/** The default driver, whichever it is here: a machine without one fails these tests. */
+/** Uses the default driver of this machine; without one, these tests fail. */
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
 afterAll(() => runtime.close());
 
-/** After a turn no place is taken, no process of a sandbox runs, and no directory of one is left. */
+/** After a turn, no sandbox slot is taken, no sandbox process runs, and no sandbox directory exists. */
 async function expectNothingLeft(): Promise<void> {
   expect(runtime.gate.taken).toBe(0);
   await expect.poll(listSandboxLeavings, { timeout: 30_000, interval: 50 }).toEqual({ processes: [], leases: [] });
@@ -54,7 +54,7 @@ async function over(
 }
 
 describe("over the wire", () => {
-  test("a turn goes the whole way: fetch, derive, draw, answer", async () => {
+  test("a turn fetches, derives, draws and answers", async () => {
     const { result, of } = await over(
       [
         fetchPrices,
@@ -83,7 +83,7 @@ describe("over the wire", () => {
     expect(result.usage.sandboxMs).toBeGreaterThan(0);
   });
 
-  test("a provider that refuses is model_error, with what it said", async () => {
+  test("an error response of the provider ends the turn with model_error and its message", async () => {
     const { result } = await over([{ status: 400, body: { error: { message: "no such model" } } }]);
     expect(result.outcome.stopReason).toBe("model_error");
     expect(result.gaps).toEqual([
@@ -92,12 +92,12 @@ describe("over the wire", () => {
     expect(result.answer).toContain("no such model");
   });
 
-  test("a provider that was busy once is asked again", async () => {
+  test("a request to a busy provider is retried", async () => {
     const { result } = await over([{ status: 503 }, { calls: [{ tool: "final_response", input: { answer: "Yes." } }] }, { text: "Yes." }]);
     expect(result.outcome.stopReason).toBe("complete_answer");
   });
 
-  test("a connection that is cut in mid-stream ends the turn; what was fetched and drawn before is in the result", async () => {
+  test("a connection that breaks mid-stream ends the turn; the result has everything fetched and drawn before", async () => {
     const { result } = await over([fetchPrices, { calls: [cell(draw, ["image"])] }, { cut: "Let me think" }], {
       question: "Plot the price of A.",
     });
@@ -108,20 +108,20 @@ describe("over the wire", () => {
     expect(result.confidence.level).toBe("low");
   });
 
-  test("arguments that end in the middle end the turn, and the call is not made", async () => {
+  test("arguments that break off end the turn, and the call does not run", async () => {
     const { result } = await over([{ truncated: { tool: "get_prices", input: '{"symbol": "A' } }]);
     expect(result.outcome.stopReason).toBe("model_error");
     expect(result.grounding.toolCallSuccessCount).toBe(0);
   });
 
-  test("a provider that hangs is left when the time is over", async () => {
+  test("a provider that hangs is abandoned at the time limit", async () => {
     const { result, gone } = await over([fetchPrices, { hang: true }], { budgets: { wallMs: 5_000 } });
     expect(result.outcome.stopReason).toBe("bounded_time");
     expect(result.answer).toContain("get_prices_1: from local__get_prices, 300 rows");
     expect(gone).toBeGreaterThan(0);
   });
 
-  test("a caller who is gone ends the request to the provider, too", async () => {
+  test("an abort by the caller also aborts the request to the provider", async () => {
     const abort = new AbortController();
     const { result } = await over([{ hang: true }], {
       signal: abort.signal,
@@ -154,7 +154,7 @@ describe("a turn that is aborted", () => {
     return { result, tookMs: performance.now() - started };
   };
 
-  test("in a running cell ends it, and says why there is no chart", async () => {
+  test("during a cell stops the cell, and says why there is no chart", async () => {
     const { result } = await ranFor({
       steps: [fetchPrices, { calls: [cell("print('begun')\nwhile True: pass", ["image"])] }],
       at: ({ type }) => type === "cell-output",
@@ -164,14 +164,14 @@ describe("a turn that is aborted", () => {
     expect(result.trace[1]!.calls[0]!.status).toBe("aborted");
   });
 
-  test("in a tool that ignores its signal is not held up by it", async () => {
+  test("does not wait for a tool that ignores its signal", async () => {
     const deaf: LocalTool = { ...getPrices, execute: () => sleep(60_000, [], { ref: false }) };
     const { result, tookMs } = await ranFor({ steps: [fetchPrices], tools: [deaf], at: ({ type }) => type === "tool-start" });
     expect(result.outcome.stopReason).toBe("aborted");
     expect(tookMs).toBeLessThan(20_000);
   });
 
-  test("while a runtime that hangs is asked what Python has is not held up by it", async () => {
+  test("does not wait for a runtime that hangs", async () => {
     const abort = new AbortController();
     const turn = testTurn({ model: scriptedModel({ steps: [final("No.")] }), signal: abort.signal });
     const librarianPrompt = (): Promise<never> => {
@@ -183,14 +183,14 @@ describe("a turn that is aborted", () => {
     expect(result.gaps.map(({ code }) => code)).toEqual(["aborted"]);
   });
 
-  test("before it began has a result, too", async () => {
+  test("before it starts still has a result", async () => {
     const turn = testTurn({ model: scriptedModel({ steps: [final("No.")] }), signal: AbortSignal.abort() });
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("aborted");
     expect(result.usage.steps).toBe(0);
   });
 
-  test("while the answer is written keeps what was written", async () => {
+  test("while the answer is being written keeps the text so far", async () => {
     const abort = new AbortController();
     await using loopback = await openLoopbackModel([
       { calls: [{ tool: "final_response", input: { answer: "The draft." } }] },
@@ -209,8 +209,8 @@ describe("a turn that is aborted", () => {
   });
 });
 
-describe("calls at the end", () => {
-  /** Publishing a figure takes as long as its store does, and a store has no signal that it could heed. */
+describe("calls that still run at the end of a turn", () => {
+  /** A slow store delays the publication of a figure, because a store takes no signal. */
   const drawnWith = async (put: () => Promise<void>): Promise<{ result: TurnResult; events: TurnEvent[]; waitedMs: number }> => {
     let abortedAt = 0;
     const abort = new AbortController();
@@ -233,7 +233,7 @@ describe("calls at the end", () => {
     return { result, events: turn.events, waitedMs };
   };
 
-  test("that end within 5 s are awaited, and what they gave counts", async () => {
+  test("and finish within 5 s are awaited, and their results count", async () => {
     const { result } = await drawnWith(() => sleep(500));
     expect(result.outcome.stopReason).toBe("aborted");
     expect(result.trace[1]!.calls.map(({ tool, status, artifacts }) => [tool, status, artifacts.length])).toEqual([
@@ -242,11 +242,11 @@ describe("calls at the end", () => {
     expect(result.gaps.map(({ code }) => code)).toEqual(["aborted"]);
   });
 
-  test("that do not heed their signal are left after 5 s, and the turn ends without them", { timeout: 120_000 }, async () => {
+  test("and ignore their signal are abandoned after 5 s", { timeout: 120_000 }, async () => {
     const { promise: never } = Promise.withResolvers<void>();
     const { result, events, waitedMs } = await drawnWith(() => never);
-    expect(waitedMs).toBeGreaterThan(4_900); // it was waited for
-    expect(waitedMs).toBeLessThan(45_000); // and no longer: what is left of it is a machine that is busy
+    expect(waitedMs).toBeGreaterThan(4_900); // the turn waited
+    expect(waitedMs).toBeLessThan(45_000); // but not much longer; the margin is for a busy machine
     expect(result.outcome.stopReason).toBe("aborted");
     expect(result.trace[1]!.calls).toEqual([
       { tool: "code_interpreter", intent: "A number is asked for.", durationMs: 0, status: "aborted", artifacts: [] },
@@ -256,7 +256,7 @@ describe("calls at the end", () => {
     expect(events.at(-1)?.type).toBe("turn-end");
   });
 
-  test("are not made when the model's answer breaks off behind them, and that is said", async () => {
+  test("do not start when the model's reply breaks off after them, and the result says so", async () => {
     const turn = testTurn({ model: scriptedModel({ steps: [{ ...fetchPrices, isCut: true }] }) });
     const result = await runTurn(runtime, turn.request);
     expect(result.outcome.stopReason).toBe("model_error");
@@ -264,7 +264,7 @@ describe("calls at the end", () => {
     expect(result.grounding.failures).toEqual([{ tool: "get_prices", reason: "the model's reply ended before the call could run" }]);
   });
 
-  test("that are answered after the turn is over are not kept", async () => {
+  test("and finish after the turn leave no evidence", async () => {
     const { promise: gave, resolve: give } = Promise.withResolvers<unknown>();
     const deaf: LocalTool = { ...getPrices, execute: () => gave };
     const conversation = createConversation();
@@ -286,8 +286,8 @@ describe("calls at the end", () => {
   });
 });
 
-describe("whoever throws", () => {
-  test("as a listener is not heard", async () => {
+describe("a failure", () => {
+  test("of a listener is ignored", async () => {
     const turn = testTurn({
       model: scriptedModel({ steps: [call("get_prices"), final("Done.")] }),
       onEvent: () => {
@@ -297,8 +297,8 @@ describe("whoever throws", () => {
     expect((await runTurn(runtime, turn.request)).outcome.stopReason).toBe("complete_answer");
   });
 
-  test("as a listener that rejects, a sink that rejects or a conversation that cannot remember is not heard either", async () => {
-    const rejects: () => void = () => Promise.reject(new Error("later")) as unknown; // what a listener without types may do
+  test("of an asynchronous listener, a probe sink or the conversation is ignored", async () => {
+    const rejects: () => void = () => Promise.reject(new Error("later")) as unknown; // possible for a listener without types
     const kept = createConversation();
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }),
@@ -315,13 +315,13 @@ describe("whoever throws", () => {
     await expectNothingLeft();
   });
 
-  test("as earlier evidence that cannot be read any more costs nobody but who needs it", async () => {
+  test("to read earlier evidence matters only to calls that need it", async () => {
     const before = createEvidenceStore();
     before.addResult({ json: '{"total":4711}', from: "code_interpreter" });
-    const lost = (): never => {
+    const failToRead = (): never => {
       throw new Error("ENOENT");
     };
-    const evidence = createEvidenceStore({ restored: [{ record: toEvidenceRecord(before.get("result_1")!), read: lost }] });
+    const evidence = createEvidenceStore({ restored: [{ record: toEvidenceRecord(before.get("result_1")!), read: failToRead }] });
     const needs = { code: "set_result(result_1)", postProcessingContract: { ...contract(), inputAliases: ["result_1"] } };
     const turn = testTurn({
       conversation: createConversation({ evidence }),
@@ -334,7 +334,7 @@ describe("whoever throws", () => {
     await expectNothingLeft();
   });
 
-  test("as a probe's sink costs at most its call", async () => {
+  test("of a probe sink fails at most its call", async () => {
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }),
       onProbe: () => {
@@ -346,7 +346,7 @@ describe("whoever throws", () => {
     await expectNothingLeft();
   });
 
-  test("as the store of datasets or the store of artifacts ends in a truthful result", async () => {
+  test("of the dataset store or the artifact store becomes a gap", async () => {
     const broken = (): Promise<never> => Promise.reject(new Error("disk full"));
     const turn = testTurn({
       model: scriptedModel({ steps: [fetchPrices, { calls: [cell(draw, ["image"])] }, final("Done.")] }),
@@ -361,40 +361,40 @@ describe("whoever throws", () => {
     await expectNothingLeft();
   });
 
-  test("as evidence that cannot be read any more at the end has an outcome all the same", async () => {
+  test("to read evidence at the end still gives a result", async () => {
     const store = createEvidenceStore();
-    let isGone = false;
-    const orGone = <Value>(value: Value): Value => {
-      if (isGone) throw new Error("EIO");
+    let isUnreadable = false;
+    const orThrow = <Value>(value: Value): Value => {
+      if (isUnreadable) throw new Error("EIO");
       return value;
     };
-    const evidence = { ...store, aliases: () => orGone(store.aliases()), get: (alias: string) => orGone(store.get(alias)) };
+    const evidence = { ...store, aliases: () => orThrow(store.aliases()), get: (alias: string) => orThrow(store.get(alias)) };
     const run = async (...steps: Parameters<typeof scriptedModel>[0]["steps"]): Promise<TurnResult> => {
-      isGone = false;
+      isUnreadable = false;
       const turn = testTurn({
         conversation: createConversation({ evidence }),
         model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(4711)")] }, ...steps] }),
-        onEvent: (event) => void (event.type === "step-start" && event.step === 3 && (isGone = true)),
+        onEvent: (event) => void (event.type === "step-start" && event.step === 3 && (isUnreadable = true)),
       });
       const result = await runTurn(runtime, turn.request);
       await expectNothingLeft();
       return result;
     };
-    const gone = "The gaps could not be determined: EIO";
+    const noGaps = "The gaps could not be determined: EIO";
     const failedToWrite = "The final answer could not be completed: EIO";
-    const notKept = "The data behind the answer could not be stored: EIO";
+    const notStored = "The data behind the answer could not be stored: EIO";
     const answered = await run(final("It is 4711."));
     expect(answered.outcome.stopReason).toBe("complete_answer");
-    const unchecked = "The numbers of the answer could not be held against what was found: EIO";
-    expect(answered.gaps.map(({ detail }) => detail)).toEqual([gone, notKept, failedToWrite, unchecked]);
-    expect(answered.answer).toBe(`It is 4711.\n\n${gone}.\n${notKept}.\n${failedToWrite}.\n${unchecked}.`);
+    const unchecked = "The numbers in the answer could not be checked: EIO";
+    expect(answered.gaps.map(({ detail }) => detail)).toEqual([noGaps, notStored, failedToWrite, unchecked]);
+    expect(answered.answer).toBe(`It is 4711.\n\n${noGaps}.\n${notStored}.\n${failedToWrite}.\n${unchecked}.`);
     const failed = await run({ error: new Error("boom") });
     expect(failed.outcome.stopReason).toBe("model_error");
     expect(failed.gaps.map(({ code }) => code)).toEqual(["model_error", "gaps_unknown", "dataset_not_kept"]);
-    expect(failed.answer).toBe(`The question could not be answered.\n\nThe model failed in step 3: boom.\n${gone}.\n${notKept}.`);
+    expect(failed.answer).toBe(`The question could not be answered.\n\nThe model failed in step 3: boom.\n${noGaps}.\n${notStored}.`);
   });
 
-  test("as a sandbox that cannot be ended is a gap", async () => {
+  test("to close the sandbox becomes a gap", async () => {
     const turn = testTurn({ model: scriptedModel({ steps: [fetchPrices, { calls: [cell("set_result(1)")] }, final("Done.")] }) });
     const stuck: TurnRuntime = {
       ...runtime,
@@ -417,7 +417,7 @@ describe("whoever throws", () => {
     await expectNothingLeft();
   });
 
-  test("as a sandbox that is killed from outside is an answer to the model, and the next cell has another", async () => {
+  test("of a killed sandbox is reported to the model, and the next cell gets a new sandbox", async () => {
     let sandboxId = "";
     const steps = [
       fetchPrices,
@@ -440,7 +440,7 @@ describe("whoever throws", () => {
 });
 
 describe("variables", () => {
-  test("do not outlive their turn; evidence and results do", async () => {
+  test("do not survive their turn; evidence and results do", async () => {
     const conversation = createConversation();
     const run = async (code: string, steps: Parameters<typeof scriptedModel>[0]["steps"]) => {
       const turn = testTurn({ conversation, model: scriptedModel({ steps: [...steps, { calls: [cell(code)] }, final("Done.")] }) });
@@ -477,7 +477,7 @@ describe("a sparse figure", () => {
     return { ...turn, result };
   };
 
-  test("forces python_code_edit on the next step, and the mended figure takes its place", async () => {
+  test("forces python_code_edit in the next step, and the edited figure replaces it", async () => {
     const { result, of, request } = await run([
       fetchPrices,
       { calls: [cell(sparse(few), ["image"])] },
@@ -512,7 +512,7 @@ describe("a sparse figure", () => {
     ]);
   });
 
-  test("that is followed by a cell that failed forces nothing: an edit would change the other cell", async () => {
+  test("followed by a failed cell forces nothing, because an edit would change the failed cell", async () => {
     const { result, of } = await run([
       fetchPrices,
       { calls: [cell(sparse(few), ["image"]), cell("raise ValueError('no')")] },
@@ -523,7 +523,7 @@ describe("a sparse figure", () => {
     expect(result.gaps.map(({ code }) => code)).toEqual(["low_coverage"]);
   });
 
-  test("forces edits of its own, however often one before it was mended", async () => {
+  test("forces its own edits, however often an earlier figure was edited", async () => {
     const { of } = await run([
       fetchPrices,
       { calls: [cell(sparse(few), ["image"])] },
@@ -537,7 +537,7 @@ describe("a sparse figure", () => {
     expect(of("step-start").map(({ forced }) => forced)).toEqual([undefined, undefined, made, made, undefined, made, undefined]);
   });
 
-  test("is forced at most twice, and then is a gap", async () => {
+  test("forces at most two edits, then becomes a gap", async () => {
     const { result, of } = await run([
       fetchPrices,
       { calls: [cell(sparse(few), ["image"])] },

@@ -12,27 +12,27 @@ type StreamResult = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>;
 type StreamPart = StreamResult["stream"] extends ReadableStream<infer Part> ? Part : never;
 export type CallOptions = Parameters<MockLanguageModelV4["doStream"]>[0];
 
-/** What a scripted model does in one step. */
-export type Said =
+/** The reply of the scripted model in one step. */
+export type StepReply =
   /** `isCut`: the connection breaks after the calls. */
   | { readonly calls: readonly { readonly tool: string; readonly input: unknown; readonly id?: string }[]; readonly isCut?: boolean }
-  /** `finish`: why it ended, when not because the model was done. */
+  /** `finish`: the finish reason. Default: `stop`. */
   | { readonly text: string; readonly finish?: Finish }
   | { readonly error: Error }
-  /** Says this much and then the connection breaks. */
+  /** Sends this text, then the connection breaks. */
   | { readonly cut: string }
   | { readonly hang: true };
 
 export interface Script {
   readonly plan?: object | Error;
-  readonly steps: readonly Said[];
+  readonly steps: readonly StepReply[];
   readonly synthesis?: string | Error | { readonly text: string; readonly finish: Finish } | ((options: CallOptions) => string);
 }
 
 const tokens = { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 };
 const usage = { inputTokens: tokens, outputTokens: { total: 5, text: 5, reasoning: 0 } };
 
-/** A model that says what its script says; its last step is said again when there are no more. `calls` has what each step was asked. */
+/** A model that replies from a script and repeats its last step. `stepCalls` records what it was called with in each step. */
 export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLanguageModelV4 & { stepCalls: CallOptions[] } {
   const stepCalls: CallOptions[] = [];
   let callId = 0;
@@ -45,17 +45,17 @@ export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLang
     doStream: async (options) => {
       if (phaseOf(options) === "synthesis") {
         if (synthesis instanceof Error) throw synthesis;
-        const said = typeof synthesis === "function" ? synthesis(options) : (synthesis ?? "");
-        const { text, finish: end = "stop" } = typeof said === "string" ? { text: said } : said;
+        const reply = typeof synthesis === "function" ? synthesis(options) : (synthesis ?? "");
+        const { text, finish: end = "stop" } = typeof reply === "string" ? { text: reply } : reply;
         return { stream: streamOf([...textParts(text), finish(end)]) };
       }
-      const said = steps[Math.min(stepCalls.length, steps.length - 1)]!;
+      const reply = steps[Math.min(stepCalls.length, steps.length - 1)]!;
       stepCalls.push(options);
-      if ("error" in said) throw said.error;
-      if ("hang" in said) return { stream: new ReadableStream<StreamPart>({}) };
-      if ("cut" in said) return { stream: cutStream(textParts(said.cut)) };
-      if ("text" in said) return { stream: streamOf([...textParts(said.text), finish(said.finish ?? "stop")]) };
-      const calls = said.calls.map(({ tool, input, id }): StreamPart => {
+      if ("error" in reply) throw reply.error;
+      if ("hang" in reply) return { stream: new ReadableStream<StreamPart>({}) };
+      if ("cut" in reply) return { stream: cutStream(textParts(reply.cut)) };
+      if ("text" in reply) return { stream: streamOf([...textParts(reply.text), finish(reply.finish ?? "stop")]) };
+      const calls = reply.calls.map(({ tool, input, id }): StreamPart => {
         callId += 1;
         return {
           type: "tool-call",
@@ -64,7 +64,7 @@ export function scriptedModel({ plan = {}, steps, synthesis }: Script): MockLang
           input: typeof input === "string" ? input : JSON.stringify(input),
         };
       });
-      return { stream: said.isCut ? cutStream(calls) : streamOf([...calls, finish("tool-calls")]) };
+      return { stream: reply.isCut ? cutStream(calls) : streamOf([...calls, finish("tool-calls")]) };
     },
   });
   return Object.assign(model, { stepCalls });
@@ -99,7 +99,7 @@ function streamOf(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
   });
 }
 
-/** The connection breaks a moment after the last part, as connections do. */
+/** The connection breaks a moment after the last part, as it would over a network. */
 function cutStream(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
   let sent = 0;
   return new ReadableStream({
@@ -111,15 +111,15 @@ function cutStream(parts: readonly StreamPart[]): ReadableStream<StreamPart> {
   });
 }
 
-export function call(tool: string, input: unknown = {}): Said {
+export function call(tool: string, input: unknown = {}): StepReply {
   return { calls: [{ tool, input }] };
 }
 
-export function final(answer: string, rest: object = {}): Said {
+export function final(answer: string, rest: object = {}): StepReply {
   return call("final_response", { answer, ...rest });
 }
 
-/** 300 days of prices, in whole numbers. */
+/** 300 days of prices, as integers. */
 export const getPrices: LocalTool = {
   name: "get_prices",
   description: "Daily prices of a symbol.",
@@ -128,7 +128,7 @@ export const getPrices: LocalTool = {
   execute: ({ symbol = "A" }) => Array.from({ length: 300 }, (_, day) => ({ day, symbol, price: 100 + (day % 7) })),
 };
 
-/** The document of a dataset, as it was written. */
+/** Reads the document of a dataset. */
 export async function readDataset({ datasets }: Pick<TurnRequest, "datasets">, { dataset }: Pick<TurnResult, "dataset">): Promise<string> {
   const pieces: Uint8Array[] = [];
   for await (const piece of (await datasets.open(dataset!.hash))!.stream()) pieces.push(piece);
@@ -138,7 +138,7 @@ export async function readDataset({ datasets }: Pick<TurnRequest, "datasets">, {
 export interface TestTurn {
   readonly request: TurnRequest;
   readonly events: TurnEvent[];
-  /** Of one kind. */
+  /** The events of one type. */
   of<Type extends TurnEvent["type"]>(type: Type): Extract<TurnEvent, { type: Type }>[];
 }
 
@@ -147,7 +147,7 @@ export interface TestTurnOptions extends Partial<Omit<TurnRequest, "model">> {
   readonly tools?: readonly LocalTool[];
 }
 
-/** A request over local tools, with everything in memory. */
+/** A request with local tools and all stores in memory. */
 export function testTurn(options: TestTurnOptions): TestTurn {
   const { tools = [getPrices], model, onEvent, ...rest } = options;
   const events: TurnEvent[] = [];

@@ -10,13 +10,13 @@ import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { killSandbox, listBelongings, listSandboxLeavings } from "./fixtures/host-processes.ts";
-import { call, final, scriptedModel, testTurn, type Said, type Script } from "./turn-fixtures.ts";
+import { call, final, scriptedModel, testTurn, type StepReply, type Script } from "./turn-fixtures.ts";
 
 const server = path.join(import.meta.dirname, "fixtures/faulty-server.ts");
 const openServer = (name: string, ...flags: string[]): ToolSource =>
   createMcpSource({ name, server: { command: process.execPath, args: [server, ...flags] }, environment: {}, timeoutMs: 240_000 });
 
-/** Real servers, as processes of their own: one that works, one that cannot be started, one that dies when it is asked to. */
+/** Real server processes: one that works, one that cannot be started, one that dies on request. */
 const sources = { shop: openServer("shop"), down: openServer("down", "--down"), frail: openServer("frail") };
 const catalogs = {
   well: createToolCatalog({ sources: [sources.shop], maxConcurrentCalls: 50 }),
@@ -34,20 +34,20 @@ interface Fault {
   readonly script: Script;
   readonly catalog?: keyof typeof catalogs;
   readonly stopReason: StopReason;
-  /** Codes of the gaps, in order. */
+  /** The codes of the gaps, in order. */
   readonly gaps: readonly string[];
   /** How each call ended. */
   readonly calls: readonly string[];
-  /** Ends the sandbox from outside as soon as its cell says something. */
+  /** Kills the sandbox as soon as its cell writes output. */
   readonly killsSandbox?: boolean;
 }
 
-/** Ends are awaited, not timed. */
+/** Waits for events instead of sleeping. */
 const hangBound = { timeout: 30_000, interval: 100 };
 
 const fetchPrices = call("get_prices", { symbol: "A" });
 const explicit = { chartIntent: "explicit" };
-const cell = (code: string, expectedArtifacts: string[] = [], alias = "get_prices_1"): Said =>
+const cell = (code: string, expectedArtifacts: string[] = [], alias = "get_prices_1"): StepReply =>
   call("code_interpreter", {
     code,
     postProcessingContract: { operation: "derive_metric", reason: "A number is asked for.", inputAliases: [alias], expectedArtifacts },
@@ -128,7 +128,7 @@ const faults: Readonly<Record<string, Fault>> = {
 };
 
 describe("fifty turns at once, with faults", () => {
-  test("end in fifty truthful results, and nothing is left", { timeout: 300_000 }, async () => {
+  test("end with fifty correct results, and leave nothing behind", { timeout: 300_000 }, async () => {
     const before = await listBelongings();
     const kinds = Object.keys(faults);
     const names = Array.from({ length: 50 }, (_, at) => kinds[at % kinds.length]!);
@@ -145,7 +145,7 @@ describe("fifty turns at once, with faults", () => {
           onProbe: (line) => void (sandboxId = String(parseProbe(line)?.fields["sandboxId"] ?? sandboxId)),
           onEvent: ({ type }) =>
             void (type === "cell-output" && killsSandbox && killSandbox(sandboxId).then((count) => killed.push(count))),
-          toolTimeoutMs: name === "a tool that is slow" ? 1_000 : 240_000, // one server makes all the large answers, on a machine that may be busy
+          toolTimeoutMs: name === "a tool that is slow" ? 1_000 : 240_000, // one server produces all large results, possibly on a busy machine
         });
         return [name, await runTurn(runtime, turn.request)];
       }),
@@ -154,7 +154,7 @@ describe("fifty turns at once, with faults", () => {
       expect(turnResultSchema.parse(result)).toEqual(result);
       const { stopReason, gaps, calls } = faults[name]!;
       const statuses = result.trace.flatMap((step) => step.calls.map(({ status }) => status));
-      // Whether a server that died is back when the next step asks for its tools is a matter of time.
+      // Whether a server that died is back by the next step depends on timing.
       const found = result.gaps.map(({ code }) => code).filter((code) => name !== "a server that dies" || code !== "server_unavailable");
       expect([name, result.outcome.stopReason, found, statuses], JSON.stringify(result.grounding.failures)).toEqual([
         name,

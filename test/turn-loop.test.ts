@@ -16,21 +16,22 @@ import {
   call,
   final,
   getPrices,
+  readDataset,
   scriptedModel,
   testTurn,
-  type Said,
+  type StepReply,
   type Script,
   type TestTurn,
   type TestTurnOptions,
 } from "./turn-fixtures.ts";
 
-/** Nothing here opens a sandbox: what is tested is the loop. */
+/** These tests are about the steps of a turn; none of them opens a sandbox. */
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
 afterAll(() => runtime.close());
 
-type Ran = TestTurn & { readonly result: TurnResult; readonly model: ReturnType<typeof scriptedModel> };
+type CompletedTurn = TestTurn & { readonly result: TurnResult; readonly model: ReturnType<typeof scriptedModel> };
 
-async function run(script: Script, options: Partial<TestTurnOptions> = {}, by: TurnRuntime = runtime): Promise<Ran> {
+async function run(script: Script, options: Partial<TestTurnOptions> = {}, by: TurnRuntime = runtime): Promise<CompletedTurn> {
   const model = scriptedModel(script);
   const turn = testTurn({ ...options, model });
   const result = await runTurn(by, turn.request);
@@ -47,12 +48,12 @@ async function run(script: Script, options: Partial<TestTurnOptions> = {}, by: T
   return { ...turn, result, model };
 }
 
-const different = (tool: string, times: number): Said[] =>
+const different = (tool: string, times: number): StepReply[] =>
   Array.from({ length: times }, (_, symbol) => call(tool, { symbol: `S${symbol}` }));
 const codes = ({ gaps }: TurnResult): string[] => gaps.map(({ code }) => code);
 
 describe("a turn", () => {
-  test("fetches, answers, and says what the answer rests on", async () => {
+  test("fetches, answers, and reports what the answer is based on", async () => {
     const { result, events } = await run({
       steps: [call("get_prices", { symbol: "A" }), final("It is 103.")],
       synthesis: "The mean price of A is 103.",
@@ -96,14 +97,14 @@ describe("a turn", () => {
   test.each([
     ["length", "The model's answer was cut off at its output limit."],
     ["content-filter", "The provider's content filter stopped the model's answer."],
-  ] as const)("does not take text for a complete answer that ended by %s", async (finish, reason) => {
+  ] as const)("does not accept a text that ended with %s as a complete answer", async (finish, reason) => {
     const { result } = await run({ steps: [{ text: "It is", finish }] });
     expect(result.outcome.stopReason).toBe("model_error");
     expect(result.gaps).toEqual([{ code: "model_error", severity: "major", detail: `The model failed in step 1: ${reason}` }]);
   });
 
-  test("keeps calls apart whose provider gives the same id to each", async () => {
-    const ask = (symbol: string): Said => ({ calls: [{ tool: "get_prices", input: { symbol }, id: "call" }] });
+  test("tells calls apart when the provider reuses their id", async () => {
+    const ask = (symbol: string): StepReply => ({ calls: [{ tool: "get_prices", input: { symbol }, id: "call" }] });
     const { result, model, of } = await run({ steps: [ask("A"), ask("B"), final("Done.")] });
     expect(result.trace.slice(0, 2).map(({ calls }) => calls.map(({ tool, status }) => [tool, status]))).toEqual([
       [["get_prices", "ok"]],
@@ -114,32 +115,32 @@ describe("a turn", () => {
       ["call#2", "get_prices_2"],
       [expect.any(String), undefined],
     ]);
-    const told = model.stepCalls[2]!.prompt.flatMap(({ role, content }) => (role === "tool" ? content : []));
+    const toolResults = model.stepCalls[2]!.prompt.flatMap(({ role, content }) => (role === "tool" ? content : []));
     expect(
-      told.map((part) => part.type === "tool-result" && [part.toolCallId, JSON.stringify(part.output).includes("get_prices_2")]),
+      toolResults.map((part) => part.type === "tool-result" && [part.toolCallId, JSON.stringify(part.output).includes("get_prices_2")]),
     ).toEqual([
       ["call", false],
       ["call", true],
     ]);
   });
 
-  test("takes plain text as the end, too", async () => {
+  test("accepts plain text as the answer", async () => {
     const { result } = await run({ steps: [{ text: "I know that: 4." }] });
     expect(result.answer).toBe("I know that: 4.");
     expect(result.outcome.stopReason).toBe("complete_answer");
   });
 
-  test("shows the model a preview and an alias, and keeps the output whole", async () => {
+  test("shows the model a preview and an alias, and keeps the full output", async () => {
     const conversation = createConversation();
     const { model } = await run({ steps: [call("get_prices"), final("Done.")] }, { conversation });
-    const told = JSON.stringify(model.stepCalls[1]!.prompt);
-    expect(told).toContain('\\"alias\\":\\"get_prices_1\\"');
-    expect(told).toContain("The whole output is available in Python as get_prices_1.");
-    expect(told).not.toContain('\\"day\\":150');
+    const toolResults = JSON.stringify(model.stepCalls[1]!.prompt);
+    expect(toolResults).toContain('\\"alias\\":\\"get_prices_1\\"');
+    expect(toolResults).toContain("The whole output is available in Python as get_prices_1.");
+    expect(toolResults).not.toContain('\\"day\\":150');
     expect(JSON.parse(new TextDecoder().decode(conversation.evidence.get("get_prices_1")!.read()))).toHaveLength(300);
   });
 
-  test("has the same evidence in a later turn, by alias, and says that variables are gone", async () => {
+  test("keeps evidence by alias for later turns, and tells the model that variables are lost", async () => {
     const conversation = createConversation();
     await run({ steps: [call("get_prices"), final("First.")], synthesis: "First answer." }, { conversation, question: "First?" });
     const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
@@ -151,7 +152,7 @@ describe("a turn", () => {
     expect(system!.content).toContain(
       "their tool outputs and results are still available by alias, in Python and in charts: get_prices_1.",
     );
-    expect(system!.content).toContain("Variables of earlier turns are not");
+    expect(system!.content).toContain("Variables of earlier turns are not; derive them again if you need them.");
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(JSON.stringify(messages)).toContain("First answer.");
     expect(result.artifacts.map(({ kind, title }) => [kind, title])).toEqual([["chart", "Price"]]);
@@ -159,7 +160,7 @@ describe("a turn", () => {
 });
 
 describe("the plan", () => {
-  test("boosts the steps when a chart is asked for explicitly", async () => {
+  test("adds steps when the user explicitly asks for a chart", async () => {
     const { of } = await run({ plan: { chartIntent: "explicit" }, steps: [final("No.")] });
     expect(of("plan")).toEqual([
       {
@@ -170,14 +171,14 @@ describe("the plan", () => {
     ]);
   });
 
-  test("is asked for with a schema that strict providers take: every field is required, and none has a least length", async () => {
+  test("uses a schema that strict providers accept: every field is required, and none has a minimum length", async () => {
     const { model } = await run({ steps: [final("Done.")] });
     const format = model.doGenerateCalls[0]!.responseFormat;
     expect(format).toMatchObject({ type: "json", schema: { type: "object", required: ["chartIntent", "measures", "population"] } });
     expect(JSON.stringify(format)).not.toMatch(/minLength|\$schema/);
   });
 
-  test("is made by rules when the planning call fails, and says so", async () => {
+  test("is made by rules when the planning call fails, and says why", async () => {
     const { of } = await run({ plan: new Error("503 overloaded"), steps: [final("No.")] }, { question: "Plot the price." });
     expect(of("plan")[0]).toEqual({
       type: "plan",
@@ -192,13 +193,13 @@ describe("the plan", () => {
     });
   });
 
-  test("that is none was paid for, too", async () => {
+  test("that cannot be used still counts its tokens", async () => {
     const { result, of } = await run({ plan: [] as object, steps: [final("No.")] });
     expect(of("plan")[0]?.plan).toMatchObject({ source: "rules", because: expect.stringMatching(/^The planning call returned no plan: /) });
     expect([result.usage.inputTokens, result.usage.outputTokens]).toEqual([30, 15]); // the plan, a step, the answer
   });
 
-  test("has what the rules read where the model left a field out or wrote nonsense", async () => {
+  test("uses the rules for fields that are missing or invalid", async () => {
     const { of } = await run({ plan: { chartIntent: "maybe", measures: ["mean"] }, steps: [final("No.")] }, { question: "Draw it." });
     expect(of("plan")[0]?.plan).toEqual({
       chartIntent: "explicit",
@@ -210,7 +211,7 @@ describe("the plan", () => {
 });
 
 describe("the step budget", () => {
-  test("is ten, and the last step can only be final_response", async () => {
+  test("is ten steps, and the last one can only call final_response", async () => {
     const { result, model, of } = await run({ steps: [...different("get_prices", 9), final("Enough.")] });
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
     expect(result.gaps[0]!.detail).toBe("Step limit reached (10). The answer was written before the analysis was finished.");
@@ -222,16 +223,16 @@ describe("the step budget", () => {
     expect(model.stepCalls[8]!.toolChoice).toEqual({ type: "auto" });
   });
 
-  test("is not what ended a turn whose model was done before", async () => {
+  test("does not bound a turn that answers one step earlier", async () => {
     const { result } = await run({ steps: [...different("get_prices", 8), final("Enough.")] });
     expect([result.outcome.stopReason, result.usage.steps]).toEqual(["complete_answer", 9]);
   });
 
-  test("holds with a model that disobeys: its call is not made, and the answer is from what there is", async () => {
-    const asked: unknown[] = [];
-    const spy: LocalTool = { ...getPrices, execute: (args) => (asked.push(args), [{ price: 1 }]) };
+  test("holds for a model that ignores the forced tool: its call is refused, and the answer lists the available results", async () => {
+    const executed: unknown[] = [];
+    const spy: LocalTool = { ...getPrices, execute: (args) => (executed.push(args), [{ price: 1 }]) };
     const { result } = await run({ steps: different("get_prices", 20) }, { tools: [spy], budgets: { steps: 3 } });
-    expect(asked).toEqual([{ symbol: "S0" }, { symbol: "S1" }]);
+    expect(executed).toEqual([{ symbol: "S0" }, { symbol: "S1" }]);
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
     expect(result.gaps).toEqual([
       { code: "bounded_step_budget", severity: "major", detail: "Step limit reached (3) before the model finished." },
@@ -249,19 +250,19 @@ describe("the step budget", () => {
     expect(result.trace[2]!.calls[0]!.status).toBe("refused");
   });
 
-  test("holds with a model that writes where it should call: its text is the answer", async () => {
+  test("holds for a model that writes text instead of the forced call: the text is the answer", async () => {
     const { result } = await run({ steps: [call("get_prices"), { text: "Enough was seen." }] }, { budgets: { steps: 2 } });
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
     expect(result.answer).toBe("Enough was seen.\n\nStep limit reached (2) before the model finished.");
   });
 
-  test("is also of tokens", async () => {
+  test("also ends a turn that has spent its tokens", async () => {
     const { result } = await run({ steps: different("get_prices", 20) }, { budgets: { tokens: 40 } });
     expect(result.outcome.stopReason).toBe("bounded_step_budget");
     expect(result.gaps[0]!.detail).toBe("The turn used 45 tokens; its budget is 40.");
   });
 
-  test("is also of cost", async () => {
+  test("also ends a turn that has spent its cost", async () => {
     const cost = { maximum: 0.001, inputPerMillionTokens: 30, outputPerMillionTokens: 60 };
     const { result } = await run({ steps: different("get_prices", 20) }, { budgets: { cost } });
     expect(result.gaps[0]!.detail).toBe("The turn cost 0.0012; its budget is 0.001.");
@@ -269,23 +270,25 @@ describe("the step budget", () => {
 });
 
 describe("the guards", () => {
-  test("end a turn that makes the same call three times, whatever the order of its keys; the third is not made", async () => {
-    const asked: unknown[] = [];
-    const spy: LocalTool = { ...getPrices, inputSchema: { type: "object" }, execute: (args) => (asked.push(args), [{ price: 1 }]) };
-    const { result } = await run(
+  test("refuse the third identical call, whatever the order of its keys, and end the turn", async () => {
+    const executed: unknown[] = [];
+    const spy: LocalTool = { ...getPrices, inputSchema: { type: "object" }, execute: (args) => (executed.push(args), [{ price: 1 }]) };
+    const { result, request } = await run(
       { steps: [call("get_prices", { a: 1, b: 2 }), call("get_prices", { b: 2, a: 1 }), call("get_prices", { a: 1, b: 2 })] },
       { tools: [spy] },
     );
-    expect(asked).toHaveLength(2);
+    expect(executed).toHaveLength(2);
     expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
     expect(result.gaps[0]).toEqual({
       code: "bounded_repeat_guardrail",
       severity: "major",
       detail: "get_prices was called three times with the same arguments. The third call was refused.",
     });
+    const { stages } = JSON.parse(await readDataset(request, result)) as { stages: { calls: { failure?: { code: string } }[] }[] };
+    expect(stages.map(({ calls }) => calls[0]!.failure?.code)).toEqual([undefined, undefined, "CALL_REPEATED"]);
   });
 
-  test("end a turn whose tools have nothing three times", async () => {
+  test("end a turn after three empty results", async () => {
     const empty: LocalTool = { ...getPrices, execute: () => ({ items: [] }) };
     const { result } = await run({ steps: different("get_prices", 9) }, { tools: [empty] });
     expect(result.outcome.stopReason).toBe("bounded_empty_result");
@@ -306,14 +309,14 @@ describe("the guards", () => {
     expect(result.grounding).toMatchObject({ toolCallAttemptCount: 3, toolCallSuccessCount: 0, toolCallFailureCount: 3 });
   });
 
-  test("do not end a turn whose other calls in the same step have something", async () => {
+  test("do not end a turn when another call of the same step returns data", async () => {
     const mixed: LocalTool = { ...getPrices, execute: ({ symbol }) => (symbol === "full" ? [{ price: 1 }] : []) };
-    const both: Said = { calls: ["a", "b", "c", "full"].map((symbol) => ({ tool: "get_prices", input: { symbol } })) };
+    const both: StepReply = { calls: ["a", "b", "c", "full"].map((symbol) => ({ tool: "get_prices", input: { symbol } })) };
     const { result } = await run({ steps: [both, final("Done.")] }, { tools: [mixed] });
     expect(result.outcome.stopReason).toBe("complete_answer");
   });
 
-  test("end a turn that keeps asking for tools that are not there", async () => {
+  test("end a turn that keeps requesting unknown tools", async () => {
     const { result } = await run({ steps: different("get_weather", 9) });
     expect(result.outcome.stopReason).toBe("capability_miss");
     expect(result.gaps[0]!.detail).toBe("The model requested unknown tools 3 times. The last one was get_weather.");
@@ -327,7 +330,7 @@ describe("a server", () => {
   };
   const down: ToolListing = { tools: [], gap: { server: "shop", reason: "It ended with 1." } };
 
-  test("that is down is a gap, and the turn goes on", async () => {
+  test("that is down becomes a gap, and the turn continues", async () => {
     const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down])] });
     const { result } = await run({ steps: [call("get_prices"), final("Done.")] }, { catalog });
     expect(result.gaps).toEqual([
@@ -337,7 +340,7 @@ describe("a server", () => {
     expect(result.confidence.level).toBe("medium");
   });
 
-  test("that comes back has its tools again in the next step, and is no gap any more", async () => {
+  test("that comes back offers its tools again in the next step, and its gap disappears", async () => {
     const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
     const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down, { tools, gap: null }])] });
     const { result, model } = await run({ steps: [call("get_prices"), call("get_offers"), final("Done.")] }, { catalog });
@@ -346,7 +349,7 @@ describe("a server", () => {
     expect(codes(result)).toEqual([]);
   });
 
-  test("that goes away in the middle keeps failing, and that is the reason", async () => {
+  test("that goes down during the turn ends it as an upstream failure", async () => {
     const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
     const there = { tools, gap: null };
     const flapping = [there, down, there, down, there, down, there, down];
@@ -357,7 +360,7 @@ describe("a server", () => {
     );
   });
 
-  test("that is away from the beginning is what fails when its tools are called by their full name", async () => {
+  test("that is down from the start counts as failing when its tools are called by full name", async () => {
     const catalog = createToolCatalog({ sources: [createLocalSource([getPrices]), source([down])] });
     const { result } = await run({ steps: different("shop__get_offers", 9) }, { catalog });
     expect(result.outcome.stopReason).toBe("bounded_upstream_failure");
@@ -366,7 +369,7 @@ describe("a server", () => {
     );
   });
 
-  test("that goes away and stays away is what fails when its tools are called all the same", async () => {
+  test("that goes down and stays down counts as failing when its tools are still called", async () => {
     const { tools } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
     const there = { tools, gap: null };
     const catalog = createToolCatalog({ sources: [source([there, there, down])] });
@@ -385,7 +388,7 @@ describe("a catalog that cannot be read", () => {
   };
   const broken = (): Promise<never> => Promise.reject(new Error("the list is locked"));
 
-  test("is a gap, and the turn goes on with what needs no catalog", async () => {
+  test("becomes a gap, and the turn continues with its own tools", async () => {
     const { result, model } = await run({ steps: [final("No prices.")] }, { catalog: catalogWith(broken) });
     expect(result.outcome.stopReason).toBe("complete_answer");
     const detail = "The tool list could not be read: the list is locked";
@@ -400,7 +403,7 @@ describe("a catalog that cannot be read", () => {
     ]);
   });
 
-  test("is no gap any more when it can be read in the next step", async () => {
+  test("is no longer a gap once it can be read in a later step", async () => {
     let reads = 0;
     const catalog = catalogWith(() => (reads++ === 0 ? broken() : null));
     const { result } = await run({ steps: [call("search", { query: "x" }), call("get_prices"), final("Done.")] }, { catalog });
@@ -412,7 +415,7 @@ describe("a catalog that cannot be read", () => {
 describe("chart_not_rendered", () => {
   const explicit = { plan: { chartIntent: "explicit" } };
 
-  test("is a gap when the model is done without having drawn", async () => {
+  test("is a gap when the model finishes without drawing", async () => {
     const { result } = await run({ ...explicit, steps: [final("Here are numbers.")] });
     expect(result.outcome.stopReason).toBe("complete_answer");
     expect(result.gaps).toEqual([
@@ -426,7 +429,7 @@ describe("chart_not_rendered", () => {
     expect(result.answer).toContain("The requested chart could not be rendered: the model finished without drawing one.");
   });
 
-  test("has the true last cause", async () => {
+  test("names the last failure as the cause", async () => {
     const { result } = await run({ ...explicit, steps: [call("render_chart", { alias: "nothing", spec: {} }), final("Sorry.")] });
     expect(result.gaps[0]!.detail).toBe(
       "The requested chart could not be rendered: render_chart failed: Nothing was drawn. spec.type is missing. And 2 more problems.",
@@ -437,8 +440,8 @@ describe("chart_not_rendered", () => {
     ["a provider error", { error: new Error("boom") }, "model_error", "The model failed in step 1: boom"],
     ["a cut", { cut: "Let me" }, "model_error", "The model failed in step 1: terminated"],
     ["no time", { hang: true as const }, "bounded_time", "The turn reached its time limit of 0.2 s before it finished."],
-  ])("is a gap after %s, with it as the cause", async (_, said, stopReason, detail) => {
-    const { result } = await run({ ...explicit, steps: [said] }, "hang" in said ? { budgets: { wallMs: 200 } } : {});
+  ])("is a gap after %s, which it names as the cause", async (_, reply, stopReason, detail) => {
+    const { result } = await run({ ...explicit, steps: [reply] }, "hang" in reply ? { budgets: { wallMs: 200 } } : {});
     expect(result.outcome.stopReason).toBe(stopReason);
     expect(result.gaps).toEqual([
       { code: stopReason, severity: "major", detail },
@@ -475,7 +478,7 @@ describe("chart_not_rendered", () => {
       "The server local failed 3 times in a row. Last error: get_prices failed: the backend answered HTTP 503 Service Unavailable. HTTP 503",
     ],
     ["capability_miss", different("draw_chart", 9), getPrices, "The model requested unknown tools 3 times. The last one was draw_chart."],
-  ])("is a gap after %s, with it as the cause", async (stopReason, steps, tool, detail) => {
+  ])("is a gap after %s, which it names as the cause", async (stopReason, steps, tool, detail) => {
     const { result } = await run({ ...explicit, steps }, { tools: [tool] });
     expect(result.outcome.stopReason).toBe(stopReason);
     expect(result.gaps).toEqual([
@@ -485,7 +488,7 @@ describe("chart_not_rendered", () => {
     expect(result.answer).toContain(`The requested chart could not be rendered: ${detail}`);
   });
 
-  test("has both what failed last and what ended the turn", async () => {
+  test("names both the last failure and what ended the turn", async () => {
     const { result } = await run({
       ...explicit,
       steps: [
@@ -498,7 +501,7 @@ describe("chart_not_rendered", () => {
     );
   });
 
-  test("is none when a chart was published", async () => {
+  test("is no gap when a chart was published", async () => {
     const spec = { type: "line", xKey: "day", series: [{ key: "price" }], xAxis: { type: "number" } };
     const { result, of } = await run({
       ...explicit,
@@ -511,8 +514,8 @@ describe("chart_not_rendered", () => {
   });
 });
 
-describe("a runtime that cannot begin a turn", () => {
-  test("rejects before anything is told", async () => {
+describe("a runtime that cannot start a turn", () => {
+  test("rejects before any event", async () => {
     const broken: TurnRuntime = {
       ...runtime,
       createTurn: () => {
@@ -541,8 +544,8 @@ describe("without a sandbox", () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  /** Nothing is prepared; or all but a driver. */
-  const runWithout = async (what: "snapshot" | "driver", script: Script): Promise<Ran> => {
+  /** Either nothing is prepared, or everything except a driver. */
+  const runWithout = async (what: "snapshot" | "driver", script: Script): Promise<CompletedTurn> => {
     const cache = what === "driver" ? directory : path.join(directory, "empty");
     await using without = createRuntime({ cacheDirectory: cache, driver: "gvisor", searchPath: "", poolSize: 0 });
     return await run(script, {}, without);
@@ -551,20 +554,23 @@ describe("without a sandbox", () => {
   test.each([
     ["snapshot" as const, missing],
     ["driver" as const, unusable],
-  ])("(no %s) a figure that was asked for is a capability that is missing, and the chart's cause", async (what, reason) => {
-    const { result } = await runWithout(what, { plan: { chartIntent: "explicit" }, steps: [call("get_prices"), draw, final("Sorry.")] });
-    expect(result.outcome.stopReason).toBe("capability_miss");
-    const detail = `This needs Python, but no sandbox is available. ${reason}`;
-    expect(result.gaps).toEqual([
-      { code: "capability_miss", severity: "major", detail },
-      { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
-      ...(what === "snapshot" ? [{ code: "sandbox_unavailable", severity: "minor", detail: missing }] : []),
-    ]);
-    expect(result.answer).toBe(`Sorry.\n\nThe requested chart could not be rendered: ${detail}`);
-    expect(result.grounding.failures).toEqual([{ tool: "code_interpreter", reason }]);
-  });
+  ])(
+    "(no %s) a requested figure ends the turn with capability_miss, which is also the cause of the missing chart",
+    async (what, reason) => {
+      const { result } = await runWithout(what, { plan: { chartIntent: "explicit" }, steps: [call("get_prices"), draw, final("Sorry.")] });
+      expect(result.outcome.stopReason).toBe("capability_miss");
+      const detail = `This needs Python, but no sandbox is available. ${reason}`;
+      expect(result.gaps).toEqual([
+        { code: "capability_miss", severity: "major", detail },
+        { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
+        ...(what === "snapshot" ? [{ code: "sandbox_unavailable", severity: "minor", detail: missing }] : []),
+      ]);
+      expect(result.answer).toBe(`Sorry.\n\nThe requested chart could not be rendered: ${detail}`);
+      expect(result.grounding.failures).toEqual([{ tool: "code_interpreter", reason }]);
+    },
+  );
 
-  test("the interpreter is not offered, the model is told, and charts can be drawn all the same", async () => {
+  test("the turn offers no interpreter, says so to the model, and can still draw charts", async () => {
     const script = { plan: { chartIntent: "explicit" }, steps: [call("get_prices"), chart, final("Chart 1.")] };
     const { result, model } = await runWithout("snapshot", script);
     const [{ prompt, tools }] = model.stepCalls as [(typeof model.stepCalls)[0]];
@@ -578,9 +584,9 @@ describe("without a sandbox", () => {
 
 describe("tools", () => {
   const many = (count: number): LocalTool[] => Array.from({ length: count }, (_, at) => ({ ...getPrices, name: `tool_${at}` }));
-  const namesOf = ({ model }: Ran): string[] => model.stepCalls[0]!.tools!.map(({ name }) => name);
+  const namesOf = ({ model }: CompletedTurn): string[] => model.stepCalls[0]!.tools!.map(({ name }) => name);
 
-  test("are all shown up to forty", async () => {
+  test("are all listed up to forty", async () => {
     const names = namesOf(await run({ steps: [final("Done.")] }, { tools: many(40) }));
     expect(names).toEqual(
       expect.arrayContaining(["tool_0", "tool_39", "execute", "search", "get_schema", "code_interpreter", "render_chart"]),
@@ -588,27 +594,27 @@ describe("tools", () => {
     expect(names).not.toContain("call_mcp_skill");
   });
 
-  test("are found and dispatched past forty", async () => {
-    const ran = await run(
+  test("are searched and dispatched when there are more than forty", async () => {
+    const turn = await run(
       { steps: [call("call_mcp_skill", { tool: "tool_40", arguments: { symbol: "A" } }), final("Done.")] },
       { tools: many(41) },
     );
-    const names = namesOf(ran);
+    const names = namesOf(turn);
     expect(names).toEqual(expect.arrayContaining(["call_mcp_skill", "search", "get_schema", "execute"]));
     expect(names.filter((name) => name.startsWith("tool_"))).toEqual([]);
-    expect(ran.result.trace[0]!.calls[0]).toMatchObject({ tool: "tool_40", alias: "tool_40_1", status: "ok" });
+    expect(turn.result.trace[0]!.calls[0]).toMatchObject({ tool: "tool_40", alias: "tool_40_1", status: "ok" });
   });
 
-  test("that the policy refuses are not shown", async () => {
+  test("that the policy refuses are not listed", async () => {
     const destroyer: LocalTool = { ...getPrices, name: "drop_all", annotations: { destructiveHint: true } };
     expect(namesOf(await run({ steps: [final("Done.")] }, { tools: [getPrices, destroyer] }))).not.toContain("drop_all");
   });
 
-  test("of our own are checked by us: a malformed call is answered with an envelope", async () => {
+  test("of the turn validate their input: a malformed call gets a tool error", async () => {
     const { model, result } = await run({ steps: [call("get_prices", "{broken"), call("render_chart", { alias: 1 }), final("Done.")] });
-    const told = JSON.stringify(model.stepCalls[2]!.prompt);
-    expect(told).toContain("The call was refused: its arguments are not valid JSON.");
-    expect(told).toContain("CHART_INVALID");
+    const toolResults = JSON.stringify(model.stepCalls[2]!.prompt);
+    expect(toolResults).toContain("The call was refused: its arguments are not valid JSON.");
+    expect(toolResults).toContain("CHART_INVALID");
     expect(result.confidence).toEqual({ level: "medium", reason: "2 tool calls failed." });
     expect(result.trace.map(({ calls }) => calls.map(({ status }) => status))).toEqual([["refused"], ["refused"], ["ok"]]);
   });
@@ -627,7 +633,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("final_response is sent back without an answer, and taken with other fields beside it", async () => {
+  test("final_response refuses a call without an answer, and ignores extra fields", async () => {
     const { model, result } = await run({ steps: [call("final_response", { answer: " " }), final("It is 2.", { claims: [] })] });
     expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain("The answer was not accepted. answer must not be empty.");
     expect(result.answer).toBe("It is 2.");
@@ -635,12 +641,12 @@ describe("tools", () => {
 });
 
 describe("context", () => {
-  test("has at most 24 KB of previews; the oldest give way first, and the evidence is whole", async () => {
+  test("has at most 24 KB of previews; the oldest are shortened first, and the evidence stays complete", async () => {
     const wide: LocalTool = {
       ...getPrices,
       execute: ({ symbol }) => Array.from({ length: 200 }, (_, day) => ({ day, symbol, note: `a rather long remark ${day}`.repeat(4) })),
     };
-    const batch = (from: number): Said => ({
+    const batch = (from: number): StepReply => ({
       calls: Array.from({ length: 10 }, (_, at) => ({ tool: "get_prices", input: { symbol: `S${from + at}` } })),
     });
     const conversation = createConversation();
@@ -658,11 +664,11 @@ describe("context", () => {
     expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(24_576);
     expect(bytes[0]).toBeLessThan(bytes[19]!);
     for (const [at, text] of previews.entries()) expect(text).toContain(`"alias":"get_prices_${at + 1}"`);
-    expect(previewsIn(3).slice(0, 20)).toEqual(previews); // what was cut stays as it is, so that a cached prompt holds
+    expect(previewsIn(3).slice(0, 20)).toEqual(previews); // a shortened preview does not change again, so that the prompt cache stays valid
     expect(conversation.evidence.aliases()).toHaveLength(20);
   });
 
-  test("cuts older answers of other tools when they are too much", async () => {
+  test("shortens older results of other tools when they are too large", async () => {
     const steps = [...Array(6).keys()].map((at) => call("search", { query: `price ${at}`, limit: 50, detail: "full" }));
     const many = Array.from({ length: 40 }, (_, at) => ({ ...getPrices, name: `price_${at}`, description: "Prices. ".repeat(40) }));
     const { model } = await run({ steps: [...steps, final("Done.")] }, { tools: many, budgets: { answerBytes: 30_000 } });
@@ -673,8 +679,8 @@ describe("context", () => {
     expect(answers.at(-1)).not.toContain("omitted to save space");
   });
 
-  test("has at most 64 KB of other answers, however many there are", async () => {
-    const batch = (from: number): Said => ({
+  test("has at most 64 KB of other results, however many there are", async () => {
+    const batch = (from: number): StepReply => ({
       calls: Array.from({ length: 100 }, (_, at) => ({ tool: "search", input: { query: `price ${from + at}` } })),
     });
     const many = Array.from({ length: 40 }, (_, at) => ({ ...getPrices, name: `price_${at}`, description: "Prices. ".repeat(40) }));
@@ -688,7 +694,7 @@ describe("context", () => {
     expect(Buffer.byteLength(answers.slice(0, -1).join(""))).toBeLessThanOrEqual(65_536);
   });
 
-  test("has at most 64 KB of what the model wrote itself: code of a megabyte does not stay in it", async () => {
+  test("has at most 64 KB of the model's own text and code", async () => {
     const code = `set_result(1) # ${"x".repeat(1_000_000)}`;
     const { model } = await run({
       steps: [
@@ -698,24 +704,28 @@ describe("context", () => {
         final("Done."),
       ],
     });
-    const asked = model.stepCalls.map(({ prompt }) => Buffer.byteLength(JSON.stringify(prompt.filter(({ role }) => role !== "system"))));
-    expect(Math.max(...asked)).toBeLessThan(65_536);
+    const promptBytes = model.stepCalls.map(({ prompt }) =>
+      Buffer.byteLength(JSON.stringify(prompt.filter(({ role }) => role !== "system"))),
+    );
+    expect(Math.max(...promptBytes)).toBeLessThan(65_536);
     const first = model.stepCalls[3]!.prompt.find(({ role }) => role === "assistant");
     expect(JSON.stringify(first)).toContain("set_result(1) # xxx");
     expect(JSON.stringify(first)).toContain("characters omitted to save space]");
   });
 
-  test("has earlier answers cut, in the planning call too", async () => {
+  test("shortens earlier answers, also in the planning call", async () => {
     const conversation = createConversation({ exchanges: [{ turnId: "t", question: "First?", answer: "a".repeat(1_000_000) }] });
     const { model } = await run({ steps: [final("Done.")] }, { conversation });
-    const said = `${"a".repeat(4_096)}… [995904 characters omitted to save space]`;
+    const shortened = `${"a".repeat(4_096)}… [995904 characters omitted to save space]`;
     for (const { prompt } of [model.doGenerateCalls[0]!, model.stepCalls[0]!])
-      expect(prompt.filter(({ role }) => role === "assistant").map(({ content }) => content)).toEqual([[{ type: "text", text: said }]]);
+      expect(prompt.filter(({ role }) => role === "assistant").map(({ content }) => content)).toEqual([
+        [{ type: "text", text: shortened }],
+      ]);
   });
 });
 
 describe("synthesis", () => {
-  test("may not speak of a figure that does not exist: the statement is left out, and that is said", async () => {
+  test("removes statements about figures that do not exist, and reports it", async () => {
     const { result } = await run({
       steps: [call("get_prices"), final("It is 103.")],
       synthesis: "The mean is 103. The chart below shows the prices.\nNo chart was asked for.",
@@ -725,7 +735,7 @@ describe("synthesis", () => {
     expect(result.confidence.level).toBe("medium");
   });
 
-  test("that says a number which is in nothing that was found has a note about it; those that were found have none", async () => {
+  test("reports numbers that appear in no result, and only those", async () => {
     const { result } = await run({
       steps: [call("get_prices"), final("It is between 100 and 106, and was 104 on day 298.")],
       synthesis:
@@ -737,7 +747,7 @@ describe("synthesis", () => {
     expect(result.confidence.level).toBe("high");
   });
 
-  test("has no remote images, however they are written", async () => {
+  test("contains no remote images, however they are written", async () => {
     const { result } = await run({
       steps: [final("Done.")],
       synthesis: "A ![secret](https://evil.example/x?d=1) B ![ref][1] C <img src='https://evil.example'> D ![\nx](https://evil.example)",
@@ -745,34 +755,34 @@ describe("synthesis", () => {
     expect(result.answer).toBe("A secret B ref C  D [\nx](https://evil.example)");
   });
 
-  test("gets the draft, the previews, the figures and the gaps, and leaves nothing out that it does not say", async () => {
-    let asked = "";
+  test("receives the draft, previews, figures and gaps, and gets the gaps appended that it omits", async () => {
+    let synthesisPrompt = "";
     const { result } = await run({
       plan: { chartIntent: "explicit" },
       steps: [call("get_prices"), final("The draft.")],
       synthesis: ({ prompt }) => {
-        asked = JSON.stringify(prompt);
+        synthesisPrompt = JSON.stringify(prompt);
         return "All is well.";
       },
     });
     for (const part of ["What is the mean price of A?", "The draft.", "get_prices_1", "(major) The requested chart could not be rendered"])
-      expect(asked).toContain(part);
+      expect(synthesisPrompt).toContain(part);
     expect(result.answer).toBe("All is well.\n\nThe requested chart could not be rendered: the model finished without drawing one.");
   });
 
-  test("does not say a gap twice that the model said", async () => {
-    const said = "Sadly **the requested chart could not be rendered**: the model finished without drawing one";
-    const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
-    expect(result.answer).toBe(said);
+  test("does not repeat a gap that the model states", async () => {
+    const synthesis = "Sadly **the requested chart could not be rendered**: the model finished without drawing one";
+    const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis });
+    expect(result.answer).toBe(synthesis);
   });
 
-  test("that says the opposite of a gap has the gap's sentence behind it", async () => {
-    const said = "The chart that was asked for could be rendered fine before the model was done: nothing is missing.";
-    const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis: said });
-    expect(result.answer).toBe(`${said}\n\nThe requested chart could not be rendered: the model finished without drawing one.`);
+  test("that contradicts a gap gets the sentence of the gap appended", async () => {
+    const synthesis = "The requested chart could be rendered, the model finished after drawing one, and nothing is missing.";
+    const { result } = await run({ plan: { chartIntent: "explicit" }, steps: [final("Draft.")], synthesis });
+    expect(result.answer).toBe(`${synthesis}\n\nThe requested chart could not be rendered: the model finished without drawing one.`);
   });
 
-  test("that is cut off at the model's limit of output says so", async () => {
+  test("that is cut off at the output limit says so", async () => {
     const { result } = await run({ steps: [final("The draft.")], synthesis: { text: "The answer, half of", finish: "length" } });
     expect(result.answer).toBe(
       "The answer, half of\n\nThe final answer could not be completed: The model's answer was cut off at its output limit.",

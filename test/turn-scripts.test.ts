@@ -14,16 +14,16 @@ import {
   readDataset,
   scriptedModel,
   testTurn,
-  type Said,
+  type StepReply,
   type TestTurn,
   type TestTurnOptions,
 } from "./turn-fixtures.ts";
 
-/** What scripts of `execute` call counts as what the model calls itself. The engine is the real one. */
+/** Calls of `execute` scripts count like calls of the model. Uses the real engine. */
 const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
 afterAll(() => runtime.close());
 
-async function run(steps: readonly Said[], options: Partial<TestTurnOptions> = {}): Promise<TestTurn & { result: TurnResult }> {
+async function run(steps: readonly StepReply[], options: Partial<TestTurnOptions> = {}): Promise<TestTurn & { result: TurnResult }> {
   const turn = testTurn({ ...options, model: scriptedModel({ steps }) });
   const result = await runTurn(runtime, turn.request);
   expect(turnResultSchema.parse(result)).toEqual(result);
@@ -31,7 +31,7 @@ async function run(steps: readonly Said[], options: Partial<TestTurnOptions> = {
   return { ...turn, result };
 }
 
-const script = (code: string): Said => call("execute", { code });
+const script = (code: string): StepReply => call("execute", { code });
 const broken: LocalTool = {
   ...getPrices,
   name: "get_broken",
@@ -42,7 +42,7 @@ const empty: LocalTool = { ...getPrices, name: "get_nothing", execute: () => [] 
 const tools = [getPrices, broken, empty];
 
 describe("the calls of a script", () => {
-  test("are in the trace, in the grounding, in the dataset and among the events, each with what came of it", async () => {
+  test("appear in the trace, the grounding, the dataset and the events, each with how it ended", async () => {
     const code = `prices = await call_tool("get_prices", {"symbol": "A"})
 try:
     await call_tool("local__get_broken", {"symbol": "B"})
@@ -82,7 +82,7 @@ return len(prices)`;
     ]);
   });
 
-  test("past the script's limit are refused, recorded and told of like the others", async () => {
+  test("beyond the limit of the script are refused, recorded and emitted like the others", async () => {
     const code = `async def ask(symbol):
     try:
         await call_tool("get_prices", {"symbol": symbol})
@@ -103,7 +103,7 @@ return [await ask("A"), await ask("B")]`;
     ]);
   });
 
-  test("and those of the model look up their tool once", async () => {
+  test("look up their tool once, like those of the model", async () => {
     const catalog = createToolCatalog({ sources: [createLocalSource([getPrices])] });
     const resolve = vi.spyOn(catalog, "resolve");
     await run([call("get_prices", { symbol: "A" }), final("Some prices.")], { catalog });
@@ -112,7 +112,7 @@ return [await ask("A"), await ask("B")]`;
     expect(resolve).toHaveBeenCalledTimes(2);
   });
 
-  test("are not told of after the turn, when it was ended meanwhile", async () => {
+  test("emit no events after the turn has ended", async () => {
     const abort = new AbortController();
     const { promise: gave, resolve: give } = Promise.withResolvers<unknown>();
     const deaf: LocalTool = { ...getPrices, execute: () => gave };
@@ -134,15 +134,15 @@ return [await ask("A"), await ask("B")]`;
 
 describe("the guards", () => {
   const many = (count: number): LocalTool[] => Array.from({ length: count }, (_, at) => ({ ...getPrices, name: `tool_${at}` }));
-  const caught = (n: number): Said =>
+  const caught = (n: number): StepReply =>
     script(`try:\n    await call_tool("get_offers", {"n": ${n}})\nexcept Exception as error:\n    return str(error)[:20]`);
 
-  test("count the same call of three scripts and of the model together; the third is not made", async () => {
-    const asked: unknown[] = [];
-    const spy: LocalTool = { ...getPrices, execute: (args) => (asked.push(args), [{ price: 1 }]) };
-    const again = (n: number): Said => script(`r = await call_tool("get_prices", {"symbol": "A"})\nreturn ${n}`);
+  test("count identical calls of scripts and of the model together, and refuse the third", async () => {
+    const executed: unknown[] = [];
+    const spy: LocalTool = { ...getPrices, execute: (args) => (executed.push(args), [{ price: 1 }]) };
+    const again = (n: number): StepReply => script(`r = await call_tool("get_prices", {"symbol": "A"})\nreturn ${n}`);
     const { result } = await run([again(1), call("get_prices", { symbol: "A" }), again(2)], { tools: [spy] });
-    expect(asked).toHaveLength(2);
+    expect(executed).toHaveLength(2);
     expect(result.outcome.stopReason).toBe("bounded_repeat_guardrail");
     expect(result.gaps[0]!.detail).toBe("get_prices was called three times with the same arguments. The third call was refused.");
     expect(result.trace[2]!.calls.map(({ tool, status }) => [tool, status])).toEqual([
@@ -151,24 +151,24 @@ describe("the guards", () => {
     ]);
   });
 
-  test("take what one script asks again and again as once: its loop ends with it", async () => {
+  test("count the repeated calls of one script once", async () => {
     const loop = script(`for _ in range(5):\n    r = await call_tool("get_prices", {"symbol": "A"})\nreturn len(r)`);
     const { result } = await run([loop, final("Done.")]);
     expect([result.outcome.stopReason, result.grounding.toolCallSuccessCount]).toEqual(["complete_answer", 6]);
   });
 
-  test("end a turn whose scripts find nothing three times; one that asked often counts once", async () => {
-    const search = (n: number): Said =>
+  test("end a turn after empty results of three scripts; the calls of one script count once", async () => {
+    const search = (n: number): StepReply =>
       script(`for i in range(4):\n    await call_tool("get_nothing", {"symbol": "S" + str(i) + "-${n}"})\nreturn ${n}`);
     const once = await run([search(1), final("Nothing.")], { tools });
     expect(once.result.outcome.stopReason).toBe("complete_answer");
-    const thrice = await run([search(1), search(2), search(3), final("Nothing.")], { tools });
-    expect(thrice.result.outcome.stopReason).toBe("bounded_empty_result");
-    expect(thrice.result.gaps[0]!.detail).toBe("Tools returned 3 empty results in a row. The last one was get_nothing.");
+    const threeTimes = await run([search(1), search(2), search(3), final("Nothing.")], { tools });
+    expect(threeTimes.result.outcome.stopReason).toBe("bounded_empty_result");
+    expect(threeTimes.result.gaps[0]!.detail).toBe("Tools returned 3 empty results in a row. The last one was get_nothing.");
   });
 
-  test("end a turn whose scripts meet a server that keeps failing, also where they catch it", async () => {
-    const attempt = (n: number): Said =>
+  test("end a turn whose scripts call a server that keeps failing, even if they catch the errors", async () => {
+    const attempt = (n: number): StepReply =>
       script(`try:\n    await call_tool("get_broken", {"symbol": "S${n}"})\nexcept Exception as error:\n    return str(error)[:20]`);
     const { result } = await run([attempt(1), attempt(2), attempt(3), final("No.")], { tools });
     expect([result.outcome.stopReason, result.usage.steps]).toEqual(["bounded_upstream_failure", 3]);
@@ -176,11 +176,15 @@ describe("the guards", () => {
   });
 
   test.each([
-    ["scripts", (n: number): Said => script(`return await call_tool("get_offers", {"n": ${n}})`), []],
+    ["scripts", (n: number): StepReply => script(`return await call_tool("get_offers", {"n": ${n}})`), []],
     ["scripts that catch it", caught, []],
-    ["calls by name, past forty tools", (n: number): Said => call("call_mcp_skill", { tool: "get_offers", arguments: { n } }), many(41)],
-    ["calls by full name", (n: number): Said => call("call_mcp_skill", { tool: "shop__get_offers", arguments: { n } }), many(41)],
-  ])("end a turn when a server went away, for %s", async (_, attempt, more) => {
+    [
+      "calls by name, past forty tools",
+      (n: number): StepReply => call("call_mcp_skill", { tool: "get_offers", arguments: { n } }),
+      many(41),
+    ],
+    ["calls by full name", (n: number): StepReply => call("call_mcp_skill", { tool: "shop__get_offers", arguments: { n } }), many(41)],
+  ])("end a turn when a server goes down, for %s", async (_, attempt, more) => {
     const { tools: offers } = await createLocalSource([{ ...getPrices, name: "get_offers" }], { name: "shop" }).tools();
     let isThere = true;
     const away: ToolListing = { tools: [], gap: { server: "shop", reason: "It ended with 1." } };
@@ -198,9 +202,9 @@ describe("the guards", () => {
     );
   });
 
-  test("end a turn whose scripts keep calling what is not there", async () => {
-    const lost = (n: number): Said => script(`return await call_tool("get_weather", {"city": "C${n}"})`);
-    const { result } = await run([lost(1), lost(2), lost(3)]);
+  test("end a turn whose scripts keep calling unknown tools", async () => {
+    const callUnknown = (n: number): StepReply => script(`return await call_tool("get_weather", {"city": "C${n}"})`);
+    const { result } = await run([callUnknown(1), callUnknown(2), callUnknown(3)]);
     expect(result.outcome.stopReason).toBe("capability_miss");
     expect(result.gaps[0]!.detail).toBe("The model requested unknown tools 3 times. The last one was get_weather.");
   });

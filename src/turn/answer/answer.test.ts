@@ -48,7 +48,7 @@ describe("a statement about a figure", () => {
     "I have drawn a figure of it.",
     "As seen in the accompanying image, it fell.",
     "The chart below is not surprising.",
-  ])("may not stand where there is none: %s", (sentence) => {
+  ])("is removed when there is no figure: %s", (sentence) => {
     expect(claimsMissingFigure(sentence, [])).toBe(true);
     expect(claimsMissingFigure(sentence, [image])).toBe(false);
   });
@@ -72,11 +72,11 @@ describe("a statement about a figure", () => {
     "The second figure 35 % higher is that of B.",
     "Figure 1 could not be drawn.",
     "Reserves fell by 3 %.",
-  ])("may stand: %s", (sentence) => {
+  ])("is kept: %s", (sentence) => {
     expect(claimsMissingFigure(sentence, [])).toBe(false);
   });
 
-  test("may not have a number past the last one", () => {
+  test("is removed when its number is above the last figure", () => {
     expect(claimsMissingFigure("Figure 3 has the flow.", [image, chart])).toBe(true);
     expect(claimsMissingFigure("Figure 2 does not show the flow.", [image])).toBe(true);
     expect(claimsMissingFigure("Figure 1 has the flow.", [])).toBe(true);
@@ -103,11 +103,11 @@ describe("remote images", () => {
     ["![own](file:///a.png)", "![own](file:///a.png)"],
     ["![own](file:///a.png?x)", "own"],
     ["5 < 6 and [a link](https://ok.example)!", "5 < 6 and [a link](https://ok.example)!"],
-  ])("are taken out of %s", (text, expected) => {
+  ])("are removed from %s", (text, expected) => {
     expect(removeRemoteImages(text, own)).toBe(expected);
   });
 
-  test("never leave the start of an image, whatever they are made of", () => {
+  test("leave no start of an image, for any input", () => {
     const piece = fc.constantFrom("![", "]", "(", ")", "https://evil.example", "[", "\\", "<img ", ">", "\n", " ", "x", "\u0000", "!");
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
@@ -120,8 +120,8 @@ describe("remote images", () => {
   });
 });
 
-describe("the checker of an answer", () => {
-  test("gives the same text however it is cut into pieces", () => {
+describe("the answer checker", () => {
+  test("returns the same text however the stream is split", () => {
     const text =
       "The mean is 3. The chart below shows it.\n\n```\nThe chart shows ![x](https://evil)\n```\n| chart shows | 1 |\n![x](https://evil)";
     const whole = createAnswerChecker([]);
@@ -139,8 +139,8 @@ describe("the checker of an answer", () => {
   });
 });
 
-describe("an answer that was made to be hard to read", () => {
-  /** Each took minutes once. The bound is that of any test. */
+describe("an answer that is crafted to be slow to check", () => {
+  /** Each of these once took minutes. The timeout is that of any test. */
   test.each([
     "![",
     "![a](",
@@ -162,7 +162,7 @@ describe("an answer that was made to be hard to read", () => {
     "no chart not ",
     "2024-",
     "> ",
-  ])("of %j, a hundred thousand characters long, is checked all the same", (piece) => {
+  ])("of 100,000 characters, repeating %j, is checked in time", (piece) => {
     const text = piece.repeat(100_000 / piece.length);
     const checker = createAnswerChecker([image]);
     const answer = checker.push(text) + checker.end();
@@ -173,24 +173,24 @@ describe("an answer that was made to be hard to read", () => {
   });
 });
 
-describe("what an answer left out", () => {
+describe("findMissingSentences", () => {
   const gap: Gap = { code: "server_unavailable", severity: "minor", detail: "The server market could not be used: connection refused" };
 
-  test("is added: artifacts by their label, gaps by their sentence", () => {
+  test("returns artifacts by label and gaps by sentence", () => {
     expect(findMissingSentences("Reserves fell.", { artifacts: [chart], gaps: [gap] })).toEqual([
       "Chart 1: bar chart of flow.",
       "The server market could not be used: connection refused.",
     ]);
   });
 
-  test("is not what it says: an artifact by its label or address, a gap by its sentence, however that is set", () => {
+  test("ignores artifacts mentioned by label or URL, and gaps mentioned with their sentence, whatever the Markdown", () => {
     const answer = "See **Figure 1**.\n\n> *the server `market`\ncould not be used: Connection refused.*";
     expect(findMissingSentences(answer, { artifacts: [image], gaps: [gap] })).toEqual([]);
     expect(findMissingSentences("![Reserves](file:///a.png)", { artifacts: [image], gaps: [] })).toEqual([]);
     expect(findMissingSentences("Figure 10 has it.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
   });
 
-  test("is what only sounds like it: the code of a gap, most of its words, or the opposite; the words of a title", () => {
+  test("does not accept the code of a gap, a similar or opposite sentence, or only the title of an artifact", () => {
     const detail = "The server market could not be used: connection refused.";
     const sounding = [
       "There was a server_unavailable.",
@@ -201,7 +201,7 @@ describe("what an answer left out", () => {
     expect(findMissingSentences("Reserves fell.", { artifacts: [image], gaps: [] })).toEqual(["Figure 1: Reserves."]);
   });
 
-  test("has labels that count figures and charts apart", () => {
+  test("counts figures and charts separately in labels", () => {
     expect(labelArtifacts([image, chart, image]).map(({ label }) => label)).toEqual(["Figure 1", "Chart 1", "Figure 2"]);
   });
 });

@@ -32,7 +32,7 @@ describe("a number of an answer", () => {
     "result_471123, Q1, H2, 10Y, GPT4711",
     "40 venues, 12 months, 99 days and 100 of them.",
     "Nothing: 0, 0.0 and 0 %.",
-  ])("is not doubted where it can be right: %s", (answer) => {
+  ])("is accepted when it can be right: %s", (answer) => {
     expect(unknownIn(answer, result)).toEqual([]);
   });
 
@@ -43,16 +43,16 @@ describe("a number of an answer", () => {
     ["Harbour has 35,417 BTC, and 35,417 it keeps.", ["35,417"]],
     ["| venue | btc |\n|---|---|\n| Harbour | 35,000 |\n| Quarry | 71,239 |", ["71,239"]],
     ["- 4,711 was the least", ["4,711"]],
-  ])("that is in nothing that was shown is found: %s", (answer, unknown) => {
+  ])("that appears in no known text is found: %s", (answer, unknown) => {
     expect(unknownIn(answer, result)).toEqual(unknown);
   });
 
-  test("may come from the question, and from one step of arithmetic on what the answer says", () => {
+  test("may come from the question, or from one arithmetic step on other numbers of the answer", () => {
     expect(unknownIn("Above 4,711 there are 5,000.", "Which are above 4711?", "5000 rows")).toEqual([]);
     expect(unknownIn("It went from 812,346 to 790,100; at 63,514.76 USD that is 50.2 billion USD.", result, "close 63514.76")).toEqual([]);
   });
 
-  test("as people write it is never doubted when it was shown", () => {
+  test("is accepted in every common notation of a known number", () => {
     const styles: ((value: number) => string)[] = [
       (value) => value.toLocaleString("en-US", { maximumFractionDigits: 2 }),
       (value) => value.toLocaleString("de-DE", { maximumFractionDigits: 3 }),
@@ -81,7 +81,7 @@ describe("a number of an answer", () => {
 });
 
 describe("reading numbers", () => {
-  test("takes both meanings of a point and a comma, and what a unit makes of it", () => {
+  test("reads both meanings of a point and a comma, and applies units", () => {
     expect(readNumbers("1,234 and 12.5k")).toEqual([
       {
         text: "1,234",
@@ -100,7 +100,7 @@ describe("reading numbers", () => {
     ]);
   });
 
-  test("leaves names, lists of digits and versions alone", () => {
+  test("ignores names, lists of digits and versions", () => {
     expect(readNumbers("Q1 result_2 v1.2.3 1,2,3,4 5th 3D")).toEqual([]);
   });
 });
