@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runLoad } from "../bench/serve-load.ts";
 import { turnDocumentSchema } from "../src/protocol/http-turns.ts";
 import { openTestServer } from "./fixtures/open-test-server.ts";
-import { listSandboxLeavings } from "./fixtures/host-processes.ts";
+import { listSandboxResources } from "./fixtures/host-processes.ts";
 
 const TURNS = 24;
 
@@ -37,6 +37,6 @@ test(
     } finally {
       await open[Symbol.asyncDispose]();
     }
-    expect(await listSandboxLeavings()).toEqual({ processes: [], leases: [] });
+    expect(await listSandboxResources()).toEqual({ processes: [], leases: [] });
   },
 );

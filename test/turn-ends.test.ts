@@ -12,7 +12,7 @@ import type { LocalTool } from "../src/tools/create-local-source.ts";
 import type { TurnRuntime } from "../src/turn/turn-request.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { killSandbox, listSandboxLeavings } from "./fixtures/host-processes.ts";
+import { killSandbox, listSandboxResources } from "./fixtures/host-processes.ts";
 import { openLoopbackModel, type Reply } from "./fixtures/loopback-model.ts";
 import { call, final, getPrices, readDataset, scriptedModel, testTurn, type TestTurn, type TestTurnOptions } from "./turn-fixtures.ts";
 
@@ -23,7 +23,7 @@ afterAll(() => runtime.close());
 /** After a turn, no sandbox slot is taken, no sandbox process runs, and no sandbox directory exists. */
 async function expectNothingLeft(): Promise<void> {
   expect(runtime.gate.taken).toBe(0);
-  await expect.poll(listSandboxLeavings, { timeout: 30_000, interval: 50 }).toEqual({ processes: [], leases: [] });
+  await expect.poll(listSandboxResources, { timeout: 30_000, interval: 50 }).toEqual({ processes: [], leases: [] });
 }
 
 const contract = (expectedArtifacts: string[] = []): object => ({

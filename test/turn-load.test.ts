@@ -9,7 +9,7 @@ import type { ToolSource } from "../src/tools/backend-tool.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
-import { killSandbox, listBelongings, listSandboxLeavings } from "./fixtures/host-processes.ts";
+import { killSandbox, listHostResources, listSandboxResources } from "./fixtures/host-processes.ts";
 import { call, final, scriptedModel, testTurn, type StepReply, type Script } from "./turn-fixtures.ts";
 
 const server = path.join(import.meta.dirname, "fixtures/faulty-server.ts");
@@ -129,7 +129,7 @@ const faults: Readonly<Record<string, Fault>> = {
 
 describe("fifty turns at once, with faults", () => {
   test("end with fifty correct results, and leave nothing behind", { timeout: 300_000 }, async () => {
-    const before = await listBelongings();
+    const before = await listHostResources();
     const kinds = Object.keys(faults);
     const names = Array.from({ length: 50 }, (_, at) => kinds[at % kinds.length]!);
     const killed: number[] = [];
@@ -172,8 +172,8 @@ describe("fifty turns at once, with faults", () => {
     for (const count of killed) expect(count).toBeGreaterThan(0);
     for (const { gaps } of of("a sandbox that is killed"))
       expect(gaps[0]!.detail).toMatch(/^The requested chart could not be rendered: code_interpreter failed: .*The sandbox is gone/);
-    await expect.poll(listSandboxLeavings, hangBound).toEqual({ processes: [], leases: [] });
+    await expect.poll(listSandboxResources, hangBound).toEqual({ processes: [], leases: [] });
     await closeAll();
-    await expect.poll(listBelongings, hangBound).toEqual(before);
+    await expect.poll(listHostResources, hangBound).toEqual(before);
   });
 });

@@ -55,7 +55,7 @@ export class SandboxPool implements AsyncDisposable {
   async take({ limits = this.#options.limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal | undefined }): Promise<TakenLease> {
     signal?.throwIfAborted();
     const { gate } = this.#options;
-    const isPooled = needSameSandbox(limits, this.#options.limits);
+    const isPooled = haveSameSandboxLimits(limits, this.#options.limits);
     // All places are taken, but one of them by a sandbox that this pool is opening right now: wait for it.
     if (isPooled && this.warm === 0 && this.#filling !== null && gate.taken >= gate.places) await this.#fillNow();
     const warm = isPooled ? this.#warmLeases.shift() : undefined;
@@ -166,7 +166,7 @@ async function warmUp(lease: Lease): Promise<Lease> {
 }
 
 /** Whether a sandbox opened with one set of limits can be used with the other. */
-function needSameSandbox(a: SandboxLimits, b: SandboxLimits): boolean {
+function haveSameSandboxLimits(a: SandboxLimits, b: SandboxLimits): boolean {
   return a === b || (Object.keys(a) as (keyof SandboxLimits)[]).every((name) => isAppliedPerCell(name) || a[name] === b[name]);
 }
 

@@ -26,7 +26,7 @@ interface LayerOptions {
 export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress, signal }: LayerOptions): Promise<LayerManifest | null> {
   const rootfs = path.join(directory, "rootfs");
   const packages = path.join(directory, "packages");
-  const source = await installPackages({ packages, onProgress, signal });
+  const source = await installWheelsIfReachable({ packages, onProgress, signal });
   if (source === "debian" && onlyWheels) return null;
   const debian = await runStep("Debian packages", onProgress, async (report) => {
     const names = [...recipe.debianPackages, ...(source === "debian" ? recipe.debianLibraries : [])];
@@ -74,16 +74,17 @@ export async function buildLayer({ directory, inputsHash, onlyWheels, onProgress
   });
 }
 
-async function installPackages({
+/** Installs the wheels and returns "wheels", or returns "debian" if the package index cannot be reached. */
+async function installWheelsIfReachable({
   packages,
   onProgress,
   signal,
 }: Pick<LayerOptions, "onProgress" | "signal"> & { packages: string }): Promise<SnapshotSource> {
   return await runStep("Python wheels", onProgress, async (report) => {
-    const outcome = await installWheels({ lockFile, target: packages, onLine: report, signal });
-    if (outcome.installed) return { value: "wheels", bytes: await diskBytes(packages) };
+    const result = await installWheels({ lockFile, target: packages, onLine: report, signal });
+    if (result.installed) return { value: "wheels", bytes: await diskBytes(packages) };
     await rm(packages, { recursive: true, force: true });
-    return { value: "debian", detail: `${outcome.unreachable}: using Debian's own packages instead, without pyarrow` };
+    return { value: "debian", detail: `${result.unreachable}: using Debian's own packages instead, without pyarrow` };
   });
 }
 

@@ -18,13 +18,13 @@ interface InstallOptions {
 }
 
 /** `unreachable` is the reason as one sentence. The target contains nothing usable then. */
-export type WheelsOutcome = { readonly installed: true } | { readonly installed: false; readonly unreachable: string };
+export type WheelsResult = { readonly installed: true } | { readonly installed: false; readonly unreachable: string };
 
 /**
  * Installs exactly the wheels that the lock names, with the host's pip and the user's pip configuration. Throws if a hash does not match the lock.
  * Returns a result if the package index cannot be reached or lacks a wheel, because the caller may have an alternative.
  */
-export async function installWheels({ lockFile, target, onLine, signal }: InstallOptions): Promise<WheelsOutcome> {
+export async function installWheels({ lockFile, target, onLine, signal }: InstallOptions): Promise<WheelsResult> {
   // Next to the target, so that it is removed together with it if pip is killed, and pip's last step is a rename instead of a copy.
   const temporary = `${target}-temporary`;
   await mkdir(target, { recursive: true });
@@ -112,9 +112,9 @@ export async function openExtraWheels({ cacheDirectory, name, onProgress, signal
   await using build = await openBuildDirectory(cacheDirectory);
   const target = path.join(build.directory, "wheels");
   await runStep(`Python wheels for ${name === "dev" ? "the tests" : "the benchmarks"}`, onProgress, async (report) => {
-    const outcome = await installWheels({ lockFile, target, onLine: report, signal });
-    if (!outcome.installed) {
-      throw new SluiceError({ code: "EXTRA_WHEELS_UNREACHABLE", message: `${path.basename(lockFile)}: ${outcome.unreachable}.` });
+    const result = await installWheels({ lockFile, target, onLine: report, signal });
+    if (!result.installed) {
+      throw new SluiceError({ code: "EXTRA_WHEELS_UNREACHABLE", message: `${path.basename(lockFile)}: ${result.unreachable}.` });
     }
     return { value: undefined, bytes: await diskBytes(target) };
   });
