@@ -243,7 +243,7 @@ describe("the limits", () => {
   it("of the description are those that were set", () => {
     const limits = { executionMs: 7_500, totalMs: 60_000, memoryBytes: 50_000_000, toolCalls: 5, concurrentToolCalls: 4, printBytes: 1024 };
     expect(openFace(runtime, { catalog, limits }).descriptionOf("execute")).toContain(
-      "Limits: 7.5 s of computing (waiting for tools does not count), 60 s in all, 50 MB of memory, 5 tool calls, 4 at once, 256 KB of code, 10 MB of result, 1 KB of prints.",
+      "Limits: 7.5 s of computing (waiting for tools does not count), 60 s in total, 50 MB of memory, 5 tool calls, 4 at once, 256 KB of code, 10 MB of result, 1 KB of prints.",
     );
     expect(openFace(runtime, { catalog, limits: { concurrentToolCalls: 500 } }).descriptionOf("execute")).toContain(
       "50 tool calls, 16 at once",

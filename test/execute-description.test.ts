@@ -50,7 +50,7 @@ const claims: readonly Claim[] = [
     ],
   },
   {
-    text: "In the result a whole float loses its .0 (1.0 is 1), and what has no JSON form becomes text: bytes, exceptions, types.",
+    text: "In the result a whole float loses its .0 (1.0 is 1), and values without a JSON form become text: bytes, exceptions, types.",
     checks: [gives("[1.0, 2.5, b'a', ValueError('x'), int]", '[1,2.5,"a","ValueError: x","<class \'int\'>"]')],
   },
   {
@@ -58,7 +58,7 @@ const claims: readonly Claim[] = [
     checks: montyModules.map((name) => gives(`import ${name}\n1`, "1")),
   },
   {
-    text: "Of asyncio there are gather and run only: no sleep, create_task, wait_for or Semaphore. gather takes no return_exceptions: catch inside each coroutine.",
+    text: "asyncio has only gather and run: no sleep, create_task, wait_for or Semaphore. gather does not support return_exceptions: catch inside each coroutine.",
     checks: [
       gives("import asyncio\nasync def f(n):\n    return n\nawait asyncio.gather(f(1), f(2))", "[1,2]"),
       gives("import asyncio\nasync def f():\n    return 1\nasyncio.run(f())", "1"),
@@ -70,7 +70,7 @@ const claims: readonly Claim[] = [
     ],
   },
   {
-    text: "There is no clock, no file and no environment: datetime.now(), date.today(), open() and os.environ raise; sys has no exit, os has no path.",
+    text: "There is no clock, file system or environment: datetime.now(), date.today(), open() and os.environ raise; sys has no exit, os has no path.",
     checks: [
       ...raises(
         "RuntimeError",
@@ -83,7 +83,7 @@ const claims: readonly Claim[] = [
     ],
   },
   {
-    text: `Blocked modules: ${blockedModules.join(", ")}, and whatever else is not listed as available. Use built-ins and comprehensions.`,
+    text: `Blocked modules: ${blockedModules.join(", ")}, and every other module that is not listed as available. Use built-ins and comprehensions.`,
     checks: raises("ModuleNotFoundError", ...blockedModules.map((name) => `import ${name}`)),
   },
   {
@@ -91,7 +91,7 @@ const claims: readonly Claim[] = [
     checks: raises("ModuleNotFoundError", ...networkModules.map((name) => `import ${name}`)),
   },
   {
-    text: "A blocked import raises a plain ImportError (ModuleNotFoundError), catchable with `except ImportError:`; only one that is not caught becomes an envelope.",
+    text: "A blocked import raises a plain ImportError (ModuleNotFoundError), catchable with `except ImportError:`; it becomes an envelope only if not caught.",
     checks: [
       gives("try:\n    from collections import Counter\nexcept ImportError:\n    return 'caught'", '"caught"'),
       gives("try:\n    import decimal\nexcept ModuleNotFoundError:\n    return 'caught'", '"caught"'),
@@ -110,7 +110,7 @@ const claims: readonly Claim[] = [
     ),
   },
   {
-    text: "Builtins that are not there: object, callable, dir, vars, globals, locals, eval, exec, input, format, issubclass, bytearray, complex, super.",
+    text: "Missing builtins: object, callable, dir, vars, globals, locals, eval, exec, input, format, issubclass, bytearray, complex, super.",
     checks: raises(
       "NameError",
       ...["object()", "callable(print)", "dir()", "vars()", "globals()", "locals()", "eval('1')", "exec('1')", "input()", "format(1, 'd')"],
@@ -118,7 +118,7 @@ const claims: readonly Claim[] = [
     ),
   },
   {
-    text: "Methods of built-in values can be called (d.keys()) but are no attributes: hasattr('a', 'upper') is False, 'a'.upper and f.__name__ raise. Do not probe objects; know their shape.",
+    text: "Methods of built-in values can be called (d.keys()) but are not attributes: hasattr('a', 'upper') is False, 'a'.upper and f.__name__ raise. Do not probe objects; know their shape.",
     checks: [
       gives("hasattr('a', 'upper')", "false"),
       gives("'a'.upper()", '"A"'),
@@ -177,7 +177,7 @@ const claims: readonly Claim[] = [
   },
   { text: "frozenset([1]) == {1} is False.", checks: [gives("frozenset([1]) == {1}", "false")] },
   {
-    text: "Decorators are read and not applied.",
+    text: "Decorators are parsed but not applied.",
     checks: [gives("def deco(f):\n    return lambda: 'decorated'\n@deco\ndef g():\n    return 'plain'\ng()", '"plain"')],
   },
   {
@@ -200,7 +200,7 @@ const claims: readonly Claim[] = [
     ],
   },
   {
-    text: "Generator expressions, map, zip, enumerate and reversed are lists made at once: any(f(x) for x in xs) calls f for every x.",
+    text: "Generator expressions, map, zip, enumerate and reversed are evaluated at once to lists: any(f(x) for x in xs) calls f for every x.",
     checks: [
       gives("calls = []\ndef f(x):\n    calls.append(x)\n    return True\nany(f(x) for x in [1, 2, 3])\ncalls", "[1,2,3]"),
       gives("m = map(lambda x: x, [1])\nlist(m)\nlist(m)", "[1]"),
@@ -242,7 +242,7 @@ describe("the description", () => {
 
   it("says the limits that are in force", () => {
     expect(describeExecute({ ...options, limits: { ...defaultExecuteLimits, executionMs: 7_500, toolCalls: 12 } })).toContain(
-      "Limits: 7.5 s of computing (waiting for tools does not count), 5 min in all, 100 MB of memory, 12 tool calls, 16 at once, 256 KB of code, 10 MB of result, 64 KB of prints.",
+      "Limits: 7.5 s of computing (waiting for tools does not count), 5 min in total, 100 MB of memory, 12 tool calls, 16 at once, 256 KB of code, 10 MB of result, 64 KB of prints.",
     );
   });
 

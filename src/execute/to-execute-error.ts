@@ -1,7 +1,7 @@
 import { createToolError, parseToolError, type ToolError, type ToolErrorFacts } from "../errors/tool-error.ts";
 import { findToolErrorInText, parseForeignToolError, type ForeignToolError } from "../errors/foreign-tool-error.ts";
 import type { EndingLimit, EngineEnd, EngineName } from "./engine.ts";
-import { adviseOn } from "../prompts/monty-modules.ts";
+import { adviseOnModule } from "../prompts/monty-modules.ts";
 
 const tool = "execute";
 type Failure = Exclude<EngineEnd, { kind: "value" }>;
@@ -35,24 +35,24 @@ function findToolError({ type, message, traceback = "" }: ExceptionEnd): ToolErr
 
 function toBlockedModuleError(end: ExceptionEnd): ToolError | null {
   if (end.type !== "ModuleNotFoundError" && end.type !== "ImportError") return null;
-  const [, module, said] = /^No module named '([^']+)'(?:\. (.+))?/s.exec(end.message) ?? [];
+  const [, module, ownAdvice] = /^No module named '([^']+)'(?:\. (.+))?/s.exec(end.message) ?? [];
   if (module === undefined) return null;
   return createToolError({
     code: "SANDBOX_MODULE_BLOCKED",
     tool,
     summary: `The module ${module} is not available here.`,
     details: [toDetail(end, `import of ${module}`)],
-    hints: [adviseOn(module, said), "If the script works without the module, catch ImportError."],
+    hints: [adviseOnModule(module, ownAdvice), "If the script works without the module, catch ImportError."],
   });
 }
 
 function toExceptionError(end: ExceptionEnd): ToolError {
-  const said = end.message === "" ? end.type : `${end.type}: ${end.message}`;
+  const message = end.message === "" ? end.type : `${end.type}: ${end.message}`;
   return createToolError({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: `${said}${placeOf(end.line)}`,
-    details: [toDetail(end, end.sourceLine?.trim() || said)],
+    summary: `${message}${toPlace(end.line)}`,
+    details: [toDetail(end, end.sourceLine?.trim() || message)],
     hints: adviseOnException(end),
   });
 }
@@ -61,7 +61,7 @@ function toSyntaxError(end: Extract<EngineEnd, { kind: "syntax" }>, engine: Engi
   return createToolError({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${placeOf(end.line)}`,
+    summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${toPlace(end.line)}`,
     details: [toDetail(end, end.unsupported ? "not supported by the interpreter" : "invalid Python")],
     hints: [
       end.unsupported && engine === "monty"
@@ -71,7 +71,7 @@ function toSyntaxError(end: Extract<EngineEnd, { kind: "syntax" }>, engine: Engi
   });
 }
 
-function placeOf(line: number | undefined): string {
+function toPlace(line: number | undefined): string {
   return line === undefined ? "" : ` (line ${line})`;
 }
 

@@ -10,17 +10,17 @@ export interface ExecuteDescriptionOptions {
   readonly hasIdentity: boolean;
 }
 
-/** What a model reads of `execute`. The limits are those in force, a test runs scripts that show each sentence on Monty. */
+/** The description of `execute` for a model, with the limits in force. A test runs scripts on Monty that prove each sentence of `montyFacts`. */
 export function describeExecute(options: ExecuteDescriptionOptions): string {
   const sections = [
     purpose,
-    tools(),
-    failures(options),
-    limitsOf(options.limits),
-    engineOf(options),
-    python(options),
+    toolCalls,
+    describeFailures(options),
+    describeLimits(options.limits),
+    describeEngine(options),
+    describePython(options),
     polling,
-    ...(options.hasIdentity ? [identity] : []),
+    ...(options.hasIdentity ? [identityRules] : []),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
 }
@@ -29,30 +29,28 @@ const purpose = [
   "Run async Python in a sandboxed interpreter, with backend tools in scope. The whole script runs as one turn; use return, or a final expression, to produce the result. Results are JSON values.",
 ];
 
-function tools(): string[] {
-  return [
-    "In scope: await call_tool(name: str, params: dict) -> Any. Calls any backend tool; find them with search, get_schema and tags.",
-    "- Concurrent: await asyncio.gather(*[call_tool(...) for ...]). Await every call: one that is not awaited is reported and its result is lost.",
-    "- Every tool result is kept whole under an alias, which the answer lists under aliases: code_interpreter can use it by that name. Do not copy data; return what you need to decide.",
-    "- A result over 64 KB comes back as a preview with an alias of its own. print() is returned as prints, apart from the result.",
-    "- Integers past 2**53 cannot be sent to a tool as numbers: send long identifiers as strings.",
-  ];
-}
+const toolCalls = [
+  "In scope: await call_tool(name: str, params: dict) -> Any. Calls any backend tool; find them with search, get_schema and tags.",
+  "- Concurrent: await asyncio.gather(*[call_tool(...) for ...]). Await every call: the result of a call that is not awaited is lost, and a warning says so.",
+  "- Every tool result is kept whole under an alias, which the answer lists under aliases: code_interpreter can use it by that name. Do not copy data; return what you need to decide.",
+  "- A result over 64 KB is returned as a preview with its own alias. print() is returned as prints, separate from the result.",
+  "- Integers past 2**53 cannot be sent to a tool as numbers: send long identifiers as strings.",
+];
 
-function failures({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
-  const syntax = engine === "monty" || !hasCpython ? ", unsupported syntax too," : ",";
+function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
+  const syntax = engine === "monty" || !hasCpython ? " (also unsupported syntax)" : "";
   return [
-    "A failing tool raises RuntimeError(<envelope_json>), where the message is the full v1 error envelope:",
+    "A failed tool call raises RuntimeError(<envelope_json>); the message is the full v1 error envelope:",
     "  try:",
     "      await call_tool(name, params)",
     "  except RuntimeError as e:",
     "      env = json.loads(str(e))  # env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})",
-    'Failures that are no envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To probe many candidates, give each call_tool its own try/except.',
-    `Not caught: an envelope is given as it is; a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED; anything else${syntax} sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.`,
+    'Failures without an envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To probe many candidates, give each call_tool its own try/except.',
+    `If not caught, an envelope is returned unchanged, a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED, and anything else${syntax} sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.`,
   ];
 }
 
-function limitsOf({
+function describeLimits({
   executionMs,
   totalMs,
   memoryBytes,
@@ -63,27 +61,27 @@ function limitsOf({
   resultBytes,
 }: ExecuteLimits): string[] {
   return [
-    `Limits: ${seconds(executionMs)} of computing (waiting for tools does not count), ${seconds(totalMs)} in all, ${bytes(memoryBytes)} of memory, ${toolCalls} tool calls, ${concurrentToolCalls} at once, ${bytes(codeBytes)} of code, ${bytes(resultBytes)} of result, ${bytes(printBytes)} of prints.`,
+    `Limits: ${seconds(executionMs)} of computing (waiting for tools does not count), ${seconds(totalMs)} in total, ${bytes(memoryBytes)} of memory, ${toolCalls} tool calls, ${concurrentToolCalls} at once, ${bytes(codeBytes)} of code, ${bytes(resultBytes)} of result, ${bytes(printBytes)} of prints.`,
   ];
 }
 
 const cpythonResults = "In its results 1.0 stays 1.0, and bytes, exceptions, types and generators raise.";
 
-function engineOf({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
+function describeEngine({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
   if (engine === "cpython") return [`Interpreter: CPython, with its standard library but no network. ${cpythonResults}`];
   if (engine === "auto" && hasCpython) {
     return [
-      `Interpreter: Monty, a small Python. A script that it plainly cannot take (the syntax below, an import without try of a module that it lacks, such as collections or statistics) or plainly gets wrong (a decorator, round(x, n), datetime.now(), <, > or % beside what is plainly a list, a set or a float: [a, b], set(a), 1.5) runs in CPython instead, with the same call_tool and limits; the answer then says engine: cpython and why. ${cpythonResults} Everything else below is about Monty.`,
+      `Interpreter: Monty, a small Python. A script that it cannot run (the syntax below, or an import outside of try of a module that it lacks, such as collections or statistics) or would get wrong (a decorator, round(x, n), datetime.now(), or <, > or % next to an obvious list, set or float: [a, b], set(a), 1.5) runs in CPython instead, with the same call_tool and limits; the answer then has engine: cpython and the reason. ${cpythonResults} Everything below is about Monty.`,
     ];
   }
-  return ["Interpreter: Monty, a small Python. What it does not support fails."];
+  return ["Interpreter: Monty, a small Python. Unsupported code fails."];
 }
 
-function python({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
+function describePython({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
   if (engine === "cpython") return ["No network: urllib.request, requests, httpx, socket and asyncio.sleep are blocked. Use call_tool."];
   const unsupported =
     engine === "auto" && hasCpython
-      ? "Syntax that only CPython takes (nothing has run when it is found): "
+      ? "Syntax that only CPython supports (detected before anything runs): "
       : "Unsupported syntax (nothing is run): ";
   return [
     ...montyFacts.works,
@@ -97,29 +95,29 @@ function python({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
   ];
 }
 
-/** What a model has to know of Monty. test/execute-description.test.ts has scripts for each sentence and runs them on the installed version. */
+/** Facts about Monty for a model. test/execute-description.test.ts runs scripts for each sentence on the installed version. */
 export const montyFacts = {
   works: [
     "Top-level `await` and `return` work; without a return the final expression is the result, and a final assignment gives null.",
     "Functions, lambdas, closures, comprehensions, f-strings such as f'{x:.2f}', try/except/finally, unpacking, walrus and type hints work.",
-    "In the result a whole float loses its .0 (1.0 is 1), and what has no JSON form becomes text: bytes, exceptions, types.",
+    "In the result a whole float loses its .0 (1.0 is 1), and values without a JSON form become text: bytes, exceptions, types.",
   ],
   modules: [
     `Available modules: ${montyModules.join(", ")}.`,
-    "Of asyncio there are gather and run only: no sleep, create_task, wait_for or Semaphore. gather takes no return_exceptions: catch inside each coroutine.",
-    "There is no clock, no file and no environment: datetime.now(), date.today(), open() and os.environ raise; sys has no exit, os has no path.",
+    "asyncio has only gather and run: no sleep, create_task, wait_for or Semaphore. gather does not support return_exceptions: catch inside each coroutine.",
+    "There is no clock, file system or environment: datetime.now(), date.today(), open() and os.environ raise; sys has no exit, os has no path.",
   ],
   blocked: [
-    "Blocked modules: collections, itertools, functools, statistics, decimal, dataclasses, random, string, time, base64, hashlib, urllib.parse, csv, io, copy, enum, heapq, uuid, and whatever else is not listed as available. Use built-ins and comprehensions.",
+    "Blocked modules: collections, itertools, functools, statistics, decimal, dataclasses, random, string, time, base64, hashlib, urllib.parse, csv, io, copy, enum, heapq, uuid, and every other module that is not listed as available. Use built-ins and comprehensions.",
     "No network: urllib.request, requests, httpx, socket, http.client, aiohttp and the like are not importable. Use call_tool.",
-    "A blocked import raises a plain ImportError (ModuleNotFoundError), catchable with `except ImportError:`; only one that is not caught becomes an envelope.",
+    "A blocked import raises a plain ImportError (ModuleNotFoundError), catchable with `except ImportError:`; it becomes an envelope only if not caught.",
   ],
   syntax: [
     "class, match, del, yield, async for, async with, async comprehensions, except*, `from x import *`, complex numbers, f'{x:,}' and f'{x:#x}'.",
   ],
   missing: [
-    "Builtins that are not there: object, callable, dir, vars, globals, locals, eval, exec, input, format, issubclass, bytearray, complex, super.",
-    "Methods of built-in values can be called (d.keys()) but are no attributes: hasattr('a', 'upper') is False, 'a'.upper and f.__name__ raise. Do not probe objects; know their shape.",
+    "Missing builtins: object, callable, dir, vars, globals, locals, eval, exec, input, format, issubclass, bytearray, complex, super.",
+    "Methods of built-in values can be called (d.keys()) but are not attributes: hasattr('a', 'upper') is False, 'a'.upper and f.__name__ raise. Do not probe objects; know their shape.",
   ],
   raises: [
     "'{}'.format(x) and '%s' % x raise: use f-strings. For thousands separators build the text by hand.",
@@ -131,11 +129,11 @@ export const montyFacts = {
   wrong: [
     "<, >, <=, >= between lists or between sets are always False: [1, 2] < [1, 3], {1} < {1, 2}. Compare tuples; use a.issubset(b).",
     "frozenset([1]) == {1} is False.",
-    "Decorators are read and not applied.",
+    "Decorators are parsed but not applied.",
     "round(x, n) rounds ties by the decimal text: round(2.675, 2) is 2.68, in CPython 2.67. sum of floats is not compensated: sum([0.1] * 10) is 0.9999999999999999; math.fsum raises.",
     "% with a float and a negative number keeps the sign of the left side: -7.5 % 2 is -1.5, in CPython 0.5. int % int is right.",
     "int(1e20) gives 9223372036854775807, and integers past 2**53 compare with floats as floats. str() of large and small floats has no exponent.",
-    "Generator expressions, map, zip, enumerate and reversed are lists made at once: any(f(x) for x in xs) calls f for every x.",
+    "Generator expressions, map, zip, enumerate and reversed are evaluated at once to lists: any(f(x) for x in xs) calls f for every x.",
   ],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -143,9 +141,9 @@ const polling = [
   "Do not sleep and do not poll rapidly: for a report that takes minutes, return after one status check and let the user decide when to look again.",
 ];
 
-const identity = [
+const identityRules = [
   "Auth, region and profile are managed by the server. Never pass tokens or other credentials in params: such arguments are refused. Set them with set_active_identity, set_region and set_active_profile; they ride every later call_tool.",
-  "Call get_session_state at the start of a block: a read-only probe. Set the context again before the next call if and only if state_scope is 'request' or state_reason is not null. Within a block the scope cannot change; one probe is enough. state_reason: 'no_mcp_session' (request-scoped transport), 'token_swapped' (another token came and the previous tenant's state was cleared), 'bridge_unavailable' (treat as 'request').",
+  "Call get_session_state at the start of a block: a read-only probe. Set the context again before the next call if and only if state_scope is 'request' or state_reason is not null. Within a block the scope cannot change; one probe is enough. state_reason: 'no_mcp_session' (request-scoped transport), 'token_swapped' (the bearer token changed and the previous tenant's state was cleared), 'bridge_unavailable' (treat as 'request').",
 ];
 
 function seconds(milliseconds: number): string {
@@ -157,20 +155,20 @@ function bytes(count: number): string {
   return count >= 1024 ? `${Math.round(count / 1024)} KB` : `${count} bytes`;
 }
 
-/** Where the whole description can be read by clients of MCP. */
+/** The MCP resource with the full description. */
 export const executeGuideUri = "sluice://docs/execute";
 
-/** What a model needs of `execute` where every word is paid for by people who may never use it. The rest is `describeExecute`; errors say it again where it matters. */
+/** A short description of `execute` for MCP clients, which send it with every request. `describeExecute` has the details, and error hints repeat them where they matter. */
 export function summarizeExecute(engine: EngineSetting): string {
   return [
     "Run async Python with backend tools: await call_tool(name, params), asyncio.gather for several at once; find them with search. Return what you need to decide: every tool result is kept whole under an alias that the answer lists, for code_interpreter.",
-    "A failing tool raises RuntimeError; its text is the error envelope as JSON.",
-    interpreterOf(engine),
+    "A failed tool call raises RuntimeError with the error envelope as JSON.",
+    summarizeInterpreter(engine),
   ].join(" ");
 }
 
-function interpreterOf(engine: EngineSetting): string {
+function summarizeInterpreter(engine: EngineSetting): string {
   if (engine === "cpython") return "CPython with its standard library, no network.";
-  const rest = engine === "auto" ? "; what it plainly cannot take runs in CPython" : "";
+  const rest = engine === "auto" ? "; scripts that it cannot run go to CPython" : "";
   return `A small Python without classes, network or most modules${rest}. Details: ${executeGuideUri}.`;
 }

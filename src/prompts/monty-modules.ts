@@ -1,32 +1,32 @@
-/** Modules that Monty has. Whatever else is imported raises ModuleNotFoundError there. */
+/** The modules that Monty has. Importing any other raises ModuleNotFoundError. */
 export const montyModules: readonly string[] = ["asyncio", "datetime", "json", "math", "os", "pathlib", "re", "sys", "typing"];
 
-/** What to do instead of importing a blocked module. `said`: what the interpreter itself says of it. */
-export function adviseOn(module: string, said?: string): string {
+/** What to do instead of importing a blocked module. `ownAdvice` is the advice in the interpreter's own message, if any. */
+export function adviseOnModule(module: string, ownAdvice?: string): string {
   const top = module.split(".")[0]!;
   if (networkModules.includes(top) && module !== "urllib.parse")
     return "There is no network here: get data with await call_tool(name, params).";
-  if (said !== undefined) return said;
+  if (ownAdvice !== undefined) return ownAdvice;
   const found = advice.find(({ modules }) => modules.includes(module) || modules.includes(top));
-  return found?.text ?? `Available modules: ${montyModules.join(", ")}. Ask a tool for what they cannot do: await call_tool(name, params).`;
+  return found?.text ?? `Available modules: ${montyModules.join(", ")}. For anything else use a tool: await call_tool(name, params).`;
 }
 
-/** Both engines refuse them. */
+/** Blocked in both engines. */
 const networkModules = "requests httpx aiohttp urllib urllib3 http socket ssl ftplib smtplib websockets xmlrpc".split(" ");
 
-/** For Monty, where it is the only engine or the import is guarded. */
+/** Used for Monty if it is the only engine, or if the import is inside try. */
 const advice: readonly { readonly modules: readonly string[]; readonly text: string }[] = [
   {
     modules: ["urllib.parse", "base64", "hashlib", "hmac", "binascii", "uuid", "secrets", "zlib", "gzip"],
-    text: "Hashing, encoding and URL work is for a server-side tool: await call_tool(name, params).",
+    text: "Use a tool for hashing, encoding and URLs: await call_tool(name, params).",
   },
   {
     modules: ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "sklearn", "seaborn", "polars"],
-    text: "Analysis and figures are for code_interpreter: pass it the aliases that this answer lists.",
+    text: "Use code_interpreter for analysis and figures: pass it the aliases that this answer lists.",
   },
   {
     modules: ["time", "sched", "threading", "multiprocessing", "concurrent", "subprocess", "signal"],
-    text: "Do not sleep or start anything here: return after one status check, and look again in a later call.",
+    text: "Do not sleep or start processes here: return after one status check, and check again in a later call.",
   },
   {
     modules: ["collections", "itertools", "functools"],
@@ -34,7 +34,7 @@ const advice: readonly { readonly modules: readonly string[]; readonly text: str
   },
   {
     modules: ["statistics", "random", "fractions", "decimal"],
-    text: "Use arithmetic and math; for money count in the smallest unit with int.",
+    text: "Use arithmetic and math; for money use int in the smallest unit.",
   },
   { modules: ["dataclasses", "enum"], text: "Use dict and plain functions." },
   { modules: ["string", "textwrap"], text: "Use the methods of str, f-strings and re." },
