@@ -14,7 +14,7 @@ interface Result {
   isError?: boolean;
 }
 
-/** Calls a tool of a source that is started for one test. */
+/** Returns a function that calls tools of a source. */
 function createCaller(source: ToolSource) {
   return async (name: string, args: Record<string, unknown> = {}, options: ToolCallOptions = { meta: acme }): Promise<Result> => {
     const { tools, gap } = await source.tools();
@@ -41,7 +41,7 @@ describe("the sample ads backend on stdio", () => {
   });
   afterAll(() => source[Symbol.asyncDispose]());
 
-  it("lists its tools: one destroys, the others only read, and all are tagged", async () => {
+  it("lists its tools: one is destructive, the others are read-only, and all have tags", async () => {
     const { tools } = await source.tools();
     expect(tools.map(({ name }) => name)).toEqual([
       "list_regions",
@@ -67,7 +67,7 @@ describe("the sample ads backend on stdio", () => {
     expect(tools.find(({ name }) => name === "get_metrics")?.tags).toEqual(["ads", "metrics"]);
   });
 
-  it("knows three regions and a profile of each identity in each", async () => {
+  it("has three regions with one profile per identity in each", async () => {
     expect((await call("list_regions", {}, {})).structuredContent).toEqual({ regions: ["na", "eu", "fe"] });
     expect((await call("list_profiles", { region: "fe" }, {})).structuredContent).toEqual({
       profiles: [
@@ -77,7 +77,7 @@ describe("the sample ads backend on stdio", () => {
     });
   });
 
-  it("needs an active identity, region and profile", async () => {
+  it("requires an active identity, region and profile", async () => {
     expect(failureOf(await call("list_campaigns", {}, { meta: { "sluice/region": "eu" } }))).toEqual({
       error_kind: "precondition_failed",
       tool: "list_campaigns",
@@ -99,7 +99,7 @@ describe("the sample ads backend on stdio", () => {
     });
   });
 
-  it("gives campaigns in pages that add up to all of them", async () => {
+  it("returns all campaigns in pages", async () => {
     const seen: string[] = [];
     let token: string | null | undefined;
     do {
@@ -120,7 +120,7 @@ describe("the sample ads backend on stdio", () => {
     });
   });
 
-  it("gives metrics a day, and says what is wrong with a period", async () => {
+  it("returns metrics per day and reports an invalid period", async () => {
     const period = { campaign_id: "eu-acme-c001", start_date: "2026-01-01", end_date: "2026-01-31" };
     const { days } = (await call("get_metrics", period)).structuredContent as { days: { date: string }[] };
     expect([days.length, days[0]?.date, days.at(-1)?.date]).toEqual([31, "2026-01-01", "2026-01-31"]);
@@ -136,7 +136,7 @@ describe("the sample ads backend on stdio", () => {
     expect((await call("list_ad_groups", { campaign_id: "eu-acme-c001" })).structuredContent).toHaveProperty("ad_groups");
   });
 
-  it("limits the rate of bid recommendations, and gives them at the third call", async () => {
+  it("limits the rate of bid recommendations and returns them at the third call", async () => {
     const args = { campaign_id: "eu-acme-c002" };
     for (const _ of [1, 2]) {
       expect(failureOf(await call("get_bid_recommendations", args))).toMatchObject({
@@ -160,7 +160,7 @@ describe("the sample ads backend on stdio", () => {
     });
   });
 
-  it("takes its time for a report", async () => {
+  it("needs several status checks for a report", async () => {
     const { report_id } = (await call("create_report", { start_date: "2026-01-01", end_date: "2026-01-02" })).structuredContent!;
     expect(failureOf(await call("download_report", { report_id }))).toMatchObject({ error_code: "ADS_API_HTTP_409" });
     const statuses = [];
@@ -171,7 +171,7 @@ describe("the sample ads backend on stdio", () => {
     expect(failureOf(await call("download_report", { report_id }, { meta: globex }))).toMatchObject({ error_code: "ADS_API_HTTP_404" });
   });
 
-  it("gives 5 MB of search terms, whose text reaches us as it was sent", async () => {
+  it("returns 5 MB of search terms whose text arrives unchanged", async () => {
     const { tools } = await source.tools();
     const answer = await tools.find(({ name }) => name === "export_search_terms")!.call({}, { meta: acme });
     const item = createEvidenceStore().add({ tool: "export_search_terms", ...answer });
@@ -181,14 +181,14 @@ describe("the sample ads backend on stdio", () => {
     expect(item.shape.rows).toBe(rows.length);
   });
 
-  it("has one tool that fails in plain words", async () => {
+  it("has one tool that fails without a tool error", async () => {
     expect(await call("get_account_health")).toMatchObject({
       isError: true,
       content: [{ type: "text", text: "account health is not available today" }],
     });
   });
 
-  it("deletes a campaign for good", async () => {
+  it("deletes a campaign permanently", async () => {
     const args = { campaign_id: "eu-acme-c057" };
     expect((await call("delete_campaign", args)).structuredContent).toEqual({ deleted: "eu-acme-c057", remaining: 56 });
     expect(failureOf(await call("get_campaign", args))).toMatchObject({ error_code: "ADS_API_HTTP_404" });
@@ -196,7 +196,7 @@ describe("the sample ads backend on stdio", () => {
 });
 
 describe("the sample ads backend", () => {
-  it("has the same data for the same seed, and other data for another", async () => {
+  it("has the same data for the same seed and other data for another seed", async () => {
     const sources = [openAds("--seed", "1"), openAds("--seed", "1"), openAds("--seed", "2")];
     const answers = await Promise.all(sources.map(async (source) => (await createCaller(source)("list_campaigns")).structuredContent));
     expect(answers[0]).toEqual(answers[1]);

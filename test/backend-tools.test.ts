@@ -8,7 +8,7 @@ import { describeTools } from "../src/tools/describe-tool.ts";
 import { createToolSearch } from "../src/tools/search-tools.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 
-/** Every gate and every failure of a call, with a real MCP server process. */
+/** All checks and failures of a call, with a real MCP server process. */
 const program = path.join(import.meta.dirname, "../examples/backends/ads/ads-server.ts");
 const meta = { "sluice/identity": "acme", "sluice/region": "eu", "sluice/profile": "eu-acme" };
 const policy = createToolPolicy();
@@ -34,11 +34,11 @@ function call(name: string, args: unknown = {}): Promise<BackendReply> {
   return callBackendTool({ catalog, policy, name, args, meta, wait });
 }
 
-async function firstCampaign(isFine: (id: string) => boolean): Promise<string> {
+async function firstCampaign(isSuitable: (id: string) => boolean): Promise<string> {
   const reply = await call("list_campaigns", { page_size: 50 });
   if (!reply.ok) throw new Error(JSON.stringify(reply.failure));
   const { campaigns } = (reply.answer.output as { structuredContent: { campaigns: { campaign_id: string }[] } }).structuredContent;
-  return campaigns.map(({ campaign_id }) => campaign_id).find(isFine)!;
+  return campaigns.map(({ campaign_id }) => campaign_id).find(isSuitable)!;
 }
 
 it("finds and describes tools", async () => {
@@ -49,7 +49,7 @@ it("finds and describes tools", async () => {
   );
 });
 
-it("calls by either name, and a page token is no credential", async () => {
+it("calls a tool by either name and accepts a page token as an argument", async () => {
   const first = await call("ads__list_campaigns", { page_size: 2 });
   expect(first).toMatchObject({ ok: true, tool: { name: "list_campaigns" }, attempts: 1 });
   const { next_token } = ((first as { answer: { output: unknown } }).answer.output as { structuredContent: { next_token: string } })
@@ -57,7 +57,7 @@ it("calls by either name, and a page token is no credential", async () => {
   expect(await call("list_campaigns", { next_token })).toMatchObject({ ok: true });
 });
 
-it("refuses what is wrong before the server hears of it", async () => {
+it("refuses an invalid call before it reaches the server", async () => {
   expect(await call("get_metrics", { campaign_id: "c1", start_date: "yesterday" })).toMatchObject({
     ok: false,
     attempts: 0,
@@ -83,7 +83,7 @@ it("refuses what is wrong before the server hears of it", async () => {
   });
 });
 
-it("passes the server's own envelopes on, and tries once more what may succeed", async () => {
+it("passes on tool errors of the server and retries once if that may help", async () => {
   expect(await call("get_campaign", { campaign_id: "nope" })).toMatchObject({
     ok: false,
     failure: { kind: "toolError", toolError: { error_kind: "ads_api_http", error_code: "ADS_API_HTTP_404", retryable: false } },
@@ -99,7 +99,7 @@ it("passes the server's own envelopes on, and tries once more what may succeed",
   expect(await call("get_bid_recommendations", { campaign_id })).toMatchObject({ ok: true, attempts: 1 });
 });
 
-it("keeps a failure in words plain", async () => {
+it("keeps a failure without a tool error plain", async () => {
   expect(await call("get_account_health")).toMatchObject({
     ok: false,
     failure: { kind: "plain", type: "ToolError", message: "account health is not available today" },

@@ -53,11 +53,11 @@ describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
     proxy.holdUntil = 16;
     const code = `${first}import asyncio\nlen(await asyncio.gather(*[call_tool('list_regions') for i in range(40)]))`;
     expect(await face.execute(code)).toMatchObject({ result: 40, toolCalls: 40, engine });
-    expect([proxy.most, proxy.calls.length]).toEqual([16, 40]);
-    proxy.most = 0;
+    expect([proxy.maxConcurrent, proxy.calls.length]).toEqual([16, 40]);
+    proxy.maxConcurrent = 0;
     proxy.holdUntil = 3;
     expect(await face.execute(code, { concurrentToolCalls: 3 })).toMatchObject({ result: 40 });
-    expect(proxy.most).toBe(3);
+    expect(proxy.maxConcurrent).toBe(3);
   });
 
   it("are waited for without that time being counted, but in the total", async () => {

@@ -16,7 +16,7 @@ interface Result {
   isError?: boolean;
 }
 
-/** Calls a tool of a source that is started for one test. */
+/** Returns a function that calls tools of a source. */
 function createCaller(source: ToolSource) {
   return async (name: string, args: Record<string, unknown> = {}): Promise<Result> => {
     const { tools, gap } = await source.tools();
@@ -26,7 +26,7 @@ function createCaller(source: ToolSource) {
   };
 }
 
-/** A large answer was read by a thread, for evidence to keep: the structured part under its alias, the words beside it as an attachment. */
+/** Reads a large answer through evidence: the structured part has an alias, and the text is its attachment. */
 async function readLarge(tool: string, answer: ToolAnswer): Promise<Result> {
   const evidence = createEvidenceStore();
   const textOf = (item: EvidenceItem): string => Buffer.from(item.read()).toString();
@@ -49,7 +49,7 @@ describe("the sample market backend on stdio", () => {
   });
   afterAll(() => source[Symbol.asyncDispose]());
 
-  it("has four tools that only read, with tags and the shape of what they give", async () => {
+  it("has four read-only tools with tags and output schemas", async () => {
     const { tools } = await source.tools();
     expect(tools.map(({ name, tags, server }) => [server, name, tags])).toEqual([
       ["market", "list_venues", ["market", "reserves"]],
@@ -61,7 +61,7 @@ describe("the sample market backend on stdio", () => {
     expect(tools.every(({ outputSchema }) => outputSchema !== undefined)).toBe(true);
   });
 
-  it("knows forty venues, one listed late and one delisted", async () => {
+  it("has forty venues, one listed late and one delisted", async () => {
     const venues = (await call("list_venues")).structuredContent["venues"] as Venue[];
     expect(venues).toHaveLength(40);
     expect(venues.filter(({ listed_on }) => listed_on !== "2024-01-01").map(({ venue, listed_on }) => [venue, listed_on])).toEqual([
@@ -72,7 +72,7 @@ describe("the sample market backend on stdio", () => {
     ]);
   });
 
-  it("gives two years of reserves by day, as one answer of two megabytes", async () => {
+  it("returns two years of daily reserves in one answer of two megabytes", async () => {
     const answer = await call("get_reserves");
     expect(answer.structuredContent).toMatchObject({ asset: "BTC", unit: "BTC" });
     expect(answer.content).toEqual([{ type: "text", text: "28878 rows, in structuredContent" }]);
@@ -85,7 +85,7 @@ describe("the sample market backend on stdio", () => {
     ]);
   });
 
-  it("lists a venue late at 35,000, loses one for two weeks, and another for good", () => {
+  it("adds a venue late at 35,000, loses one for two weeks, and another permanently", () => {
     const daysOf = (wanted: string): string[] =>
       reserves.filter(({ venue }) => venue === wanted).map(({ timestamp }) => timestamp.slice(0, 10));
     expect(reserves.find(({ venue }) => venue === "Harbour")).toEqual({
@@ -99,7 +99,7 @@ describe("the sample market backend on stdio", () => {
     expect(daysOf("Alder")).toHaveLength(731);
   });
 
-  it("has null placeholders, each with the day's sample after it", () => {
+  it("has null placeholders, each followed by the sample of the day", () => {
     const nulls = reserves.filter(({ reserve }) => reserve === null);
     expect(nulls).toHaveLength(263);
     expect([...new Set(nulls.map(({ venue }) => venue))].sort()).toEqual(["Beacon", "Larkspur", "Sable"]);
@@ -112,7 +112,7 @@ describe("the sample market backend on stdio", () => {
     expect(nulls.every(({ venue, timestamp }) => typeof samples.get(`${venue} ${timestamp.slice(0, 10)}`) === "number")).toBe(true);
   });
 
-  it("takes a venue, an asset and a period", async () => {
+  it("filters by venue, asset and period", async () => {
     const args = { asset: "ETH", venue: "Harbour", start_date: "2025-03-01", end_date: "2025-03-04" };
     expect((await call("get_reserves", args)).structuredContent).toEqual({
       asset: "ETH",
@@ -124,14 +124,14 @@ describe("the sample market backend on stdio", () => {
     });
   });
 
-  it("gives prices whose bars hold together", async () => {
+  it("returns consistent price bars", async () => {
     const prices = rowsOf<Price>(await call("get_prices"));
     expect(prices).toHaveLength(731);
     expect(prices.filter(({ open, high, low, close }) => high < Math.max(open, close) || low > Math.min(open, close))).toEqual([]);
     expect(prices.slice(1).filter(({ open }, index) => open !== prices[index]!.close)).toEqual([]);
   });
 
-  it("gives earnings of one company or of all, reported after their quarter", async () => {
+  it("returns earnings of one company or of all, reported after their quarter", async () => {
     const all = rowsOf<Earnings>(await call("get_earnings"));
     expect(all).toHaveLength(48);
     expect(rowsOf<Earnings>(await call("get_earnings", { symbol: "FJRD" }))).toEqual(all.filter(({ symbol }) => symbol === "FJRD"));
@@ -147,7 +147,7 @@ describe("the sample market backend on stdio", () => {
     ]);
   });
 
-  it("says what is wrong in an envelope", async () => {
+  it("reports invalid arguments as a tool error", async () => {
     const failed = await call("get_reserves", { venue: "Nowhere" });
     expect([failed.isError, JSON.parse(failed.content[0]!.text)]).toEqual([
       true,
@@ -167,7 +167,7 @@ describe("the sample market backend on stdio", () => {
     expect(JSON.parse(backward.content[0]!.text)).toMatchObject({ summary: "end_date: is before start_date 2025-01-02." });
   });
 
-  it("says the same over HTTP, and other things with another seed", async () => {
+  it("returns the same data over HTTP and other data with another seed", async () => {
     await using http = await openHttpProcess(program, "--http", "0");
     await using other = await openHttpProcess(program, "--http", "0", "--seed", "8");
     const [same, different] = await Promise.all(

@@ -4,7 +4,7 @@ import { renderChart, type ChartAnswer } from "../src/interpreter/render-chart.t
 import { toolErrorSchema, type ToolError } from "../src/errors/tool-error.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
-import { countTurns } from "./fixtures/count-turns.ts";
+import { countLoopIterations } from "./fixtures/event-loop.ts";
 
 /** A chart straight from an alias: no sandbox is there to be started. */
 describe("render_chart", () => {
@@ -73,9 +73,9 @@ describe("render_chart", () => {
     const ballast = Array.from({ length: 40_000 }, (_, id) => ({ id, words: "some words of a row" }));
     await evidence.keep({ tool: "get_much", output: JSON.stringify({ ballast, data: { items: [{ prices: rows }] } }) });
     const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
-    const { value, turns } = await countTurns(() => draw({ alias: "get_much_1", spec, path: "data.items[0].prices" }));
+    const { value, iterations } = await countLoopIterations(() => draw({ alias: "get_much_1", spec, path: "data.items[0].prices" }));
     expect(value).toEqual(flat);
-    expect(turns).toBeGreaterThan(2);
+    expect(iterations).toBeGreaterThan(2);
     expect(await refusal({ alias: "get_much_1", spec, path: "ballast" })).toEqual(
       invalid({
         summary:

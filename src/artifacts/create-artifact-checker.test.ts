@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { countTurns } from "../../test/fixtures/count-turns.ts";
+import { countLoopIterations } from "../../test/fixtures/event-loop.ts";
 import { createArtifactChecker } from "./create-artifact-checker.ts";
 
 const checker = createArtifactChecker();
@@ -45,9 +45,9 @@ const figureOf = (points: number): Buffer => {
 };
 
 test("others go on while a large one is looked at", async () => {
-  const { value, turns } = await countTurns(() => checker.checkJson("figure", figureOf(300_000)));
+  const { value, iterations } = await countLoopIterations(() => checker.checkJson("figure", figureOf(300_000)));
   expect(value).toBeNull();
-  expect(turns).toBeGreaterThan(2);
+  expect(iterations).toBeGreaterThan(2);
 });
 
 test("what takes more memory than there is is refused alone: those that wait behind it are looked at", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { countTurns } from "../../../test/fixtures/count-turns.ts";
+import { countLoopIterations } from "../../../test/fixtures/event-loop.ts";
 import { isJson } from "./create-output-reader.ts";
 
 it.each([
@@ -12,7 +12,7 @@ it.each([
 
 it("judges long texts in a thread, and others have the event loop meanwhile", async () => {
   const text = `[${"1.25,".repeat(1_000_000)}"${"é\\n".repeat(300_000)}"]`;
-  const { value, turns } = await countTurns(async () => [await isJson(text), await isJson(`${text}]`)]);
+  const { value, iterations } = await countLoopIterations(async () => [await isJson(text), await isJson(`${text}]`)]);
   expect(value).toEqual([true, false]);
-  expect(turns).toBeGreaterThan(20);
+  expect(iterations).toBeGreaterThan(20);
 });
