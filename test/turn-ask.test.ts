@@ -94,7 +94,7 @@ describe("sluice ask", () => {
     const { status, stdout, stderr } = ask(["Which?", "--model", model, "--json", "--out", "taken"]);
     expect([status, turnResultSchema.parse(JSON.parse(stdout)).answer]).toEqual([1, expect.stringContaining("Done.")]);
     expect(stderr).toMatch(
-      /sluice: The question was answered, and its files cannot be written to taken: EISDIR: .*\n  Give another directory/,
+      /sluice: The question was answered, and its files cannot be written to taken: EISDIR: .*\n  Choose another directory/,
     );
   });
 

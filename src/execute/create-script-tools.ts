@@ -36,7 +36,7 @@ export interface ScriptWatch {
   /** Replaces the policy that all scripts share. */
   readonly policy?: ToolPolicy | undefined;
   /** Called for each requested call of a backend tool, but not for our own tools or for calls with unreadable parameters. */
-  begin(call: { readonly name: string; readonly args: Readonly<Record<string, unknown>> }): ScriptCallWatch;
+  request(call: { readonly name: string; readonly args: Readonly<Record<string, unknown>> }): ScriptCallWatch;
 }
 
 export interface ScriptCallWatch {
@@ -67,7 +67,7 @@ export function createScriptTools({ invoke, evidence, limits, identity, watch }:
     const params = readParams(name, paramsJson);
     if (!params.ok) return refuse(overLimit ?? params.toolError);
     const { args } = params;
-    const watched = reservedToolNames.has(name) ? undefined : watch?.begin({ name, args });
+    const watched = reservedToolNames.has(name) ? undefined : watch?.request({ name, args });
     const refusal = watched === undefined ? overLimit : watched.admit(overLimit);
     if (refusal !== null) {
       watched?.end({ status: "refused", failure: { kind: "toolError", toolError: refusal } });

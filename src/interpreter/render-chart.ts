@@ -67,11 +67,7 @@ export async function renderChart({ input, evidence, artifacts, readRows, signal
   const found = read === null ? await evidence.rowsAt(alias, question).catch(unreadable) : rowsAt(read.rows, question);
   if (found instanceof SluiceError) return reshape(alias, found.message.replace(/\.$/, ""), item.shape.columns);
   if (!found.ok)
-    return reshape(
-      alias,
-      `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` appendToPath ${found.at}`}`,
-      found.keys,
-    );
+    return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
   if (found.rows === null) return reshape(alias, "its rows are not a list of flat records", found.rootKeys);
   const columns = [...new Set(found.rows.slice(0, 100).flatMap((row) => Object.keys(row)))];
   if (found.total > maxChartRows) return reshape(alias, tooMany(found.total), columns);

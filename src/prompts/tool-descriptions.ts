@@ -1,11 +1,11 @@
-/** What a model reads of each tool, whichever way in it came by. The rules that hold for all of them are in `librarianPrompt`. */
+/** Descriptions of the interpreter tools, for turns, AI SDK apps and MCP clients. `librarianPrompt` has the rules for all of them. */
 export const toolDescriptions = {
   code_interpreter:
-    "Derive metrics, tables and figures with sandboxed Python from tool outputs that were already fetched. Tool outputs are globals under their alias, whole. No network. End with set_result(value); save_figure(alt) hands over a figure.",
+    "Derive metrics, tables and figures with sandboxed Python from tool outputs that were already fetched. The full tool outputs are globals under their aliases. No network. End with set_result(value); save_figure(alt) publishes a figure.",
   python_code_edit:
-    "Mend the code of the last code_interpreter call by exact replacements and run it again from the state before that cell.",
+    "Fix the code of the last code_interpreter call with exact replacements, and run it again from the state before that cell.",
   render_chart:
-    "Draw a chart straight from one tool output or result, by alias, when its rows already have the shape. Reshape with code_interpreter otherwise.",
+    "Draw a chart directly from one tool output or result, by alias, when its rows already have the right shape. Otherwise reshape them with code_interpreter.",
 } as const;
 
 /** The tools that only the model of a turn has. */

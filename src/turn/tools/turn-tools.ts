@@ -144,7 +144,7 @@ export class TurnTools {
     let count = 0;
     return {
       policy: calls.policyFor(within),
-      begin: ({ name, args }) => {
+      request: ({ name, args }) => {
         count += 1;
         const tool = this.#findTool(name)?.name ?? name;
         const call = calls.request({ callId: `${within}/${count}`, tool, server: this.#serverOf(name), input: args, within });
