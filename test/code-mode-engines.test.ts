@@ -3,7 +3,7 @@ import * as sluice from "../src/index.ts";
 import { openFace, type CodeModeFace } from "./fixtures/open-code-mode.ts";
 import { watchEventLoop } from "./fixtures/event-loop.ts";
 
-/** Where Monty is not enough, the same script runs in CPython, in a real sandbox of the default driver, and a model can hardly tell. */
+/** A script that Monty cannot run works the same in CPython, here in a real sandbox of the default driver. */
 let runtime: sluice.Runtime;
 let catalog: sluice.ToolCatalog;
 let auto: CodeModeFace;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await runtime.close();
 });
 
-describe("a script that Monty cannot take", () => {
+describe("a script that Monty cannot run", () => {
   it.each<[code: string, result: unknown, reason: string]>([
     ["class A:\n    x = 3\nA.x", 3, "Line 1: Monty does not support class definitions."],
     ["match 2:\n    case n:\n        r = n\nr", 2, "Line 1: Monty does not support pattern matching (match statements)."],
@@ -69,14 +69,14 @@ describe("a script that Monty cannot take", () => {
     expect(answer.aliases).toMatchObject([{ tool: "local__echo", bytes: 7 }]);
   });
 
-  it("stays in Monty where the import is guarded", async () => {
+  it("stays in Monty if the import is inside try", async () => {
     expect(await auto.execute("try:\n    import collections\nexcept ImportError:\n    r = 'no'\nr")).toMatchObject({
       engine: "monty",
       result: "no",
     });
   });
 
-  it("fails with Monty fixed, as the document says: imports as ImportError, syntax as an envelope with the line", async () => {
+  it("fails if the engine is set to monty: imports with ImportError, syntax with an envelope and the line", async () => {
     expect((await fixed.execute("try:\n    from collections import Counter\nexcept ImportError:\n    return 'caught'")).result).toBe(
       "caught",
     );
@@ -118,7 +118,7 @@ describe("CPython", () => {
     return answer;
   };
 
-  it("says what the snapshot has instead of a module that it lacks", async () => {
+  it("suggests a module of the snapshot instead of a missing one", async () => {
     const { error, engineReason } = await auto.execute("import polars");
     expect(engineReason).toBe("Line 1 imports polars, which Monty does not have.");
     expect(error).toMatchObject({
@@ -152,7 +152,7 @@ describe("CPython", () => {
     expect((await inCpython("sorted(name for name in globals() if name[0] != '_')")).result).toEqual(["call_tool", "collections"]);
   });
 
-  it("keeps what the description says of its results: 1.0 stays 1.0, and what has no JSON form raises, without the worker's own lines", async () => {
+  it("keeps 1.0 as 1.0 in results, and raises for values without a JSON form, without lines of the worker", async () => {
     const { text } = await runtime
       .createCodeMode({ catalog, policy: sluice.createToolPolicy(), evidence: sluice.createEvidenceStore(), engine: "cpython" })
       .find(({ name }) => name === "execute")!
@@ -165,7 +165,7 @@ describe("CPython", () => {
     }
   });
 
-  it("crashes and ends of its process are told as Monty's are, and the next script runs", async () => {
+  it("reports crashes and exits of its process as Monty does, and the next script runs", async () => {
     expect((await inCpython("import ctypes\nctypes.string_at(0)")).error).toMatchObject({
       error_kind: "sandbox_runtime",
       error_code: "SANDBOX_CRASHED",
@@ -180,7 +180,7 @@ describe("CPython", () => {
   });
 });
 
-describe.each(["monty", "cpython"] as const)("what is too large, in %s,", (engine) => {
+describe.each(["monty", "cpython"] as const)("a limit in %s", (engine) => {
   const first = engine === "monty" ? "import math" : "import collections";
 
   it.each<[title: string, code: string, error: object]>([
@@ -214,7 +214,7 @@ describe.each(["monty", "cpython"] as const)("what is too large, in %s,", (engin
       `def ${"f".repeat(50_000)}(n):\n    return 1 / n\n${"f".repeat(50_000)}(0)`,
       { error_code: "SANDBOX_RUNTIME_ERROR", summary: "ZeroDivisionError: division by zero (line 3)" },
     ],
-  ])("%s is told in the same words", async (_, code, error) => {
+  ])("on %s is reported with the same message", async (_, code, error) => {
     const answer = await auto.execute(`${first}\n${code}`);
     expect(answer).toMatchObject({ engine, error, aliases: [] });
     expect(JSON.stringify(answer).length).toBeLessThan(20_000);
@@ -222,7 +222,7 @@ describe.each(["monty", "cpython"] as const)("what is too large, in %s,", (engin
 });
 
 describe("the host", () => {
-  it("is not held up by what a script sends it", async () => {
+  it("is not blocked by what a script sends", async () => {
     const eventLoop = watchEventLoop();
     const code = `for params in [{'x': [1] * 49_000}, {f'key{i}': i for i in range(40_000)}, {'x': '"' * 1_900_000}, {'x': [1] * 1_000_000}]:
     try:
@@ -234,7 +234,7 @@ describe("the host", () => {
     expect(eventLoop.stop()).toBeLessThan(1_000); // CPU time: about 100 ms on an idle machine; it used to be many seconds
   });
 
-  it("goes on while scripts compute, and refuses without namespaces unless it is told that a process is enough", async () => {
+  it("continues while scripts compute, and refuses without namespaces unless process-only is set", async () => {
     let ticks = 0;
     const timer = setInterval(() => (ticks += 1), 10);
     expect((await auto.execute("while True:\n    pass", { executionMs: 1_000 })).error).toMatchObject({ error_code: "SANDBOX_TIMEOUT" });

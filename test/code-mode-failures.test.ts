@@ -5,7 +5,7 @@ import { adsProgram, adsIdentities, openFace, setContext, type CodeModeFace } fr
 import { openFlakyProxy, type FlakyProxy, type ProxyAnswer } from "./fixtures/open-flaky-proxy.ts";
 import { openHttpProcess, type HttpProcess } from "./fixtures/open-http-process.ts";
 
-/** Failures of backends as a script sees them, and calls as a backend sees them: the ads backend over HTTP, with a proxy before it that can fail. */
+/** Failures of a backend as scripts see them, and calls as the backend sees them. The ads backend runs over HTTP behind a proxy that can fail. */
 let runtime: sluice.Runtime;
 let server: HttpProcess;
 let proxy: FlakyProxy;
@@ -36,7 +36,7 @@ beforeEach(() => {
   proxy.calls.length = 0;
 });
 
-/** What a script catches of one call. */
+/** What a script catches from one call. */
 const caught = (call: string, before = ""): string => `import json
 ${before}try:
     await ${call}
@@ -48,7 +48,7 @@ return "nothing was raised"`;
 describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
   const first = engine === "monty" ? "" : "import collections\n";
 
-  it("that are gathered reach the backend at once, sixteen of them unless told", async () => {
+  it("in a gather reach the backend at once, sixteen by default", async () => {
     proxy.holdMs = 20_000;
     proxy.holdUntil = 16;
     const code = `${first}import asyncio\nlen(await asyncio.gather(*[call_tool('list_regions') for i in range(40)]))`;
@@ -60,7 +60,7 @@ describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
     expect(proxy.maxConcurrent).toBe(3);
   });
 
-  it("are waited for without that time being counted, but in the total", async () => {
+  it("count towards the total limit while they are awaited, but not towards the computing limit", async () => {
     proxy.holdMs = 1_500;
     const code = `${first}await call_tool('list_regions')\n'done'`;
     const answer = await face.execute(code, { executionMs: 1_200 });
@@ -83,7 +83,7 @@ describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
     });
   });
 
-  it("carry the session in headers, and nothing of it in their arguments", async () => {
+  it("send the identity in headers, and not in arguments", async () => {
     const { result } = await face.execute(`${first}${setContext}(await call_tool("list_campaigns", {"page_size": 1}))["total"]`);
     expect(result).toBe(57);
     expect(proxy.calls).toMatchObject([
@@ -96,7 +96,7 @@ describe.each(["monty", "cpython"] as const)("calls from %s", (engine) => {
   });
 });
 
-describe("a backend's HTTP failure", () => {
+describe("an HTTP failure of a backend", () => {
   const answerWith = (answer: ProxyAnswer): void => {
     proxy.answer = () => answer;
   };
@@ -144,7 +144,7 @@ describe("a backend's HTTP failure", () => {
       "The error is in the backend. The same call may succeed after 60 s.",
       1,
     ],
-  ])("%s is told with its status, and caught or not", async (status, answer, told, hint, attempts) => {
+  ])("%s is reported with its status, caught or not", async (status, answer, told, hint, attempts) => {
     answerWith(answer);
     const { result } = await face.execute(caught("call_tool('list_regions')"));
     const { body } = answer as { body?: string };
@@ -171,7 +171,7 @@ describe("a backend's HTTP failure", () => {
     expect([uncaught.status, uncaught.error, uncaught.aliases]).toEqual(["error", result, []]);
   });
 
-  it("of silence is a timeout, which may be tried again", async () => {
+  it("without an answer is a retryable timeout", async () => {
     proxy.answer = () => "silence";
     const slow = openFace(runtime, { catalog, toolTimeoutMs: 300 });
     expect((await slow.execute("await call_tool('list_regions')")).error).toEqual({
@@ -188,7 +188,7 @@ describe("a backend's HTTP failure", () => {
     expect(proxy.calls).toHaveLength(1);
   });
 
-  it("of a server that went away is a connection that may come back", async () => {
+  it("of a stopped server is a retryable connection error", async () => {
     const gone = await openFlakyProxy(server.url);
     const source = sluice.createMcpSource({ name: "ads", server: { url: gone.url } });
     await using tools = sluice.createToolCatalog({ sources: [source] });
@@ -196,15 +196,15 @@ describe("a backend's HTTP failure", () => {
     expect(await there.execute("len((await call_tool('list_regions'))['regions'])")).toMatchObject({ result: 3 });
     await gone[Symbol.asyncDispose]();
     const { error } = await there.execute("await call_tool('list_regions')");
-    // Whether the catalog has noticed already decides who says it, and not what is said.
+    // Who reports it depends on whether the catalog has already noticed; the error is the same.
     expect(error).toMatchObject({ error_kind: "upstream_http", tool: "list_regions", error_code: "UPSTREAM_UNREACHABLE", retryable: true });
     expect(JSON.stringify(error)).toContain(`Nothing listens at ${gone.url} (connection refused).`);
     await source[Symbol.asyncDispose]();
   });
 });
 
-describe("a tool's own failure", () => {
-  it("that is an envelope is raised whole, caught for each task of a gather, and surfaced itself when it is not caught", async () => {
+describe("a failure of a tool", () => {
+  it("with an envelope is raised completely, can be caught in each task of a gather, and is returned unchanged if not caught", async () => {
     const code = `import asyncio, json
 ${setContext}async def one(id):
     try:
@@ -241,7 +241,7 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
     });
   });
 
-  it("is surfaced from inside another exception too, and from a group of them", async () => {
+  it("is also found inside another exception, and in an exception group", async () => {
     const call = `await call_tool("get_campaign", {"campaign_id": "nope"})`;
     const nested = `${setContext}try:\n    ${call}\nexcept RuntimeError as e:\n    raise ValueError(f'could not get it: {e}')`;
     const grouped = `import asyncio\n${setContext}async with asyncio.TaskGroup() as group:\n    group.create_task(call_tool("get_campaign", {"campaign_id": "nope"}))`;
@@ -254,7 +254,7 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
     }
   });
 
-  it("in words is RuntimeError of its type and message, on the script's own line when it is not caught", async () => {
+  it("without an envelope is a RuntimeError with type and message, and with the line of the script if not caught", async () => {
     const call = "call_tool('get_account_health')";
     expect((await face.execute(caught(call, setContext))).result).toBe("ToolError: account health is not available today");
     for (const first of ["import math", "import collections"]) {
@@ -262,7 +262,7 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
         const { error } = await face.execute(`${first}\nimport asyncio\n${setContext}\n${waiting}`);
         const said = "RuntimeError: ToolError: account health is not available today";
         const [detail] = error!.details;
-        // Monty does not know where the call stands that a gather awaited.
+        // Monty does not know the line of a call that a gather awaited.
         const isLost = first === "import math" && waiting.includes("gather");
         expect(error).toEqual({
           error_kind: "sandbox_runtime",
@@ -286,15 +286,15 @@ return await asyncio.gather(one("eu-acme-c001"), one("eu-acme-c007"), one("nope"
     }
   });
 
-  it("with a time to wait is tried once more, and then told", async () => {
+  it("with a time to wait is retried once, and then reported", async () => {
     const { result } = await face.execute(caught('call_tool("get_bid_recommendations", {"campaign_id": "eu-acme-c002"})', setContext));
     expect(result).toMatchObject({ error_kind: "rate_limited", error_code: "ADS_API_HTTP_429", _meta: { retry_after_seconds: 1 } });
     expect(proxy.calls.map(({ tool }) => tool)).toEqual(["get_bid_recommendations", "get_bid_recommendations"]);
   });
 });
 
-describe("a call that is wrong", () => {
-  it("by its name suggests near ones", async () => {
+describe("an invalid call", () => {
+  it("of an unknown tool suggests similar names", async () => {
     expect((await face.execute("await call_tool('list_campaign')")).error).toEqual({
       error_kind: "tool_not_found",
       tool: "list_campaign",
@@ -308,7 +308,7 @@ describe("a call that is wrong", () => {
     });
   });
 
-  it("by its schema is refused before the call, with paths, received types, codes and hints", async () => {
+  it("that does not match the schema is refused before the call, with paths, received types, codes and hints", async () => {
     const { error } = await face.execute(`await call_tool("list_campaigns", {"page_size": "many", "state": "on", "next_token": 3})`);
     expect(error).toEqual({
       error_kind: "mcp_input_validation",
@@ -352,7 +352,7 @@ describe("a call that is wrong", () => {
     ["[]", "The parameters of call_tool must be a dict, not array."],
     ["{'page_size': float('nan')}", "The parameters contain nan or inf, which have no JSON form."],
     ["{'page_size': 2**60}", "The integer 1152921504606846976 is past 2^53 and would lose digits on the way to the tool."],
-  ])("with %s is refused in the same words by both engines", async (params, summary) => {
+  ])("with %s is refused with the same message by both engines", async (params, summary) => {
     for (const first of ["", "import collections\n"]) {
       const { error, engine } = await face.execute(`${first}await call_tool("list_campaigns", ${params})`);
       expect([engine, error?.["error_code"], error?.["summary"]]).toEqual([
@@ -369,7 +369,7 @@ describe("a call that is wrong", () => {
     "{'filters': [{'api_key': 'abc'}]}",
     "{'campaign_id': 'Bearer abcdefghijklmnop'}",
     "{'Amazon-Ads-AccountId': 'x'}",
-  ])("with a credential in it (%s) is refused", async (params) => {
+  ])("with a credential (%s) is refused", async (params) => {
     for (const tool of ["get_campaign", "set_region"]) {
       expect((await face.execute(`await call_tool("${tool}", ${params})`)).error).toMatchObject({
         error_kind: "mcp_input_validation",
@@ -381,13 +381,13 @@ describe("a call that is wrong", () => {
   });
 });
 
-describe("session state", () => {
+describe("the identity context", () => {
   const read = "await call_tool('get_session_state')";
   const total = `(await call_tool("list_campaigns", {"page_size": 1}))["campaigns"][0]["campaign_id"]`;
   const open = (contextId: string, tokenHash: string | null = "a", tenant = "t"): CodeModeFace =>
     openFace(runtime, { catalog, identity: identities.open({ tenant, contextId, tokenHash }) });
 
-  it("is read without a call to any backend", async () => {
+  it("is read without calling a backend", async () => {
     const state = { session_present: true, state_scope: "session", state_reason: null };
     expect((await face.execute(read)).result).toEqual(state);
     expect(await face.call("get_session_state")).toEqual(state);
@@ -405,7 +405,7 @@ describe("session state", () => {
     expect(proxy.calls).toEqual([]);
   });
 
-  it("never crosses sessions, also when their scripts run at the same time", async () => {
+  it("is never mixed up, also when scripts run at the same time", async () => {
     proxy.holdMs = 30;
     const block = (identity: string, region: string): string => `await call_tool("set_active_identity", {"identity": "${identity}"})
 await call_tool("set_region", {"region": "${region}"})
@@ -422,7 +422,7 @@ return ids`;
     expect(await open("three").call("get_active_context")).toMatchObject({ identity: null, region: null, profile: null });
   });
 
-  it("is cleared by another token before any call can use it, also in a script that still runs", async () => {
+  it("is cleared by another token before any call can use it, also for a script that is still running", async () => {
     const old = open("swap", "first");
     expect((await old.execute(setContext + total)).result).toBe("eu-acme-c001");
     proxy.calls.length = 0;
@@ -460,7 +460,7 @@ return ids`;
     expect((await next.execute(`${setContext}${read}`)).result).toMatchObject({ state_reason: null });
   });
 
-  it("of setters is refused when it is none of the configured, with what was meant", async () => {
+  it("refuses names that are not configured, and suggests the closest one", async () => {
     expect(await face.call("set_region", { region: "ue" })).toEqual({
       status: "refused",
       error: {

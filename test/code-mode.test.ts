@@ -3,7 +3,7 @@ import { getEnvelopeContract } from "../src/errors/error-table.ts";
 import * as sluice from "../src/index.ts";
 import { adsProgram, adsIdentities, openFace, setContext, type CodeModeFace } from "./fixtures/open-code-mode.ts";
 
-/** `execute` as it was asked for, through its public face, with the sample ads backend as a process over stdio. */
+/** `execute` through its public interface, with the sample ads backend as a process over stdio. */
 let runtime: sluice.Runtime;
 let ads: sluice.ToolSource;
 let catalog: sluice.ToolCatalog;
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 describe("the tools", () => {
-  it("are search, get_schema, tags, execute, the contract of errors and those of the session", () => {
+  it("are search, get_schema, tags, execute, get_envelope_contract and the identity tools", () => {
     expect(face.names).toEqual([
       ...["search", "get_schema", "tags", "execute", "get_envelope_contract"],
       ...["get_session_state", "set_active_identity", "set_region", "set_active_profile", "get_active_context"],
@@ -31,7 +31,7 @@ describe("the tools", () => {
     expect(openFace(runtime, { catalog }).names).toEqual(["search", "get_schema", "tags", "execute", "get_envelope_contract"]);
   });
 
-  it("search ranks, and says how many of all it lists", async () => {
+  it("search ranks tools, and says how many of all it lists", async () => {
     expect(await face.call("search", { query: "report status", limit: 2 })).toEqual({
       found: "2 of 14 tools",
       tools: [
@@ -51,7 +51,7 @@ describe("the tools", () => {
     expect(await face.call("search", { query: "weather on mars" })).toMatchObject({ found: "0 of 14 tools", tools: [] });
   });
 
-  it("get_schema gives input and output in three depths", async () => {
+  it("get_schema describes input and output in three levels of detail", async () => {
     const schemaOf = async (detail: string): Promise<unknown> => await face.call("get_schema", { tools: "get_campaign", detail });
     expect(await schemaOf("brief")).toEqual({ tools: [{ name: "get_campaign", description: "One campaign." }] });
     expect(await schemaOf("detailed")).toEqual({
@@ -79,14 +79,14 @@ describe("the tools", () => {
     });
   });
 
-  it("get_schema says what an unknown name may have meant, and describes the others", async () => {
+  it("get_schema suggests names for an unknown tool, and describes the others", async () => {
     expect(await face.call("get_schema", { tools: ["list_campaign", "list_regions"], detail: "brief" })).toEqual({
       tools: [{ name: "list_regions", description: "The regions of the service." }],
       notFound: [{ name: "list_campaign", didYouMean: ["list_campaigns", "get_campaign"] }],
     });
   });
 
-  it("tags are counted", async () => {
+  it("tags are listed with the number of tools", async () => {
     expect(await face.call("tags")).toEqual({
       tags: [
         { tag: "ads", tools: 14 },
@@ -99,7 +99,7 @@ describe("the tools", () => {
     });
   });
 
-  it("a call that breaks their schema is an envelope", async () => {
+  it("refuse a call that does not match their schema with an envelope", async () => {
     expect(await face.call("execute", { script: "1" })).toMatchObject({
       status: "refused",
       error: { error_kind: "mcp_input_validation", error_code: "INPUT_VALIDATION_FAILED", tool: "execute" },
@@ -107,12 +107,12 @@ describe("the tools", () => {
     expect(await face.call("get_schema", { tools: "x", detail: "all" })).toMatchObject({ error: { error_code: "SCHEMA_ENUM_MISMATCH" } });
   });
 
-  it("the contract of errors is the table that the code uses, beside execute and in it", async () => {
+  it("get_envelope_contract returns the table that the code uses, beside execute and in scripts", async () => {
     expect(await face.call("get_envelope_contract")).toEqual(getEnvelopeContract());
     expect((await face.execute("await call_tool('get_envelope_contract')")).result).toEqual(getEnvelopeContract());
   });
 
-  it("a destructive tool needs the allow-list, in a script too", async () => {
+  it("refuse a destructive backend tool that is not allowed, also in a script", async () => {
     const code = `${setContext.replaceAll("eu", "na")}await call_tool("delete_campaign", {"campaign_id": "na-acme-c001"})`;
     const { error, aliases } = await face.execute(code);
     expect(error).toEqual({
@@ -138,7 +138,7 @@ describe("the tools", () => {
     });
   });
 
-  it("those beside execute are not called inside a script", async () => {
+  it("for discovery cannot be called inside a script", async () => {
     expect((await face.execute("await call_tool('search', {'query': 'x'})")).error).toMatchObject({
       error_code: "TOOL_NOT_FOUND",
       summary: 'The tool "search" cannot be called inside a script.',
@@ -148,7 +148,7 @@ describe("the tools", () => {
 });
 
 describe("a script", () => {
-  it("returns, or ends in an expression, and its answer has every part", async () => {
+  it("returns a value or ends in an expression, and its answer has every field", async () => {
     const answer = await face.execute("print('looking')\nr = await call_tool('ads__list_regions', {})\nreturn r['regions'][1]");
     expect(answer).toEqual({
       status: "ok",
@@ -163,7 +163,7 @@ describe("a script", () => {
     expect((await face.execute("(await call_tool('list_regions'))['regions']")).result).toEqual(["na", "eu", "fe"]);
   });
 
-  it("hands the whole of what tools sent to code_interpreter, five megabytes too, without a byte retyped", async () => {
+  it("passes complete tool outputs to code_interpreter, also of five megabytes", async () => {
     const { aliases, result, warnings } = await face.execute(`${setContext}terms = await call_tool("export_search_terms")
 page = await call_tool("list_campaigns", {"page_size": 50})
 return [len(terms["search_terms"]), len(page["campaigns"])]`);
@@ -191,7 +191,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     }
   });
 
-  it("gets a result over 64 KB back as a preview, with an alias for the whole", async () => {
+  it("gets a preview of a result over 64 KB, and an alias for the whole result", async () => {
     const answer = await face.execute(`${setContext}(await call_tool("export_search_terms"))["search_terms"][:2000]`);
     const kept = face.evidence.get(answer.resultAlias!)!;
     expect(kept.bytes).toBeGreaterThan(64 * 1024);
@@ -203,11 +203,11 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     expect((await face.execute("'x' * 65000")).resultAlias).toBeUndefined();
   });
 
-  it("is told of results that it never took, and only of those", async () => {
+  it("gets warnings for results that it never took, and only for those", async () => {
     const lost = 'The result of call_tool("list_regions") was never awaited and is lost. Write await call_tool(...).';
     expect((await face.execute("call_tool('list_regions')\n1")).warnings).toEqual([lost]);
     expect((await face.execute("import collections\ncall_tool('list_regions')\n1")).warnings).toEqual([lost]);
-    // Both were awaited; one failed, and there was no time to take the other.
+    // Both were awaited. One failed before the other was taken.
     for (const first of ["", "import collections\n"]) {
       const { warnings, error } = await face.execute(
         `${first}import asyncio\nawait asyncio.gather(call_tool('list_region'), call_tool('list_profiles'))`,
@@ -216,7 +216,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     }
   });
 
-  it("runs in CPython where its text has what Monty gets wrong in silence", async () => {
+  it("runs in CPython if Monty would compute a wrong result", async () => {
     expect(await face.execute("[1, 2] < [1, 3]")).toMatchObject({
       result: true,
       engine: "cpython",
@@ -225,7 +225,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     });
   });
 
-  it("polls a slow report with one status check a block, as the description says", async () => {
+  it("polls a slow report with one status check per block, as the description says", async () => {
     const period = '{"start_date": "2026-01-01", "end_date": "2026-01-03"}';
     const { result: id } = await face.execute(`${setContext}(await call_tool("create_report", ${period}))["report_id"]`);
     const status = `(await call_tool("get_report_status", {"report_id": "${String(id)}"}))["status"]`;
@@ -240,7 +240,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
 });
 
 describe("the limits", () => {
-  it("of the description are those that were set", () => {
+  it("in the description are the configured ones", () => {
     const limits = { executionMs: 7_500, totalMs: 60_000, memoryBytes: 50_000_000, toolCalls: 5, concurrentToolCalls: 4, printBytes: 1024 };
     expect(openFace(runtime, { catalog, limits }).descriptionOf("execute")).toContain(
       "Limits: 7.5 s of computing (waiting for tools does not count), 60 s in total, 50 MB of memory, 5 tool calls, 4 at once, 256 KB of code, 10 MB of result, 1 KB of prints.",
@@ -262,7 +262,7 @@ describe("the limits", () => {
     _envelope_version: 1,
   });
   const issue = expect.stringMatching(/^\d+ of \d+$/) as string;
-  /** The same words whichever engine runs it. */
+  /** Both engines report the same messages. */
   describe.each(["monty", "cpython"] as const)("in %s", (engine) => {
     const execute: CodeModeFace["execute"] = async (code, limits) => {
       const answer = await face.execute(engine === "monty" ? code : `import collections\n${code}`, limits);
@@ -281,7 +281,7 @@ describe("the limits", () => {
       );
     });
 
-    it("of memory ends what takes too much", async () => {
+    it("of memory ends a script that uses too much", async () => {
       expect((await execute("x = 'a' * 300_000_000\nlen(x)")).error).toEqual(
         toolError(
           "SANDBOX_OUT_OF_MEMORY",
@@ -298,7 +298,7 @@ describe("the limits", () => {
       });
     });
 
-    it("of calls raises inside, where it can be caught", async () => {
+    it("of tool calls raises inside the script, where it can be caught", async () => {
       const code =
         "import json\nn = 0\ntry:\n    while True:\n        await call_tool('list_regions')\n        n += 1\nexcept RuntimeError as e:\n    r = [n, json.loads(str(e))]\nr";
       const { result, toolCalls } = await execute(code, { toolCalls: 3 });
@@ -321,7 +321,7 @@ describe("the limits", () => {
       expect((await execute(code)).result).toMatchObject([50, { error_code: "SANDBOX_TOOL_CALL_LIMIT" }]);
     });
 
-    it("of results and prints", async () => {
+    it("apply to results and printed text", async () => {
       expect((await execute("'a' * 3000", { resultBytes: 2000 })).error).toEqual(
         toolError(
           "PYTHON_OUTPUT_LIMIT",

@@ -64,7 +64,7 @@ describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
   }
 
   const echo: CallTool = async ({ name, paramsJson }) => ({ ok: true, json: `{"tool":${JSON.stringify(name)},"params":${paramsJson}}` });
-  /** Answers only when it is given up. */
+  /** Replies only when its signal aborts. */
   const silent: CallTool = async ({ signal }) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     return { ok: false, message: "given up" };
@@ -99,11 +99,11 @@ describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
     expect(await valueOf(code)).toEqual(value);
   });
 
-  it("has call_tool in scope, and none of the interpreter's names", async () => {
+  it("has call_tool in scope, and no names of code_interpreter", async () => {
     expect(await valueOf("sorted(name for name in globals() if not name.startswith('__'))")).toEqual(["call_tool"]);
   });
 
-  it("gives results by the rules of cells, with a warning for what became null", async () => {
+  it("converts results like cells do, with a warning for values that became null", async () => {
     const outcome = await run("import datetime\n{'n': float('nan'), 'big': 2**70, 'd': datetime.date(2026, 1, 2), 's': {3, 1}, 'f': 1.0}");
     expect(outcome).toEqual({
       end: { kind: "value", json: '{"n":null,"big":1180591620717411303424,"d":"2026-01-02","s":[1,3],"f":1.0}' },
@@ -116,7 +116,7 @@ describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
     });
   });
 
-  it("passes JSON texts both ways unchanged", async () => {
+  it("passes JSON texts unchanged in both directions", async () => {
     const seen: string[] = [];
     const callTool: CallTool = async ({ paramsJson }) => {
       seen.push(paramsJson);
@@ -127,7 +127,7 @@ describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
     expect(end).toEqual({ kind: "value", json: '[1.0,12345678901234567890,"😀 é"]' });
   });
 
-  it("leaves it to the host to refuse params that are no dict, or have no JSON form", async () => {
+  it("leaves it to the host to refuse params that are not a dict or have no JSON form", async () => {
     const seen: string[] = [];
     const callTool: CallTool = async ({ paramsJson }) => {
       seen.push(paramsJson);
@@ -139,7 +139,7 @@ describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
     expect(seen).toEqual(["[1]", "[]", '"x"', "0", "NaN", "NaN", "{}"]);
   });
 
-  it("runs gathered calls at once, as many as are allowed", async () => {
+  it("runs gathered calls concurrently, up to the limit", async () => {
     let running = 0;
     let most = 0;
     const callTool: CallTool = async ({ paramsJson }) => {
@@ -156,7 +156,7 @@ describe.each(testedDrivers)("the CPython engine on %s", (driver) => {
     expect(most).toBe(16);
   });
 
-  it("takes many large answers while the script prints, without a standstill", async () => {
+  it("receives many large answers while the script prints, without a deadlock", async () => {
     const callTool: CallTool = async () => ({ ok: true, json: JSON.stringify("x".repeat(1_000_000)) });
     const code = `
 import asyncio
@@ -168,7 +168,7 @@ answers = await asyncio.gather(*calls)
     expect(await valueOf(code, { callTool })).toEqual(Array.from({ length: 12 }, () => 1_000_000));
   });
 
-  it("raises what a tool says as RuntimeError, which a script can catch", async () => {
+  it("raises the error of a tool as RuntimeError, which a script can catch", async () => {
     const callTool: CallTool = async (call) => (call.name === "bad" ? { ok: false, message: toolError } : await echo(call));
     const code = `
 import asyncio, json
@@ -185,7 +185,7 @@ async def safe(name):
     expect(await valueOf(code, { callTool })).toEqual(["UPSTREAM_HTTP_429", "a", "rate_limited", "b"]);
   });
 
-  it("tells an exception that nobody caught with the script's own line", async () => {
+  it("reports an uncaught exception with the line of the script", async () => {
     const { end } = await run("rows = []\ndef first(rows):\n    return rows[0]\nprint('before')\nfirst(rows)");
     expect(end).toEqual({
       kind: "exception",
@@ -199,7 +199,7 @@ async def safe(name):
     });
   });
 
-  it("tells a tool's failure that nobody caught whole, at the line of the call", async () => {
+  it("reports an uncaught tool failure completely, with the line of the call", async () => {
     const { end } = await run("x = 1\nawait call_tool('bad')", { callTool: async () => ({ ok: false, message: toolError }) });
     expect(end).toMatchObject({
       kind: "exception",
@@ -259,7 +259,7 @@ async def safe(name):
       { kind: "crashed", detail: "The process that ran the script was killed by SIGSEGV (signal 11)." },
     ],
   };
-  it.each(Object.keys(failures))("tells %s", async (name) => {
+  it.each(Object.keys(failures))("reports %s", async (name) => {
     const [code, end] = failures[name]!;
     expect((await run(code)).end).toMatchObject(end as object);
   });
@@ -269,7 +269,7 @@ async def safe(name):
     expect(await valueOf(code)).toBe("No module named 'httpx'");
   });
 
-  it("names calls that were started and never awaited, and gives them up", async () => {
+  it("names calls that were never awaited, and aborts them", async () => {
     let givenUp = false;
     const callTool: CallTool = async (call) => {
       if (call.name !== "forgotten") return await echo(call);
@@ -287,7 +287,7 @@ async def safe(name):
     expect(givenUp).toBe(true);
   });
 
-  it("keeps what was printed apart, and cuts it from the middle", async () => {
+  it("returns printed text separately, and cuts its middle", async () => {
     const outcome = await run("import sys\nprint('first')\nprint('é' * 100_000)\nprint('last', file=sys.stderr)\n1", {
       limits: { printBytes: 1000 },
     });
@@ -297,13 +297,13 @@ async def safe(name):
     expect(outcome.printsOmittedBytes).toBe(200_012 - 1000);
   });
 
-  it("ends an endless loop at its time, and keeps what it printed", async () => {
+  it("ends an endless loop at the time limit, and keeps the printed text", async () => {
     const outcome = await run("print('on')\nwhile True:\n    pass", { limits: { executionMs: 700 } });
     expect(outcome.end).toEqual({ kind: "limit", limit: "executionMs", allowed: 700, seen: expect.any(Number) });
     expect(outcome.prints).toBe("on\n");
   });
 
-  it("does not count the time of tools, but for what the script computes meanwhile", async () => {
+  it("does not count waiting for tools, except for what the script computes meanwhile", async () => {
     const slow: CallTool = async () => {
       await wait(1_500);
       return { ok: true, json: "1" };
@@ -313,7 +313,7 @@ async def safe(name):
     expect(computing.end).toMatchObject({ kind: "limit", limit: "executionMs", allowed: 1_000 });
   });
 
-  it("ends what waits for a tool at the total time, and gives the call up", async () => {
+  it("ends a script that waits for a tool at the total limit, and aborts the call", async () => {
     let reason: unknown;
     const callTool: CallTool = async (call) => {
       const reply = await silent(call);
@@ -325,12 +325,12 @@ async def safe(name):
     expect(reason).toEqual(new Error("the script that made this call has ended"));
   });
 
-  it("ends a script that begins calls without end", async () => {
+  it("ends a script that starts calls endlessly", async () => {
     const outcome = await run("while True:\n    call_tool('t')", { callTool: silent, limits: { toolCalls: 5 } });
     expect(outcome.end).toEqual({ kind: "limit", limit: "toolCalls", allowed: 5, seen: 1005 });
   });
 
-  it("reads no further while a script floods the host with params, and still ends it", async () => {
+  it("stops reading while a script floods the host with params, and still ends it", async () => {
     let seen = 0;
     const callTool: CallTool = async (call) => {
       seen += call.paramsJson.length;
@@ -361,11 +361,11 @@ async def safe(name):
     "one giant allocation": "x = bytearray(10**9)",
     "many small ones": "rows = []\nwhile True:\n    rows.append('x' * 1000)",
   };
-  it.each(Object.keys(greedy))("tells %s as out of memory", async (name) => {
+  it.each(Object.keys(greedy))("reports %s as out of memory", async (name) => {
     expect((await run(greedy[name]!)).end).toEqual({ kind: "limit", limit: "memoryBytes", allowed: 100_000_000 });
   });
 
-  it("bounds the memory of all that a script starts together", async () => {
+  it("limits the total memory of all processes that a script starts", async () => {
     const code = `
 import os, signal
 children = []
@@ -389,7 +389,7 @@ ended, status = os.wait()
     expect(await valueOf("x = bytearray(60_000_000)\nfor at in range(0, len(x), 4096):\n    x[at] = 1\nlen(x)")).toBe(60_000_000);
   });
 
-  it("tells the loss of a sandbox while a tool is pending, and gives the call up", async () => {
+  it("reports the loss of a sandbox while a tool call is pending, and aborts the call", async () => {
     let givenUp = false;
     const callTool: CallTool = async ({ signal }) => {
       signal.addEventListener("abort", () => (givenUp = true), { once: true });
@@ -402,7 +402,7 @@ ended, status = os.wait()
     expect(await valueOf("1 + 1")).toBe(2);
   });
 
-  it("rejects with the reason of an abort, gives calls up and leaves no sandbox", async () => {
+  it("rejects with the abort reason, aborts calls and leaves no sandbox", async () => {
     const stop = new AbortController();
     let givenUp = false;
     const pending: CallTool = async ({ signal }) => {
@@ -418,7 +418,7 @@ ended, status = os.wait()
     await expect(run("1", { signal: AbortSignal.abort(new Error("before")) })).rejects.toThrow("before");
   });
 
-  it("gives every script a sandbox of its own, which is ended with it", async () => {
+  it("gives every script its own sandbox and closes it afterwards", async () => {
     const before = leases.length;
     expect(await valueOf("open('/sandbox/left', 'w').write('x')")).toBe(1);
     expect(await valueOf("import os\n[os.path.exists('/sandbox/left'), os.listdir('/sandbox/out/images')]")).toEqual([false, []]);
@@ -436,7 +436,7 @@ ended, status = os.wait()
     "an artifact": `send(frame({"type": "artifact", "cell": 1, "kind": "image", "alt": "a line"}, b"x"))`,
     "no frame": `send(b"x" * 100)`,
   };
-  it.each(Object.keys(forgeries))("ends a sandbox whose script forges %s", async (name) => {
+  it.each(Object.keys(forgeries))("kills a sandbox whose script forges %s", async (name) => {
     const called: string[] = [];
     const callTool: CallTool = async (call) => {
       called.push(call.name);
@@ -448,21 +448,21 @@ ended, status = os.wait()
     expect((await leases.at(-1)!.died).cause).not.toBe("expired");
   });
 
-  it("takes a forged end for the script's own, and nothing more", async () => {
+  it("accepts a forged end as the end of the script, with no other effect", async () => {
     const said = `{"type": "done", "cell": 1, "status": "ok", "diagnostics": {}, "unawaited": [0, 99]}`;
     const outcome = await run(`${forge}\nsend(frame(${said}, b'"forged"'))\nwhile True:\n    pass`);
     expect(outcome).toMatchObject({ end: { kind: "value", json: '"forged"' }, unawaited: [], toolCalls: 0 });
     expect((await leases.at(-1)!.died).cause).toBe("closed");
   });
 
-  describe("an interpreter's sandbox", () => {
+  describe("the sandbox of a cell session", () => {
     const attempts: Record<string, string> = {
       "forges a call": `send(frame({"type": "call", "id": 0, "name": "shell"}, b'{"command": "id"}'))`,
       "forges a call of its cell": `send(frame({"type": "call", "cell": 1, "id": 0, "name": "shell"}, b"{}"))`,
       "asks for script mode": `send(frame({"type": "script", "cell": 1, "rollback": "none", "limits": {}}, b"1"))`,
       "forges a reply": `send(frame({"type": "reply", "id": 0, "ok": True}, b"1"))`,
     };
-    it.each(Object.keys(attempts))("is ended when a cell %s", async (name) => {
+    it.each(Object.keys(attempts))("is killed when a cell %s", async (name) => {
       await using session = await runtime.openCellSession();
       const outcome = await session.run({ code: `${forge}\n${attempts[name]}\nimport time\ntime.sleep(20)` });
       const kind = /"type": "(\w+)"/.exec(attempts[name]!)![1];
@@ -489,7 +489,7 @@ time.sleep(20)`;
   });
 });
 
-/** From outside, as the kernel would. */
+/** Kills from outside, as the kernel would. */
 async function killProcessesOf({ id }: Lease): Promise<void> {
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defaultExecuteLimits, type EngineEnd, type EngineOutcome, type ExecuteLimits, type Script } from "../src/execute/engine.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
-/** Every way in which a script was seen to kill or to hold its interpreter. The host lives, the truth is told, the next script works. */
+/** Every known way in which a script kills or hangs its interpreter. The host survives, the outcome is right, and the next script works. */
 describe.each(["namespaces", "process-only"] as const)("a script that breaks its interpreter (%s)", (isolation) => {
   let engine: MontyEngine;
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describe.each(["namespaces", "process-only"] as const)("a script that breaks its
     expect(await run("1 + 1")).toMatchObject({ end: { kind: "value", json: "2" } });
   });
 
-  it("recurses without end, which is an exception like any other", async () => {
+  it("recurses endlessly, which is an ordinary exception", async () => {
     const { end } = await run("def f(n):\n    return f(n + 1)\nf(0)");
     expect(end).toMatchObject({ kind: "exception", type: "RecursionError", message: "maximum recursion depth exceeded", line: 2 });
   });
@@ -77,7 +77,7 @@ describe.each(["namespaces", "process-only"] as const)("a script that breaks its
     expect(await run("1 + 1")).toMatchObject({ end: { kind: "value", json: "2" } });
   });
 
-  it("is aborted: the run rejects with the reason, and its process is gone", async () => {
+  it("is aborted: the run rejects with the reason, and its process has exited", async () => {
     const controller = new AbortController();
     const outcome = run("while True:\n    pass", {}, controller.signal);
     const before = await killTarget();
@@ -87,7 +87,7 @@ describe.each(["namespaces", "process-only"] as const)("a script that breaks its
     expect(await run("1 + 1")).toMatchObject({ end: { kind: "value", json: "2" } });
   });
 
-  it("prints what it printed before the end of its time", async () => {
+  it("keeps what it printed before the time limit", async () => {
     const outcome = await run("import math\nfor i in range(3):\n    print(i)\nwhile True:\n    print('more')", { executionMs: 400 });
     expect(outcome.end).toEqual({ ...timeout, allowed: 400 });
     expect(outcome.prints).toMatch(/^0\n1\n2\nmore\n/);
@@ -108,7 +108,7 @@ async function killWhenBusy(): Promise<void> {
   for (const pid of await killTarget()) process.kill(pid, "SIGKILL");
 }
 
-/** The process that computes: it has used processor time between two looks. */
+/** The process that computes: the one that used CPU time between two checks. */
 async function killTarget(): Promise<number[]> {
   for (;;) {
     const before = new Map(innermost(process.pid).map((pid) => [pid, cpuTime(pid)]));

@@ -4,7 +4,7 @@ import { describeExecute, montyFacts } from "../src/prompts/describe-execute.ts"
 import { montyModules } from "../src/prompts/monty-modules.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
-/** Every sentence on Monty, with scripts that show it. One that is no longer true of the installed version fails here. */
+/** Every sentence about Monty, with scripts that prove it. A sentence that is not true for the installed version fails here. */
 interface Claim {
   readonly text: string;
   readonly checks: readonly Check[];
@@ -16,7 +16,7 @@ interface Check {
     | { readonly json: string }
     /** The type of an exception that is not caught. */
     | { readonly raises: string }
-    /** Not run at all. */
+    /** The parser refuses the script. */
     | { readonly refused: true };
 }
 
@@ -208,7 +208,7 @@ const claims: readonly Claim[] = [
   },
 ];
 
-describe("what the description says of Monty", () => {
+describe("what the description says about Monty", () => {
   let engine: MontyEngine;
   beforeAll(async () => {
     engine = createMontyEngine({ poolSize: 1 });
@@ -225,7 +225,7 @@ describe("what the description says of Monty", () => {
     expect(seen).toEqual(checks);
   });
 
-  it("is shown by at least one script for each sentence", () => {
+  it("has at least one script for each sentence", () => {
     expect(claims.map(({ text }) => text)).toEqual(Object.values(montyFacts).flat());
     expect(claims.filter(({ checks }) => checks.length === 0)).toEqual([]);
   });
@@ -240,29 +240,29 @@ function toExpectation(end: EngineEnd): Check["expect"] | EngineEnd {
 describe("the description", () => {
   const options = { limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasIdentity: true } as const;
 
-  it("says the limits that are in force", () => {
+  it("states the limits in force", () => {
     expect(describeExecute({ ...options, limits: { ...defaultExecuteLimits, executionMs: 7_500, toolCalls: 12 } })).toContain(
       "Limits: 7.5 s of computing (waiting for tools does not count), 5 min in total, 100 MB of memory, 12 tool calls, 16 at once, 256 KB of code, 10 MB of result, 64 KB of prints.",
     );
   });
 
-  it("has every claim, once", () => {
+  it("contains every sentence once", () => {
     const text = describeExecute(options);
     for (const claim of claims) expect(text.split(claim.text)).toHaveLength(2);
   });
 
-  it("says nothing of Monty where CPython is set, and nothing of sessions where there are none", () => {
+  it("does not mention Monty if CPython is set, nor the identity tools if there are none", () => {
     expect(describeExecute({ ...options, engine: "cpython" })).not.toContain("Monty");
     expect(describeExecute({ ...options, hasIdentity: false })).not.toContain("get_session_state");
   });
 
-  it("promises CPython only where there is one", () => {
+  it("mentions CPython only if it is available", () => {
     expect(describeExecute(options)).toContain("runs in CPython instead");
     expect(describeExecute({ ...options, hasCpython: false })).not.toContain("runs in CPython instead");
     expect(describeExecute({ ...options, engine: "monty" })).not.toContain("runs in CPython instead");
   });
 
-  it("stays short enough to be read with every request", () => {
+  it("is short enough to be sent with every request", () => {
     expect(describeExecute(options).length).toBeLessThan(9_000);
   });
 });

@@ -36,13 +36,13 @@ function execute(code: string): Promise<ExecuteAnswer> {
   return runExecute({ code, engines: { monty }, evidence: createEvidenceStore({}), invoke });
 }
 
-it("shows a script and its whole answer", async () => {
+it("shows a script and its complete answer", async () => {
   const { timing, ...answer } = JSON.parse(toExecuteJson(await execute(scripts[0]!))) as Record<string, unknown>;
   expect(timing).toEqual({ executionMs: expect.any(Number) as number, totalMs: expect.any(Number) as number });
   expect(answer).toEqual(answers[0]);
 });
 
-it("shows how a failure is read", async () => {
+it("shows how to read a failure", async () => {
   const { resultJson, error } = await execute(scripts[1]!);
   expect(error).toBeUndefined();
   const [kind, code, hints] = JSON.parse(resultJson) as [string, string, string[]];

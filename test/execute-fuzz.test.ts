@@ -210,14 +210,14 @@ function toPython(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : (value as number | bigint).toString();
 }
 
-it("answers any script with the truth: 1,200 generated ones", async () => {
+it("gives the right outcome for 1,200 generated scripts", async () => {
   await fc.assert(
     fc.asyncProperty(block, (lines) => expectTruth(["import json, asyncio", "x = y = 1", ...lines].join("\n"))),
     { numRuns: 1_200, endOnFailure: true },
   );
 }, 240_000);
 
-it("answers any text with the truth: 300 that are mostly no Python", async () => {
+it("gives the right outcome for 300 texts, most of them not Python", async () => {
   const text = fc.oneof(
     fc.string({ unit: "binary" }),
     fc
@@ -232,7 +232,7 @@ it("answers any text with the truth: 300 that are mostly no Python", async () =>
   );
 }, 120_000);
 
-it("answers any parameters with the truth: 500 sets", async () => {
+it("gives the right outcome for 500 sets of parameters", async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom("echo", "typed", "failing", "tiped"), params, (tool, value) =>
       expectTruth(`await call_tool(${JSON.stringify(tool)}, ${toPython(value)})`),

@@ -8,7 +8,7 @@ import { defaultExecuteLimits, type Script } from "../src/execute/engine.ts";
 import { createChildCommand, type ChildCommand } from "../src/execute/monty/child-command.ts";
 import { openMontyChild } from "../src/execute/monty/open-monty-child.ts";
 
-/** A script that broke out of Monty would be a program in the child. Here one is, in Monty's place. */
+/** Runs a program in the place of Monty: what a script could do that broke out of the interpreter. */
 async function runInChild(isolation: "namespaces" | "process-only", program: string): Promise<unknown> {
   const command = await createChildCommand({ isolation, bwrapPath: "bwrap" });
   const preface = 'import { writeSync } from "node:fs";\nconst say = (value) => writeSync(3, JSON.stringify(value));\n';
@@ -37,7 +37,7 @@ describe("a child in namespaces", () => {
     });
   });
 
-  it("can write nowhere", async () => {
+  it("cannot write anywhere", async () => {
     const program = `import { writeFileSync, mkdirSync } from "node:fs";
       const attempt = (work) => { try { work(); return "done"; } catch (error) { return error.code; } };
       say([attempt(() => writeFileSync("/x", "1")), attempt(() => mkdirSync("/tmp")), attempt(() => writeFileSync("/app/node_modules/@pydantic/monty/wrapper.js", "1"))]);`;
@@ -58,7 +58,7 @@ describe("a child in namespaces", () => {
     expect(interfaces).toEqual([]);
   });
 
-  it("is nobody, sees no process but its own, and can start none", async () => {
+  it("runs as nobody, sees only its own process and cannot start others", async () => {
     const program = `import { spawnSync } from "node:child_process";
       const attempt = (pid) => { try { process.kill(pid, 0); return "there"; } catch (error) { return error.code; } };
       say({ uid: process.getuid(), pid: process.pid, host: attempt(${process.pid}), shell: spawnSync("/bin/sh", ["-c", "true"]).error?.code });`;
@@ -67,7 +67,7 @@ describe("a child in namespaces", () => {
 });
 
 describe.each(["namespaces", "process-only"] as const)("a child (%s)", (isolation) => {
-  it("has no environment, and no descriptor but its channel", async () => {
+  it("has no environment, and no descriptor except its channel", async () => {
     const program = `import { fstatSync } from "node:fs";
       const isSocket = (fd) => { try { return fstatSync(fd).isSocket(); } catch { return false; } };
       const open = []; for (let fd = 3; fd < 256; fd += 1) if (isSocket(fd)) open.push(fd);
@@ -75,14 +75,14 @@ describe.each(["namespaces", "process-only"] as const)("a child (%s)", (isolatio
     expect(await runInChild(isolation, program)).toEqual({ env: [], open: [3], execArgv: true });
   });
 
-  it("cannot take more memory than its limit", async () => {
+  it("cannot use more memory than its limit", async () => {
     const program = `const kept = []; try { for (let i = 0; i < 20; i += 1) kept.push(Buffer.alloc(100_000_000, 1)); say("took it"); } catch (error) { say(error.name); }`;
     expect(await runInChild(isolation, program)).not.toBe("took it");
   });
 });
 
-describe.each(["namespaces", "process-only"] as const)("a host that was itself left with a descriptor (%s)", (isolation) => {
-  it("does not hand it on to what runs scripts", async () => {
+describe.each(["namespaces", "process-only"] as const)("a host that inherited a descriptor (%s)", (isolation) => {
+  it("does not pass it on to children", async () => {
     const host = `import { readdirSync, readFileSync, readlinkSync } from "node:fs";
       import { createMontyEngine } from ${JSON.stringify(path.join(import.meta.dirname, "../src/execute/monty/create-monty-engine.ts"))};
       const below = (pid) => readdirSync("/proc/" + pid + "/task").flatMap((task) => readFileSync("/proc/" + pid + "/task/" + task + "/children", "utf8").split(" ").filter(Boolean));
@@ -153,7 +153,7 @@ describe("a child that sends", () => {
     await child.kill();
   });
 
-  it("more prints than the limit are cut", async () => {
+  it("more printed text than the limit has it cut", async () => {
     const program = `for (let i = 0; i < 50; i += 1) send({ type: "print" }, "x".repeat(10000)); send({ type: "done", status: "value" }, "1")`;
     const child = await openMontyChild(fake(program), 100_000_000);
     expect((await child.run(script)).prints).toHaveLength(defaultExecuteLimits.printBytes);

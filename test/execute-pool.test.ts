@@ -8,7 +8,7 @@ function run(engine: MontyEngine, code: string, limits: Partial<ExecuteLimits> =
 }
 
 describe("the pool of children", () => {
-  it("keeps a child for many scripts, and replaces it after two hundred", async () => {
+  it("reuses a child, and replaces it after two hundred scripts", async () => {
     await using engine = createMontyEngine({ poolSize: 1 });
     await engine.warm();
     const [first] = children();
@@ -26,7 +26,7 @@ describe("the pool of children", () => {
     expect((await run(engine, "import json\njson.dumps(await call_tool('t'))")).end).toEqual({ kind: "value", json: '"null"' });
   });
 
-  it("runs as many scripts at once as it has children, and the others after them", async () => {
+  it("runs as many scripts at once as it has children, and queues the others", async () => {
     await using engine = createMontyEngine({ poolSize: 2 });
     const outcomes = await Promise.all(Array.from({ length: 12 }, (_, index) => run(engine, `${index}`)));
     expect(outcomes.map(({ end }) => end)).toEqual(Array.from({ length: 12 }, (_, index) => ({ kind: "value", json: String(index) })));
@@ -45,7 +45,7 @@ describe("the pool of children", () => {
     expect((await last).end).toEqual({ kind: "value", json: "2" });
   });
 
-  it("gives a script with another memory limit a child with that limit", async () => {
+  it("starts a child with another memory limit for a script that needs it", async () => {
     await using engine = createMontyEngine({ poolSize: 1 });
     const fill = "x = []\nfor i in range(60):\n    x.append('a' * 1000000)\nlen(x)";
     expect((await run(engine, fill)).end).toEqual({ kind: "value", json: "60" });
@@ -57,7 +57,7 @@ describe("the pool of children", () => {
     expect((await run(engine, fill)).end).toEqual({ kind: "value", json: "60" });
   });
 
-  it("ends all of them when it is closed, also one that computes, and takes no script then", async () => {
+  it("kills all children when it is closed, also busy ones, and refuses further scripts", async () => {
     const engine = createMontyEngine({ poolSize: 2 });
     await engine.warm();
     const computing = run(engine, "while True:\n    pass");
@@ -70,7 +70,7 @@ describe("the pool of children", () => {
     expect(children()).toEqual([]);
   });
 
-  it("refuses to start without namespaces, says why, and does so each time", async () => {
+  it("refuses to start without namespaces, each time with the reason", async () => {
     await using engine = createMontyEngine({ bwrapPath: "/no/such/bwrap" });
     const refusal = {
       name: "NoSandboxError",
@@ -83,7 +83,7 @@ describe("the pool of children", () => {
   });
 });
 
-/** Direct children of this process that are ours: a shell that became bwrap. */
+/** Direct children of this process that the engine started: a shell that became bwrap. */
 function children(): number[] {
   return readdirSync("/proc/self/task")
     .flatMap((task) => readFileSync(`/proc/self/task/${task}/children`, "utf8").split(" ").filter(Boolean))

@@ -56,7 +56,7 @@ const catalog = createToolCatalog({
 });
 const invoke = createInvokeTool({ catalog, policy: createToolPolicy() });
 
-/** An envelope as a whole; what is not told is the usual. */
+/** A complete tool error; fields that are not given have their usual values. */
 function failed(told: Partial<ToolError> & Pick<ToolError, "summary">): ToolError {
   return {
     error_kind: "sandbox_runtime",
@@ -71,7 +71,7 @@ function failed(told: Partial<ToolError> & Pick<ToolError, "summary">): ToolErro
   };
 }
 
-/** Of an exception that one line of a script raised. */
+/** The details of an exception that one line of a script raised. */
 function at(line: number, issue: string, source: string, exception: string): ToolError["details"][number] {
   const traceback = `Traceback (most recent call last):\n  line ${line}, in <module>\n    ${source}\n${exception}`;
   return { path: "code", issue, received_type: "python", line, column: 1, traceback };
@@ -89,7 +89,7 @@ async function valueOf(code: string, options: Partial<ExecuteOptions> = {}): Pro
 }
 
 describe("a script", () => {
-  it("gives an answer with everything that happened", async () => {
+  it("returns an answer with everything that happened", async () => {
     const answer = await execute('print("hello")\nprice = await call_tool("get_price", {"symbol": "A"})\nreturn price["price"] * 2');
     expect(answer).toEqual({
       status: "ok",
@@ -125,7 +125,7 @@ describe("a script", () => {
     expect(await execute(code)).toMatchObject({ resultJson: json, warnings: [] });
   });
 
-  it("is told of values that have no JSON form", async () => {
+  it("gets warnings for values without a JSON form", async () => {
     expect(await execute("[float('nan'), float('inf'), b'\\xff', {1: 2, '1': 3}]")).toMatchObject({
       resultJson: '[null,null,"/w==",{"1":3}]',
       warnings: [
@@ -136,7 +136,7 @@ describe("a script", () => {
     });
   });
 
-  it("keeps floats and long integers of a tool's answer as they are", async () => {
+  it("keeps floats and long integers of a tool answer exact", async () => {
     const exact: InvokeTool = async ({ evidence }) => {
       const structuredJson = '{"id":9007199254740993,"f":1.0}';
       const item = await evidence.keep({ tool: "s__t", arguments: {}, output: { structuredContent: {} }, as: "mcp", structuredJson });
@@ -147,7 +147,7 @@ describe("a script", () => {
     });
   });
 
-  it("comes back as a preview and an alias when its result is large", async () => {
+  it("gets a preview and an alias for a large result", async () => {
     const evidence = createEvidenceStore({});
     const answer = await execute("await call_tool('large', {'rows': 5000})", { evidence });
     const bytes = evidence.get("result_1")?.bytes ?? 0;
@@ -161,7 +161,7 @@ describe("a script", () => {
     expect(answer.aliases).toEqual([{ alias: "large_1", tool: "local__large", bytes }]);
   });
 
-  it("has its prints cut in the middle", async () => {
+  it("has the middle of its printed text cut", async () => {
     const { prints, warnings } = await execute("print('begin')\nfor i in range(20000):\n    print('line', i)\nprint('end')");
     expect(Buffer.byteLength(prints)).toBeLessThanOrEqual(64 * 1024);
     expect(prints).toMatch(/^begin\nline 0\n[\s\S]*line 19999\nend\n$/);
@@ -170,7 +170,7 @@ describe("a script", () => {
     ]);
   });
 
-  it("is told of calls that it did not await", async () => {
+  it("gets a warning for calls that it did not await", async () => {
     expect(await execute("call_tool('echo', {})\n1")).toMatchObject({
       resultJson: "1",
       toolCalls: 1,
@@ -180,7 +180,7 @@ describe("a script", () => {
 });
 
 describe("call_tool", () => {
-  it("is really concurrent inside gather, sixteen at a time", async () => {
+  it("runs concurrently inside gather, sixteen at a time", async () => {
     let running = 0;
     let most = 0;
     const counted: InvokeTool = async ({ args }) => {
@@ -195,7 +195,7 @@ describe("call_tool", () => {
     expect(most).toBe(16);
   });
 
-  it("lets tasks go on while others wait, also in gathers inside of gathers", async () => {
+  it("lets tasks continue while others wait, also in nested gathers", async () => {
     const order: string[] = [];
     const traced: InvokeTool = async ({ name, args }) => {
       order.push(`${name} begins`);
@@ -216,7 +216,7 @@ await asyncio.gather(two('a'), two('b'), call_tool('long', {'ms': 400}))`;
     );
   });
 
-  it("raises what a tool says, catchable for each task of a gather", async () => {
+  it("raises the error of a tool, catchable in each task of a gather", async () => {
     const code = `import asyncio, json
 async def one(name, params):
     try:
@@ -230,7 +230,7 @@ await asyncio.gather(one("get_price", {"symbol": "A"}), one("get_price", {}), on
     expect(await valueOf(code)).toEqual([{ symbol: "A", price: 10.5 }, "SCHEMA_REQUIRED", "TOOL_NOT_FOUND", "RangeError: out of ideas"]);
   });
 
-  it("gives an envelope that was not caught as it is", async () => {
+  it("returns an uncaught envelope unchanged", async () => {
     const { error } = await execute("await call_tool('get_prize', {})");
     expect(error).toEqual(
       failed({
@@ -247,7 +247,7 @@ await asyncio.gather(one("get_price", {"symbol": "A"}), one("get_price", {}), on
     expect(wrapped).toEqual(error);
   });
 
-  it("wraps a failure that is no envelope, with the script's own line", async () => {
+  it("wraps a failure without an envelope, with the line of the script", async () => {
     const { error } = await execute("x = 1\n\nawait call_tool('broken', {})");
     expect(error).toEqual({
       error_kind: "sandbox_runtime",
@@ -272,7 +272,7 @@ await asyncio.gather(one("get_price", {"symbol": "A"}), one("get_price", {}), on
     });
   });
 
-  it("raises an envelope inside the script when there were too many", async () => {
+  it("raises an envelope inside the script above the call limit", async () => {
     const code = `import json
 done = 0
 try:
@@ -288,7 +288,7 @@ except RuntimeError as e:
     ]);
   });
 
-  it("ends a script that begins thousands of calls and awaits none", async () => {
+  it("ends a script that starts thousands of calls and awaits none", async () => {
     const { error } = await execute("while True:\n    call_tool('echo', {})");
     expect(error).toEqual(
       failed({
@@ -344,7 +344,7 @@ except RuntimeError as e:
     expect(answer.aliases).toEqual([]);
   });
 
-  it("does not count the time in which the script waits", async () => {
+  it("does not count waiting towards the computing limit", async () => {
     const answer = await execute("await call_tool('slow', {'ms': 700})\nawait call_tool('slow', {'ms': 700})\n'done'", {
       limits: { executionMs: 1_200 },
     });
@@ -353,7 +353,7 @@ except RuntimeError as e:
     expect(answer.timing.totalMs).toBeGreaterThan(1_390);
   });
 
-  it("counts it in the total budget, and aborts the tool", async () => {
+  it("counts waiting towards the total limit, and aborts the tool", async () => {
     const seen = Promise.withResolvers<AbortSignal>();
     const stuck: InvokeTool = ({ signal }) => {
       seen.resolve(signal);
@@ -501,7 +501,7 @@ describe("a failure", () => {
         hints: ["Send data through tools, not in the script."],
       }),
     ],
-  ])("by %s is an envelope", async (_, code, expected, limits = {}) => {
+  ])("by %s becomes an envelope", async (_, code, expected, limits = {}) => {
     const answer = await execute(code, { limits, engine: "monty" });
     expect(answer.status).toBe("error");
     expect(answer.resultJson).toBe("null");
@@ -510,7 +510,7 @@ describe("a failure", () => {
     expect(await valueOf("1")).toBe(1);
   });
 
-  it("keeps what was got before it", async () => {
+  it("keeps the tool results from before it", async () => {
     const answer = await execute("print('a')\nawait call_tool('echo', {'x': 1})\n1 / 0");
     expect(answer).toMatchObject({
       status: "error",
@@ -526,13 +526,13 @@ describe("a failure", () => {
     );
   });
 
-  it("of a caught import is none", async () => {
+  it("of an import that is caught has no effect", async () => {
     expect(await valueOf("try:\n    from collections import Counter\nexcept ImportError as e:\n    return str(e)")).toBe(
       "No module named 'collections'",
     );
   });
 
-  it("of a host that cannot isolate says why, and names the way out", async () => {
+  it("of a host without namespaces has the reason and the way out", async () => {
     await using engine = createMontyEngine({ bwrapPath: "no-such-bwrap" });
     const { error } = await execute("1", { engines: { monty: engine } });
     expect(error).toEqual(
@@ -547,7 +547,7 @@ describe("a failure", () => {
     );
   });
 
-  it("of a caller who aborts is the reason", async () => {
+  it("by an abort rejects with its reason", async () => {
     await expect(execute("while True:\n    pass", { signal: AbortSignal.timeout(200) })).rejects.toThrow("timeout");
     expect(await valueOf("1")).toBe(1);
   });
@@ -600,7 +600,7 @@ describe("the engine", () => {
     expect(answer).not.toHaveProperty("engineReason");
   });
 
-  it("blocks the network's modules, and sleeping, where it is Monty alone", async () => {
+  it("blocks network modules and sleep if there is only Monty", async () => {
     for (const code of ["import socket", "import urllib.request", "from time import sleep"]) {
       expect(await execute(code, { engines: { monty, cpython }, engine: "monty" })).toMatchObject({
         engine: "monty",
@@ -609,7 +609,7 @@ describe("the engine", () => {
     }
   });
 
-  it("is the one that is set", async () => {
+  it("is the configured one", async () => {
     expect(await execute("class A: pass", { engines: { monty, cpython }, engine: "monty" })).toMatchObject({
       engine: "monty",
       status: "error",
@@ -625,7 +625,7 @@ describe("the engine", () => {
     );
   });
 
-  it("is Monty where there is no CPython, and the failure says what to write", async () => {
+  it("is Monty if there is no CPython, and the failure says what to write", async () => {
     const answer = await execute("import collections");
     expect([answer.engine, answer.error]).toEqual([
       "monty",
@@ -642,7 +642,7 @@ describe("the engine", () => {
   });
 });
 
-it("gives the table of envelopes to scripts", async () => {
+it("lets scripts read the table of error codes", async () => {
   expect(await valueOf("await call_tool('get_envelope_contract')")).toEqual(getEnvelopeContract());
   expect(getEnvelopeContract().error_kinds.map(({ error_kind }) => error_kind)).toEqual(Object.keys(errorKinds));
 });

@@ -8,7 +8,7 @@ import { createEvidenceStore } from "./create-evidence-store.ts";
 const text = (sent: string): { type: string; text: string } => ({ type: "text", text: sent });
 const read = (item: EvidenceItem | null): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(item!.read());
 
-describe("evidence store", () => {
+describe("the evidence store", () => {
   it("keeps an output with its hash, size, time, tool, arguments and shape", () => {
     const store = createEvidenceStore({ conversationId: "c1", now: () => new Date("2026-01-02T03:04:05Z") });
     const sent = '[{"price": 1.5}, {"price": 2}]';
@@ -32,7 +32,7 @@ describe("evidence store", () => {
     expect(store.get("get_price_2")).toBeNull();
   });
 
-  it("names outputs apart through the whole conversation, results as result_1", () => {
+  it("gives every output of a conversation its own alias, and results result_1", () => {
     const store = createEvidenceStore();
     for (let call = 0; call < 3; call++) store.add({ tool: "get_price", output: "1" });
     store.addResult({ json: '{"total": 12345678901234567890}', from: "code_interpreter" });
@@ -58,7 +58,7 @@ describe("evidence store", () => {
     );
   });
 
-  it("delivers 439 rows of 517 KB whole", () => {
+  it("returns 439 rows of 517 KB unchanged", () => {
     const rows = Array.from({ length: 439 }, (_, id) => ({ id, text: "x".repeat(1150) }));
     const store = createEvidenceStore();
     const item = store.add({ tool: "list_rows", output: { content: [text(JSON.stringify({ rows }))] } });
@@ -67,7 +67,7 @@ describe("evidence store", () => {
     expect(item.shape).toMatchObject({ rows: 439, path: ["rows"], columns: ["id", "text"], columnsFromSample: false });
   });
 
-  it("refuses what would exceed the budget, naming the numbers, and keeps nothing of it", () => {
+  it("refuses an output that exceeds the budget, names the numbers and keeps no part of it", () => {
     const store = createEvidenceStore({ budget: { totalBytes: 10 } });
     store.add({ tool: "t", output: "12345678" });
     const output = { content: [text("abc"), { type: "image", data: "AAAA", mimeType: "image/png" }] };
@@ -77,11 +77,11 @@ describe("evidence store", () => {
     expect([store.aliases(), store.totalBytes]).toEqual([["t_1"], 8]);
   });
 
-  it("refuses to preview an alias that is not there", () => {
+  it("refuses to preview an unknown alias", () => {
     expect(() => createEvidenceStore().preview("nope_1")).toThrow("There is no output named nope_1. Known aliases: none.");
   });
 
-  it("does not change when its giver changes what it gave", () => {
+  it("is not affected when the caller changes an output later", () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const given = { symbol: "BTC" };
     const item = createEvidenceStore().add({ tool: "t", arguments: given, output: bytes });
@@ -90,7 +90,7 @@ describe("evidence store", () => {
     expect([[...item.read()], item.arguments, item.format]).toEqual([[1, 2, 3], { symbol: "BTC" }, "bytes"]);
   });
 
-  it("carries its tenant to every item", () => {
+  it("records its tenant on every item", () => {
     const store = createEvidenceStore({ tenant: "acme" });
     expect([store.tenant, store.add({ tool: "t", output: 1 }).tenant]).toEqual(["acme", "acme"]);
   });

@@ -17,7 +17,7 @@ function filled(): EvidenceStore {
   return store;
 }
 
-/** As a store of files would keep it: records as JSON text, bytes by their hash. */
+/** What a file store would keep: records as JSON text, bytes by their hash. */
 function reopen(store: EvidenceStore): { store: EvidenceStore; reads: string[] } {
   const reads: string[] = [];
   const restored = store.aliases().map((alias): RestoredItem => {
@@ -29,8 +29,8 @@ function reopen(store: EvidenceStore): { store: EvidenceStore; reads: string[] }
   return { store: createEvidenceStore({ conversationId: "c1", tenant: "t1", restored, now: at }), reads };
 }
 
-describe("evidence that was stored", () => {
-  test("is the same when it is opened again, byte for byte", () => {
+describe("restored evidence", () => {
+  test("is byte for byte the same", () => {
     const before = filled();
     const { store } = reopen(before);
     expect(store.aliases()).toEqual(["get_price_1", "get_price_1_image", "result_1", "prices", "words"]);
@@ -49,7 +49,7 @@ describe("evidence that was stored", () => {
     expect(store.previewStep(store.aliases(), { maxBytes: 900 })).toEqual(before.previewStep(before.aliases(), { maxBytes: 900 }));
   });
 
-  test("is not read before it is asked for", () => {
+  test("is not read before it is needed", () => {
     const { store, reads } = reopen(filled());
     expect(store.get("get_price_1")!.shape.rows).toBe(2);
     expect(store.get("get_price_1")!.sha256).toMatch(/^[0-9a-f]{64}$/);
@@ -58,20 +58,20 @@ describe("evidence that was stored", () => {
     expect(new Set(reads)).toEqual(new Set(["prices"]));
   });
 
-  test("keeps its names: what comes next has the next one", () => {
+  test("keeps its aliases, and new outputs continue the numbers", () => {
     const { store } = reopen(filled());
     expect(store.add({ tool: "shop__get_price", output: [1] }).alias).toBe("get_price_2");
     expect(store.addResult({ json: "3", from: "code_interpreter" }).alias).toBe("result_2");
   });
 
-  test("counts against the budget", () => {
+  test("counts towards the budget", () => {
     const before = filled();
     const restored = before.aliases().map((alias) => ({ record: toEvidenceRecord(before.get(alias)!), read: before.get(alias)!.read }));
     const store = createEvidenceStore({ restored, budget: { totalBytes: before.totalBytes + 1 } });
     expect(() => store.addResult({ json: "123", from: "code_interpreter" })).toThrow("are allowed");
   });
 
-  test("of a newer version is refused", () => {
+  test("is refused if a newer version wrote it", () => {
     const record = toEvidenceRecord(filled().get("prices")!);
     expect(evidenceRecordSchema.safeParse({ ...record, schemaVersion: 2 }).success).toBe(false);
   });

@@ -5,7 +5,7 @@ import { measureText } from "./output-part.ts";
 const PIECE = 32_768;
 
 describe("measureText", () => {
-  it("agrees with the language about every text: its bytes, or that it has none", () => {
+  it("agrees with Buffer.byteLength and isWellFormed for every text", () => {
     const text = fc.array(fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("\uD83D", "\uDE00", "é", "a")), { maxLength: 30 });
     fc.assert(
       fc.property(text, fc.constantFrom(0, 3, 32_760, 32_766, 65_530), fc.constantFrom("a", "é", "€"), (parts, pad, fill) => {
@@ -15,7 +15,7 @@ describe("measureText", () => {
     );
   });
 
-  it.each(["a", "é", "漢", "😀"])("sees a character at every place among many %s", (fill) => {
+  it.each(["a", "é", "漢", "😀"])("finds a character at every position among many %s", (fill) => {
     for (const seen of ["é", "€", "\uFFFF", "😀", "\uD83D", "\uDE00", "\uDE00\uD83D"])
       for (let at = 0; at < 70; at++) {
         expectRight(fill.repeat(at) + seen);
@@ -23,32 +23,32 @@ describe("measureText", () => {
       }
   });
 
-  it.each([32_766, 32_767, 32_768, 65_535])("does not cut a character of two halves that stands at %i", (at) => {
+  it.each([32_766, 32_767, 32_768, 65_535])("does not split a surrogate pair at %i", (at) => {
     const sent = `${"€".repeat(at)}😀${"x".repeat(70_000)}`;
     expect(measureText(sent)).toBe(3 * at + 4 + 70_000);
     expect(measureText(sent.replace("😀", "\uD83D"))).toBe(null);
     expect(measureText(sent.replace("😀", "\uDE00"))).toBe(null);
   });
 
-  it("finds a half of a character in the first and in the last place of a piece", () => {
+  it("finds an unpaired surrogate at the start and at the end of a piece", () => {
     const [low, high, rest] = ["\uDE00", "\uD83D", "漢".repeat(PIECE - 1)];
     for (const sent of [low + rest, rest + high, rest + high + rest, rest + high + high, `${rest}漢${low}`, `${rest}漢${low}${rest}`])
       expect(measureText(sent)).toBe(null);
   });
 
-  it("counts pieces that are full of the longest characters", () => {
+  it("counts pieces of only the longest characters", () => {
     expect(measureText("ÿ".repeat(3 * PIECE))).toBe(6 * PIECE);
     expect(measureText("\uFFFF".repeat(3 * PIECE))).toBe(9 * PIECE);
     expect(measureText("😀".repeat(2 * PIECE))).toBe(8 * PIECE);
     expect(measureText(`a${"😀".repeat(2 * PIECE)}`)).toBe(1 + 8 * PIECE);
   });
 
-  it("counts text of one byte a character, where other text may follow in the next piece", () => {
+  it("counts ASCII text with other text in the next piece", () => {
     for (const later of ["", "a", "é", "€", "😀", "\uD83D", "\uDE00"])
       for (const before of [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE]) expectRight("a".repeat(before) + later + "a".repeat(PIECE));
   });
 
-  it("remembers nothing of the text before", () => {
+  it("keeps no state between texts", () => {
     expect(measureText("😀".repeat(PIECE))).toBe(4 * PIECE);
     expect(measureText("漢\uD83D")).toBe(null);
     expect(measureText("漢")).toBe(3);

@@ -22,7 +22,7 @@ describe("aliases", () => {
     ["class", "class_1"],
     ["", "output_1"],
     ["x".repeat(500), `${"x".repeat(48)}_1`],
-  ])("names an output of %s as %s", (tool, alias) => {
+  ])("an output of %s is named %s", (tool, alias) => {
     expect(nameToolAlias(tool, free)).toBe(alias);
   });
 
@@ -36,18 +36,18 @@ describe("aliases", () => {
     ["save_figure", "save_figure_data"],
     ["pandas", "pandas_data"],
     ["2024 sales", "data_2024_sales"],
-  ])("names data called %s as %s", (name, alias) => {
+  ])("data called %s is named %s", (name, alias) => {
     expect(nameGivenAlias(name, free)).toBe(alias);
   });
 
-  it("counts on when a name is taken", () => {
+  it("use the next number if a name is taken", () => {
     const taken = new Set(["get_price_1", "get_price_2", "prices", "get_price_1_image"]);
     expect(nameToolAlias("get_price", (alias) => taken.has(alias))).toBe("get_price_3");
     expect(nameGivenAlias("prices", (alias) => taken.has(alias))).toBe("prices_2");
     expect(namePartAlias({ alias: "get_price_1", part: "image", isTaken: (alias) => taken.has(alias) })).toBe("get_price_1_image_2");
   });
 
-  it("are numbered one after another, and the thousandth costs no thousand looks", () => {
+  it("are numbered in order, without checking all earlier numbers each time", () => {
     const taken = new Set<string>();
     let looks = 0;
     const isTaken = (alias: string): boolean => {
@@ -64,7 +64,7 @@ describe("aliases", () => {
     expect(looks).toBeLessThan(3);
   });
 
-  it("are Python identifiers, free and not reserved, whatever the tools and files are called", () => {
+  it("are free, unreserved Python identifiers for any name of a tool or file", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 8 }), (names) => {
         const taken = new Set<string>();

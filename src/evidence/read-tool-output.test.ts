@@ -11,14 +11,14 @@ const parts = (output: unknown, more: Partial<ToolOutput> = {}): [string, string
     Buffer.from(body as string).toString(),
   ]);
 
-describe("parts of a tool's output", () => {
-  it("takes the structured part first and does not keep its text twice", () => {
+describe("reading a tool output", () => {
+  it("puts structured content first and does not keep the same text again", () => {
     const structuredContent = { rows: [1, 2] };
     expect(parts({ content: [text('{"rows":[1,2]}')], structuredContent })).toEqual([["json", "json", '{"rows":[1,2]}']]);
     expect(parts({ structuredContent })).toEqual([["json", "json", '{"rows":[1,2]}']]);
   });
 
-  it("does not keep a text twice that has more digits or another order of keys, and marks what the parsed value lost", () => {
+  it("recognizes a repeated text with more digits or another key order, and marks what the parsed value lost", () => {
     const sent = '{"b": 1, "id": 9007199254740993}';
     const [only, ...rest] = readToolOutput({
       tool: "t",
@@ -28,7 +28,7 @@ describe("parts of a tool's output", () => {
     expect([only.body, only.precisionLoss, rest]).toEqual(['{"id":9007199254740992,"b":1}', precisionLoss, []]);
   });
 
-  it("knows the text of a wrapped result: whole, an item each, or a plain string", () => {
+  it("recognizes the text of a wrapped result: complete, one text per item, or a plain string", () => {
     const wrapped = (result: unknown, ...texts: string[]): unknown => ({ content: texts.map(text), structuredContent: { result } });
     expect(parts(wrapped([1, 2], "[1, 2]"))).toEqual([["json", "json", '{"result":[1,2]}']]);
     expect(parts(wrapped([{ a: 1 }, { a: 2 }], '{"a": 1}', '{"a": 2}'))).toEqual([["json", "json", '{"result":[{"a":1},{"a":2}]}']]);
@@ -53,19 +53,19 @@ describe("parts of a tool's output", () => {
     expect([found, length]).toEqual([[2, 1, 2], 0]);
   });
 
-  it("keeps words beside structured data", () => {
+  it("keeps text beside structured data", () => {
     expect(parts({ content: [text("2 rows found")], structuredContent: { rows: [1, 2] } })).toEqual([
       ["json", "json", '{"rows":[1,2]}'],
       ["text", "text", "2 rows found"],
     ]);
   });
 
-  it("marks a parsed value that cannot hold its integers", () => {
+  it("marks a parsed value whose integers lost precision", () => {
     const [part] = readToolOutput({ tool: "t", output: { structuredContent: { a: 2 ** 53 + 2, b: [Number.NaN], c: 1.5 } } });
     expect(part.precisionLoss).toEqual({ integersPast2To53: 1, nonFinite: 1, unrepresentable: 0 });
   });
 
-  it("takes the structured part's own text from a transport that has it", () => {
+  it("prefers the original text of structured content if the transport has it", () => {
     const [part] = readToolOutput({
       tool: "t",
       output: { structuredContent: { a: 2 ** 60 } },
@@ -80,7 +80,7 @@ describe("parts of a tool's output", () => {
     ]);
   });
 
-  it("puts data before words, and joins words to a list of strings", () => {
+  it("puts JSON before text, and joins texts to a list of strings", () => {
     expect(parts({ content: [text("Here it is:"), text('{"a": 1}'), text("42")] })).toEqual([
       ["json", "json", '{"a": 1}'],
       ["text", "json", '["Here it is:","42"]'],
@@ -95,7 +95,7 @@ describe("parts of a tool's output", () => {
     expect(parts("NaN")).toEqual([["text", "text", "NaN"]]);
   });
 
-  it("keeps images, sounds and resources as bytes or in their own format", () => {
+  it("keeps images, audio and resources as bytes or in their own format", () => {
     const content = [
       { type: "image", data: Buffer.from("png").toString("base64"), mimeType: "image/png" },
       { type: "resource", resource: { uri: "file:///a.csv", mimeType: "text/csv; charset=utf-8", text: "a\n1" } },
@@ -115,14 +115,14 @@ describe("parts of a tool's output", () => {
     ]);
   });
 
-  it("keeps parts of a kind it does not know", () => {
+  it("keeps content of unknown types", () => {
     expect(parts({ content: [text("1"), { type: "hologram", data: 1 }, null] }, { as: "mcp" })).toEqual([
       ["json", "json", "1"],
       ["other", "json", '[{"type":"hologram","data":1},{"value":null}]'],
     ]);
   });
 
-  it("takes values that only look a little like an MCP result as they are", () => {
+  it("keeps values that only resemble an MCP result as they are", () => {
     expect(parts({ content: [{ type: "paragraph" }] })).toEqual([["json", "json", '{"content":[{"type":"paragraph"}]}']]);
     expect(parts({ content: [] }, { as: "mcp" })).toEqual([["json", "json", '{"content":[]}']]);
   });
@@ -132,7 +132,7 @@ describe("parts of a tool's output", () => {
     expect([part.body, part.precisionLoss]).toEqual(['{"a":12345678901234567890,"at":"1970-01-01T00:00:00.000Z"}', undefined]);
   });
 
-  it("marks what has no JSON form, and refuses cycles", () => {
+  it("marks values without a JSON form, and refuses cycles", () => {
     const [part] = readToolOutput({ tool: "t", output: { a: new Map([[1, 2]]), b: () => 1 } });
     expect(part.precisionLoss).toEqual({ integersPast2To53: 0, nonFinite: 0, unrepresentable: 2 });
     const cycle: { self?: unknown } = {};
@@ -142,7 +142,7 @@ describe("parts of a tool's output", () => {
     );
   });
 
-  it("keeps halves of characters in JSON as escapes, and marks them in text", () => {
+  it("escapes unpaired surrogates in JSON, and marks them in text", () => {
     expect(parts('["\uD800"]')).toEqual([["json", "json", '["\\ud800"]']]);
     expect(readToolOutput({ tool: "t", output: "a\uD800" })[0].precisionLoss).toMatchObject({ unrepresentable: 1 });
   });

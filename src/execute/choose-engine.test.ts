@@ -38,7 +38,7 @@ describe("imports", () => {
   });
 });
 
-describe("what Monty gets wrong without an error", () => {
+describe("code that Monty would run with a wrong result", () => {
   const order = "compares lists or sets with < or >, which Monty does not support.";
   const remainder = "uses % with a float, which Monty computes wrongly if one side is negative.";
   const round = "uses round(x, n), which Monty rounds by the decimal text.";
@@ -129,7 +129,7 @@ describe("what Monty gets wrong without an error", () => {
   });
 });
 
-it("is the engine that is set", () => {
+it("returns the configured engine without looking at the code", () => {
   expect(chooseEngine("round(x, 2)", "monty")).toEqual({ engine: "monty" });
   expect(chooseEngine("1", "cpython")).toEqual({ engine: "cpython" });
 });
@@ -167,7 +167,7 @@ it.each([
   "f'{x}'",
   "import json\n",
   "import json;",
-])("reads 256 KB of %j in little time", (piece) => {
+])("checks 256 KB of %j quickly", (piece) => {
   const started = process.cpuUsage();
   chooseEngine(piece.repeat(256 * 1024).slice(0, 256 * 1024), "auto");
   chooseEngine(`x = ${piece.repeat(256 * 1024).slice(0, 256 * 1024)}`, "auto");

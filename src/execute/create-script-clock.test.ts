@@ -19,7 +19,7 @@ describe("the clock of a script", () => {
     return { clock, over };
   }
 
-  it("ends the script's own time when it has run for so long", async () => {
+  it("reports the computing limit once the script has computed for that long", async () => {
     const { clock, over } = create();
     await vi.advanceTimersByTimeAsync(999);
     expect(over).toEqual([]);
@@ -28,7 +28,7 @@ describe("the clock of a script", () => {
     expect(clock.executionMs()).toBe(1_000);
   });
 
-  it("stands still while a tool is waited for", async () => {
+  it("does not count computing time while paused", async () => {
     const { clock, over } = create();
     await vi.advanceTimersByTimeAsync(400);
     clock.pause();
@@ -41,7 +41,7 @@ describe("the clock of a script", () => {
     expect(over).toEqual(["executionMs"]);
   });
 
-  it("counts what the sandbox computes while a tool is waited for", async () => {
+  it("counts CPU time of the sandbox while paused", async () => {
     const { clock, over } = create(() => performance.now());
     clock.pause();
     await vi.advanceTimersByTimeAsync(2_000);
@@ -49,7 +49,7 @@ describe("the clock of a script", () => {
     expect(clock.executionMs()).toBeGreaterThanOrEqual(1_000);
   });
 
-  it("ends the total time, waiting or not", async () => {
+  it("reports the total limit, paused or not", async () => {
     const { clock, over } = create();
     clock.pause();
     await vi.advanceTimersByTimeAsync(9_999);
@@ -58,7 +58,7 @@ describe("the clock of a script", () => {
     expect(over).toEqual(["totalMs"]);
   });
 
-  it("says nothing after its end, and leaves no timer", async () => {
+  it("reports nothing after it was stopped, and leaves no timer", async () => {
     const { clock, over } = create();
     clock[Symbol.dispose]();
     clock.resume();

@@ -22,8 +22,8 @@ function create({ concurrent = 2, toolCalls = 5 }: { concurrent?: number; toolCa
   return { calls, start, open, signals, log, settle };
 }
 
-describe("the calls of a script", () => {
-  it("run at most so many at once, the others in their order", async () => {
+describe("the tool calls of a script", () => {
+  it("run up to the limit at once, and the others in order", async () => {
     const { start, open, log, settle } = create();
     for (const id of [0, 1, 2, 3]) start(id);
     expect(log).toEqual(["waits", "call t0", "call t1"]);
@@ -46,14 +46,14 @@ describe("the calls of a script", () => {
     expect([calls.count, calls.nameOf(1), calls.nameOf(7)]).toEqual([2, "t1", undefined]);
   });
 
-  it("are refused when too many wait for their turn", () => {
+  it("are refused when too many are pending", () => {
     const { start, calls } = create({ toolCalls: 5 });
     for (let id = 0; id < 1_005; id += 1) expect(start(id)).toBe(true);
     expect(start(1_005)).toBe(false);
     expect(calls.count).toBe(1_005);
   });
 
-  it("are given up together, and reply no more", async () => {
+  it("are all abandoned, and reply no more", async () => {
     const { calls, start, open, signals, log, settle } = create();
     for (const id of [0, 1, 2]) start(id);
     const reason = new Error("over");
@@ -64,7 +64,7 @@ describe("the calls of a script", () => {
     expect(log).toEqual(["waits", "call t0", "call t1"]);
   });
 
-  it("make room for more when what waits is over or given up", async () => {
+  it("make room for more when pending calls end or are abandoned", async () => {
     const { calls, open, log, settle } = create({ concurrent: 1 });
     const paramsJson = " ".repeat(20 * 1024 * 1024);
     const enter = async (id: number): Promise<void> => {
@@ -87,7 +87,7 @@ describe("the calls of a script", () => {
     expect(log).toEqual(["room after 2"]);
   });
 
-  it("tell the script of a tool that rejects all the same", async () => {
+  it("reply with the error if callTool rejects", async () => {
     const replies: ToolReply[] = [];
     const calls = createToolCalls({
       callTool: async () => {

@@ -6,7 +6,7 @@ import { sampleSource, sampleTool } from "../tools/fixtures/sample-tools.ts";
 import { createInvokeTool } from "./invoke-tool.ts";
 import { createIdentityState } from "./identity/create-identity-state.ts";
 
-it("resolves the tool of a call once, with session state too", async () => {
+it("resolves the tool of a call only once, with an identity context too", async () => {
   const catalog = createToolCatalog({ sources: [sampleSource("market", [sampleTool({ annotations: { readOnlyHint: true } })])] });
   const resolve = vi.spyOn(catalog, "resolve");
   const identity = createIdentityState({ configuration: {}, sessionPresent: true }).open(null);

@@ -8,7 +8,7 @@ import { createEvidenceStore } from "../create-evidence-store.ts";
 import { createDatasetMemoryStore, createDatasetStore, readLastUses } from "./create-dataset-store.ts";
 
 describe("the document of a dataset", () => {
-  test("holds text and bytes larger than a piece exactly, characters across the cuts included", async () => {
+  test("contains text and bytes larger than a chunk exactly, including characters across chunk borders", async () => {
     const evidence = createEvidenceStore();
     const text = `${"x".repeat((1 << 20) - 1)}\u{1F600}"\n${"é".repeat(1 << 20)}`;
     const bytes = Buffer.from(Array.from({ length: (1 << 21) + 5 }, (_, at) => at % 251));
@@ -31,14 +31,14 @@ describe("the document of a dataset", () => {
   });
 });
 
-describe("keeping a dataset", () => {
+describe("storing a dataset", () => {
   function manyItems(): EvidenceItem[] {
     const evidence = createEvidenceStore();
     for (let index = 0; index < 40; index++) evidence.add({ tool: "get_row", output: { index } });
     return evidence.aliases().map((alias) => evidence.get(alias)!);
   }
 
-  /** Notes what happens, and how many writes go on at once. */
+  /** Records what happens, and how many writes run at once. */
   function watch(blobs: BlobStore, failing?: string) {
     const seen = { writing: 0, mostAtOnce: 0, readBack: 0, writingAtManifest: [] as number[] };
     const watched: BlobStore = {
@@ -73,7 +73,7 @@ describe("keeping a dataset", () => {
     expect([document.length, createHash("sha256").update(document).digest("hex")]).toEqual([kept.bytes, kept.hash]);
   });
 
-  test("that fails writes no manifest, and nothing any more", async () => {
+  test("that fails writes no manifest and leaves no write running", async () => {
     const items = manyItems();
     const { seen, store } = watch(createMemoryBlobs("datasets"), items[3]!.sha256);
     await expect(store.put({ facts: {}, items, artifacts: [] })).rejects.toThrow("The disk is full.");
@@ -81,8 +81,8 @@ describe("keeping a dataset", () => {
   });
 });
 
-describe("the uses of outputs", () => {
-  test("are of the manifests that can be read: one that is deleted meanwhile counts for nothing", async () => {
+describe("readLastUses", () => {
+  test("ignores a manifest that is deleted meanwhile", async () => {
     const blobs = createMemoryBlobs("datasets");
     const store = createDatasetStore({ manifests: blobs, bodies: blobs });
     const evidence = createEvidenceStore();

@@ -6,7 +6,7 @@ const times = <Value>(count: number, make: (index: number) => Value): Value[] =>
 const record = (count: number, key: (index: number) => string): Record<string, number> =>
   Object.fromEntries(times(count, (index) => [key(index), index]));
 
-/** Outputs that leave no room for what a preview has to say, or that are hard to cut. */
+/** Outputs that leave little room in a preview, or that are hard to cut. */
 const shapes: readonly (readonly [string, unknown])[] = [
   ["keys of 20,000 characters", record(50, (index) => `${"k".repeat(20_000)}${index}`)],
   ["thousands of columns", times(4, (row) => record(2000, (index) => `col_${index}_${row % 3}`))],

@@ -29,8 +29,8 @@ const rows = Array.from({ length: 439 }, (_, id) => ({
   ...(id === 3 ? { rare: true } : {}),
 }));
 
-describe("preview", () => {
-  it("says alias, size, rows, schema, first and last rows, and where the whole is", () => {
+describe("a preview", () => {
+  it("has the alias, size, rows, schema, first and last rows, and says where the whole output is", () => {
     const preview = previewOf(JSON.stringify({ source: "exchange", data: rows }));
     expect(preview).toMatchObject({
       alias: "get_rows_1",
@@ -66,7 +66,7 @@ describe("preview", () => {
     expect(preview.first!.length + preview.last!.length + preview.rowsNotShown!).toBe(439);
   });
 
-  it("shows a small output whole, with the digits it was sent with", () => {
+  it("shows a small output completely, with its original digits", () => {
     const store = createEvidenceStore();
     store.add({ tool: "t", output: '{"id": 9007199254740993}' });
     const { json, detail } = store.preview("t_1");
@@ -74,7 +74,7 @@ describe("preview", () => {
     expect(json).toContain('"value":{"id": 9007199254740993},"complete":true');
   });
 
-  it("shows the exact digits of long numbers in rows, and marks them where it cannot", () => {
+  it("shows the exact digits of long numbers in rows, and marks rounded ones", () => {
     const long = (pad: number): string => JSON.stringify([{ id: 1, pad: "p".repeat(pad) }]).replace('"id":1', '"id":9007199254740993');
     const store = createEvidenceStore();
     store.add({ tool: "t", output: long(10_000) });
@@ -84,7 +84,7 @@ describe("preview", () => {
     expect(store.preview("t_2").json).toContain("Numbers with ~ are rounded here, not there.");
   });
 
-  it("says when the schema is of a sample, and counts rows exactly all the same", () => {
+  it("says when the schema is from a sample, but counts rows exactly", () => {
     const preview = previewOf(JSON.stringify(Array.from({ length: 100_000 }, (_, id) => ({ id, half: id / 2 }))));
     expect(preview.rows).toBe(100_000);
     expect(preview["schemaFrom"]).toBe("a sample of 20000 of 100000 rows: nulls, ranges and values are of the sample");
@@ -92,7 +92,7 @@ describe("preview", () => {
     expect(preview["schema"]).toMatchObject({ fields: { id: { min: 0, max: 99_999 } } });
   });
 
-  it("looks at a smaller sample of an output of many megabytes, and says so", () => {
+  it("reads a smaller sample of an output of many megabytes, and says so", () => {
     const preview = previewOf(JSON.stringify(Array.from({ length: 30_000 }, (_, id) => ({ id, text: "x".repeat(300) }))));
     expect([preview.rows, preview.rowsNotShown! + preview.first!.length + preview.last!.length]).toEqual([30_000, 30_000]);
     expect(preview["schemaFrom"]).toBe("a sample of 5000 of 30000 rows: nulls, ranges and values are of the sample");
@@ -102,7 +102,7 @@ describe("preview", () => {
     });
   });
 
-  it("shows text by its ends and counts what is between", () => {
+  it("shows the start and end of a text and counts the rest", () => {
     const preview = previewOf("line\n".repeat(10_000));
     expect(preview).toMatchObject({ format: "text", kind: "text", lines: 10_000, characters: 50_000 });
     const shown = (preview["start"] as string).length + (preview["end"] as string).length;
@@ -110,12 +110,12 @@ describe("preview", () => {
     expect(shown).toBeGreaterThan(1000);
   });
 
-  it("names bytes by type and size", () => {
+  it("describes bytes by type and size", () => {
     const preview = previewOf({ content: [{ type: "image", data: "AAAA", mimeType: "image/png" }] });
     expect(preview).toMatchObject({ format: "bytes", kind: "bytes", mimeType: "image/png", bytes: 3 });
   });
 
-  it("reads csv, quoted line breaks and all, and json lines", () => {
+  it("reads CSV, with quoted line breaks, and JSON lines", () => {
     const store = createEvidenceStore();
     const csv = `name,n\n"a, ""b""\nc",1\n\n${Array.from({ length: 600 }, (_, n) => `row${n},${n}`).join("\r\n")}\n`;
     store.addData({ name: "table", format: "csv", bytes: Buffer.from(csv) });
@@ -127,14 +127,14 @@ describe("preview", () => {
     expect(JSON.parse(store.preview("lines").json)).toMatchObject({ kind: "records", rows: 2, first: [{ a: 1 }, { a: 2 }] });
   });
 
-  it("reads an object with many like values as rows by key", () => {
+  it("reads an object with many similar values as rows by key", () => {
     const byKey = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`k${n}`, { n, pad: "x".repeat(50) }]));
     const preview = previewOf(byKey);
     expect(preview).toMatchObject({ kind: "map", rows: 300, schema: { type: "object", fields: { n: { min: 0, max: 299 } } } });
     expect(preview.first![0]).toMatchObject({ k0: { n: 0 } });
   });
 
-  it("names as many columns as there is room for, and cuts rows before it gives them up", () => {
+  it("names as many columns as fit, and cuts rows before it drops them", () => {
     const table = Array.from({ length: 500 }, (_, row) => Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`c${n}`, row * n])));
     const seen = [600, 1000, 2048, 4096].map((maxBytes) => {
       const { schema, first = [] } = previewOf(table, maxBytes) as Read & { schema: { fields: object; fieldsNotShown?: number } };
@@ -223,7 +223,7 @@ describe("preview", () => {
 });
 
 describe("previews of a step", () => {
-  it("fit 24 KB together by cutting the oldest down first, schema before rows kept", () => {
+  it("fit into 24 KB together: the oldest shrink first and lose rows before the schema", () => {
     const store = createEvidenceStore();
     for (let call = 0; call < 12; call++) store.add({ tool: "get_rows", output: JSON.stringify(rows) });
     const previews = store.previewStep(store.aliases());
@@ -236,7 +236,7 @@ describe("previews of a step", () => {
     expect(JSON.parse(previews[0]!.json)).toMatchObject({ rows: 439, rowsNotShown: 439 });
   });
 
-  it("give way from the oldest on: rows first, then schemas, then counts, and aliases last of all", () => {
+  it("shrink from the oldest on: first rows, then schemas, then counts, and aliases last", () => {
     const store = createEvidenceStore();
     for (let call = 0; call < 6; call++) store.add({ tool: "get_rows", output: JSON.stringify(rows) });
     const order = ["rows", "schema", "counts", "alias"];
@@ -253,7 +253,7 @@ describe("previews of a step", () => {
     expect(seen.size).toBeGreaterThanOrEqual(1 + 3 * 6);
   });
 
-  it("keep every alias, whatever the pressure", () => {
+  it("keep every alias within any budget", () => {
     fc.assert(
       fc.property(
         fc.array(fc.json({ maxDepth: 4 }), { minLength: 1, maxLength: 12 }),
@@ -270,7 +270,7 @@ describe("previews of a step", () => {
     );
   });
 
-  it("list the oldest aliases together when they do not fit one by one", () => {
+  it("list the oldest aliases in one preview if they do not fit one by one", () => {
     const store = createEvidenceStore();
     for (let call = 0; call < 20; call++) store.add({ tool: "any", output: "1" });
     const [list, ...others] = store.previewStep(store.aliases(), { maxBytes: 1000 });
@@ -286,7 +286,7 @@ describe("previews of a step", () => {
     expect(others.map(({ alias }) => alias)).toEqual(store.aliases().slice(listed.length));
   });
 
-  it("count the aliases that there is no room for, and say how to see them", () => {
+  it("count the aliases that do not fit, and say how to list them", () => {
     const store = createEvidenceStore();
     for (let call = 0; call < 20; call++) store.add({ tool: "any", output: "1" });
     const previews = store.previewStep(store.aliases(), { maxBytes: 300 });
@@ -301,7 +301,7 @@ describe("previews of a step", () => {
     ]);
   });
 
-  it("account for every alias within any budget, of any number of outputs", () => {
+  it("account for every alias, for any budget and number of outputs", () => {
     const tool = fc.constantFrom("a", "get_price", "a_tool_with_a_name_that_is_far_longer_than_names_should_be_in_any_catalog");
     fc.assert(
       fc.property(fc.array(tool, { minLength: 1, maxLength: 120 }), fc.integer({ min: 256, max: 12_000 }), (tools, maxBytes) => {
@@ -318,7 +318,7 @@ describe("previews of a step", () => {
     );
   });
 
-  it("refuse only a budget that no preview fits", () => {
+  it("refuse only a budget that is too small for any preview", () => {
     const store = createEvidenceStore();
     store.add({ tool: "any", output: "1" });
     expect(() => store.preview("any_1", { maxBytes: 100 })).toThrow("A preview needs at least 256 bytes; the budget is 100.");

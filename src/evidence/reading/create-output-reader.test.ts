@@ -48,8 +48,8 @@ const outputs: Record<string, Omit<ToolOutput, "tool">> = {
   },
 };
 
-describe("a large output that is read in a thread", () => {
-  it.each(Object.keys(outputs))("is kept as it would be when it is read at once: %s", async (name) => {
+describe("a large output, read in a worker thread,", () => {
+  it.each(Object.keys(outputs))("is kept exactly as if it were read on the main thread: %s", async (name) => {
     const output = { tool: "server__get", arguments: { a: 1 }, ...outputs[name]! };
     const options = { conversationId: "c", now: () => new Date(0), reader };
     const [atOnce, inThread] = [createEvidenceStore(options), createEvidenceStore(options)];
@@ -65,14 +65,14 @@ describe("a large output that is read in a thread", () => {
     }
   });
 
-  it("is read at once when it is small", async () => {
+  it("is read on the main thread if it is small", async () => {
     const output = { tool: "t", output: { content: [text("[1]")] } };
     expect(await reader.readOutput(output)).toBe(output);
     expect(await reader.readResult({ json: "[1]" })).toBeNull();
     expect(await reader.readData({ name: "d", format: "json", bytes: Buffer.from("[1]") })).toBeNull();
   });
 
-  it("may be the result of a cell, or data", async () => {
+  it("may be the result of a cell or data", async () => {
     const store = createEvidenceStore({ reader });
     const result = await store.keepResult({ json, from: "code_interpreter" });
     const bytes = Buffer.from(json);
@@ -84,7 +84,7 @@ describe("a large output that is read in a thread", () => {
     expect(bytes.length).toBeGreaterThan(0); // still the caller's
   });
 
-  it("is refused when there is not enough memory for it, and the next one is read", { timeout: 120_000 }, async () => {
+  it("is refused if it needs too much memory, and the next one is read", { timeout: 120_000 }, async () => {
     const small = createOutputReader({ heapMegabytes: 64 });
     const store = createEvidenceStore({ reader: small });
     const values = `[${"[1],".repeat(4_000_000)}1]`;
@@ -102,14 +102,14 @@ describe("a large message", () => {
   const read = (sent: string, callIds: CallIds): Promise<MessageRead> => reader.readMessage(Buffer.from(sent), callIds);
   const answer = (id: number, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
 
-  it("that answers a call is its parts, and what is left beside them", async () => {
+  it("that answers a call becomes parts and a small result", async () => {
     const message = await read(answer(5, `{"content":[],"structuredContent":${json},"_meta":{"a":1}}`), [4, 5]);
     expect({ ...message, read: null }).toEqual({ kind: "answer", id: 5, result: { _meta: { a: 1 }, content: [] }, read: null });
     const item = createEvidenceStore().add({ tool: "t", output: {}, read: (message as { read: ReadOutput }).read });
     expect(Buffer.from(item.read()).toString()).toBe(json);
   });
 
-  it("that says isError keeps its words", async () => {
+  it("with isError keeps its texts", async () => {
     const structured = '{"error_kind":"upstream_http"}';
     const message = await read(
       answer(5, `{"isError":true,"content":[{"type":"text","text":"${"no ".repeat(200_000)}"}],"structuredContent":${structured}}`),
@@ -123,7 +123,7 @@ describe("a large message", () => {
     });
   });
 
-  it("is never cut inside of a character", async () => {
+  it("is never cut inside a character", async () => {
     const faces = `x${"\u{1F600}".repeat(300_000)}`;
     const message = await read(answer(5, `{"isError":true,"content":[{"type":"text","text":"${faces}"}]}`), "any");
     const { result } = message as { result: Record<string, unknown> };
@@ -136,18 +136,18 @@ describe("a large message", () => {
     ["a request", `{"jsonrpc":"2.0","id":5,"method":"m","params":${json}}`],
     ["an answer that asks for something", answer(5, `{"resultType":"input_required","structuredContent":1,"x":${json}}`)],
     ["several messages", `[${answer(5, json)},{}]`],
-  ])("is handed on whole when it is %s", async (_, sent) => {
+  ])("is passed on unchanged if it is %s", async (_, sent) => {
     const message = await read(sent, [5]);
     expect([message.kind, Buffer.from((message as { bytes: Uint8Array }).bytes).toString()]).toEqual(["other", sent]);
   });
 
-  it("is told from what is none", async () => {
+  it("is reported as garbage if it is not JSON", async () => {
     const broken = answer(5, `{"structuredContent":${json.slice(0, -1)},]}`);
     expect(await read(broken, [5])).toEqual({ kind: "garbage", text: broken.slice(0, 200) });
     expect(await read(`${json}}`, [5])).toEqual({ kind: "garbage", text: json.slice(0, 200) });
   });
 
-  it("may have 8 MB when it is no answer to a call", async () => {
+  it("may have 8 MB if it does not answer a call", async () => {
     const sent = answer(6, `"${"x".repeat(9_000_000)}"`);
     await expect(read(sent, [5])).rejects.toMatchObject({
       code: "OUTPUT_UNREADABLE",

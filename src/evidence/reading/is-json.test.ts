@@ -8,9 +8,9 @@ it.each([
   ["[1,]", false],
   ["NaN", false],
   ["", false],
-])("judges %j as JSON.parse does", async (text, verdict) => expect(await isJson(text)).toBe(verdict));
+])("agrees with JSON.parse about %j", async (text, verdict) => expect(await isJson(text)).toBe(verdict));
 
-it("judges long texts in a thread, and others have the event loop meanwhile", async () => {
+it("parses long texts in a worker thread without blocking the event loop", async () => {
   const text = `[${"1.25,".repeat(1_000_000)}"${"é\\n".repeat(300_000)}"]`;
   const { value, iterations } = await countLoopIterations(async () => [await isJson(text), await isJson(`${text}]`)]);
   expect(value).toEqual([true, false]);

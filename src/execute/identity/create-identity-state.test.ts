@@ -44,12 +44,12 @@ function toolErrorOf(answer: IdentityAnswer): unknown {
   return answer.toolError;
 }
 
-describe("session state", () => {
-  it("says that a session keeps its state", () => {
+describe("an identity context", () => {
+  it("reports session scope for a context that is kept", () => {
     expect(openIdentity().getSessionState()).toEqual(session);
   });
 
-  it("says that a request without a session does not, and notes it with every setter", () => {
+  it("reports request scope for a single request, and adds a note to every setter", () => {
     const context = createIdentityState({ configuration, sessionPresent: false }).open(null);
     const fields = { session_present: false, state_scope: "request", state_reason: "no_mcp_session" };
     const note = "This lasts for this request only: set it again in each execute block.";
@@ -59,12 +59,12 @@ describe("session state", () => {
     expect(valueOf(context.setActiveProfile("test"))).toEqual({ identity: "acme-eu", region: "EU", profile: "test", ...fields, note });
   });
 
-  it("says when a session's state cannot be kept", () => {
+  it("reports when the context cannot be kept between requests", () => {
     const context = createIdentityState({ configuration, sessionPresent: true, bridgeAvailable: false }).open("a");
     expect(context.getSessionState()).toEqual({ session_present: true, state_scope: "request", state_reason: "bridge_unavailable" });
   });
 
-  it("keeps what is set for the next request of the same token", () => {
+  it("keeps the active names for the next request with the same token", () => {
     const state = createIdentityState({ configuration, sessionPresent: true });
     const first = state.open("a");
     expect(valueOf(first.setActiveIdentity("acme-eu"))).toEqual({ identity: "acme-eu", region: null, profile: null, ...session });
@@ -77,13 +77,13 @@ describe("session state", () => {
     });
   });
 
-  it("never shows what rides", () => {
+  it("never shows the values that are sent to backends", () => {
     const context = openIdentity();
     const shown = [context.setActiveIdentity("acme-eu"), context.setActiveProfile("berlin-shop"), context.getActiveContext()];
     expect(JSON.stringify(shown)).not.toMatch(/ENTITY|111|Amazon/);
   });
 
-  it("rides as configured, to the servers that are named and no other", () => {
+  it("adds the configured values to calls of the listed servers only", () => {
     const context = openIdentity();
     context.setActiveIdentity("acme-eu");
     context.setRegion("EU");
@@ -102,7 +102,7 @@ describe("session state", () => {
     expect(openIdentity().toCallExtras(tool("ads", "ping"))).toEqual({});
   });
 
-  it("refuses an unknown name with the one that was meant", () => {
+  it("refuses an unknown name and suggests the closest known one", () => {
     expect(toolErrorOf(openIdentity().setRegion("eu"))).toEqual({
       error_kind: "mcp_input_validation",
       tool: "set_region",
@@ -116,7 +116,7 @@ describe("session state", () => {
     });
   });
 
-  it.each(["__proto__", "constructor", "toString", ""])("knows no name %o", (name) => {
+  it.each(["__proto__", "constructor", "toString", ""])("does not accept the name %o", (name) => {
     const context = openIdentity();
     for (const set of [context.setActiveIdentity, context.setRegion, context.setActiveProfile]) {
       expect(set(name)).toMatchObject({ ok: false, toolError: { error_code: "SCHEMA_ENUM_MISMATCH" } });
@@ -124,7 +124,7 @@ describe("session state", () => {
     expect(valueOf(context.getActiveContext())).toMatchObject({ identity: null, region: null, profile: null });
   });
 
-  it("refuses what is no name", () => {
+  it("refuses a name that is missing or not a string", () => {
     expect(toolErrorOf(openIdentity().setActiveIdentity(undefined))).toMatchObject({
       error_code: "SCHEMA_REQUIRED",
       details: [{ path: "identity", issue: "is required", received_type: "missing" }],
@@ -136,7 +136,7 @@ describe("session state", () => {
     });
   });
 
-  it("says so where nothing is configured", () => {
+  it("says that nothing is configured", () => {
     const context = createIdentityState({ configuration: {}, sessionPresent: true }).open("a");
     expect(context.setRegion("EU")).toMatchObject({
       ok: false,
@@ -146,7 +146,7 @@ describe("session state", () => {
     });
   });
 
-  it("holds a profile to the identities that it belongs to", () => {
+  it("allows a profile only for its identities", () => {
     const context = openIdentity();
     expect(toolErrorOf(context.setActiveProfile("berlin-shop"))).toEqual({
       error_kind: "precondition_failed",
@@ -171,7 +171,7 @@ describe("session state", () => {
     });
   });
 
-  it("refuses tools that need an identity while there is none", () => {
+  it("refuses tools that need an identity while none is active", () => {
     const context = openIdentity();
     expect(context.refusalOf(tool("ads", "list_campaigns"))).toEqual({
       error_kind: "precondition_failed",
@@ -198,7 +198,7 @@ describe("another bearer token", () => {
   const swapped = { ...session, state_reason: "token_swapped" };
   const list = tool("ads", "list_campaigns", { profileId: {} });
 
-  it("clears the state before any call, and the reason stays until all of it is set again", () => {
+  it("clears the context before any call, and the reason stays until everything is set again", () => {
     const state = createIdentityState({ configuration, sessionPresent: true });
     const first = state.open("a");
     first.setActiveIdentity("acme-eu");
@@ -223,7 +223,7 @@ describe("another bearer token", () => {
     expect(state.open("b").getSessionState()).toEqual(session);
   });
 
-  it("leaves nothing to what still runs for the one before", () => {
+  it("takes the context away from requests that still run with the previous token", () => {
     const state = createIdentityState({ configuration, sessionPresent: true });
     const first = state.open("a");
     first.setActiveIdentity("acme-eu");
@@ -236,7 +236,7 @@ describe("another bearer token", () => {
     expect(valueOf(second.getActiveContext())).toMatchObject({ identity: "acme-us", region: null });
   });
 
-  it("is told when nothing was set before, until something is", () => {
+  it("is reported until the first setter if nothing had been set", () => {
     const state = createIdentityState({ configuration, sessionPresent: true });
     state.open("a");
     const second = state.open("b");
@@ -244,7 +244,7 @@ describe("another bearer token", () => {
     expect(valueOf(second.setRegion("NA"))).toEqual({ identity: null, region: "NA", profile: null, ...session });
   });
 
-  it("does not bring back the state of the one that comes back", () => {
+  it("does not restore the context when the first token returns", () => {
     const state = createIdentityState({ configuration, sessionPresent: true });
     state.open("a").setActiveIdentity("acme-eu");
     state.bearerChanged("b");
@@ -254,8 +254,8 @@ describe("another bearer token", () => {
   });
 });
 
-describe("session tools", () => {
-  it("are the five of the contract, and none asks a person", () => {
+describe("the identity tools", () => {
+  it("are five, and none needs approval", () => {
     expect(identityTools.map(({ name, annotations: { readOnlyHint, destructiveHint } }) => [name, readOnlyHint, destructiveHint])).toEqual([
       ["get_session_state", true, false],
       ["set_active_identity", undefined, false],
@@ -265,7 +265,7 @@ describe("session tools", () => {
     ]);
   });
 
-  it("run over the state of the request that calls them", async () => {
+  it("act on the context of the request that calls them", async () => {
     const context = openIdentity();
     const run = async (name: string, args: Record<string, unknown> = {}): Promise<unknown> =>
       JSON.parse((await identityTools.find((one) => one.name === name)!.run(args, { identity: context })).text);

@@ -22,8 +22,8 @@ const identityOf = (context: IdentityContext): unknown => {
   return answer.ok ? answer.value["identity"] : null;
 };
 
-describe("the store of sessions", () => {
-  it("keeps the state of a session, apart from every other", () => {
+describe("the identity store", () => {
+  it("keeps contexts apart", () => {
     const store = create();
     store.open(request("t", "one")).setActiveIdentity("id-1");
     store.open(request("t", "two")).setActiveIdentity("id-2");
@@ -32,7 +32,7 @@ describe("the store of sessions", () => {
     expect(identityOf(store.open(request("t", "three")))).toBeNull();
   });
 
-  it("keeps nothing of a request without a session", () => {
+  it("keeps nothing of a context for a single request", () => {
     const store = create();
     const first = store.openRequest();
     first.setActiveIdentity("id-1");
@@ -41,7 +41,7 @@ describe("the store of sessions", () => {
     expect(store.size).toBe(0);
   });
 
-  it("clears a session that another tenant comes into, for both", () => {
+  it("clears a context for both tenants when another tenant uses it", () => {
     const store = create();
     const first = store.open(request("a", "one"));
     first.setActiveIdentity("id-1");
@@ -57,13 +57,13 @@ describe("the store of sessions", () => {
     expect(second.toCallExtras(ads)).toEqual({});
   });
 
-  it("clears a session that another token of the same tenant comes into", () => {
+  it("clears a context when another token of the same tenant uses it", () => {
     const store = create();
     store.open(request("a", "one", "x")).setActiveIdentity("id-1");
     expect(store.open(request("a", "one", "y")).toCallExtras(ads)).toEqual({});
   });
 
-  it("forgets a session that nobody used, and the longest unused when there are too many", () => {
+  it("forgets idle contexts, and the least recently used when there are too many", () => {
     let now = 0;
     const store = create(() => now);
     store.open(request("t", "one")).setActiveIdentity("id-1");
@@ -80,7 +80,7 @@ describe("the store of sessions", () => {
     expect(identityOf(store.open(request("t", "one")))).toBe("id-1");
   });
 
-  it("forgets a session that ended, for its own tenant only", () => {
+  it("deletes a context only for its own tenant", () => {
     const store = create();
     store.open(request("a", "one")).setActiveIdentity("id-1");
     store.delete({ tenant: "b", contextId: "one" });
@@ -89,7 +89,7 @@ describe("the store of sessions", () => {
     expect(identityOf(store.open(request("a", "one")))).toBeNull();
   });
 
-  it("never lets state cross sessions, however requests interleave", async () => {
+  it("never mixes contexts, however requests interleave", async () => {
     const step = fc.record({
       session: fc.integer({ min: 0, max: 3 }),
       identity: fc.integer({ min: 0, max: 7 }),
@@ -113,7 +113,7 @@ describe("the store of sessions", () => {
     );
   });
 
-  it("never lets one tenant's call carry what another one set in the same session, however tokens alternate", async () => {
+  it("never sends the values of one tenant with a call of another, however tokens alternate", async () => {
     const step = fc.record({ tenant: fc.integer({ min: 0, max: 2 }), sets: fc.boolean(), turns: fc.integer({ min: 0, max: 3 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
@@ -133,8 +133,8 @@ describe("the store of sessions", () => {
   });
 });
 
-describe("the configuration of sessions", () => {
-  it("is taken as it is written", () => {
+describe("the identity configuration", () => {
+  it("is parsed unchanged", () => {
     expect(identityConfigurationSchema.parse(configuration)).toEqual(configuration);
   });
 
@@ -145,7 +145,7 @@ describe("the configuration of sessions", () => {
     [{ identities: { choices: { a: { value: "x\r\nY: z" } } } }, ["identities", "choices", "a", "value"]],
     [{ identityRequired: ["tool"] }, ["identityRequired", 0]],
     [{ profiles: { choices: { p: { identities: ["nobody"] } } } }, ["profiles", "choices", "p", "identities"]],
-  ])("refuses %j at its place", (value, path) => {
+  ])("refuses %j and names the path", (value, path) => {
     expect(identityConfigurationSchema.safeParse(value).error?.issues.map((issue) => issue.path)).toEqual([path]);
   });
 });
