@@ -100,7 +100,7 @@ describe("the sample ads backend on stdio", () => {
   });
 
   it("returns all campaigns in pages", async () => {
-    const seen: string[] = [];
+    const ids: string[] = [];
     let token: string | null | undefined;
     do {
       const page = (await call("list_campaigns", token ? { next_token: token } : {})).structuredContent as {
@@ -109,11 +109,11 @@ describe("the sample ads backend on stdio", () => {
         total: number;
       };
       expect(page.total).toBe(57);
-      seen.push(...page.campaigns.map(({ campaign_id }) => campaign_id));
+      ids.push(...page.campaigns.map(({ campaign_id }) => campaign_id));
       token = page.next_token;
     } while (token !== null);
-    expect(seen).toHaveLength(57);
-    expect(new Set(seen).size).toBe(57);
+    expect(ids).toHaveLength(57);
+    expect(new Set(ids).size).toBe(57);
     expect(failureOf(await call("list_campaigns", { next_token: "made up" }))).toMatchObject({
       error_code: "ADS_API_HTTP_400",
       retryable: false,

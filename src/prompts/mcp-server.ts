@@ -16,7 +16,7 @@ export function pythonUnavailable(message: string, hint: string | undefined): st
   return `Python is not available here: ${message} ${hint ?? ""}`.trimEnd();
 }
 
-/** `session_note`: the first result that a client without a connection gets. */
+/** `session_note`: in the result of a call without a handle. */
 export function newHandleNote(handle: string, idleMs: number): string {
   return `No session was passed, so this call had a sandbox of its own, which is closed now. Its aliases are kept for ${toDuration(idleMs)}. To use them, and to keep variables from now on, pass "session": ${JSON.stringify(handle)} with the next call.`;
 }

@@ -1,4 +1,4 @@
-/** Sentences that Sluice adds to results: notes of previews, warnings of `execute` and notes of the identity tools. */
+/** Sentences that Sluice adds to results: notes of previews, warnings of tool calls and `execute`, and notes of the identity tools. */
 
 export function previewNote(alias: string, hasRoundedNumbers: boolean): string {
   return `The whole output is available in Python as ${alias}.${hasRoundedNumbers ? " Numbers with ~ are rounded here, not there." : ""}`;
@@ -13,6 +13,14 @@ export function shortPreviewNote(alias: string): string {
 export function aliasListNote(isComplete: boolean): string {
   const start = "No room for previews. All are whole in Python under their aliases";
   return isComplete ? `${start}.` : `${start}; list(inputs) there names every one.`;
+}
+
+export function argumentOverriddenWarning(argument: string): string {
+  return `${argument} is set by the identity context; the value in the call was ignored.`;
+}
+
+export function argumentsNotCheckedWarning(tool: string, reason: string): string {
+  return `The arguments of ${tool} were not checked before the call: its schema cannot be used here (${reason}).`;
 }
 
 export function resultPreviewedWarning(bytes: number, alias: string): string {

@@ -65,8 +65,8 @@ describe("callBackendTool", () => {
       "CREDENTIAL_ARGUMENT",
     ],
     ["wrong arguments", { args: { a: 1 } }, { inputSchema: { properties: { a: { type: "string" } } } }, "SCHEMA_TYPE_MISMATCH"],
-    ["arguments that are no object", { args: "a" }, {}, "SCHEMA_TYPE_MISMATCH"],
-  ])("refuses %s, and does not call", async (_, facts, toolFacts, error_code) => {
+    ["arguments that are not an object", { args: "a" }, {}, "SCHEMA_TYPE_MISMATCH"],
+  ])("refuses %s without calling the tool", async (_, facts, toolFacts, error_code) => {
     const { tool, call } = toolThat([], toolFacts);
     expect(await callTool(tool, facts)).toMatchObject({
       ok: false,
@@ -132,12 +132,12 @@ describe("a retry", () => {
   });
 
   it.each<[string, Error, Partial<BackendTool>, Partial<BackendCall>]>([
-    ["a tool that may change something", httpError(503), {}, {}],
-    ["what cannot succeed", httpError(404), readOnly, {}],
-    ["what has to wait too long", httpError(429, { "retry-after": "60" }), readOnly, {}],
-    ["anything when told so", httpError(503), readOnly, { maxRetryWaitMs: 0 }],
-    ["a plain failure", new Error("boom"), readOnly, {}],
-  ])("not %s", async (_, error, facts, call) => {
+    ["for a tool that may change something", httpError(503), {}, {}],
+    ["for a failure that a retry cannot fix", httpError(404), readOnly, {}],
+    ["when the wait would be too long", httpError(429, { "retry-after": "60" }), readOnly, {}],
+    ["when maxRetryWaitMs is 0", httpError(503), readOnly, { maxRetryWaitMs: 0 }],
+    ["for a plain failure", new Error("boom"), readOnly, {}],
+  ])("does not happen %s", async (_, error, facts, call) => {
     const { tool } = toolThat([error, { content: [] }], facts);
     expect(await callTool(tool, call)).toMatchObject({ ok: false, attempts: 1 });
   });
@@ -162,21 +162,21 @@ describe("the time limit", () => {
     try {
       const answer = Promise.withResolvers<ToolAnswer>();
       let report = (): void => {};
-      const heard: unknown[] = [];
+      const reported: unknown[] = [];
       const tool = sampleTool({
         call: (_, { onProgress }) => {
           report = () => onProgress?.({ progress: 1 });
           return answer.promise;
         },
       });
-      const reply = callTool(tool, { timeoutMs: 100, onProgress: (progress) => heard.push(progress) });
+      const reply = callTool(tool, { timeoutMs: 100, onProgress: (progress) => reported.push(progress) });
       for (let round = 0; round < 5; round += 1) {
         await vi.advanceTimersByTimeAsync(90);
         report();
       }
       answer.resolve({ output: 1, as: "value" });
       expect(await reply).toMatchObject({ ok: true });
-      expect(heard).toHaveLength(5);
+      expect(reported).toHaveLength(5);
     } finally {
       vi.useRealTimers();
     }
@@ -184,16 +184,16 @@ describe("the time limit", () => {
 
   it("ends when the caller aborts: the call rejects with the reason and the tool gets the signal", async () => {
     const abort = new AbortController();
-    let told: unknown;
+    let abortReason: unknown;
     const tool = hanging({
       call: (_, { signal }) => {
-        signal?.addEventListener("abort", () => (told = signal.reason));
+        signal?.addEventListener("abort", () => (abortReason = signal.reason));
         setImmediate(() => abort.abort("enough"));
         return new Promise(() => {});
       },
     });
     await expect(callTool(tool, { signal: abort.signal })).rejects.toBe("enough");
-    expect(told).toBe("enough");
+    expect(abortReason).toBe("enough");
   });
 });
 

@@ -230,7 +230,7 @@ describe("untrusted schemas", () => {
     ["with a pattern that is none", { properties: { x: { pattern: "(" } } }, "Invalid regular expression: /(/u: Unterminated group"],
     ["that contains itself", cyclic, "it is nested too deeply"],
     ["that is asynchronous", { $async: true, type: "object", required: ["y"] }, "it is asynchronous"],
-  ])("%s are left to the server, with a warning", (_, schema, reason) => {
+  ])("%s give a warning and leave the decision to the server", (_, schema, reason) => {
     expect(check(schema, { x: "value" })).toEqual({ ok: true, args: { x: "value" }, warnings: [unchecked(reason)] });
   });
 
@@ -287,7 +287,7 @@ describe("untrusted schemas", () => {
     ],
     ["type", { properties: { x: { items: { type: "string" } } } }, "x[0] must be a string, not -1."],
     ["$ref", { properties: { x: { items: { $ref: "#/$defs/a" } } }, $defs: { a: { type: "string" } } }, "x[0] must be a string, not -1."],
-  ])("that a value breaks in very many ways report the first problem: %s", (_, schema, issue) => {
+  ])("report the first problem of a value with very many: %s", (_, schema, issue) => {
     const { details } = toolErrorOf(schema, { x: Array.from({ length: 20_000 }, () => -1) });
     expect(details.map((one) => one.issue)).toEqual([issue]);
   });

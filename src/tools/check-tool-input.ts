@@ -1,4 +1,5 @@
 import type { ToolError } from "../errors/tool-error.ts";
+import { argumentOverriddenWarning, argumentsNotCheckedWarning } from "../prompts/result-notes.ts";
 import { isRecord } from "../text/json.ts";
 import { refuseArguments, refuseUnreadableArguments } from "../errors/parse-arguments.ts";
 import { describeAjvErrors, type AjvError } from "../errors/schema-problems.ts";
@@ -45,11 +46,10 @@ function checkObject({ name, schema, args, extraArguments = {} }: InputCheck): I
   const extra = acceptedBy(schema, extraArguments);
   const merged = { ...args, ...extra };
   const overridden = Object.keys(extra).filter((key) => Object.hasOwn(args, key));
-  const warnings = overridden.map((key) => `${key} is set by the identity context; the value in the call was ignored.`);
+  const warnings = overridden.map(argumentOverriddenWarning);
   const verdict = validate(schema, merged, extra);
   if (verdict.status === "unusable") {
-    const warning = `The arguments of ${name} were not checked before the call: its schema cannot be used here (${verdict.reason}).`;
-    return { ok: true, args: merged, warnings: [...warnings, warning] };
+    return { ok: true, args: merged, warnings: [...warnings, argumentsNotCheckedWarning(name, verdict.reason)] };
   }
   if (verdict.status === "valid") return { ok: true, args: merged, warnings };
   const problems = describeAjvErrors(verdict.errors, { value: merged, fieldsAt });

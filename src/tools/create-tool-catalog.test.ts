@@ -177,11 +177,11 @@ describe("resolve", () => {
 
 describe("sources", () => {
   it("that reject or hang are gaps, and all are listed at the same time", async () => {
-    const asked: string[] = [];
+    const listed: string[] = [];
     const source = (name: string, tools: () => Promise<ToolListing>): ToolSource => ({
       ...sampleSource(name, []),
       tools: () => {
-        asked.push(name);
+        listed.push(name);
         return tools();
       },
     });
@@ -194,7 +194,7 @@ describe("sources", () => {
       listTimeoutMs: 20,
     });
     const listing = catalog.list();
-    expect(asked).toEqual(["hangs", "throws", "works"]);
+    expect(listed).toEqual(["hangs", "throws", "works"]);
     expect(await listing).toMatchObject({
       tools: [{ name: "ping" }],
       gaps: [
@@ -203,7 +203,7 @@ describe("sources", () => {
       ],
     });
     await catalog.list();
-    expect(asked.filter((name) => name === "hangs")).toHaveLength(1);
+    expect(listed.filter((name) => name === "hangs")).toHaveLength(1);
   });
 
   it("give the same list while nothing changes, and an abort ends the wait for them", async () => {

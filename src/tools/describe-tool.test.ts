@@ -49,7 +49,7 @@ describe("a Python signature", () => {
     [{ allOf: [{ type: "string" }] }, "str = ..."],
     [{}, "Any = None"],
     [{ type: "odd" }, "Any = None"],
-  ])("writes %j as %s", (schema, written) => {
+  ])("writes the type %j as %s", (schema, written) => {
     expect(signatureOf({ x: schema })).toBe(`f(x: ${written}) -> Any`);
   });
 

@@ -40,7 +40,7 @@ describe("names", () => {
       "tok\u200Ben",
       "credentials",
     ],
-  ])("refuses %j", (name) => {
+  ])("reports %j", (name) => {
     expect(findCredentials({ [name]: "x1" })).toHaveLength(1);
   });
 
@@ -72,7 +72,7 @@ describe("names", () => {
       "amazon",
       "x",
     ],
-  ])("does not accuse %j", (name) => {
+  ])("ignores %j", (name) => {
     expect(findCredentials({ [name]: opaque })).toEqual([]);
     expect(findCredentials({ [name]: 4096 })).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe("values", () => {
     ["a GitHub token", `ghp_${"a1B2".repeat(9)}`],
     ["a Slack token", "xoxb-1234567890-abc"],
     ["an API key", `sk-${"a1B2".repeat(8)}`],
-  ])("refuses %s, and does not repeat it", (_, value) => {
+  ])("reports %s without repeating it", (_, value) => {
     for (const args of [{ query: value }, { next_token: value }, { a: [{ b: value }] }]) {
       const found = findCredentials(args);
       expect(found).toHaveLength(1);
@@ -145,7 +145,7 @@ describe("values", () => {
     "sk-learn",
     "1.2.3",
     "task-force",
-  ])("does not accuse %j", (value) => {
+  ])("ignores %j", (value) => {
     expect(findCredentials({ query: value })).toEqual([]);
     expect(withoutSecrets(value)).toBe(value);
   });

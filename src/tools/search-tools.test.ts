@@ -46,7 +46,7 @@ describe("search", () => {
     ["start reporting", "create_report"],
     ["ads__get_campaign", "get_campaign"],
     ["profile", "list_profiles"],
-  ])("finds for %j first %j", async (query, first) => {
+  ])("for %j lists %j first", async (query, first) => {
     expect((await namesFor({ query }))[0]).toBe(first);
   });
 

@@ -92,12 +92,14 @@ describe("an answer", () => {
       { status: 422, detail: [{ loc: ["days"], msg: "missing" }] },
       { upstream_details: '{"status":422,"detail":[{"loc":["days"],"msg":"missing"}]}' },
     ],
-  ])("that is %j keeps what the backend said", (body, said) => {
+  ])("that is %j keeps the information of the backend", (body, detail) => {
     const issue = expect.any(String) as string;
     expect(ofResult({ isError: true, structuredContent: body })).toMatchObject({
-      toolError: { details: [{ path: "", issue, received_type: "object", ...said }] },
+      toolError: { details: [{ path: "", issue, received_type: "object", ...detail }] },
     });
-    expect(ofText(JSON.stringify(body))).toMatchObject({ toolError: { details: [{ path: "", issue, received_type: "string", ...said }] } });
+    expect(ofText(JSON.stringify(body))).toMatchObject({
+      toolError: { details: [{ path: "", issue, received_type: "string", ...detail }] },
+    });
   });
 
   it("with 429 is rate_limited with the time to wait", () => {
@@ -124,12 +126,12 @@ describe("an answer", () => {
     ["HTTP 401: no", "auth_error", "AUTH_AUTHENTICATION", false],
     ["HTTP 408", "upstream_http", "UPSTREAM_HTTP_408", true],
     ["HTTP/1.1 429, retry-after: 3", "rate_limited", "UPSTREAM_HTTP_429", true],
-  ])("that says %j has that status", (text, error_kind, error_code, retryable) => {
+  ])("with the text %j has that status", (text, error_kind, error_code, retryable) => {
     expect(ofText(text)).toMatchObject({ kind: "toolError", toolError: { error_kind, error_code, retryable } });
   });
 
   it.each(["There are 500 campaigns too many", "status 404 is not a campaign's", "HTTP is not spoken here", "room 503"])(
-    "that says %j stays plain",
+    "with the text %j stays plain",
     (text) => {
       expect(ofText(text)).toEqual({ kind: "plain", type: "ToolError", message: text });
     },
@@ -225,7 +227,7 @@ describe("an error", () => {
       "UPSTREAM_UNREACHABLE",
     ],
     [new SdkError(SdkErrorCode.ConnectionClosed, "Connection closed"), "UPSTREAM_UNREACHABLE"],
-  ])("%s is %s, and retryable", (error, error_code) => {
+  ])("%s is %s and retryable", (error, error_code) => {
     expect(failureOfError(error, context)).toMatchObject({
       kind: "toolError",
       toolError: { error_kind: "upstream_http", error_code, retryable: true },

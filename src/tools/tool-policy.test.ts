@@ -48,7 +48,7 @@ describe("the policy by annotations", () => {
   });
 
   it.each(["delete_order", "my_shop__delete_order", "my shop__delete_order", "my_shop__*", "my shop__*"])(
-    "allows it with %j on the list",
+    "allows the tool if %j is on the list",
     (entry) => {
       expect(createToolPolicy({ allow: [entry] }).judge(destructive)).toEqual({ verdict: "allowed" });
     },
@@ -88,10 +88,10 @@ describe("the policy read-only", () => {
 
 describe("approval by a person", () => {
   it("decides instead of a refusal", async () => {
-    const asked: unknown[] = [];
+    const questions: unknown[] = [];
     const policy = createToolPolicy({
       approve: (tool, args) => {
-        asked.push([tool.name, args]);
+        questions.push([tool.name, args]);
         return Promise.resolve(args["id"] === 1);
       },
     });
@@ -103,7 +103,7 @@ describe("approval by a person", () => {
       summary: "delete_order was not called: it says that it is destructive, and this call was not approved.",
       hints: ["Do not repeat the call. Do without it, and tell the user what you would have changed."],
     });
-    expect(asked).toEqual([
+    expect(questions).toEqual([
       ["delete_order", { id: 1 }],
       ["delete_order", { id: 2 }],
     ]);
@@ -112,13 +112,13 @@ describe("approval by a person", () => {
   it("is not waited for when the caller aborts", async () => {
     const policy = createToolPolicy({ approve: () => new Promise(() => {}) });
     const abort = new AbortController();
-    const asked = policy.ask(destructive, {}, abort.signal);
+    const answer = policy.ask(destructive, {}, abort.signal);
     abort.abort("enough");
-    await expect(asked).rejects.toBe("enough");
+    await expect(answer).rejects.toBe("enough");
   });
 
   it("counts as refused when asking fails", async () => {
-    const policy = createToolPolicy({ approve: () => Promise.reject(new Error("the page is gone")) });
+    const policy = createToolPolicy({ approve: () => Promise.reject(new Error("the page was closed")) });
     expect(await policy.ask(destructive, {})).toMatchObject({ error_code: "TOOL_NOT_ALLOWED" });
   });
 });
