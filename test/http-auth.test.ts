@@ -27,7 +27,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
       sent.on("error", reject).end();
     });
   }
-  const bearer = (): string => `Bearer ${open.server.tokens.made}`;
+  const bearer = (): string => `Bearer ${open.server.tokens.generated}`;
   const codeOf = ({ status, body }: { status: number; body: string }): unknown[] => [
     status,
     (JSON.parse(body) as { error?: { code: string } }).error?.code ?? null,
@@ -37,14 +37,14 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect(await open.request("/healthz", { token: null }).then((response) => response.status)).toBe(200);
     for (const path of ["/api/info", "/readyz", "/metrics", "/api/turns", "/api/openapi.json", "/artifacts/x.png", "/mcp"])
       expect([path, (await open.request(path, { token: null })).status]).toEqual([path, 401]);
-    for (const token of ["wrong", `${open.server.tokens.made}x`, ""])
+    for (const token of ["wrong", `${open.server.tokens.generated}x`, ""])
       expect((await open.request("/api/info", { headers: { authorization: `Bearer ${token}` } })).status).toBe(401);
     const refused = await open.request("/api/info", { token: null });
     expect(refused.headers.get("www-authenticate")).toBe('Bearer realm="sluice"');
     expect(await refused.json()).toEqual({
       error: {
         code: "UNAUTHORIZED",
-        message: "This needs a token, and none that is known came with the request.",
+        message: "The request has no valid token.",
         hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed.",
       },
     });
@@ -69,7 +69,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
 
     const again = await open.request(link!.url, { token: null });
     expect([again.status, again.headers.get("set-cookie")]).toEqual([403, null]);
-    expect(await again.text()).toContain("A link works once, within a day.");
+    expect(await again.text()).toContain("A link works once and expires after a day.");
 
     await open.restart();
     expect(
@@ -159,7 +159,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
     await open.request(`/login?code=${code}`, { token: null });
     await open.call("POST", "/api/turns", { question: "Something private.", wait: true });
     const log = open.log.join("");
-    for (const secret of [code, open.server.tokens.made!, "sluice_session_", "Something private"]) expect(log).not.toContain(secret);
+    for (const secret of [code, open.server.tokens.generated!, "sluice_session_", "Something private"]) expect(log).not.toContain(secret);
     expect(log).toContain('"event":"request","method":"GET","path":"/login","status":303');
   });
 });
@@ -226,7 +226,7 @@ describe("tenants", { timeout: 240_000 }, () => {
     const refused = await open.request("/api/ops", { token: tokens.bob });
     expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([403, "OPERATORS_ONLY"]);
     expect(open.server.loginLinks.map(({ tenant }) => tenant)).toEqual(["ann", "bob"]);
-    expect(open.server.tokens.made).toBeNull();
+    expect(open.server.tokens.generated).toBeNull();
   });
 
   test("are told apart from operators in a browser as well, whichever numbers it asks for", async () => {

@@ -13,7 +13,7 @@ describe("chat", { timeout: 240_000 }, () => {
   afterAll(() => open[Symbol.asyncDispose]());
 
   function transport(): DefaultChatTransport<UIMessage> {
-    return new DefaultChatTransport({ api: `${open.url}/api/chat`, headers: { authorization: `Bearer ${open.server.tokens.made}` } });
+    return new DefaultChatTransport({ api: `${open.url}/api/chat`, headers: { authorization: `Bearer ${open.server.tokens.generated}` } });
   }
   const asked = (text: string, id = "u1"): UIMessage => ({ id, role: "user", parts: [{ type: "text", text }] });
 
@@ -108,17 +108,17 @@ describe("chat", { timeout: 240_000 }, () => {
     expect(await refused({ id: "c3", messages: [message("  ")] })).toEqual([
       400,
       "REQUEST_INVALID",
-      "The last message of the user has no text.",
+      "The user's last message has no text.",
     ]);
     expect(await refused({ id: "c3", messages: [], trigger: "regenerate-message" })).toEqual([
       400,
       "REQUEST_INVALID",
-      "There is no earlier question that could be asked again.",
+      "There is no earlier question to repeat.",
     ]);
     expect(await refused({ id: "../c3", messages: [message("x")] })).toEqual([
       400,
       "REQUEST_INVALID",
-      "The body is not as it must be: id: must be 1 to 128 letters, digits, - or _.",
+      "The body is invalid: id: must be 1 to 128 letters, digits, - or _.",
     ]);
     expect(await refused({ id: "c3", messages: [message("x".repeat(20_001))] })).toEqual([
       400,

@@ -115,7 +115,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     const raw = await (await open.request(`${base}/rows?limit=1`)).text();
     expect(raw).toContain("9007199254740993");
     const wrong = await open.call<{ error: { code: string; message: string } }>("GET", `${base}/rows?filter=nonsense`);
-    expect([wrong.status, wrong.body.error.message]).toEqual([400, "The query is not as it must be: filter: must be a list, as JSON."]);
+    expect([wrong.status, wrong.body.error.message]).toEqual([400, "The query is invalid: filter: must be a JSON array."]);
     const none = await open.call<{ error: { code: string } }>("GET", "/api/conversations/files/aliases/none/rows");
     expect([none.status, none.body.error.code]).toEqual([404, "ALIAS_UNKNOWN"]);
   });
@@ -163,7 +163,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     ] as const) {
       const refused = await post(table);
       const { error } = (await refused.json()) as { error: { message: string } };
-      expect([refused.status, error.message]).toEqual([400, `The body is not as it must be: ${problem}`]);
+      expect([refused.status, error.message]).toEqual([400, `The body is invalid: ${problem}`]);
     }
     expect((await post({ columns: ["a"], rows: [["x".repeat(17 * 1024 * 1024)]] })).status).toBe(413);
   });

@@ -37,7 +37,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     socket.on("error", () => {});
     const all = {
       host: `127.0.0.1:${open.server.port}`,
-      authorization: `Bearer ${open.server.tokens.made}`,
+      authorization: `Bearer ${open.server.tokens.generated}`,
       "content-length": String(body.length),
       ...headers,
     };
@@ -61,13 +61,13 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     });
     const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
     const waiting = post("/api/turns", { question: "Two." });
-    await until(() => open.server.parts.gate.waiting === 1);
+    await until(() => open.server.parts.turnLimiter.waiting === 1);
     const refused = await post("/api/turns", { question: "Three." });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "15"]);
     expect(await refused.json()).toEqual({
       error: {
         code: "TOO_MANY_TURNS",
-        message: "As many turns run as may, and the line is full.",
+        message: "Too many turns are running: the queue is full.",
         hint: "Try again later. server.maxTurns, maxTurnsPerClient and maxQueuedPerClient of the configuration say how many may.",
       },
     });
@@ -77,13 +77,13 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     expect(second.question).toBe("Two.");
     await post(`/api/turns/${second.turnId}/stop`, {});
     await until(async () => (await statusOf(second.turnId)).status === "ended");
-    expect(open.server.parts.gate.taken).toBe(0);
+    expect(open.server.parts.turnLimiter.taken).toBe(0);
   });
 
   test("answers 429 to downloads that a sandbox writes once as many of them are being answered as may", async () => {
     open = await openTestServer();
     for (const { route, path } of downloads) {
-      const places = Array.from({ length: 64 }, () => open.server.parts.work.begin({ tenant: "local", route }));
+      const places = Array.from({ length: 64 }, () => open.server.parts.workLimiter.begin({ tenant: "local", route }));
       const refused = await open.request(path);
       expect([path, refused.status, ((await refused.json()) as { error: object }).error]).toMatchObject([
         path,
@@ -101,10 +101,10 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
     const gone = new AbortController();
     const waiting = post("/api/chat", chat("c"), gone.signal).catch(() => null);
-    await until(() => open.server.parts.gate.waiting === 1);
+    await until(() => open.server.parts.turnLimiter.waiting === 1);
     gone.abort();
     await waiting;
-    await until(() => open.server.parts.gate.waiting === 0);
+    await until(() => open.server.parts.turnLimiter.waiting === 0);
     await post(`/api/turns/${first.turnId}/stop`, {});
     await until(async () => (await statusOf(first.turnId)).status === "ended");
     expect((await open.call<{ conversations: unknown[] }>("GET", "/api/conversations")).body.conversations).toHaveLength(1);
@@ -160,7 +160,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     const loaded = { configuration: open.server.configured.configuration, path: "x", origins: {} };
     const { log } = open.server.parts;
     await expect(openServer({ loaded, environment: process.env, host: "127.0.0.1", port: 0, log })).rejects.toThrow(
-      `Another server keeps its data in ${loaded.configuration.artifacts.directory}.`,
+      `Another server uses the data directory ${loaded.configuration.artifacts.directory}.`,
     );
     const patient = { script: plainScript, configuration: { server: { drainMs: 120_000 } } };
     await open.restart(patient);
@@ -173,11 +173,11 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     open = await openTestServer({ script: endlessScript, configuration: { server: { drainMs: 240_000, maxTurns: 1 } } });
     const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
     const waiting = post("/api/turns", { question: "Wait." });
-    await until(() => open.server.parts.gate.waiting === 1);
+    await until(() => open.server.parts.turnLimiter.waiting === 1);
     const closed = open.server.close();
     const stopping = {
       code: "SERVER_STOPPING",
-      message: "The server is stopping and begins nothing new.",
+      message: "The server is stopping and accepts no new work.",
       hint: "Try again when the server is running again.",
     };
     for (const [path, body] of [
@@ -199,7 +199,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     const ready = await open.request("/readyz");
     expect([ready.status, ((await ready.json()) as { checks: object[] }).checks.at(-1)]).toEqual([
       503,
-      { name: "server", ok: false, detail: "It is stopping." },
+      { name: "server", ok: false, detail: "The server is stopping." },
     ]);
     expect([(await statusOf(turn.turnId)).status, (await open.request("/healthz")).status]).toEqual(["running", 200]);
     await post(`/api/turns/${turn.turnId}/stop`, {});

@@ -17,10 +17,10 @@ test(
       const artifacts = body.result!.artifacts.map(({ url }) => new URL(url).pathname);
       let most = 0;
       const watch = setInterval(
-        () => (most = Math.max(most, open.server.configured.runtime.gate.taken, open.server.parts.gate.taken - 1)),
+        () => (most = Math.max(most, open.server.configured.runtime.gate.taken, open.server.parts.turnLimiter.taken - 1)),
         5,
       );
-      const token = open.server.tokens.made!;
+      const token = open.server.tokens.generated!;
       const options = { url: open.url, token, clients: 12, readsPerSecond: 50, artifacts, maxTurns: TURNS };
       const result = await runLoad({ ...options, until: new AbortController().signal });
       clearInterval(watch);
@@ -30,7 +30,7 @@ test(
       expect(result.refusals).toBeGreaterThan(0); // twelve at once, nine of which fit
       expect(most).toBeLessThanOrEqual(2);
       const { parts } = open.server;
-      expect([parts.gate.taken, parts.gate.waiting]).toEqual([0, 0]);
+      expect([parts.turnLimiter.taken, parts.turnLimiter.waiting]).toEqual([0, 0]);
       expect(parts.history.turns.list({ tenant: "local", limit: 200 }).items.map(({ stopReason }) => stopReason)).toEqual(
         Array.from({ length: TURNS + 1 }, () => "complete_answer"),
       );

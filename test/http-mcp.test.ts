@@ -92,7 +92,7 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
       {
         error: {
           code: "TOO_MANY_CALLS",
-          message: "64 calls of this client are being answered already.",
+          message: "This client already has 64 running calls.",
           hint: "Wait until one of them has finished.",
         },
       },

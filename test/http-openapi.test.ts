@@ -62,14 +62,14 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
 
   test("has every route of the server, and the server has every one of its", () => {
     const { parts } = open.server;
-    const { authenticator, log, metrics, work } = parts;
+    const { authenticator, log, metrics, workLimiter } = parts;
     const app = createApp({
       routes: allRoutes(parts),
       authenticator,
       origins: { allowedHosts: [] },
       log,
       metrics,
-      work,
+      workLimiter,
       page: async () => new Response(),
     });
     const served = app.routes.filter(({ path }) => path !== "/*" && path !== "*").map(({ method, path }) => `${method} ${path}`);

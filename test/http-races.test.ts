@@ -23,7 +23,7 @@ describe("turns of a conversation that others use", { timeout: 240_000 }, () => 
     for await (const { type } of readEvents(await open.request(`/api/turns/${turnId}/events`))) if (type === until) break;
   }
   async function untilOneWaits(): Promise<void> {
-    while (open.server.parts.gate.waiting === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (open.server.parts.turnLimiter.waiting === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   }
 
   test("keep one conversation in line, in work and when something of it is removed", async () => {

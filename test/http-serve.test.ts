@@ -182,7 +182,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     const busy = run(["--port", String(port)]);
     taken.close();
     expect(busy.status).toBe(2);
-    expect(busy.stderr).toContain(`The server cannot listen on 127.0.0.1:${port}: something else listens there.`);
+    expect(busy.stderr).toContain(`The server cannot listen on 127.0.0.1:${port}: the port is in use.`);
     expect(run(["--port", "http"])).toMatchObject({ status: 2 });
     const none = run(["--port", "0"], { SLUICE_CACHE: path.join(directory, "empty") });
     expect(none.status).toBe(3);

@@ -148,14 +148,14 @@ describe("turns", { timeout: 240_000 }, () => {
     });
     expect([refused.status, refused.body.error.code]).toEqual([422, "PYTHON_SYNTAX_ERROR"]);
     const again = open.call<{ error: { code: string } }>("POST", "/api/cells", { turnId: turn.turnId, cell: 1, code: "while True: pass" });
-    while (open.server.parts.gate.taken === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (open.server.parts.turnLimiter.taken === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     const busy = await open.call<{ error: { message: string } }>("DELETE", `/api/turns/${turn.turnId}`);
-    expect([busy.status, busy.body.error.message]).toEqual([409, "A cell of the turn is being run again."]);
+    expect([busy.status, busy.body.error.message]).toEqual([409, "A cell of the turn is being rerun."]);
     const missing = await open.call<{ error: { message: string } }>("POST", "/api/cells", { turnId: turn.turnId, cell: 2, code: "1" });
-    expect([missing.status, missing.body.error.message]).toEqual([404, "The turn has 1 cells, and no cell 2."]);
+    expect([missing.status, missing.body.error.message]).toEqual([404, "The turn has no cell 2 (cells: 1)."]);
     expect((await open.call("DELETE", `/api/conversations/${turn.conversationId}`)).status).toBe(204); // ends the cell first
     expect([(await again).status, (await again).body.error.code]).toEqual([409, "CONVERSATION_REMOVED"]);
-    await expect.poll(() => open.server.parts.gate.taken, { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => open.server.parts.turnLimiter.taken, { timeout: 60_000 }).toBe(0);
   });
 
   test("keep the sandbox of a cell that is run again until the cell is over", async () => {

@@ -136,7 +136,7 @@ describe("a directory of version 0.1.0", () => {
   });
 
   test("loses all of a conversation that is removed, and of what is too old", async () => {
-    expect(history.references.deleteConversation(tenant, "c1", stores.remove)).toBe(true);
+    expect(history.references.deleteConversation(tenant, "c1", (files) => stores.remove(files))).toBe(true);
     expect(filesLeft().sort()).toEqual([
       "47705594bc1e9c859977e3cc1d082222982429b0b1667f26e94def538c860ee5.png",
       `${dataset}.index.json`,
@@ -173,10 +173,10 @@ describe("what a dataset holds", () => {
     history.uploads.add({ ...place, at }, { alias: "x", record: "{}", sha256: given, bytes: 4 }, () => true);
     const held = (): boolean[] => [stores.evidence.has(item.sha256), stores.evidence.has(given), uploads.blobsOf(tenant).has(given)];
     expect([upload.sha256, held()]).toEqual([given, [true, false, true]]);
-    history.references.deleteConversation(tenant, "c-t1", stores.remove);
+    history.references.deleteConversation(tenant, "c-t1", (files) => stores.remove(files));
     expect(held()).toEqual([true, false, true]);
     expect(Object.values(stores.orphans(-1)).flat()).toEqual([]);
-    history.references.deleteTurn(tenant, "t2", stores.remove);
+    history.references.deleteTurn(tenant, "t2", (files) => stores.remove(files));
     expect(held()).toEqual([false, false, false]);
     expect(Object.values(stores.orphans(-1)).flat()).toEqual([]);
     rmSync(directory, { recursive: true });

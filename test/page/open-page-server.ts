@@ -52,7 +52,10 @@ export async function openPageServer(first?: ModelScript): Promise<PageServer> {
   async function call<Body>(method: string, pathname: string, body?: unknown): Promise<Body> {
     const response = await fetch(new URL(pathname, server.url), {
       method,
-      headers: { authorization: `Bearer ${server.tokens.made}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${server.tokens.generated}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return (await response.json()) as Body;
@@ -84,7 +87,7 @@ export async function openPageServer(first?: ModelScript): Promise<PageServer> {
     call,
     async upload(conversationId, name, content) {
       const address = new URL(`/api/conversations/${conversationId}/files?name=${encodeURIComponent(name)}`, server.url);
-      const headers = { authorization: `Bearer ${server.tokens.made}` };
+      const headers = { authorization: `Bearer ${server.tokens.generated}` };
       return (await fetch(address, { method: "POST", headers, body: content })).status;
     },
     async [Symbol.asyncDispose]() {

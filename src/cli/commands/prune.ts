@@ -4,7 +4,7 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/environment.ts";
 import { createUploadStore } from "../../data/create-upload-store.ts";
 import { openHistory } from "../../history/open-history.ts";
-import { configuredTenants } from "../../server/http/create-authenticator.ts";
+import { configuredTenants } from "../../server/http/authenticator.ts";
 import { prune, type Pruned } from "../../server/http/prune.ts";
 import { createTenantStores } from "../../server/http/create-tenant-stores.ts";
 import { wrongUsage } from "../terminal.ts";

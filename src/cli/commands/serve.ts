@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/environment.ts";
-import { createLog, logLevels, takeConsole } from "../../server/http/create-log.ts";
+import { createLog, logLevels, redirectConsole } from "../../server/http/create-log.ts";
 import { openServer, type RunningServer } from "../../server/http/open-server.ts";
 import { wrongUsage } from "../terminal.ts";
 
@@ -30,7 +30,7 @@ export async function serveCommand(args: string[], signal: AbortSignal): Promise
   const say = (text: string): void => void process.stdout.write(text);
   say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
   const log = createLog({ ...options, write: (line) => void process.stderr.write(line) });
-  takeConsole(console, log);
+  redirectConsole(console, log);
   await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log, signal });
   say(describe(server, options.isOpen));
   await new Promise<void>((resolve) => {
@@ -83,7 +83,7 @@ function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }
     ...(isOpen
       ? ["", "--no-auth: NO TOKEN IS NEEDED. Every program and every user of this machine can read and run everything here.", `  ${url}/`]
       : ["", "Open in a browser (works once):", ...links]),
-    ...(tokens.made === null ? [] : ["", `For programs: Authorization: Bearer ${tokens.made}`]),
+    ...(tokens.generated === null ? [] : ["", `For programs: Authorization: Bearer ${tokens.generated}`]),
     "",
     "For a desktop client, into its configuration:",
     snippet,

@@ -2,36 +2,34 @@ import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts
 import type { Configured } from "../../config/open-configured.ts";
 import { storedUploadSchema, type ConversationData, type Tables, type UploadStore } from "../../data/conversation-data.ts";
 import { createConversationData } from "../../data/create-conversation-data.ts";
-import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { evidenceRecordSchema, toEvidenceRecord } from "../../evidence/evidence-record.ts";
+import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { History } from "../../history/history.ts";
-import { HttpFailure } from "./http-failure.ts";
+import type { Alias } from "../../protocol/http-tables.ts";
 import type { Log } from "./create-log.ts";
 import type { TenantStores } from "./create-tenant-stores.ts";
-import type { LiveTurn } from "./turns/create-live-turn.ts";
-import type { Alias } from "../../protocol/http-tables.ts";
+import { HttpFailure } from "./http-failure.ts";
+import type { LiveTurn } from "./turns/live-turn.ts";
 
-export interface ConversationPlace {
+export interface ConversationKey {
   readonly tenant: string;
   readonly id: string;
 }
 
-/** A conversation that somebody uses now: one object for all who do, so that they see the same aliases. What was said is read from the history. */
-export interface LiveConversation extends ConversationPlace {
+/** A conversation in memory while requests use it. All of them share one object, so that they see the same aliases; messages are read from the history. */
+export interface LiveConversation extends ConversationKey {
   readonly evidence: EvidenceStore;
   readonly data: ConversationData;
-  /** Aliases whose rows are written. */
-  readonly kept: Set<string>;
-  /** Aborted when it is about to be removed: whoever uses it comes to an end. */
-  readonly removed: AbortSignal;
-  /** Ended turns of which a cell is run again now, once for each. */
-  readonly runAgain: string[];
-  /** The one that runs, or is about to. */
+  /** Aliases that have a row in the history. */
+  readonly savedAliases: Set<string>;
+  /** Aborted before the conversation is removed, so that everything that uses it stops. */
+  readonly removalSignal: AbortSignal;
+  /** Ended turns with a cell that is being rerun, once for each rerun. */
+  readonly rerunTurnIds: string[];
+  /** The turn that is running or about to start. */
   turn: LiveTurn | "starting" | null;
 }
-
-export type Conversations = ReturnType<typeof createConversations>;
 
 export interface ConversationsOptions {
   readonly history: History;
@@ -42,63 +40,84 @@ export interface ConversationsOptions {
   readonly log: Log;
 }
 
-interface Opened {
-  readonly live: Promise<LiveConversation>;
-  readonly removing: AbortController;
-  /** How many aliases it had when it was opened; null until it is. */
-  openedWith: number | null;
+interface Entry {
+  readonly conversation: Promise<LiveConversation>;
+  readonly removal: AbortController;
+  /** The number of aliases after opening; null until then. */
+  initialAliases: number | null;
+  /** Counts the users. */
   readonly uses: Limiter;
+  /** Whether the stored rows have changed, so that the next user must open it again. */
   isStale: boolean;
-  /** Resolves when it is removed, once somebody began to. */
-  gone: Promise<void> | null;
+  /** Resolves when the removal has finished; null unless one has begun. */
+  removed: Promise<void> | null;
 }
 
-/** Opened again from the history it takes no memory for bytes, so few need to be kept between two uses. */
-const KEPT_IDLE = 16;
+/** Reopening a conversation is cheap and its bytes stay on disk, so only a few idle ones are cached. */
+const MAX_IDLE = 16;
 
-export function createConversations(options: ConversationsOptions) {
-  const { history, storesOf, log } = options;
-  /** The last used is last. */
-  const opened = new Map<string, Opened>();
-  const keyOf = ({ tenant, id }: ConversationPlace): string => JSON.stringify([tenant, id]);
+/** The conversations that requests use at the moment, opened from the history on demand. */
+export class Conversations {
+  readonly #options: ConversationsOptions;
+  /** Most recently used last. */
+  readonly #entries = new Map<string, Entry>();
 
-  const goingOf = (place: ConversationPlace): Promise<void> | null => opened.get(keyOf(place))?.gone ?? null;
-
-  function enter(place: ConversationPlace): Opened {
-    const key = keyOf(place);
-    const entry = opened.get(key) ?? toOpened(place, options);
-    opened.delete(key);
-    opened.set(key, entry);
-    return entry;
+  constructor(options: ConversationsOptions) {
+    this.#options = options;
   }
 
-  /** Opens it from the history, a new one when it is not there, for as long as the work takes. */
-  async function use<Value>(place: ConversationPlace, work: (live: LiveConversation) => Promise<Value>): Promise<Value> {
-    for (let going = goingOf(place); going !== null; going = goingOf(place)) await going;
-    const entry = enter(place);
+  /** Runs `work` with the conversation, opened from the history or new. Waits while it is being removed. */
+  async use<Value>(key: ConversationKey, work: (conversation: LiveConversation) => Promise<Value>): Promise<Value> {
+    // Nothing may be awaited between the end of this loop and #enter, or another removal could begin in between.
+    for (let removed = this.#removalOf(key); removed !== null; removed = this.#removalOf(key)) await removed;
+    const entry = this.#enter(key);
     try {
-      return await entry.uses.run(async () => await work(await entry.live));
+      return await entry.uses.run(async () => await work(await entry.conversation));
     } finally {
-      if (entry.uses.taken === 0) await release(keyOf(place), entry);
+      if (entry.uses.taken === 0) await this.#release(keyText(key), entry);
     }
   }
 
-  /** What came in meanwhile is in memory, and on the disk by now: the next use reads it from there. */
-  async function release(key: string, entry: Opened): Promise<void> {
-    const live = await entry.live.catch(() => null);
-    if (entry.uses.taken > 0 || entry.gone !== null || opened.get(key) !== entry) return;
-    if (live === null || entry.isStale || live.evidence.aliases().length !== entry.openedWith) opened.delete(key);
-    const idle = [...opened].filter(([, { uses, gone }]) => uses.taken === 0 && gone === null);
-    for (const [old] of idle.slice(0, Math.max(0, idle.length - KEPT_IDLE))) opened.delete(old);
+  isInUse(key: ConversationKey): boolean {
+    return (this.#entries.get(keyText(key))?.uses.taken ?? 0) > 0;
   }
 
-  /** Writes down those of its aliases that are not written yet: all, unless some are named. */
-  async function save(live: LiveConversation, turnId: string, aliases: readonly string[] = live.evidence.aliases()): Promise<void> {
-    const { tenant, id, evidence, kept } = live;
+  /** Makes the next user read the conversation from the history again. Current users keep what they have. */
+  invalidate(key: ConversationKey): void {
+    const entry = this.#entries.get(keyText(key));
+    if (entry === undefined) return;
+    entry.isStale = true;
+    if (entry.uses.taken === 0 && entry.removed === null) this.#entries.delete(keyText(key));
+  }
+
+  /** Stops everything that uses the conversation, then calls `deleteRows`. Calls of `use` that come meanwhile wait until that is done. */
+  async remove(key: ConversationKey, deleteRows: () => void): Promise<void> {
+    // Nothing may be awaited between the end of this loop and #enter, or another removal could begin in between.
+    for (let removed = this.#removalOf(key); removed !== null; removed = this.#removalOf(key)) await removed;
+    const entry = this.#enter(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    entry.removed = promise;
+    entry.removal.abort(new HttpFailure({ code: "CONVERSATION_REMOVED", message: "The conversation was removed while it was in use." }));
+    try {
+      await entry.uses.idle();
+      deleteRows();
+    } finally {
+      this.#entries.delete(keyText(key));
+      resolve();
+    }
+  }
+
+  /** Writes evidence that is not stored yet to the history: the named aliases, by default all. A failure is logged. */
+  async saveEvidence(
+    { tenant, id, evidence, savedAliases }: LiveConversation,
+    turnId: string,
+    aliases: readonly string[] = evidence.aliases(),
+  ): Promise<void> {
+    const { history, storesOf, log } = this.#options;
     for (const alias of aliases) {
       const item = evidence.get(alias);
-      if (item === null || kept.has(alias) || item.file !== undefined) continue;
-      kept.add(alias); // from now on, so that nobody else writes it meanwhile
+      if (item === null || savedAliases.has(alias) || item.file !== undefined) continue;
+      savedAliases.add(alias); // before the first await, so that no other call writes it too
       try {
         const { sha256, bytes } = item;
         const record = JSON.stringify(toEvidenceRecord(item));
@@ -110,78 +129,80 @@ export function createConversations(options: ConversationsOptions) {
     }
   }
 
-  /** Ends what uses it, does the work when nothing does any more, and lets those who come meanwhile wait for that. */
-  async function remove(place: ConversationPlace, work: () => void): Promise<void> {
-    const key = keyOf(place);
-    for (let going = goingOf(place); going !== null; going = goingOf(place)) await going;
-    const entry = enter(place);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    entry.gone = promise;
-    entry.removing.abort(new HttpFailure({ code: "CONVERSATION_REMOVED", message: "The conversation was removed meanwhile." }));
-    try {
-      await entry.uses.idle();
-      work();
-    } finally {
-      opened.delete(key);
-      resolve();
-    }
+  #removalOf(key: ConversationKey): Promise<void> | null {
+    return this.#entries.get(keyText(key))?.removed ?? null;
   }
 
-  return {
-    use,
-    isInUse: (place: ConversationPlace): boolean => (opened.get(keyOf(place))?.uses.taken ?? 0) > 0,
-    save,
-    /** Something of it was removed: who uses it keeps what they have, and when nobody does it is opened anew. */
-    refresh(place: ConversationPlace): void {
-      const entry = opened.get(keyOf(place));
-      if (entry === undefined) return;
-      entry.isStale = true;
-      if (entry.uses.taken === 0 && entry.gone === null) opened.delete(keyOf(place));
-    },
-    remove,
-  };
+  #enter(key: ConversationKey): Entry {
+    const text = keyText(key);
+    const entry = this.#entries.get(text) ?? openEntry(key, this.#options);
+    this.#entries.delete(text);
+    this.#entries.set(text, entry);
+    return entry;
+  }
+
+  /** Drops an unused conversation that failed to open, is stale or has new evidence in memory (which is on disk by now), and the oldest idle ones. */
+  async #release(text: string, entry: Entry): Promise<void> {
+    const conversation = await entry.conversation.catch(() => null);
+    if (entry.uses.taken > 0 || entry.removed !== null || this.#entries.get(text) !== entry) return;
+    const isUnchanged = conversation?.evidence.aliases().length === entry.initialAliases;
+    if (conversation === null || entry.isStale || !isUnchanged) this.#entries.delete(text);
+    const idle = [...this.#entries].filter(([, { uses, removed }]) => uses.taken === 0 && removed === null);
+    for (const [oldest] of idle.slice(0, Math.max(0, idle.length - MAX_IDLE))) this.#entries.delete(oldest);
+  }
 }
 
-function toOpened(place: ConversationPlace, options: ConversationsOptions): Opened {
-  const removing = new AbortController();
-  const live = open(place, removing.signal, options);
-  const entry: Opened = { live, removing, openedWith: null, uses: createLimiter({ places: Infinity }), isStale: false, gone: null };
-  live.then(
-    ({ evidence }) => (entry.openedWith = evidence.aliases().length),
-    () => {}, // told to who uses it
+function keyText({ tenant, id }: ConversationKey): string {
+  return JSON.stringify([tenant, id]);
+}
+
+function openEntry(key: ConversationKey, options: ConversationsOptions): Entry {
+  const removal = new AbortController();
+  const conversation = openConversation(key, removal.signal, options);
+  const entry: Entry = {
+    conversation,
+    removal,
+    initialAliases: null,
+    uses: createLimiter({ places: Infinity }),
+    isStale: false,
+    removed: null,
+  };
+  conversation.then(
+    ({ evidence }) => (entry.initialAliases = evidence.aliases().length),
+    () => {}, // the users of the entry get the error
   );
   return entry;
 }
 
-async function open(
-  { tenant, id }: ConversationPlace,
-  removed: AbortSignal,
+async function openConversation(
+  { tenant, id }: ConversationKey,
+  removalSignal: AbortSignal,
   { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
 ): Promise<LiveConversation> {
   const { previewBytes, stepBytes } = budgets;
   const { evidence: blobs } = storesOf(tenant);
-  const stored = history.evidence.list(tenant, id);
-  const restored = stored.map(({ record, sha256 }) => ({
+  const rows = history.evidence.list(tenant, id);
+  const restored = rows.map(({ record, sha256 }) => ({
     record: evidenceRecordSchema.parse(JSON.parse(record)),
     read: () => blobs.read(sha256),
   }));
   const evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes }, restored });
   const data = createConversationData({ evidence, tables });
-  const kept = new Set(stored.map(({ alias }) => alias));
+  const savedAliases = new Set(rows.map(({ alias }) => alias));
   for (const { alias, record } of history.uploads.list(tenant, id)) {
     const upload = await uploads.open(storedUploadSchema.parse(JSON.parse(record)));
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
-    else kept.add(data.addUpload(upload).alias);
+    else savedAliases.add(data.addUpload(upload).alias);
   }
-  return { tenant, id, evidence, data, kept, removed, runAgain: [], turn: null };
+  return { tenant, id, evidence, data, savedAliases, removalSignal, rerunTurnIds: [], turn: null };
 }
 
-const withRows: ReadonlySet<string> = new Set(["records", "array", "map", "table"]);
+const shapesWithRows: ReadonlySet<string> = new Set(["records", "array", "map", "table"]);
 const tableFormats: ReadonlySet<string> = new Set(["csv", "tsv", "parquet", "xlsx", "jsonl"]);
 
-/** What a conversation holds, oldest first. Nothing is read for it. */
-export function toAliases({ tenant, id, evidence }: LiveConversation, history: History): Alias[] {
-  const turnOf = new Map(history.evidence.list(tenant, id).map(({ alias, turnId }) => [alias, turnId]));
+/** Describes the aliases of a conversation, oldest first, without reading their bytes. */
+export function describeAliases({ tenant, id, evidence }: LiveConversation, history: History): Alias[] {
+  const turnIds = new Map(history.evidence.list(tenant, id).map(({ alias, turnId }) => [alias, turnId]));
   return evidence.aliases().flatMap((alias) => {
     const item = evidence.get(alias);
     if (item === null) return [];
@@ -196,8 +217,8 @@ export function toAliases({ tenant, id, evidence }: LiveConversation, history: H
         rows: shape.rows,
         columns: [...shape.columns],
         at,
-        turnId: turnOf.get(alias) ?? null,
-        hasTable: tableFormats.has(format) || withRows.has(shape.kind),
+        turnId: turnIds.get(alias) ?? null,
+        hasTable: tableFormats.has(format) || shapesWithRows.has(shape.kind),
       },
     ];
   });

@@ -1,11 +1,12 @@
 import { Hono, type Context } from "hono";
 import { watchBody } from "../http-body.ts";
-import { type Authenticator, type Principal, unauthorized } from "./create-authenticator.ts";
-import { checkOrigin, checkOwnPage, type OriginRules, type WorkGate } from "./guard.ts";
-import { HttpFailure, toFailureResponse } from "./http-failure.ts";
+import { type Authenticator, type Principal, unauthorized } from "./authenticator.ts";
+import { checkOrigin, checkOwnPage, type OriginRules } from "./check-origin.ts";
+import type { WorkLimiter } from "./client-limits.ts";
 import type { Log } from "./create-log.ts";
 import type { Metrics } from "./create-metrics.ts";
-import { type Route, type RouteRequest, check, readJsonBody } from "./routes/route.ts";
+import { HttpFailure, toFailureResponse } from "./http-failure.ts";
+import { checkSchema, readJsonBody, type Route, type RouteRequest } from "./routes/route.ts";
 
 export interface AppOptions {
   readonly routes: readonly Route[];
@@ -13,15 +14,15 @@ export interface AppOptions {
   readonly origins: OriginRules;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly work: WorkGate;
-  /** Everything that is no route: the page. */
+  readonly workLimiter: WorkLimiter;
+  /** Answers requests that match no route. */
   readonly page: (request: Request, principal: Principal | null) => Promise<Response>;
 }
 
 const MAX_JSON_BYTES = 1024 * 1024;
 
-/** The order of things for every request: who does it say it is for, who sends it, what does it ask, and then the answer. */
-export function createApp({ routes, authenticator, origins, log, metrics, work, page }: AppOptions): Hono {
+/** Serves the routes. For each request, in this order: check host and origin, identify the sender, check rights and input, run the handler. */
+export function createApp({ routes, authenticator, origins, log, metrics, workLimiter, page }: AppOptions): Hono {
   const app = new Hono();
   for (const route of routes) app.on(route.method.toUpperCase(), toHonoPath(route.path), (context) => serve(route, context));
   app.all("*", (context) => observe(context, "page", async () => await page(context.req.raw, identify(context.req.raw))));
@@ -30,17 +31,14 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
   function serve(route: Route, context: Context): Promise<Response> {
     return observe(context, route.path, async () => {
       const request = context.req.raw;
-      const principal = route.isOpen ? nobody : identify(request);
+      const principal = route.isOpen ? anonymous : identify(request);
       if (principal === null) throw unauthorized();
       if (principal.via === "cookie") checkOwnPage(request);
       if (route.isForOperators && !principal.isOperator)
-        throw new HttpFailure({ code: "OPERATORS_ONLY", message: "Only an operator may see what all tenants do." });
-      const query = route.query === undefined ? {} : check(route.query, context.req.query(), "query");
-      const { body: expected, maxBodyBytes = MAX_JSON_BYTES } = route;
-      const body =
-        expected === undefined || expected === "bytes"
-          ? undefined
-          : await readJsonBody(request, { schema: expected, maxBytes: maxBodyBytes });
+        throw new HttpFailure({ code: "OPERATORS_ONLY", message: "Only operators may see the data of all tenants." });
+      const query = route.query === undefined ? {} : checkSchema(route.query, context.req.query(), "query");
+      const { body: schema, maxBodyBytes = MAX_JSON_BYTES } = route;
+      const body = schema === undefined || schema === "bytes" ? undefined : await readJsonBody(request, { schema, maxBytes: maxBodyBytes });
       const parameters = toParameters(route.path, context.req.param());
       return await handle(route, { request, parameters, query: query as Record<string, unknown>, body, principal, signal: request.signal });
     });
@@ -48,11 +46,11 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
 
   async function handle(route: Route, request: RouteRequest): Promise<Response> {
     if (route.beginsWork === undefined) return await route.handle(request);
-    const over = work.begin({ tenant: request.principal.tenant, route: route.operationId, ...route.beginsWork });
+    const end = workLimiter.begin({ tenant: request.principal.tenant, route: route.operationId, ...route.beginsWork });
     try {
-      return watchBody(await route.handle(request), over);
+      return watchBody(await route.handle(request), end);
     } catch (error) {
-      over();
+      end();
       throw error;
     }
   }
@@ -61,31 +59,31 @@ export function createApp({ routes, authenticator, origins, log, metrics, work, 
     return authenticator.identify(request.headers);
   }
 
-  /** What went wrong is an answer, too. The query is never in the log: it can hold a code that lets somebody in. */
-  async function observe(context: Context, route: string, work: () => Promise<Response>): Promise<Response> {
+  /** Turns errors into responses, measures and logs. The query is never logged: it can contain a login code. */
+  async function observe(context: Context, route: string, answer: () => Promise<Response>): Promise<Response> {
     const startedAt = performance.now();
     const request = context.req.raw;
     let response: Response;
     try {
       checkOrigin(request, origins);
-      response = await work();
+      response = await answer();
     } catch (error) {
       response = toFailureResponse(error);
-      if (request.signal.aborted) return response; // to nobody
+      if (request.signal.aborted) return response; // the client has disconnected
       if (response.status >= 500) log.error("request_failed", { route, reason: describe(error) });
     }
     const ms = performance.now() - startedAt;
     metrics.http.observe(ms / 1000);
     metrics.requests.add(1, { route, method: request.method, status: String(response.status) });
     log.debug("request", { method: request.method, path: context.req.path, status: response.status, ms: Math.round(ms) });
-    return withHeaders(response);
+    return addSecurityHeaders(response);
   }
 }
 
-const nobody: Principal = { tenant: "", isOperator: false, tokenHash: null, via: "none" };
+const anonymous: Principal = { tenant: "", isOperator: false, tokenHash: null, via: "none" };
 
-/** On every answer. What has its own rules for content has set them. */
-function withHeaders(response: Response): Response {
+/** Adds the security headers of every response. A response may bring its own content security policy. */
+function addSecurityHeaders(response: Response): Response {
   const { headers } = response;
   headers.set("x-content-type-options", "nosniff");
   headers.set("referrer-policy", "no-referrer");
@@ -95,15 +93,16 @@ function withHeaders(response: Response): Response {
   return response;
 }
 
-/** `{name}` becomes `:name`; with an ending behind it, one parameter of both. */
+/** `{name}` becomes `:name`. A file extension after it becomes part of the parameter, because Hono cannot separate them. */
 function toHonoPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}\.(\w+)/g, String.raw`:$1{[^/]+\.$2}`).replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-function toParameters(path: string, found: Readonly<Record<string, string>>): Record<string, string> {
-  const endings = Object.fromEntries([...path.matchAll(/\{(\w+)\}\.(\w+)/g)].map(([, name = "", ending = ""]) => [name, ending]));
+/** The parameters of the path, without file extensions. */
+function toParameters(path: string, matched: Readonly<Record<string, string>>): Record<string, string> {
+  const suffixes = Object.fromEntries([...path.matchAll(/\{(\w+)\}(\.\w+)/g)].map(([, name = "", suffix = ""]) => [name, suffix]));
   return Object.fromEntries(
-    Object.entries(found).map(([name, value]) => [name, endings[name] === undefined ? value : value.slice(0, -endings[name].length - 1)]),
+    Object.entries(matched).map(([name, value]) => [name, value.slice(0, value.length - (suffixes[name]?.length ?? 0))]),
   );
 }
 

@@ -6,7 +6,7 @@ import { escapeControls } from "../../text/json.ts";
 export const logLevels = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** What is worth knowing of an event. Values are numbers, truth values and short texts; never headers, bodies or queries. */
+/** Facts about an event: numbers, booleans and short texts. Never log headers, bodies or queries. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export interface Log {
@@ -18,50 +18,45 @@ export interface Log {
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** One JSON object a line, or a line that a person reads. */
+  /** `json`: one object per line. `text`: lines for people. */
   readonly format: "json" | "text";
   readonly write: (line: string) => void;
   readonly now?: () => Date;
 }
 
-const MAX_CHARACTERS = 2000;
+const MAX_VALUE_CHARACTERS = 2000;
 
-/** Lines of what the server does. What looks like a credential is taken out of every value. */
+/** Writes one line per event. Text that looks like a credential is removed from every value. */
 export function createLog({ level, format, write, now = () => new Date() }: LogOptions): Log {
-  const allowed = logLevels.indexOf(level);
-  const at =
-    (one: LogLevel) =>
+  const loggerFor =
+    (eventLevel: LogLevel) =>
     (event: string, fields: LogFields = {}): void => {
-      if (logLevels.indexOf(one) > allowed) return;
-      const known = Object.entries(fields).filter(([, value]) => value !== undefined);
-      const clean = Object.fromEntries(known.map(([name, value]) => [name, typeof value === "string" ? toClean(value) : value]));
-      const time = now().toISOString();
-      write(
-        format === "json"
-          ? `${JSON.stringify({ time, level: one, event, ...clean })}\n`
-          : toText({ time, level: one, event, fields: clean }),
-      );
+      if (logLevels.indexOf(eventLevel) > logLevels.indexOf(level)) return;
+      const defined = Object.entries(fields).filter(([, value]) => value !== undefined);
+      const clean = Object.fromEntries(defined.map(([name, value]) => [name, typeof value === "string" ? cleanText(value) : value]));
+      const line = { time: now().toISOString(), level: eventLevel, event };
+      write(format === "json" ? `${JSON.stringify({ ...line, ...clean })}\n` : toTextLine({ ...line, fields: clean }));
     };
-  return { error: at("error"), warn: at("warn"), info: at("info"), debug: at("debug") };
+  return { error: loggerFor("error"), warn: loggerFor("warn"), info: loggerFor("info"), debug: loggerFor("debug") };
 }
 
-function toClean(text: string): string {
-  const clean = withoutSecrets(text.toWellFormed()); // before the cut: half a secret is not known for one
-  return ellipsize(clean, MAX_CHARACTERS);
+function cleanText(text: string): string {
+  const clean = withoutSecrets(text.toWellFormed()); // before it is shortened: half a secret is not recognized
+  return ellipsize(clean, MAX_VALUE_CHARACTERS);
 }
 
-function toText({ time, level, event, fields }: { time: string; level: LogLevel; event: string; fields: object }): string {
+function toTextLine({ time, level, event, fields }: { time: string; level: LogLevel; event: string; fields: object }): string {
   const parts = Object.entries(fields).map(([name, value]) => `${name}=${toOneLine(value)}`);
   return `${time.slice(11, 19)} ${level.padEnd(5)} ${event}${parts.length === 0 ? "" : ` ${parts.join(" ")}`}\n`;
 }
 
-/** A value cannot begin a new line, nor command a terminal. */
+/** Escapes line breaks and terminal control characters. */
 function toOneLine(value: unknown): string {
   return typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : escapeControls(JSON.stringify(value) ?? "null");
 }
 
-/** What libraries print: that a client went away is told by one of them on standard output. */
-const levels: Readonly<Record<"error" | "warn" | "info" | "log" | "debug", LogLevel>> = {
+/** Libraries use `info` and `log` for noise such as "the client disconnected". */
+const consoleLevels: Readonly<Record<"error" | "warn" | "info" | "log" | "debug", LogLevel>> = {
   error: "error",
   warn: "warn",
   info: "debug",
@@ -69,8 +64,8 @@ const levels: Readonly<Record<"error" | "warn" | "info" | "log" | "debug", LogLe
   debug: "debug",
 };
 
-/** From now on what anybody prints is a line of the log, for a process whose output others read. */
-export function takeConsole(target: Pick<Console, keyof typeof levels>, log: Log): void {
-  for (const [name, level] of Object.entries(levels) as [keyof typeof levels, LogLevel][])
+/** Redirects the console to the log, for a process whose output is parsed. */
+export function redirectConsole(target: Pick<Console, keyof typeof consoleLevels>, log: Log): void {
+  for (const [name, level] of Object.entries(consoleLevels) as [keyof typeof consoleLevels, LogLevel][])
     target[name] = (...values: unknown[]) => log[level]("printed", { text: format(...values) });
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRegistry } from "./create-metrics.ts";
 
-test("writes counters, gauges and histograms as Prometheus reads them", () => {
+test("writes counters, gauges and histograms in the Prometheus text format", () => {
   const registry = createRegistry();
   const calls = registry.counter("calls_total", "Calls.");
   calls.add(1, { cause: 'a "b"\n' });

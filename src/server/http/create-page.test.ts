@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
-import type { Principal } from "./create-authenticator.ts";
+import type { Principal } from "./authenticator.ts";
 import { createPage } from "./create-page.ts";
 
 const script = "export const answer = 42;\n".repeat(100);
-const somebody: Principal = { tenant: "default", tokenHash: null, isOperator: true, via: "cookie" };
+const principal: Principal = { tenant: "default", tokenHash: null, isOperator: true, via: "cookie" };
 
-describe("the files of the page", () => {
+describe("createPage", () => {
   let directory: string;
   let page: ReturnType<typeof createPage>;
   beforeAll(() => {
@@ -22,12 +22,15 @@ describe("the files of the page", () => {
     writeFileSync(path.join(assets, "a.js.br"), brotliCompressSync(script));
     writeFileSync(path.join(assets, "a.js.gz"), gzipSync(script));
     writeFileSync(path.join(assets, "plain.svg"), "<svg/>");
-    page = createPage({ directory: path.join(directory, "web"), describe: async () => ({ facts: [["driver", "gvisor"]], snippet: "{}" }) });
+    page = createPage({
+      directory: path.join(directory, "web"),
+      describeServer: async () => ({ facts: [["driver", "gvisor"]], snippet: "{}" }),
+    });
   });
   afterAll(() => rmSync(directory, { recursive: true }));
 
   const get = (pathname: string, headers: Record<string, string> = {}): Promise<Response> =>
-    page(new Request(`http://localhost${pathname}`, { headers }), somebody);
+    page(new Request(`http://localhost${pathname}`, { headers }), principal);
 
   test.each([
     ["gzip, deflate, br, zstd", "br"],
@@ -37,7 +40,7 @@ describe("the files of the page", () => {
     ["*;q=0", null],
     ["identity", null],
     ["", null],
-  ])("come to a client that accepts %j as %s", async (accepted, encoding) => {
+  ])("serves a client that accepts %j with the encoding %s", async (accepted, encoding) => {
     const answer = await get("/assets/a.js", { "accept-encoding": accepted });
     const bytes = Buffer.from(await answer.arrayBuffer());
     const text = encoding === "br" ? brotliDecompressSync(bytes) : encoding === "gzip" ? gunzipSync(bytes) : bytes;
@@ -49,7 +52,7 @@ describe("the files of the page", () => {
     expect(text.toString()).toBe(script);
   });
 
-  test("come as they are where the build made no smaller form of them", async () => {
+  test("serves a file uncompressed if the build has no compressed one", async () => {
     const answer = await get("/assets/plain.svg", { "accept-encoding": "br" });
     expect([await answer.text(), answer.headers.get("content-encoding"), answer.headers.get("vary")]).toEqual([
       "<svg/>",
@@ -58,30 +61,32 @@ describe("the files of the page", () => {
     ]);
   });
 
-  test("have a mark of their own in each form, and are not sent again to who has that form", async () => {
-    const marks = await Promise.all(
-      ["br", "gzip", "identity"].map(async (one) => (await get("/assets/a.js", { "accept-encoding": one })).headers.get("etag") ?? ""),
+  test("gives each encoding its own ETag and answers 304 to a client that has it", async () => {
+    const etags = await Promise.all(
+      ["br", "gzip", "identity"].map(
+        async (encoding) => (await get("/assets/a.js", { "accept-encoding": encoding })).headers.get("etag") ?? "",
+      ),
     );
-    expect(new Set(marks).size).toBe(3);
-    const again = await get("/assets/a.js", { "accept-encoding": "br", "if-none-match": marks[0] ?? "" });
-    expect([again.status, again.headers.get("vary"), again.headers.get("etag")]).toEqual([304, "accept-encoding", marks[0]]);
-    expect((await get("/assets/a.js", { "accept-encoding": "gzip", "if-none-match": marks[0] ?? "" })).status).toBe(200);
+    expect(new Set(etags).size).toBe(3);
+    const again = await get("/assets/a.js", { "accept-encoding": "br", "if-none-match": etags[0] ?? "" });
+    expect([again.status, again.headers.get("vary"), again.headers.get("etag")]).toEqual([304, "accept-encoding", etags[0]]);
+    expect((await get("/assets/a.js", { "accept-encoding": "gzip", "if-none-match": etags[0] ?? "" })).status).toBe(200);
   });
 
-  test("may load scripts, styles and pictures of their own, and nothing else", async () => {
+  test("allows only scripts, styles and images of its own", async () => {
     expect((await get("/c/some-conversation")).headers.get("content-security-policy")).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
   });
 
   test.each(["/assets/../../secret.js", "/assets/%2e%2e/%2e%2e/secret.js", "/..%2fsecret.js", "/assets/none.js", "/api/none"])(
-    "are none of what is outside, or not there: %s",
+    "does not serve files that are missing or outside of the directory: %s",
     async (pathname) => {
       await expect(get(pathname)).rejects.toMatchObject({ code: "NOT_FOUND" });
     },
   );
 
-  test("are for nobody who has not come in", async () => {
+  test("requires a login", async () => {
     expect((await page(new Request("http://localhost/assets/a.js"), null)).status).toBe(401);
   });
 });

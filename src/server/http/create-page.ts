@@ -1,27 +1,26 @@
-import path from "node:path";
 import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
+import path from "node:path";
 import { lookUpError } from "../../errors/error-table.ts";
-import type { Principal } from "./create-authenticator.ts";
+import type { Principal } from "./authenticator.ts";
 import { HttpFailure } from "./http-failure.ts";
-import { immutable, isKnown } from "./routes/to-download.ts";
+import { immutable, matchesEtag } from "./routes/to-download.ts";
 
-/** What a page that was not built says instead. */
-export interface PageFacts {
-  readonly facts: readonly (readonly [string, string])[];
-  /** For a desktop client. */
+/** Shown instead of the page when it was not built. */
+export interface ServerDescription {
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  /** Configuration of a desktop client. */
   readonly snippet: string;
 }
 
 export interface PageOptions {
-  /** Where the built page is: `index.html` and `assets/`. */
+  /** The built page: `index.html` and `assets/`. */
   readonly directory: string;
-  /** What is shown where it is not built. */
-  readonly describe: () => Promise<PageFacts>;
+  readonly describeServer: () => Promise<ServerDescription>;
 }
 
-/** No script and no style but our own files, nothing from elsewhere, and nobody may frame it. What charts set through the DOM needs no leave. */
-const policy = [
+/** Scripts and styles come from our own files only, and no site may frame the page. Styles that charts set through the DOM are exempt from the policy. */
+const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -32,7 +31,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const types: Readonly<Record<string, string>> = {
+const contentTypes: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
@@ -40,8 +39,11 @@ const types: Readonly<Record<string, string>> = {
   ".png": "image/png",
 };
 
-/** Everything that is no route: the page for every address of it, and the files that it is made of. */
-export function createPage({ directory, describe }: PageOptions): (request: Request, principal: Principal | null) => Promise<Response> {
+/** Serves everything that is not a route: the files of the page, and `index.html` for all its addresses. */
+export function createPage({
+  directory,
+  describeServer,
+}: PageOptions): (request: Request, principal: Principal | null) => Promise<Response> {
   return async (request, principal) => {
     const { pathname } = new URL(request.url);
     if (request.method !== "GET" && request.method !== "HEAD") throw notFound(pathname);
@@ -49,21 +51,21 @@ export function createPage({ directory, describe }: PageOptions): (request: Requ
     if (principal === null) return noticePage("login");
     const isFile = path.posix.extname(pathname) !== "" && pathname !== "/index.html";
     const name = isFile ? pathname : "/index.html";
-    const file = await readBest(request, directory, name);
+    const file = await readSmallest(request, directory, name);
     if (file !== null) return serveFile(request, name, file);
     if (isFile) throw notFound(pathname);
-    return await describePage(describe);
+    return await serverPage(describeServer);
   };
 }
 
 interface PageFile {
   readonly bytes: Buffer<ArrayBuffer>;
-  /** How it is compressed; null for as it is. */
+  /** The content encoding; null for uncompressed. */
   readonly encoding: string | null;
 }
 
-/** The smallest form that the client takes and the build made. */
-async function readBest(request: Request, directory: string, pathname: string): Promise<PageFile | null> {
+/** The file in the smallest encoding that the client accepts and the build has written. */
+async function readSmallest(request: Request, directory: string, pathname: string): Promise<PageFile | null> {
   for (const { encoding, ending } of acceptedEncodings(request)) {
     const bytes = await readInside(directory, `${pathname}${ending}`);
     if (bytes !== null) return { bytes, encoding };
@@ -74,20 +76,20 @@ async function readBest(request: Request, directory: string, pathname: string): 
 
 function serveFile(request: Request, pathname: string, { bytes, encoding }: PageFile): Response {
   const etag = `"${createHash("sha256").update(bytes).digest("hex").slice(0, 32)}"`;
-  const isNamedByContent = pathname.startsWith("/assets/");
+  const isNamedByHash = pathname.startsWith("/assets/");
   const headers = {
-    "content-type": types[path.posix.extname(pathname)] ?? "application/octet-stream",
-    "cache-control": isNamedByContent ? immutable : "no-cache",
+    "content-type": contentTypes[path.posix.extname(pathname)] ?? "application/octet-stream",
+    "cache-control": isNamedByHash ? immutable : "no-cache",
     etag,
     vary: "accept-encoding",
     ...(encoding === null ? {} : { "content-encoding": encoding }),
-    "content-security-policy": policy,
+    "content-security-policy": contentSecurityPolicy,
   };
-  // A browser takes the headers of a 304 for those of what it has: the policy must be in them too.
-  return isKnown(request, etag) ? new Response(null, { status: 304, headers }) : new Response(bytes, { headers });
+  // A browser replaces the headers of its cached copy with those of a 304, so the policy must be repeated.
+  return matchesEtag(request, etag) ? new Response(null, { status: 304, headers }) : new Response(bytes, { headers });
 }
 
-/** Null for what is not there, and for what is not inside. */
+/** The file; null if it does not exist or is outside of the directory. */
 async function readInside(directory: string, pathname: string): Promise<Buffer<ArrayBuffer> | null> {
   try {
     const root = await realpath(directory);
@@ -99,42 +101,42 @@ async function readInside(directory: string, pathname: string): Promise<Buffer<A
   }
 }
 
-async function describePage(describe: PageOptions["describe"]): Promise<Response> {
-  const { facts, snippet } = await describe();
+async function serverPage(describeServer: PageOptions["describeServer"]): Promise<Response> {
+  const { facts, snippet } = await describeServer();
   const list = facts.map(([name, value]) => `<dt><strong>${escapeHtml(name)}</strong></dt><dd>${escapeHtml(value)}</dd>`).join("\n");
   return htmlPage({
     title: "Sluice is running",
     body: `<dl>${list}</dl>
-<p>The page was not built; <code>npm run setup</code> builds it. Programs can talk to the server now: <a href="/api/openapi.json">what it understands</a>.</p>
-<p>For a desktop client, into its configuration:</p>
+<p>The chat page is not built. Run <code>npm run setup</code> to build it. Programs can already use the API: see <a href="/api/openapi.json">its description</a>.</p>
+<p>To connect a desktop client, add this to its configuration:</p>
 <pre>${escapeHtml(snippet)}</pre>`,
   });
 }
 
 function notFound(pathname: string): HttpFailure {
-  return new HttpFailure({ code: "NOT_FOUND", message: `There is nothing at ${pathname.slice(0, 200)}.` });
+  return new HttpFailure({ code: "NOT_FOUND", message: `Nothing found at ${pathname.slice(0, 200)}.` });
 }
 
-/** What the page's files are compressed as when it is built, the smaller first, and how such a file ends. */
+/** The compressed files that the build writes beside each file, smallest first. */
 const encodings = [
   { encoding: "br", ending: ".br" },
   { encoding: "gzip", ending: ".gz" },
 ] as const;
 
-/** Those that the client takes. Browsers take `br` only where nobody in between could stumble over it: over TLS and on loopback. */
+/** The encodings that the client accepts. Browsers accept `br` only over TLS and on loopback. */
 function acceptedEncodings(request: Request): readonly { readonly encoding: string; readonly ending: string }[] {
   const offers = (request.headers.get("accept-encoding") ?? "")
     .toLowerCase()
     .split(",")
     .map((offer) => offer.split(";").map((part) => part.trim()));
-  const refuses = (parameters: readonly string[]): boolean => parameters.some((one) => /^q=0(?:\.0*)?$/.test(one));
+  const refuses = (parameters: readonly string[]): boolean => parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
   return encodings.filter(({ encoding }) => {
     const [, ...parameters] = offers.find(([name]) => name === encoding) ?? offers.find(([name]) => name === "*") ?? ["", "q=0"];
     return !refuses(parameters);
   });
 }
 
-/** Small pages without a script, for when there is no page to show: nobody is logged in, a link was used, or the page was not built. */
+/** Plain HTML pages for browsers that are not logged in. */
 const notices = {
   login: {
     code: "UNAUTHORIZED",
@@ -142,16 +144,16 @@ const notices = {
     lines: [
       "This browser is not logged in.",
       "Open the one-time link that <code>sluice serve</code> printed when it started.",
-      "A program with the bearer token can make another: <code>POST /api/login-links</code>.",
+      "A program with the bearer token can create another link: <code>POST /api/login-links</code>.",
     ],
   },
   linkUsed: {
     code: "LOGIN_LINK_USED",
-    title: "This link does not work any more",
+    title: "This link is no longer valid",
     lines: [
-      "A link works once, within a day.",
-      'If this browser is logged in already, go to <a href="/">the page</a>.',
-      "Otherwise start <code>sluice serve</code> again, or make another with the bearer token: <code>POST /api/login-links</code>.",
+      "A link works once and expires after a day.",
+      'If this browser is already logged in, go to <a href="/">the page</a>.',
+      "Otherwise restart <code>sluice serve</code>, or create another link with the bearer token: <code>POST /api/login-links</code>.",
     ],
   },
 } as const;
@@ -161,7 +163,7 @@ export function noticePage(name: keyof typeof notices): Response {
   return htmlPage({ status: lookUpError(code).status, title, body: lines.map((line) => `<p>${line}</p>`).join("\n") });
 }
 
-/** `body` is HTML of our own; what is not goes through `escapeHtml`. */
+/** `body` is HTML; text from elsewhere in it must be escaped by the caller. */
 function htmlPage({ status = 200, title, body }: { status?: number; title: string; body: string }): Response {
   const html = `<!doctype html>
 <html lang="en">
@@ -190,5 +192,5 @@ ${body}
 }
 
 function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -7,28 +7,7 @@ import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blo
 import type { UploadStore } from "../../data/conversation-data.ts";
 import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
 import { createDatasetStore } from "../../evidence/dataset/create-dataset-store.ts";
-import type { FileNames, History, ArtifactReference } from "../../history/history.ts";
-
-/** Where one tenant's bytes are. Nothing is shared between tenants, not even what is the same. */
-export interface TenantStores {
-  readonly artifacts: ArtifactStore;
-  readonly datasets: DatasetStore;
-  /** By the sha256 of the output. */
-  readonly evidence: BlobStore;
-  /** Artifacts that a turn makes are its own from before they are written. Their addresses are of this server. */
-  artifactsFor(turnId: string): ArtifactStore;
-  /** As `artifactsFor`: what the dataset of a turn holds is referred to from before it is written. */
-  datasetsFor(turnId: string): DatasetStore;
-  /** For clients without a turn, of `/mcp`. */
-  readonly published: ArtifactStore;
-  remove(files: FileNames): void;
-  /** Lists the files once. The returned function adds up the bytes of those that rows still refer to. */
-  measure(): () => number;
-  /** FileNames older than this that no row refers to. */
-  orphans(olderThanMs: number): FileNames;
-  /** What writers that were killed left; how many there were. */
-  removeDrafts(olderThanMs: number): number;
-}
+import type { ArtifactReference, FileNames, History } from "../../history/history.ts";
 
 export interface TenantStoresOptions {
   readonly directory: string;
@@ -37,84 +16,137 @@ export interface TenantStoresOptions {
   readonly onArtifact?: (artifact: { type: string; bytes: number }) => void;
 }
 
+/** Returns the stores of a tenant; the same object for every call with that tenant. */
 export function createTenantStores(options: TenantStoresOptions): (tenant: string) => TenantStores {
-  const { directory, history, uploads, onArtifact = () => {} } = options;
-  const made = new Map<string, TenantStores>();
-
-  function make(tenant: string): TenantStores {
-    const home = path.join(directory, "tenants", directoryName(tenant));
-    const places: Record<keyof FileNames, BlobStore> = {
-      artifacts: createFileBlobs({ directory: path.join(home, "artifacts"), subject: "Artifacts" }),
-      datasets: createFileBlobs({ directory: path.join(home, "datasets"), subject: "The dataset" }),
-      evidence: createFileBlobs({ directory: path.join(home, "evidence"), subject: "Evidence", isPrivate: true }),
-      uploads: uploads.blobsOf(tenant),
-    };
-    const artifacts = createArtifactStore(places.artifacts, (name) => `/artifacts/${name}`);
-    const recorded = (record: (artifact: ArtifactReference) => void): ArtifactStore => ({
-      get: (contentHash, type) => artifacts.get(contentHash, type),
-      async put({ bytes, type }) {
-        const contentHash = createHash("sha256").update(bytes).digest("hex");
-        record({ tenant, contentHash, type, bytes: bytes.length });
-        const kept = await artifacts.put({ bytes, type });
-        onArtifact({ type, bytes: bytes.length });
-        return kept;
-      },
-    });
-    const datasetsWith = (onBody?: (sha256: string) => void): DatasetStore =>
-      createDatasetStore({
-        manifests: places.datasets,
-        bodies: toBodies(places),
-        toUrl: (hash) => `/data/ds_${hash.slice(0, 24)}.json`,
-        ...(onBody && { onBody }),
-      });
-    const each = Object.entries(places) as [keyof FileNames, BlobStore][];
-    const toKey = (place: keyof FileNames, name: string): string => (place === "artifacts" ? name : name.slice(0, 64));
-    return {
-      artifacts,
-      datasets: datasetsWith(),
-      evidence: places.evidence,
-      artifactsFor: (turnId) => recorded((artifact) => history.references.addArtifact({ ...artifact, turnId })),
-      datasetsFor: (turnId) => datasetsWith((sha256) => history.references.addDatasetBody({ tenant, turnId, sha256 })),
-      published: recorded((artifact) => history.references.addPublished({ ...artifact, at: new Date().toISOString() })),
-      remove(files) {
-        for (const [place, blobs] of each) deleteBlobs(blobs, files[place]);
-      },
-      measure() {
-        const files = each.flatMap(([place, blobs]) => blobs.list().map(({ name, bytes }) => ({ place, key: toKey(place, name), bytes })));
-        return () => {
-          const inUse = history.references.filesInUse(tenant);
-          const used = Object.fromEntries(each.map(([place]) => [place, new Set(inUse[place])]));
-          return files.reduce((sum, { place, key, bytes }) => sum + (used[place]!.has(key) ? bytes : 0), 0);
-        };
-      },
-      orphans(olderThanMs) {
-        const inUse = history.references.filesInUse(tenant);
-        const unused = each.map(([place, blobs]) => {
-          return [place, listUnused(blobs, { olderThanMs, inUse: inUse[place], toKey: (name) => toKey(place, name) })] as const;
-        });
-        return Object.fromEntries(unused) as unknown as FileNames;
-      },
-      removeDrafts: (olderThanMs) => each.reduce((count, [, blobs]) => count + removeOldDrafts(blobs, olderThanMs), 0),
-    };
-  }
-
+  const byTenant = new Map<string, TenantStores>();
   return (tenant) => {
-    const stores = made.get(tenant) ?? make(tenant);
-    made.set(tenant, stores);
+    const stores = byTenant.get(tenant) ?? new TenantStores(tenant, options);
+    byTenant.set(tenant, stores);
     return stores;
   };
 }
 
-/** What datasets hold is evidence, or was uploaded and is not kept twice. */
+type StoreName = keyof FileNames;
+
+/** The files of one tenant. Tenants share no files, not even identical ones. */
+export class TenantStores {
+  readonly artifacts: ArtifactStore;
+  readonly datasets: DatasetStore;
+  readonly #tenant: string;
+  readonly #options: TenantStoresOptions;
+  readonly #blobs: Readonly<Record<StoreName, BlobStore>>;
+
+  constructor(tenant: string, options: TenantStoresOptions) {
+    const home = path.join(options.directory, "tenants", directoryName(tenant));
+    this.#tenant = tenant;
+    this.#options = options;
+    this.#blobs = {
+      artifacts: createFileBlobs({ directory: path.join(home, "artifacts"), subject: "Artifacts" }),
+      datasets: createFileBlobs({ directory: path.join(home, "datasets"), subject: "The dataset" }),
+      evidence: createFileBlobs({ directory: path.join(home, "evidence"), subject: "Evidence", isPrivate: true }),
+      uploads: options.uploads.blobsOf(tenant),
+    };
+    this.artifacts = createArtifactStore(this.#blobs.artifacts, (name) => `/artifacts/${name}`);
+    this.datasets = this.#createDatasets();
+  }
+
+  /** Evidence, by the sha256 of its bytes. */
+  get evidence(): BlobStore {
+    return this.#blobs.evidence;
+  }
+
+  /** A store for the artifacts of a turn. Each gets its row before its file is written, so that it is never pruned in between. */
+  artifactsFor(turnId: string): ArtifactStore {
+    return this.#recordArtifacts((artifact) => this.#options.history.references.addArtifact({ ...artifact, turnId }));
+  }
+
+  /** A store for the dataset of a turn. Rows are written before files, as in `artifactsFor`. */
+  datasetsFor(turnId: string): DatasetStore {
+    const tenant = this.#tenant;
+    return this.#createDatasets((sha256) => this.#options.history.references.addDatasetBody({ tenant, turnId, sha256 }));
+  }
+
+  /** A store for artifacts of MCP clients, which have no turn. */
+  get published(): ArtifactStore {
+    const { references } = this.#options.history;
+    return this.#recordArtifacts((artifact) => references.addPublished({ ...artifact, at: new Date().toISOString() }));
+  }
+
+  remove(files: FileNames): void {
+    for (const [store, blobs] of this.#entries()) deleteBlobs(blobs, files[store]);
+  }
+
+  /** Lists the files once. The returned function gives the total size of those that rows refer to when it is called. */
+  measure(): () => number {
+    const files = this.#entries().flatMap(([store, blobs]) =>
+      blobs.list().map(({ name, bytes }) => ({ store, key: toReferenceKey(store, name), bytes })),
+    );
+    return () => {
+      const inUse = this.#options.history.references.filesInUse(this.#tenant);
+      const used = Object.fromEntries(this.#entries().map(([store]) => [store, new Set(inUse[store])]));
+      return files.reduce((sum, { store, key, bytes }) => sum + (used[store]!.has(key) ? bytes : 0), 0);
+    };
+  }
+
+  /** Files older than `olderThanMs` that no row refers to. */
+  orphans(olderThanMs: number): FileNames {
+    const inUse = this.#options.history.references.filesInUse(this.#tenant);
+    const unused = this.#entries().map(([store, blobs]) => {
+      return [store, listUnused(blobs, { olderThanMs, inUse: inUse[store], toKey: (name) => toReferenceKey(store, name) })] as const;
+    });
+    return Object.fromEntries(unused) as unknown as FileNames;
+  }
+
+  /** Removes unfinished files of writers that were killed; returns how many. */
+  removeDrafts(olderThanMs: number): number {
+    return this.#entries().reduce((count, [, blobs]) => count + removeOldDrafts(blobs, olderThanMs), 0);
+  }
+
+  #entries(): [StoreName, BlobStore][] {
+    return Object.entries(this.#blobs) as [StoreName, BlobStore][];
+  }
+
+  #recordArtifacts(record: (artifact: ArtifactReference) => void): ArtifactStore {
+    const { artifacts } = this;
+    const tenant = this.#tenant;
+    const { onArtifact = () => {} } = this.#options;
+    return {
+      get: (contentHash, type) => artifacts.get(contentHash, type),
+      async put({ bytes, type }) {
+        const contentHash = createHash("sha256").update(bytes).digest("hex");
+        record({ tenant, contentHash, type, bytes: bytes.length });
+        const stored = await artifacts.put({ bytes, type });
+        onArtifact({ type, bytes: bytes.length });
+        return stored;
+      },
+    };
+  }
+
+  #createDatasets(onBody?: (sha256: string) => void): DatasetStore {
+    return createDatasetStore({
+      manifests: this.#blobs.datasets,
+      bodies: toBodies(this.#blobs),
+      toUrl: (hash) => `/data/ds_${hash.slice(0, 24)}.json`,
+      ...(onBody && { onBody }),
+    });
+  }
+}
+
+/** The bodies of datasets: uploads stay where they are, everything else is stored as evidence. */
 function toBodies({ evidence, uploads }: Record<"evidence" | "uploads", BlobStore>): Pick<BlobStore, "put" | "stream"> {
-  const holderOf = (name: string): BlobStore => (uploads.has(name) ? uploads : evidence);
+  const storeOf = (name: string): BlobStore => (uploads.has(name) ? uploads : evidence);
   return {
-    put: (blob) => holderOf(blob.hash ?? "").put(blob),
-    stream: (name, range) => holderOf(name).stream(name, range),
+    put: (blob) => storeOf(blob.hash ?? "").put(blob),
+    stream: (name, range) => storeOf(name).stream(name, range),
   };
 }
 
-/** Readable, and never the same for two tenants. */
+/** How rows refer to a file: artifacts by hash and type, the others by hash. */
+function toReferenceKey(store: StoreName, name: string): string {
+  return store === "artifacts" ? name : name.slice(0, 64);
+}
+
+/** Readable, and unique for each tenant. */
 export function directoryName(tenant: string): string {
   const words = tenant
     .toLowerCase()

@@ -12,7 +12,7 @@ function failureOf(work: () => unknown): unknown {
   }
 }
 
-test("a database that cannot be written is the server's trouble for a while, and is called by its name", async () => {
+test("a database that cannot be written is reported as HISTORY_UNAVAILABLE with a time to retry", async () => {
   using database = new DatabaseSync(":memory:");
   database.exec("CREATE TABLE t (x TEXT); PRAGMA query_only = 1");
   const response = toFailureResponse(failureOf(() => database.exec("INSERT INTO t VALUES ('x')")));
@@ -29,8 +29,8 @@ test("a database that cannot be written is the server's trouble for a while, and
   ]);
 });
 
-test("what nobody foresaw is told by its kind alone", async () => {
-  const response = toFailureResponse(new Error("/home/somebody/secret"));
+test("an unexpected error is reported without its message", async () => {
+  const response = toFailureResponse(new Error("/home/user/secret"));
   expect([response.status, await response.text()]).toEqual([500, expect.not.stringContaining("secret")]);
 });
 
@@ -45,7 +45,7 @@ test.each<[ToolErrorCode, number, string | null]>([
   ["QUEUE_FULL", 429, "5"],
   ["INTERNAL_ERROR", 500, null],
   ["SANDBOX_UNAVAILABLE", 503, null],
-])("an error object with %s is answered with %i", (code, status, retryAfter) => {
+])("a tool error with %s is answered with %i", (code, status, retryAfter) => {
   const response = toFailureResponse(toHttpFailure(createToolError({ code, tool: "t", summary: "s" })));
   expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
 });

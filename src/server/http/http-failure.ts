@@ -1,9 +1,9 @@
-import type { ToolError } from "../../errors/tool-error.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
-import { SluiceError, type ErrorFacts } from "../../errors/sluice-error.ts";
+import { type ErrorFacts, SluiceError } from "../../errors/sluice-error.ts";
+import type { ToolError } from "../../errors/tool-error.ts";
 import type { HttpErrorBody } from "../../protocol/http-error.ts";
 
-/** What a client is told instead of what it asked for. Nothing of what it asked was done, unless the message says so. */
+/** A request that is answered with an error. Nothing that it asked for was done, unless the message says so. */
 export class HttpFailure extends SluiceError {
   readonly retryAfterSeconds: number | undefined;
 
@@ -13,7 +13,7 @@ export class HttpFailure extends SluiceError {
   }
 }
 
-/** What a module said in an error envelope. */
+/** A tool error as the response to a request. */
 export function toHttpFailure(toolError: ToolError): HttpFailure {
   const { error_code: code, summary: message, hints } = toolError;
   return new HttpFailure({
@@ -25,7 +25,7 @@ export function toHttpFailure(toolError: ToolError): HttpFailure {
   });
 }
 
-/** The one place where errors become answers. What nobody foresaw is told by its kind alone; the log has the rest. */
+/** The only place where errors become responses. An unexpected error is reported without details; these are in the log. */
 export function toFailureResponse(error: unknown): Response {
   const { status, body, retryAfterSeconds } = describe(error);
   const headers = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
@@ -36,26 +36,27 @@ export function toFailureResponse(error: unknown): Response {
 }
 
 function describe(error: unknown): { status: number; body: HttpErrorBody; retryAfterSeconds?: number | undefined } {
-  if (isOfDatabase(error)) {
+  if (isSqliteError(error)) {
     const message = `The history cannot be used: ${error.message}.`;
-    return { ...toAnswer({ code: "HISTORY_UNAVAILABLE", message }), retryAfterSeconds: 10 };
+    return { ...toErrorBody({ code: "HISTORY_UNAVAILABLE", message }), retryAfterSeconds: 10 };
   }
   if (!(error instanceof SluiceError)) {
-    const message = "The server failed in a way that was not foreseen.";
-    return toAnswer({ code: "INTERNAL_ERROR", message, hint: "Its log says how; try again, or report it." });
+    const message = "Unexpected error in the server.";
+    return toErrorBody({ code: "INTERNAL_ERROR", message, hint: "See the server log. Try again, or report it." });
   }
-  const answer = toAnswer(error);
-  return { ...answer, retryAfterSeconds: error instanceof HttpFailure ? error.retryAfterSeconds : answer.status === 429 ? 5 : undefined };
+  const described = toErrorBody(error);
+  const retryAfterSeconds = error instanceof HttpFailure ? error.retryAfterSeconds : described.status === 429 ? 5 : undefined;
+  return { ...described, retryAfterSeconds };
 }
 
-function toAnswer({ code, message, hint = lookUpError(code).hint, details = {} }: ErrorFacts): { status: number; body: HttpErrorBody } {
+function toErrorBody({ code, message, hint = lookUpError(code).hint, details = {} }: ErrorFacts): { status: number; body: HttpErrorBody } {
   return {
     status: lookUpError(code).status,
     body: { error: { code, message, ...(hint === undefined ? {} : { hint }), ...(Object.keys(details).length === 0 ? {} : { details }) } },
   };
 }
 
-/** SQLite says of itself that it is full, locked or read-only. */
-function isOfDatabase(error: unknown): error is Error {
+/** The database is full, locked or read-only; its message says which. */
+function isSqliteError(error: unknown): error is Error {
   return error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
 }

@@ -7,31 +7,31 @@ import type { Tables } from "../../data/conversation-data.ts";
 import { createTables } from "../../data/tables/create-tables.ts";
 import { createUploadStore } from "../../data/create-upload-store.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
-import { openHistory } from "../../history/open-history.ts";
 import { sqlite } from "../../history/open-database.ts";
+import { openHistory } from "../../history/open-history.ts";
 import { createMcpEndpoint } from "../mcp/create-mcp-endpoint.ts";
-import type { Authenticator } from "./create-authenticator.ts";
-import { createConversations } from "./conversations.ts";
-import { createTurnGate, createWorkGate } from "./guard.ts";
-import { HttpFailure } from "./http-failure.ts";
+import type { Authenticator } from "./authenticator.ts";
+import { createTurnLimiter, createWorkLimiter } from "./client-limits.ts";
+import { Conversations } from "./conversations.ts";
 import type { Log } from "./create-log.ts";
 import { createMetrics, type Metrics } from "./create-metrics.ts";
-import type { ServerOptions } from "./open-server.ts";
 import { createTenantStores, type TenantStores } from "./create-tenant-stores.ts";
+import { HttpFailure } from "./http-failure.ts";
+import type { ServerOptions } from "./open-server.ts";
 import { Turns } from "./turns/turns.ts";
 
-/** All parts of a running server. Each route names those that it uses. */
+/** All parts of a running server. Each route takes the ones that it uses. */
 export interface ServerParts extends Awaited<ReturnType<typeof openParts>> {
   readonly authenticator: Authenticator;
-  /** Of this server, as printed: `http://127.0.0.1:8787`, or what it is reached by. */
+  /** The public address, else the one on which it listens: `http://127.0.0.1:8787`. */
   readonly url: string;
-  /** What it was told that clients reach it by; null where nothing stands between. */
+  /** The configured public address; null without one. */
   readonly publicUrl: string | null;
 }
 
 const UNATTENDED_MS = 30_000;
 
-/** Opens what the routes work with. What is opened is put on `cleanup`, to be closed in the opposite order. */
+/** Opens the parts that routes use. Each is pushed on `cleanup`, which closes them in reverse order. */
 export async function openParts(options: ServerOptions, cleanup: AsyncDisposableStack) {
   const { loaded, environment, log, workingDirectory, unattendedMs = UNATTENDED_MS } = options;
   const { configuration } = loaded;
@@ -42,27 +42,27 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const recovered = history.recoverTurns(new Date().toISOString());
   if (recovered.length > 0) log.warn("turns_recovered", { turns: recovered.length });
 
-  let onProbe = (_line: string): void => {}; // probes come from parts that are there before what counts them
+  let onProbe = (_line: string): void => {}; // set below: the runtime emits probes, and the metrics need the runtime
   const servers = isBundledSample ? bundledSample() : undefined;
   const configured = cleanup.use(openConfigured({ loaded, environment, servers, workingDirectory, onProbe: (line) => onProbe(line) }));
   const { runtime } = configured;
-  await runtime.driver(options.signal); // without a sandbox nothing is served
-  const gate = createTurnGate(configuration.server);
-  const metrics = measure(configured, gate, log);
-  onProbe = metrics.probe;
+  await runtime.driver(options.signal); // fails without a usable sandbox
+  const turnLimiter = createTurnLimiter(configuration.server);
+  const metrics = openMetrics(configured, turnLimiter, log);
+  onProbe = metrics.onProbe;
 
   const uploads = createUploadStore({ directory: path.join(directory, "uploads"), maxBytes: configuration.server.uploadBytes });
   const storesOf = createTenantStores({ directory, history, uploads, onArtifact: (artifact) => countArtifact(metrics, artifact) });
   const tables = cleanup.use(createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate }));
-  const conversations = createConversations({ history, storesOf, tables, uploads, budgets: configuration.budgets, log });
-  const model = await serveModel(configured, options.model, isBundledSample);
+  const conversations = new Conversations({ history, storesOf, tables, uploads, budgets: configuration.budgets, log });
+  const model = await openModel(configured, options.model, isBundledSample);
   const turns = new Turns({
     configured,
     model: () => model.open(),
     history,
     conversations,
     storesOf,
-    gate,
+    turnLimiter,
     unattendedMs,
     log,
     onEvent: (event) => metrics.onTurnEvent(event),
@@ -74,8 +74,8 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
     storesOf,
     uploads,
     conversations,
-    gate,
-    work: createWorkGate(),
+    turnLimiter,
+    workLimiter: createWorkLimiter(),
     turns,
     metrics,
     log,
@@ -84,14 +84,14 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   };
 }
 
-/** Gets the pool warm, and counts. A failure is told to the cell that needs a sandbox. */
-function measure({ runtime }: Configured, gate: Limiter, log: Log): Metrics {
+/** Also starts to warm the pool. If that fails, the cells that need a sandbox get the error. */
+function openMetrics({ runtime }: Configured, turnLimiter: Limiter, log: Log): Metrics {
   let pool: Awaited<ReturnType<typeof runtime.pool>> | null = null;
   runtime.pool().then(
     (opened) => (pool = opened),
     (error: unknown) => log.error("pool_failed", { reason: (error as Error).message }),
   );
-  return createMetrics({ gate: runtime.gate, pool: () => pool, turns: gate });
+  return createMetrics({ sandboxLimiter: runtime.gate, pool: () => pool, turnLimiter });
 }
 
 function countArtifact(metrics: Metrics, { type, bytes }: { type: string; bytes: number }): void {
@@ -105,13 +105,13 @@ function openMcp(
   { tables, storesOf, metrics, log }: { tables: Tables; metrics: Metrics; log: Log; storesOf: (tenant: string) => TenantStores },
 ): ReturnType<typeof createMcpEndpoint> {
   const published = (tenant: string): { artifacts: ArtifactStore } => ({ artifacts: storesOf(tenant).published });
-  const parts = { ...configured, tables, storesOf: published, onProbe: metrics.probe };
+  const parts = { ...configured, tables, storesOf: published, onProbe: metrics.onProbe };
   return createMcpEndpoint(parts, { onError: (error) => log.warn("mcp", { reason: error.message }) });
 }
 
-/** The model, opened once. With the bundled sample and no model named, `demo` answers, which needs no key. Without any the server still serves MCP clients. */
-async function serveModel(configured: Configured, named: string | undefined, isBundledSample: boolean) {
-  const name = named ?? configured.configuration.model ?? (isBundledSample ? "demo" : null);
+/** Opens the model once. The bundled sample defaults to `demo`, which needs no key. Without a usable model, `open` rejects and MCP clients are still served. */
+async function openModel(configured: Configured, requested: string | undefined, isBundledSample: boolean) {
+  const name = requested ?? configured.configuration.model ?? (isBundledSample ? "demo" : null);
   try {
     const model = await configured.openModel(name);
     return { name, problem: null, open: async () => model };
@@ -123,19 +123,19 @@ async function serveModel(configured: Configured, named: string | undefined, isB
   }
 }
 
-/** Questions to click, for whoever has not thought of one yet. The model `demo` answers the first alone: it has no other script. */
+/** A question that the page suggests. The model `demo` has a script for the first one only. */
 interface Sample {
   readonly title: string;
   readonly question: string;
 }
 
-const demo: Sample = {
+const reservesSample: Sample = {
   title: "Reserves of all venues",
   question: "How did the total reserves of all venues change over two years, and how much of it was flow?",
 };
 
-const market: readonly Sample[] = [
-  demo,
+const marketSamples: readonly Sample[] = [
+  reservesSample,
   { title: "Daily returns", question: "Plot the distribution of daily BTC returns and say how fat its tails are." },
   { title: "Who grew", question: "Which venue gained the most reserves over the last year? Show all of them as a bar chart." },
   { title: "Price and flow", question: "Do months of net inflow go along with rising prices? Draw both and give the correlation." },
@@ -143,10 +143,13 @@ const market: readonly Sample[] = [
 
 function samplesFor({ model, isBundledSample }: { model: string | null; isBundledSample: boolean }): readonly Sample[] {
   if (!isBundledSample) return [];
-  return model === "demo" ? [demo] : market;
+  return model === "demo" ? [reservesSample] : marketSamples;
 }
 
-/** One server a data directory: a second would take the turns of the first for those of a dead one. The lock is the system's, so it ends with the process, however that ends. */
+/**
+ * Allows one server per data directory: a second one would end the running turns of the first as abandoned.
+ * The operating system releases the lock when the process ends, even if it is killed.
+ */
 function lockDirectory(directory: string): Disposable {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const file = path.join(directory, "server.lock");
@@ -157,8 +160,8 @@ function lockDirectory(directory: string): Disposable {
     database.close();
     throw new UsageError({
       code: "DIRECTORY_IN_USE",
-      message: `Another server keeps its data in ${directory}.`,
-      hint: "Stop it, or give this one a directory of its own (SLUICE_DATA, or artifacts.directory of the configuration).",
+      message: `Another server uses the data directory ${directory}.`,
+      hint: "Stop the other server, or choose another directory (SLUICE_DATA, or artifacts.directory in the configuration).",
       cause: error,
     });
   }

@@ -7,95 +7,80 @@ import type { Environment } from "../../config/environment.ts";
 import type { LoadedConfiguration } from "../../config/load-configuration.ts";
 import type { Configured } from "../../config/open-configured.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
-import { acceptedTokens, createAuthenticator, type TokenSource } from "./create-authenticator.ts";
+import { Authenticator, loadTokens, type ServerTokens } from "./authenticator.ts";
+import { defaultSlowClientRules, type SlowClientRules, watchSlowClients } from "./client-limits.ts";
 import { createApp } from "./create-app.ts";
-import { slowClientRules, type SlowClientRules, watchSlowClients } from "./guard.ts";
 import type { Log } from "./create-log.ts";
+import { createPage, type ServerDescription } from "./create-page.ts";
 import { openParts, type ServerParts } from "./open-parts.ts";
-import { createPage, type PageFacts } from "./create-page.ts";
-import { keepPruned } from "./keep-pruned.ts";
+import { pruneHourly } from "./prune.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 
 export interface ServerOptions {
   readonly loaded: LoadedConfiguration;
   readonly environment: Environment;
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** What clients reach it by, instead of the configuration's: `https://sluice.example`. */
+  /** The address that clients use (`https://sluice.example`). Overrides the configuration. */
   readonly publicUrl?: string | undefined;
-  /** Lets everybody in. */
+  /** Accepts requests without a token. */
   readonly isOpen?: boolean;
-  /** Instead of the configuration's. */
+  /** Overrides the configuration. */
   readonly model?: string | undefined;
   readonly log: Log;
   readonly workingDirectory?: string;
-  /** Where the built page is; that of the package unless told. */
+  /** The built page; default: the one of the package. */
   readonly pageDirectory?: string;
   readonly slowClients?: SlowClientRules;
-  /** How long a turn that somebody was listening to goes on without a listener. */
+  /** How long a chat turn goes on without a listener. */
   readonly unattendedMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** A server that listens. Closing it lets turns come to an end, and leaves nothing behind. */
+/** A server that listens. `close` lets running turns end, then removes all sandboxes and run directories. */
 export interface RunningServer extends AsyncDisposable {
-  /** Where it listens. */
+  /** The address on which it listens. */
   readonly url: string;
   readonly publicUrl: string | null;
   readonly port: number;
   readonly driver: string;
   readonly model: { readonly name: string | null; readonly problem: string | null };
-  readonly tokens: TokenSource;
+  readonly tokens: ServerTokens;
   /** One for each tenant. */
   readonly loginLinks: readonly { readonly tenant: string; readonly url: string }[];
+  /** Configuration of a desktop client. */
   readonly snippet: string;
   readonly configured: Configured;
   readonly parts: ServerParts;
+  /** Idempotent. */
   close(): Promise<void>;
 }
 
+/** Opens all parts, listens and serves. Throws before it listens if the sandbox, the history or the configuration cannot be used. */
 export async function openServer(options: ServerOptions): Promise<RunningServer> {
   const { log, isOpen = false, loaded } = options;
   const { auth, artifacts, server: rules } = loaded.configuration;
   await using cleanup = new AsyncDisposableStack();
   const opened = await openParts(options, cleanup);
-  const tokens = isOpen ? { tokens: [], made: null } : await acceptedTokens({ configured: auth.tokens, directory: artifacts.directory });
+  const tokens = isOpen ? { accepted: [], generated: null } : await loadTokens({ configured: auth.tokens, directory: artifacts.directory });
   const { server, port, answerWith } = await startListening(options);
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
   const publicUrl = toOrigin(options.publicUrl ?? rules.publicUrl);
   const isSecure = publicUrl?.startsWith("https:") ?? false;
-  const authenticator = createAuthenticator({ tokens: tokens.tokens, sessions: opened.history.logins, port, isOpen, isSecure });
+  const authenticator = new Authenticator({ tokens: tokens.accepted, logins: opened.history.logins, port, isOpen, isSecure });
   const parts: ServerParts = { ...opened, authenticator, url: publicUrl ?? url, publicUrl };
   const driver = (await parts.configured.runtime.driver()).name;
-  const page = createPage({
-    directory: options.pageDirectory ?? builtPage,
-    describe: async () => describeServer(parts, { driver, isOpen }),
-  });
-  const origins = { allowedHosts: rules.allowedHosts, publicUrl };
-  const app = createApp({ routes: allRoutes(parts), authenticator, origins, log, metrics: parts.metrics, work: parts.work, page });
-  answerWith(app.fetch);
-  const watch = watchSlowClients(server, options.slowClients ?? slowClientRules, () => {
+  answerWith(createHandler(parts, options, driver));
+  const slowClientWatch = watchSlowClients(server, options.slowClients ?? defaultSlowClientRules, () => {
     parts.metrics.slowClients.add();
     log.warn("slow_client_cut");
   });
-  const pruning = keepPruned(parts);
-  const rest = cleanup.move();
-
-  async function end(): Promise<void> {
-    log.info("stopping", { running: parts.gate.taken, queued: parts.gate.waiting });
-    pruning[Symbol.dispose]();
-    await Promise.all([parts.turns.drain(rules.drainMs), orAbort(parts.work.stop(), AbortSignal.timeout(rules.drainMs)).catch(() => {})]);
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    await rest.disposeAsync();
-    watch[Symbol.dispose]();
-    server.closeAllConnections();
-    await closed;
-    log.info("stopped");
-  }
+  const pruning = pruneHourly(parts);
+  const partsCleanup = cleanup.move();
 
   let closing: Promise<void> | null = null;
-  const close = (): Promise<void> => (closing ??= end());
+  const close = (): Promise<void> => (closing ??= stopServer({ server, parts, partsCleanup, timers: [pruning, slowClientWatch] }));
   log.info("listening", { url, ...(publicUrl === null ? {} : { publicUrl }), driver, model: parts.model.name, auth: authenticator.mode });
   return {
     url,
@@ -104,13 +89,47 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     driver,
     model: parts.model,
     tokens,
-    loginLinks: isOpen ? [] : toLoginLinks(tokens, parts),
-    snippet: toClientSnippet({ url: parts.url, token: isOpen ? null : (tokens.made ?? "YOUR TOKEN") }),
+    loginLinks: isOpen ? [] : createLoginLinks(tokens, parts),
+    snippet: toClientSnippet({ url: parts.url, token: isOpen ? null : (tokens.generated ?? "YOUR TOKEN") }),
     configured: parts.configured,
     parts,
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+type Handler = (request: Request) => Response | Promise<Response>;
+
+function createHandler(parts: ServerParts, { isOpen = false, pageDirectory = builtPage, loaded }: ServerOptions, driver: string): Handler {
+  const { authenticator, publicUrl, log, metrics, workLimiter } = parts;
+  const { allowedHosts } = loaded.configuration.server;
+  const page = createPage({ directory: pageDirectory, describeServer: async () => describeServer(parts, { driver, isOpen }) });
+  const app = createApp({ routes: allRoutes(parts), authenticator, origins: { allowedHosts, publicUrl }, log, metrics, workLimiter, page });
+  return app.fetch;
+}
+
+/** Gives turns and requests `server.drainMs` to end, then closes everything. */
+async function stopServer({
+  server,
+  parts: { configured, turns, turnLimiter, workLimiter, log },
+  partsCleanup,
+  timers: [pruning, slowClientWatch],
+}: {
+  server: Server;
+  parts: ServerParts;
+  partsCleanup: AsyncDisposableStack;
+  timers: readonly [Disposable, Disposable];
+}): Promise<void> {
+  const { drainMs } = configured.configuration.server;
+  log.info("stopping", { running: turnLimiter.taken, queued: turnLimiter.waiting });
+  pruning[Symbol.dispose]();
+  await Promise.all([turns.drain(drainMs), orAbort(workLimiter.stop(), AbortSignal.timeout(drainMs)).catch(() => {})]);
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  await partsCleanup.disposeAsync();
+  slowClientWatch[Symbol.dispose]();
+  server.closeAllConnections();
+  await closed;
+  log.info("stopped");
 }
 
 const builtPage = path.join(import.meta.dirname, "../../../dist/web");
@@ -119,33 +138,31 @@ function toOrigin(url: string | undefined): string | null {
   return url === undefined ? null : new URL(url).origin;
 }
 
-type Answer = (request: Request) => Response | Promise<Response>;
-
-/** The port is known once it listens, and what answers depends on the port: a request that comes in between waits for it. */
+/** The handler depends on the port, which is known once the server listens. Requests that arrive before `answerWith` wait. */
 async function startListening({
   host,
   port,
-}: ServerOptions): Promise<{ server: Server; port: number; answerWith: (answer: Answer) => void }> {
-  const ready = Promise.withResolvers<Answer>();
+}: ServerOptions): Promise<{ server: Server; port: number; answerWith: (handler: Handler) => void }> {
+  const ready = Promise.withResolvers<Handler>();
   const server = createAdaptorServer({ fetch: async (request: Request) => (await ready.promise)(request), serverOptions }) as Server;
   return { server, port: await listen(server, { host, port }), answerWith: ready.resolve };
 }
 
-function toLoginLinks(
-  { tokens }: TokenSource,
+function createLoginLinks(
+  { accepted }: ServerTokens,
   { authenticator, url }: Pick<ServerParts, "authenticator" | "url">,
 ): RunningServer["loginLinks"] {
-  const tenants = new Map(tokens.map((one) => [one.tenant, one]));
+  const tenants = new Map(accepted.map((token) => [token.tenant, token]));
   return [...tenants.values()].map(({ tenant, isOperator }) => ({
     tenant,
-    url: `${url}/login?code=${authenticator.newLoginCode({ tenant, isOperator }).code}`,
+    url: `${url}/login?code=${authenticator.createLoginCode({ tenant, isOperator }).code}`,
   }));
 }
 
 function describeServer(
   { url, model, configured }: Pick<ServerParts, "url" | "model" | "configured">,
   { driver, isOpen }: { driver: string; isOpen: boolean },
-): PageFacts {
+): ServerDescription {
   return {
     facts: [
       ["address", url],
@@ -157,12 +174,13 @@ function describeServer(
   };
 }
 
-/** A request must be there whole within ten minutes, its head at once. */
+/** A whole request may take ten minutes, its headers 20 s. */
 const serverOptions = { requestTimeout: 10 * 60_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
 
+/** Returns the port. Throws NOT_LISTENING. */
 export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(notListening(error, { host, port })));
+    server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, { host, port })));
     server.listen(port, host, resolve);
   });
   server.removeAllListeners("error");
@@ -170,21 +188,21 @@ export async function listen(server: Server, { host, port }: { host: string; por
   return (server.address() as AddressInfo).port;
 }
 
-function notListening(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): UsageError {
-  const why = {
-    EADDRINUSE: "something else listens there",
-    EACCES: "this user may not",
-    EADDRNOTAVAIL: "this machine has no such address",
+function cannotListen(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): UsageError {
+  const reason = {
+    EADDRINUSE: "the port is in use",
+    EACCES: "permission denied",
+    EADDRNOTAVAIL: "this machine does not have that address",
   }[error.code ?? ""];
   return new UsageError({
     code: "NOT_LISTENING",
-    message: `The server cannot listen on ${host}:${port}: ${why ?? error.message}.`,
-    hint: "Choose another with --port (0 takes any that is free) or --host.",
+    message: `The server cannot listen on ${host}:${port}: ${reason ?? error.message}.`,
+    hint: "Choose another port with --port (0 takes any free port) or another address with --host.",
     cause: error,
   });
 }
 
-/** What goes into the configuration of a desktop client. */
+/** The entry for the configuration file of a desktop client. */
 function toClientSnippet({ url, token }: { url: string; token: string | null }): string {
   const server = { url: `${url}/mcp`, ...(token === null ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
   return JSON.stringify({ mcpServers: { sluice: server } }, null, 2);

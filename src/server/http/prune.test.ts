@@ -33,17 +33,18 @@ describe("prune", () => {
     rmSync(directory, { recursive: true });
   });
 
-  /** A conversation of a thousand bytes of its own, and a picture that all of them share. */
+  /** Adds a conversation with 1000 bytes of its own and an image that all conversations share. Returns the path of its chart. */
   async function add(id: string, days: number, { tenant = "a", isRunning = false } = {}): Promise<string> {
     const at = daysAgo(days);
     history.conversations.ensure({ tenant, id, title: id, at });
     history.turns.begin({ tenant, turnId: `turn-${id}`, conversationId: id, question: "?", at });
-    const { artifactsFor, evidence } = storesOf(tenant);
-    await artifactsFor(`turn-${id}`).put({ bytes: Buffer.from("shared"), type: "png" });
-    const { url } = await artifactsFor(`turn-${id}`).put({ bytes: Buffer.from(id.padEnd(500)), type: "json" });
+    const stores = storesOf(tenant);
+    const artifacts = stores.artifactsFor(`turn-${id}`);
+    await artifacts.put({ bytes: Buffer.from("shared"), type: "png" });
+    const { url } = await artifacts.put({ bytes: Buffer.from(id.padEnd(500)), type: "json" });
     const sha256 = Buffer.from(id.padEnd(32)).toString("hex");
     history.evidence.add({ tenant, conversationId: id }, { alias: "x", turnId: `turn-${id}`, record: "{}", sha256, bytes: 500 });
-    await evidence.put({ content: Buffer.from(id.padEnd(500)), hash: sha256 });
+    await stores.evidence.put({ content: Buffer.from(id.padEnd(500)), hash: sha256 });
     if (!isRunning)
       history.turns.end({
         tenant,
@@ -63,7 +64,7 @@ describe("prune", () => {
   const listed = (): string[] => history.conversations.list({ tenant: "a", limit: 50 }).items.map(({ id }) => id);
   const retention = { days: 30, maxBytes: 1_000_000 };
 
-  test("removes what was not used for too long, and leaves what others share and what runs", async () => {
+  test("removes expired conversations, but not shared files or running turns", async () => {
     const old = await add("old", 40);
     await add("fresh", 1);
     await add("runs", 50, { isRunning: true });
@@ -81,7 +82,7 @@ describe("prune", () => {
     expect(Buffer.from((await storesOf("a").artifacts.get(picture!.slice(0, 64), "png"))!).toString()).toBe("shared");
   });
 
-  test("removes the oldest of a tenant that has too much, until it has not, and nothing of the others", async () => {
+  test("removes the oldest conversations of a tenant until it is within its quota, and none of other tenants", async () => {
     for (const [index, id] of ["c1", "c2", "c3"].entries()) await add(id, 10 - index);
     await add("theirs", 20, { tenant: "b" });
     const options = { directory, history, storesOf, retention: { ...retention, maxBytes: 2100 }, now };
@@ -95,7 +96,7 @@ describe("prune", () => {
     expect(listed()).toEqual(["c3", "c2"]);
   });
 
-  test("counts what is on the disk: an output that two datasets hold once, and not the documents that are composed of it", async () => {
+  test("measures the bytes on disk: an output in two datasets counts once", async () => {
     const evidence = createEvidenceStore();
     evidence.add({ tool: "get_rows", output: { rows: "x".repeat(5000) } });
     const items = [evidence.get("get_rows_1")!];
@@ -115,9 +116,9 @@ describe("prune", () => {
     expect(pruned).toEqual({ tenant: "a", expired: 0, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: bytes });
   });
 
-  test("removes files that nothing refers to once they are old", async () => {
+  test("removes old files that no row refers to", async () => {
     await add("fresh", 1);
-    const { url } = await storesOf("a").artifacts.put({ bytes: Buffer.from("of a client without a turn"), type: "json" });
+    const { url } = await storesOf("a").artifacts.put({ bytes: Buffer.from("published without a turn"), type: "json" });
     const file = path.join(directory, "tenants", directoryName("a"), "artifacts", url.slice(11, 13), path.basename(url));
     expect((await prune({ directory, history, storesOf, retention, now }))[0]!.orphans).toBe(0);
     utimesSync(file, new Date(0), new Date(0));
@@ -125,7 +126,7 @@ describe("prune", () => {
     expect([existsSync(file), listed()]).toEqual([false, ["fresh"]]);
   });
 
-  test("reaches artifacts of tenants that have no conversation: by age, by quota, and not while a turn uses them", async () => {
+  test("removes artifacts of MCP clients by age and quota, unless a turn uses them", async () => {
     const publish = async (text: string, days: number, tenant = "mcp"): Promise<void> => {
       const bytes = Buffer.from(text.padEnd(500));
       const { contentHash } = await storesOf(tenant).published.put({ bytes, type: "json" });
@@ -133,7 +134,7 @@ describe("prune", () => {
     };
     for (const [text, days] of Object.entries({ c1: 40, c2: 3, c3: 2, c4: 1 })) await publish(text, days);
     await add("c1", 1);
-    await publish("c1", 40, "a"); // the same bytes as the chart of the conversation
+    await publish("c1", 40, "a"); // the same bytes as the chart of conversation c1
     const kept = async (tenant: string, text: string): Promise<boolean> => {
       const contentHash = createHash("sha256").update(text.padEnd(500)).digest("hex");
       return (await storesOf(tenant).artifacts.get(contentHash, "json")) !== null;
@@ -146,7 +147,7 @@ describe("prune", () => {
     expect([left, await kept("a", "c1"), listed()]).toEqual([[false, false, true, true], true, ["c1"]]);
   });
 
-  test("removes uploads with their conversation unless another has the same, and what broke off, and nothing that is in use", async () => {
+  test("removes uploads with their conversation, unless another conversation has the same file or uses it, and unfinished uploads", async () => {
     const upload = async (id: string, days: number, text: string): Promise<string> => {
       const kept = await uploads.put({ tenant: "a", fileName: "x.csv", content: Readable.from([Buffer.from(text)]) });
       const at = daysAgo(days);
@@ -159,7 +160,7 @@ describe("prune", () => {
     await upload("fresh", 1, "shared\n");
     const own = await upload("older", 50, "own\n");
     const busy = await upload("busy", 60, "busy\n");
-    const { sha256: orphan } = await uploads.put({ tenant: "a", fileName: "y.csv", content: Readable.from([Buffer.from("of nobody\n")]) });
+    const { sha256: orphan } = await uploads.put({ tenant: "a", fileName: "y.csv", content: Readable.from([Buffer.from("unowned\n")]) });
     const folder = path.join(directory, "uploads", readdirSync(path.join(directory, "uploads"))[0]!);
     const drafts = [path.join(folder, "1.part"), path.join(directory, "tenants", directoryName("a"), "evidence", "ab", "ab.1.part")];
     mkdirSync(path.dirname(drafts[1]!), { recursive: true });
@@ -179,7 +180,7 @@ describe("prune", () => {
     ]);
   });
 
-  test("takes a dataset that `sluice ask` left with all that lies beside it, or leaves all of it", async () => {
+  test("removes all files of a dataset of `sluice ask` together", async () => {
     const files = [".json", ".index.json"].map((ending) => path.join(directory, "datasets", "aa", `${"a".repeat(64)}${ending}`));
     for (const [index, file] of files.entries()) {
       mkdirSync(path.dirname(file), { recursive: true });
@@ -191,7 +192,7 @@ describe("prune", () => {
     expect(files.map((file) => existsSync(file))).toEqual([false, false]);
   });
 
-  test("reaches what `sluice ask` and `sluice mcp` left, by its age, and nothing else that lies there", async () => {
+  test("removes files of `sluice ask` and `sluice mcp` by age, and no other files in the directory", async () => {
     const names = ["a", "b", "c", "d"].map((digit) => digit.repeat(64));
     const files = [
       path.join("aa", `${names[0]}.png`),
@@ -199,7 +200,7 @@ describe("prune", () => {
       path.join("cc", `${names[2]}.json`),
       path.join("dd", `${names[3]}.png`),
       path.join("drafts", "x.part"),
-      path.join("aa", "of somebody else.txt"),
+      path.join("aa", "foreign.txt"),
       path.join("pictures", `${names[0]}.png`),
     ];
     const ages = [40, 50, 3, 0, 40, 90, 90];
@@ -217,14 +218,14 @@ describe("prune", () => {
     expect(files.map((name) => existsSync(path.join(directory, name)))).toEqual([false, false, false, true, false, true, true]);
   });
 
-  test("keeps an output of `sluice ask` while a manifest refers to it, and reads nothing but manifests", async () => {
+  test("keeps an output of `sluice ask` while a manifest refers to it, and reads no other files than manifests", async () => {
     const place = path.join(directory, "datasets");
     const store = createDatasetFileStore({ directory: place });
     const evidence = createEvidenceStore();
     const [shared, own] = ["shared", "own"].map((word) => evidence.add({ tool: "get_words", output: word }));
     const old = await store.put({ facts: { id: 1 }, items: [shared!, own!], artifacts: [] });
     const young = await store.put({ facts: { id: 2 }, items: [shared!], artifacts: [] });
-    const document = path.join(place, "00", `${"0".repeat(64)}.json`); // of version 0.1.0: larger than what can be read at once
+    const document = path.join(place, "00", `${"0".repeat(64)}.json`); // of version 0.1.0, and too large to be read at once
     mkdirSync(path.dirname(document), { recursive: true });
     writeFileSync(document, '{"schemaVersion":1,');
     truncateSync(document, 3 * 2 ** 30);

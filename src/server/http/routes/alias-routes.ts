@@ -2,20 +2,20 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import type { DataAnswer } from "../../../data/conversation-data.ts";
 import { openAliasDownload } from "../../../data/open-table-download.ts";
-import { tableFileEndings } from "../../../protocol/data-files.ts";
-import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../../protocol/http-tables.ts";
-import { httpIdSchema } from "../../../protocol/http-error.ts";
-import { type LiveConversation, toAliases } from "../conversations.ts";
 import type { EvidenceItem, EvidenceStore } from "../../../evidence/evidence-store.ts";
+import { tableFileEndings } from "../../../protocol/data-files.ts";
+import { httpIdSchema } from "../../../protocol/http-error.ts";
+import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../../protocol/http-tables.ts";
+import { describeAliases, type LiveConversation } from "../conversations.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
-import { noConversation } from "./conversation-routes.ts";
-import { json, jsonText, type Route, type RouteRequest, check, takesSandbox, tooLarge } from "./route.ts";
+import { conversationNotFound } from "./conversation-routes.ts";
+import { checkSchema, json, jsonText, type Route, type RouteRequest, takesSandbox, tooLarge } from "./route.ts";
 import { toDownload } from "./to-download.ts";
 
 type AliasParts = Pick<ServerParts, "history" | "conversations" | "configured" | "uploads">;
 
-/** Data of a conversation: files that are given to it, and every alias as a table to look through and to take away. */
+/** The data of a conversation: upload files, browse aliases as tables, download them. */
 export function aliasRoutes(parts: AliasParts): Route[] {
   return [
     {
@@ -23,48 +23,43 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       path: "/api/conversations/{conversationId}/files",
       operationId: "uploadFile",
       beginsWork: {},
-      summary: `Give a data file (${tableFileEndings.join(", ")}) to a conversation, as an alias of it.`,
+      summary: `Upload a data file (${tableFileEndings.join(", ")}) to a conversation. It becomes an alias.`,
       query: z.object({ name: z.string().min(1).max(255) }),
       body: "bytes",
-      answers: { 201: { description: "The alias.", schema: aliasSchema } },
-      handle: async (request) => await upload(parts, request),
+      responses: { 201: { description: "The new alias.", schema: aliasSchema } },
+      handle: (request) => uploadFile(parts, request),
     },
     {
       method: "get",
       path: "/api/conversations/{conversationId}/aliases",
       operationId: "listAliases",
-      summary: "Everything that a conversation holds by name.",
-      answers: { 200: { description: "Aliases, oldest first.", schema: aliasListSchema } },
-      handle: (request) => within(parts, request, async (live) => json({ aliases: toAliases(live, parts.history) })),
+      summary: "List the aliases of a conversation.",
+      responses: { 200: { description: "The aliases, oldest first.", schema: aliasListSchema } },
+      handle: (request) => useConversation(parts, request, async (live) => json({ aliases: describeAliases(live, parts.history) })),
     },
     {
       method: "get",
       path: "/api/conversations/{conversationId}/aliases/{alias}/schema",
       operationId: "getAliasSchema",
-      summary: "Columns of an alias with types, shares of nulls and ranges.",
-      answers: { 200: { description: "The columns.", schema: tableSchemaSchema } },
-      handle: (request) =>
-        within(parts, request, async ({ data }) => toAnswer(await data.schema(request.parameters["alias"]!, { signal: request.signal }))),
+      summary: "Get the columns of an alias with types, shares of nulls and ranges.",
+      responses: { 200: { description: "The columns.", schema: tableSchemaSchema } },
+      handle: (request) => readSchema(parts, request),
     },
     {
       method: "get",
       path: "/api/conversations/{conversationId}/aliases/{alias}/rows",
       operationId: "readAliasRows",
-      summary: "One page of the rows of an alias, searched, filtered and sorted.",
+      summary: "Get one page of the rows of an alias, searched, filtered and sorted.",
       query: z.object({
         offset: z.coerce.number().int().nonnegative().optional(),
         limit: z.coerce.number().int().min(1).max(1000).optional(),
         search: z.string().max(500).optional(),
-        filter: jsonList.optional(),
-        sort: jsonList.optional(),
-        columns: jsonList.optional(),
+        filter: jsonArray.optional(),
+        sort: jsonArray.optional(),
+        columns: jsonArray.optional(),
       }),
-      answers: { 200: { description: "The page.", schema: tableRowsSchema } },
-      handle: (request) =>
-        within(parts, request, async ({ data }) => {
-          const input = { alias: request.parameters["alias"]!, ...request.query };
-          return toAnswer(await data.page(input, { signal: request.signal }));
-        }),
+      responses: { 200: { description: "One page of rows.", schema: tableRowsSchema } },
+      handle: (request) => readRows(parts, request),
     },
     tableRoute(parts, "csv"),
     tableRoute(parts, "parquet"),
@@ -72,18 +67,9 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       method: "get",
       path: "/api/conversations/{conversationId}/tables/{alias}.json",
       operationId: "downloadAliasJson",
-      summary: "An alias that is JSON, byte for byte as it came.",
-      answers: { 200: { description: "The bytes.", contentType: "application/json" } },
-      handle: (request) =>
-        within(parts, request, async ({ evidence }) => {
-          const item = findItem(evidence, request);
-          const { alias, format, bytes } = item;
-          if (format !== "json")
-            throw new HttpFailure({ code: "NO_TABLE", message: `${alias} cannot be had in this form: it has no rows.` });
-          const stream = (): Readable => Readable.from([item.read()]);
-          const download = { fileName: `${alias}.json`, contentType: "application/json", bytes, stream };
-          return await toDownload(request.request, download, { isAttachment: true });
-        }),
+      summary: "Download an alias that is JSON, byte for byte as it was received.",
+      responses: { 200: { description: "The JSON file.", contentType: "application/json" } },
+      handle: (request) => downloadJson(parts, request),
     },
   ];
 }
@@ -94,82 +80,116 @@ function tableRoute(parts: AliasParts, as: "csv" | "parquet"): Route {
     path: `/api/conversations/{conversationId}/tables/{alias}.${as}`,
     operationId: `downloadAlias${as === "csv" ? "Csv" : "Parquet"}`,
     beginsWork: takesSandbox,
-    summary: `An alias as ${as === "csv" ? "CSV, with formulas made harmless" : "Parquet"}.`,
-    answers: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
-    handle: (request) =>
-      within(parts, request, async ({ evidence }) => {
-        const item = findItem(evidence, request);
-        const { openCellSession } = parts.configured.runtime;
-        const download = await openAliasDownload({ item, as, openCellSession, signal: request.signal });
-        return await toDownload(request.request, download, { isAttachment: true });
-      }),
+    summary: `Download an alias as ${as === "csv" ? "CSV. Text that a spreadsheet would run as a formula is prefixed with '" : "Parquet"}.`,
+    responses: { 200: { description: "The table.", contentType: as === "csv" ? "text/csv" : "application/vnd.apache.parquet" } },
+    handle: (request) => downloadTable(parts, request, as),
   };
 }
 
-/** A conversation that is there. */
-async function within(
+/** Throws CONVERSATION_NOT_FOUND. */
+async function useConversation(
   { history, conversations }: AliasParts,
   { principal: { tenant }, parameters }: RouteRequest,
   work: (live: LiveConversation) => Promise<Response>,
 ): Promise<Response> {
   const id = parameters["conversationId"]!;
-  if (history.conversations.get(tenant, id) === null) noConversation(id);
+  if (history.conversations.get(tenant, id) === null) throw conversationNotFound(id);
   return await conversations.use({ tenant, id }, work);
 }
 
-/** A list as JSON text in the query. */
-const jsonList = z.string().transform((text, context): unknown[] => {
+/** An array, as JSON text in the query. */
+const jsonArray = z.string().transform((text, context): unknown[] => {
   try {
     const value: unknown = JSON.parse(text);
     if (Array.isArray(value)) return value;
   } catch {
-    // told below
+    // reported below
   }
-  context.addIssue({ code: "custom", message: "must be a list, as JSON" });
+  context.addIssue({ code: "custom", message: "must be a JSON array" });
   return z.NEVER;
 });
 
-async function upload(parts: AliasParts, { request, parameters, query, principal: { tenant }, signal }: RouteRequest): Promise<Response> {
-  const { history, uploads, conversations } = parts;
+async function uploadFile(parts: AliasParts, request: RouteRequest): Promise<Response> {
   const { uploadBytes } = parts.configured.configuration.server;
-  const id = check(httpIdSchema, parameters["conversationId"], "path") as string;
-  const fileName = String(query["name"]);
-  if (Number(request.headers.get("content-length") ?? 0) > uploadBytes) throw tooLarge(uploadBytes);
-  const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);
-  return await conversations.use({ tenant, id }, async (live) => {
-    const wanted = AbortSignal.any([signal, live.removed]);
-    const kept = await uploads.put({ tenant, fileName, content, signal: wanted });
-    const at = new Date().toISOString();
-    history.conversations.ensure({ tenant, id, title: kept.fileName, at });
-    const { alias } = live.data.addUpload(kept);
-    const { sha256, bytes, format } = kept;
-    const record = JSON.stringify({ tenant, sha256, bytes, fileName: kept.fileName, format });
-    const isKept = history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes }, () =>
-      uploads.blobsOf(tenant).has(sha256),
-    );
-    if (!isKept) {
-      // The same bytes were another's as well, and were removed with it in the moment in which they came again.
-      conversations.refresh({ tenant, id });
-      const message = "The file was removed while it was taken.";
-      throw new HttpFailure({ code: "UPLOAD_REMOVED", message, retryAfterSeconds: 1 });
-    }
-    history.conversations.touch(tenant, id, at);
-    live.kept.add(alias);
-    const read = await live.data.schema(alias, { signal: wanted }); // rows and columns are known from now on; so is what is wrong with it
-    const taken = toAliases(live, history).find((one) => one.alias === alias);
-    return json({ ...taken, ...(read.ok ? {} : { problem: read.toolError.summary }) }, { status: 201 });
+  const id = checkSchema(httpIdSchema, request.parameters["conversationId"], "path") as string;
+  if (Number(request.request.headers.get("content-length") ?? 0) > uploadBytes) throw tooLarge(uploadBytes);
+  return await parts.conversations.use({ tenant: request.principal.tenant, id }, async (live) => {
+    const signal = AbortSignal.any([request.signal, live.removalSignal]);
+    const alias = await storeUpload(parts, live, { ...request, signal });
+    const schema = await live.data.schema(alias, { signal }); // reads the file: rows and columns are known from now on
+    const described = describeAliases(live, parts.history).find((candidate) => candidate.alias === alias);
+    return json({ ...described, ...(schema.ok ? {} : { problem: schema.toolError.summary }) }, { status: 201 });
   });
 }
 
-/** What the data module says, as it says it: digits past 2^53 are exact in its text. */
-function toAnswer(answer: DataAnswer): Response {
+/** Stores the body as a file and adds its alias to the conversation, which is created if needed. Throws UPLOAD_REMOVED. */
+async function storeUpload(
+  { history, uploads, conversations }: AliasParts,
+  live: LiveConversation,
+  { request, query, signal }: RouteRequest,
+): Promise<string> {
+  const { tenant, id } = live;
+  const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);
+  const upload = await uploads.put({ tenant, fileName: String(query["name"]), content, signal });
+  const { sha256, bytes, format, fileName } = upload;
+  const at = new Date().toISOString();
+  history.conversations.ensure({ tenant, id, title: fileName, at });
+  const { alias } = live.data.addUpload(upload);
+  const record = JSON.stringify({ tenant, sha256, bytes, fileName, format });
+  const isStored = history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes }, () =>
+    uploads.blobsOf(tenant).has(sha256),
+  );
+  if (!isStored) {
+    // Another conversation had a file with the same bytes, and it was removed between `put` and `add`.
+    conversations.invalidate({ tenant, id });
+    throw new HttpFailure({ code: "UPLOAD_REMOVED", message: "The file was removed during the upload.", retryAfterSeconds: 1 });
+  }
+  history.conversations.touch(tenant, id, at);
+  live.savedAliases.add(alias);
+  return alias;
+}
+
+function readSchema(parts: AliasParts, request: RouteRequest): Promise<Response> {
+  const { parameters, signal } = request;
+  return useConversation(parts, request, async ({ data }) => toResponse(await data.schema(parameters["alias"]!, { signal })));
+}
+
+function readRows(parts: AliasParts, request: RouteRequest): Promise<Response> {
+  const { parameters, query, signal } = request;
+  return useConversation(parts, request, async ({ data }) =>
+    toResponse(await data.page({ alias: parameters["alias"]!, ...query }, { signal })),
+  );
+}
+
+/** Returns the JSON text unchanged, because parsing it would lose digits of integers beyond 2^53. */
+function toResponse(answer: DataAnswer): Response {
   if (answer.ok) return jsonText(answer.json);
   throw toHttpFailure(answer.toolError);
+}
+
+function downloadTable(parts: AliasParts, request: RouteRequest, as: "csv" | "parquet"): Promise<Response> {
+  const { openCellSession } = parts.configured.runtime;
+  return useConversation(parts, request, async ({ evidence }) => {
+    const item = findItem(evidence, request);
+    const download = await openAliasDownload({ item, as, openCellSession, signal: request.signal });
+    return await toDownload(request.request, download, { isAttachment: true });
+  });
+}
+
+function downloadJson(parts: AliasParts, request: RouteRequest): Promise<Response> {
+  return useConversation(parts, request, async ({ evidence }) => {
+    const item = findItem(evidence, request);
+    const { alias, format, bytes } = item;
+    if (format !== "json") throw new HttpFailure({ code: "NO_TABLE", message: `${alias} is not JSON.` });
+    const stream = (): Readable => Readable.from([item.read()]);
+    const download = { fileName: `${alias}.json`, contentType: "application/json", bytes, stream };
+    return await toDownload(request.request, download, { isAttachment: true });
+  });
 }
 
 function findItem(evidence: EvidenceStore, { parameters }: RouteRequest): EvidenceItem {
   const alias = parameters["alias"]!;
   const item = evidence.get(alias);
-  if (item === null) throw new HttpFailure({ code: "ALIAS_UNKNOWN", message: `The conversation has nothing of the name ${alias}.` });
+  if (item === null) throw new HttpFailure({ code: "ALIAS_UNKNOWN", message: `The conversation has no alias ${alias}.` });
   return item;
 }

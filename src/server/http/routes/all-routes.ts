@@ -1,19 +1,19 @@
 import { z } from "zod";
-import { toOpenApi } from "./to-openapi.ts";
+import { loginLinkSchema } from "../../../protocol/http-operations.ts";
+import { noticePage } from "../create-page.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { aliasRoutes } from "./alias-routes.ts";
 import { cellRoutes } from "./cell-routes.ts";
 import { chatRoutes } from "./chat-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
-import { json, originOf, type Route, takesSandbox } from "./route.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
+import { json, originOf, type Route, type RouteRequest, takesSandbox } from "./route.ts";
+import { toOpenApi } from "./to-openapi.ts";
 import { turnRoutes } from "./turn-routes.ts";
-import { loginLinkSchema } from "../../../protocol/http-operations.ts";
-import { noticePage } from "../create-page.ts";
 
-/** Every way in, and the document that tells of them. */
+/** All routes of the server, and the OpenAPI document that describes them. */
 export function allRoutes(parts: ServerParts): Route[] {
   const groups: [tag: string, routes: Route[]][] = [
     ["login", loginRoutes(parts)],
@@ -29,16 +29,18 @@ export function allRoutes(parts: ServerParts): Route[] {
     method: "get",
     path: "/api/openapi.json",
     operationId: "openapi",
-    summary: "This document.",
-    answers: { 200: { description: "OpenAPI 3.1.", schema: z.looseObject({ openapi: z.string() }) } },
+    summary: "Get this OpenAPI document.",
+    responses: { 200: { description: "The API as OpenAPI 3.1.", schema: z.looseObject({ openapi: z.string() }) } },
     handle: () => json(toOpenApi(groups, parts.url)),
   };
   groups.push(["operations", [document]]);
   return groups.flatMap(([, routes]) => routes);
 }
 
-/** How a browser is let in: by a link that works once, and leaves the address bar at once. */
-function loginRoutes({ authenticator, publicUrl }: Pick<ServerParts, "authenticator" | "publicUrl">): Route[] {
+type LoginParts = Pick<ServerParts, "authenticator" | "publicUrl">;
+
+/** Logs a browser in by a link that works once and disappears from the address bar at once. */
+function loginRoutes(parts: LoginParts): Route[] {
   return [
     {
       method: "get",
@@ -47,54 +49,59 @@ function loginRoutes({ authenticator, publicUrl }: Pick<ServerParts, "authentica
       summary: "Exchange the code of a one-time link for a cookie.",
       isOpen: true,
       query: z.object({ code: z.string().max(200).default("") }),
-      answers: {
-        303: { description: "Logged in; on to the page." },
-        403: { description: "The link was used, or is too old.", contentType: "text/html" },
+      responses: {
+        303: { description: "The browser is logged in and is redirected to the page." },
+        403: { description: "The link was used or has expired.", contentType: "text/html" },
       },
-      handle({ request, query }) {
-        if (request.method === "HEAD") throw new HttpFailure({ code: "METHOD_NOT_ALLOWED", message: "Only GET uses the link up." });
-        const cookie = authenticator.exchange(String(query["code"]));
-        if (cookie === null) return noticePage("linkUsed");
-        return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie, "cache-control": "no-store" } });
-      },
+      handle: (request) => logIn(parts, request),
     },
     {
       method: "post",
       path: "/api/login-links",
       operationId: "createLoginLink",
-      summary: "A new one-time link for a browser, of the tenant that asks.",
-      answers: { 201: { description: "The link.", schema: loginLinkSchema } },
-      handle({ request, principal: { tenant, isOperator } }) {
-        const { code, expiresAt } = authenticator.newLoginCode({ tenant, isOperator });
-        return json({ url: `${originOf(publicUrl, request)}/login?code=${code}`, expiresAt }, { status: 201 });
-      },
+      summary: "Create a one-time login link for the tenant of the request.",
+      responses: { 201: { description: "The link.", schema: loginLinkSchema } },
+      handle: (request) => createLoginLink(parts, request),
     },
     {
       method: "post",
       path: "/api/logout",
       operationId: "logout",
-      summary: "Forget this browser.",
-      answers: { 204: { description: "Done." } },
-      handle: ({ request }) => new Response(null, { status: 204, headers: { "set-cookie": authenticator.logout(request.headers) } }),
+      summary: "Log this browser out.",
+      responses: { 204: { description: "The browser is logged out." } },
+      handle: ({ request }) => new Response(null, { status: 204, headers: { "set-cookie": parts.authenticator.logOut(request.headers) } }),
     },
   ];
 }
 
-const answer = { description: "As the Model Context Protocol says, in the client's version of it.", contentType: "application/json" };
+function logIn({ authenticator }: LoginParts, { request, query }: RouteRequest): Response {
+  // A link preview may send HEAD, which must not use up the code.
+  if (request.method === "HEAD") throw new HttpFailure({ code: "METHOD_NOT_ALLOWED", message: "Use GET to open the link." });
+  const cookie = authenticator.logIn(String(query["code"]));
+  if (cookie === null) return noticePage("linkUsed");
+  return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie, "cache-control": "no-store" } });
+}
 
-/** `/mcp` over streamable HTTP, behind the same door as everything else. */
+function createLoginLink({ authenticator, publicUrl }: LoginParts, { request, principal }: RouteRequest): Response {
+  const { code, expiresAt } = authenticator.createLoginCode(principal);
+  return json({ url: `${originOf(publicUrl, request)}/login?code=${code}`, expiresAt }, { status: 201 });
+}
+
+const mcpResponse = { description: "A response of the Model Context Protocol, in the client's version.", contentType: "application/json" };
+
+/** `/mcp` over streamable HTTP, with the same authentication as all other routes. */
 function mcpRoutes({ mcp }: Pick<ServerParts, "mcp">): Route[] {
-  const summaries = { post: "Send a message.", get: "Listen for messages.", delete: "End the session." } as const;
+  const summaries = { post: "Send an MCP message.", get: "Listen for MCP messages.", delete: "End the MCP connection." } as const;
   return (["post", "get", "delete"] as const).map((method) => ({
     method,
     path: "/mcp",
     operationId: `${method}Mcp`,
     summary: summaries[method],
     ...(method === "post" ? { body: "bytes" as const, beginsWork: takesSandbox } : {}),
-    answers: { 200: answer },
+    responses: { 200: mcpResponse },
     async handle({ request, principal: { tenant, tokenHash } }) {
       const { body, status, headers } = await mcp.fetch(request, { tenant, tokenHash });
-      return new Response(body, { status, headers: new Headers(headers) }); // so that headers can be added to it
+      return new Response(body, { status, headers: new Headers(headers) }); // a copy, because the app adds headers
     },
   }));
 }

@@ -8,56 +8,59 @@ import type { CellStartEvent } from "../../../protocol/turn-events.ts";
 import type { LiveConversation } from "../conversations.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
-import { findEndedTurn, listCells, type PlayedCell } from "../turns/to-turn-document.ts";
-import { json, type Route } from "./route.ts";
+import { findEndedTurn, listCells, type PlayedCell } from "../turns/turn-document.ts";
+import { json, type Route, type RouteRequest } from "./route.ts";
 
-/** Code by hand: one cell of a turn with other words in it. */
-export function cellRoutes(
-  parts: Pick<ServerParts, "history" | "turns" | "conversations" | "gate" | "configured" | "storesOf" | "metrics">,
-): Route[] {
-  const { history, conversations, gate } = parts;
+type CellParts = Pick<ServerParts, "history" | "turns" | "conversations" | "turnLimiter" | "configured" | "storesOf" | "metrics">;
+
+/** Reruns a cell of a turn with code that the user has edited. */
+export function cellRoutes(parts: CellParts): Route[] {
   return [
     {
       method: "post",
       path: "/api/cells",
       operationId: "runCell",
       beginsWork: {},
-      summary: "Run one cell of an ended turn again with other code, from the state that it began with. What the turn gave stays.",
+      summary:
+        "Run a cell of an ended turn again with other code, from the state in which it began. The result of the turn does not change.",
       body: cellRunCreationSchema,
-      answers: { 200: { description: "What it gave; a cell that failed is an answer, too.", schema: cellRunSchema } },
-      async handle({ body, principal: { tenant }, signal }) {
-        const { turnId, cell: number, code } = body as CellRunCreation;
-        const { conversationId } = findEndedTurn(parts, tenant, turnId);
-        return await conversations.use({ tenant, id: conversationId }, async (live) => {
-          live.runAgain.push(turnId);
-          try {
-            findEndedTurn(parts, tenant, turnId); // nobody can remove it from here on
-            const cell = findCell(history.events.read({ tenant, turnId }), number);
-            const wanted = AbortSignal.any([signal, live.removed]);
-            const work = async (): Promise<CellRun> => {
-              const run = await runCellAgain(parts, { live, turnId, cell, code, signal: wanted });
-              if (run.resultAlias !== null) await conversations.save(live, turnId, [run.resultAlias]);
-              history.cellRuns.add(tenant, run);
-              return run;
-            };
-            return json(await gate.run(work, wanted, tenant));
-          } finally {
-            live.runAgain.splice(live.runAgain.indexOf(turnId), 1);
-          }
-        });
-      },
+      responses: { 200: { description: "The outcome of the cell. A failure of its code is also an outcome.", schema: cellRunSchema } },
+      handle: (request) => rerunCell(parts, request),
     },
   ];
+}
+
+async function rerunCell(parts: CellParts, { body, principal: { tenant }, signal: requestSignal }: RouteRequest): Promise<Response> {
+  const { history, conversations, turnLimiter } = parts;
+  const { turnId, cell: number, code } = body as CellRunCreation;
+  const { conversationId } = findEndedTurn(parts, tenant, turnId);
+  return await conversations.use({ tenant, id: conversationId }, async (live) => {
+    live.rerunTurnIds.push(turnId); // from here on the turn cannot be deleted
+    try {
+      findEndedTurn(parts, tenant, turnId); // it may have been deleted before that
+      const cell = findCell(history.events.read({ tenant, turnId }), number);
+      const signal = AbortSignal.any([requestSignal, live.removalSignal]);
+      const work = async (): Promise<CellRun> => {
+        const run = await runCellAgain(parts, { live, turnId, cell, code, signal });
+        if (run.resultAlias !== null) await conversations.saveEvidence(live, turnId, [run.resultAlias]);
+        history.cellRuns.add(tenant, run);
+        return run;
+      };
+      return json(await turnLimiter.run(work, signal, tenant));
+    } finally {
+      live.rerunTurnIds.splice(live.rerunTurnIds.indexOf(turnId), 1);
+    }
+  });
 }
 
 function findCell(events: readonly StoredEvent[], number: number): PlayedCell {
   const cells = listCells(events);
   const cell = cells[number - 1];
   if (cell !== undefined) return cell;
-  throw new HttpFailure({ code: "CELL_NOT_FOUND", message: `The turn has ${cells.length} cells, and no cell ${number}.` });
+  throw new HttpFailure({ code: "CELL_NOT_FOUND", message: `The turn has no cell ${number} (cells: ${cells.length}).` });
 }
 
-export interface CellAgain {
+interface CellRerun {
   readonly live: LiveConversation;
   readonly turnId: string;
   readonly cell: PlayedCell;
@@ -67,33 +70,26 @@ export interface CellAgain {
 
 const PREVIEW_CHARACTERS = 64 * 1024;
 
-/**
- * One cell of a turn with other code, in a sandbox of its own: the cells before it are run again first, without publishing anything, so that it begins where
- * the old one began. What it gives stands beside what the old one gave.
- */
+/** Runs the cell in a new sandbox. The cells before it are replayed first, without publishing artifacts, to recreate its state. */
 async function runCellAgain(
   { configured, storesOf, metrics }: Pick<ServerParts, "configured" | "storesOf" | "metrics">,
-  { live, turnId, cell, code, signal }: CellAgain,
+  { live, turnId, cell, code, signal }: CellRerun,
 ): Promise<CellRun> {
   const { runtime } = configured;
   const runId = randomUUID();
   const artifacts = storesOf(live.tenant).artifactsFor(turnId);
-  const turn = runtime.createTurn({ id: runId, evidence: live.evidence, artifacts, onProbe: metrics.probe, publishes: false });
+  const turn = runtime.createTurn({ id: runId, evidence: live.evidence, artifacts, onProbe: metrics.onProbe, publishes: false });
   try {
-    for (const [index, start] of cell.before.entries()) await playBefore(turn, { start, number: index + 1, signal });
+    for (const [index, start] of cell.before.entries()) await replayCell(turn, { start, number: index + 1, signal });
     turn.publishes = true;
-    const answer = await runCodeInterpreter(
-      turn,
-      { ...toCall(cell.start), code, postProcessingContract: contractFor(cell.start, code) },
-      { signal },
-    );
-    return toRun(answer, { runId, turnId, cell, code });
+    const call = { ...toCall(cell.start), code, postProcessingContract: toCallContract(cell.start, code) };
+    return toCellRun(await runCodeInterpreter(turn, call, { signal }), { runId, turnId, cell, code });
   } finally {
     await disposeTurnSandbox(turn);
   }
 }
 
-async function playBefore(
+async function replayCell(
   turn: InterpreterTurn,
   { start, number, signal }: { start: CellStartEvent; number: number; signal: AbortSignal },
 ): Promise<void> {
@@ -101,8 +97,8 @@ async function playBefore(
   if (toolError === null) return;
   throw new HttpFailure({
     code: "CELL_NOT_REPLAYED",
-    message: `Cell ${number}, which comes before it, gave no result this time: ${toolError.summary}`,
-    hint: "Nothing was changed. What it needs may have been removed since.",
+    message: `The earlier cell ${number} failed when it was run again: ${toolError.summary}`,
+    hint: "Nothing was changed. Data that the cell needs may have been removed.",
     details: { toolError },
   });
 }
@@ -111,17 +107,17 @@ function toCall({ code, inputs, postProcessingContract }: CellStartEvent): objec
   return { code, ...(inputs === undefined ? {} : { inputs }), postProcessingContract };
 }
 
-/** By hand nothing is declared: what the code hands over is what is expected of it. */
-function contractFor({ postProcessingContract }: CellStartEvent, code: string): object {
+/** A person does not declare artifacts, so those that the code emits are expected. */
+function toCallContract({ postProcessingContract }: CellStartEvent, code: string): object {
   const emits = { image: /\bsave_figure\s*\(/.test(code), chart: /\brender_chart\s*\(/.test(code) };
   return { ...postProcessingContract, expectedArtifacts: (["image", "chart"] as const).filter((kind) => emits[kind]) };
 }
 
-function toRun(
+function toCellRun(
   { outcome, error: toolError, artifacts, resultAlias }: ToolResult,
   { runId, turnId, cell, code }: { runId: string; turnId: string; cell: PlayedCell; code: string },
 ): CellRun {
-  if (outcome === null) throw toHttpFailure(toolError!); // it was not run
+  if (outcome === null) throw toHttpFailure(toolError!); // the cell did not run
   const { status, error, stdout, stderr, resultJson, diagnostics, timing } = outcome;
   const { document } = cell;
   return {

@@ -1,109 +1,107 @@
 import { createUIMessageStreamResponse, type UIMessageChunk } from "ai";
-import { type ChatMetadata, type ChatRequest, chatRequestSchema } from "../../../protocol/http-chat.ts";
-import { maxQuestionCharacters } from "../../../protocol/http-turns.ts";
-import { HttpFailure } from "../http-failure.ts";
 import type { History, StoredEvent, StoredTurn } from "../../../history/history.ts";
-import type { ServerParts } from "../open-parts.ts";
-import { followStream, type LiveTurn } from "../turns/create-live-turn.ts";
-import type { Route } from "./route.ts";
+import { type ChatMetadata, type ChatRequest, chatRequestSchema } from "../../../protocol/http-chat.ts";
 import type { ConversationMessage } from "../../../protocol/http-conversations.ts";
+import { maxQuestionCharacters } from "../../../protocol/http-turns.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
+import { HttpFailure } from "../http-failure.ts";
+import type { ServerParts } from "../open-parts.ts";
+import { createEventStream, type LiveTurn } from "../turns/live-turn.ts";
+import type { Route, RouteRequest } from "./route.ts";
 
 const MAX_CHAT_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
 const stream = { description: "The turn as an AI SDK UI message stream.", contentType: "text/event-stream" };
 
-/** For the AI SDK's `useChat` of any page: a question in, a stream of parts out, and the same stream again for a page that was loaded anew. */
-export function chatRoutes({ history, turns }: Pick<ServerParts, "history" | "turns">): Route[] {
+type ChatParts = Pick<ServerParts, "history" | "turns">;
+
+/** Endpoints for `useChat` of the AI SDK: ask a question and stream the turn, or stream a running turn again after a page reload. */
+export function chatRoutes(parts: ChatParts): Route[] {
   return [
     {
       method: "post",
       path: "/api/chat",
       operationId: "chat",
       beginsWork: {},
-      summary: "Ask, and follow the answer. Of the messages only the last of the user is read; the rest is the server's own history.",
+      summary: "Ask a question and stream the answer. Only the user's last message is read; earlier ones come from the server's history.",
       body: chatRequestSchema,
       maxBodyBytes: MAX_CHAT_BYTES,
-      answers: { 200: stream },
-      async handle({ body, principal: { tenant, tokenHash }, signal }) {
-        const request = body as ChatRequest;
-        const { question, supersedes } = readQuestion(history, tenant, request);
-        const turn = await turns.start({
-          tenant,
-          tokenHash,
-          conversationId: request.id,
-          question,
-          supersedes,
-          isAttended: true,
-          signal,
-        });
-        return toStream(history, turn, signal);
-      },
+      responses: { 200: stream },
+      handle: (request) => chat(parts, request),
     },
     {
       method: "get",
       path: "/api/chat/{conversationId}/stream",
       operationId: "resumeChat",
-      summary: "The stream of the turn that runs, from its beginning.",
-      answers: { 200: stream, 204: { description: "No turn of the conversation runs." } },
-      handle({ parameters, principal: { tenant }, signal }) {
-        const turn = turns.findRunning(tenant, parameters["conversationId"]!);
-        return turn === null ? new Response(null, { status: 204 }) : toStream(history, turn, signal);
-      },
+      summary: "Stream the running turn of a conversation from its beginning.",
+      responses: { 200: stream, 204: { description: "The conversation has no running turn." } },
+      handle: (request) => resumeChat(parts, request),
     },
   ];
 }
 
-function toStream(history: History, turn: LiveTurn, signal: AbortSignal): Response {
+async function chat({ history, turns }: ChatParts, { body, principal: { tenant, tokenHash }, signal }: RouteRequest): Promise<Response> {
+  const request = body as ChatRequest;
+  const { question, supersedes } = readQuestion(history, tenant, request);
+  const turn = await turns.start({ tenant, tokenHash, conversationId: request.id, question, supersedes, isAttended: true, signal });
+  return streamTurn(history, turn, signal);
+}
+
+function resumeChat({ history, turns }: ChatParts, { parameters, principal: { tenant }, signal }: RouteRequest): Response {
+  const turn = turns.findRunning(tenant, parameters["conversationId"]!);
+  return turn === null ? new Response(null, { status: 204 }) : streamTurn(history, turn, signal);
+}
+
+function streamTurn(history: History, turn: LiveTurn, signal: AbortSignal): Response {
   const { tenant, turnId, conversationId } = turn;
   const createdAt = history.turns.get(tenant, turnId)?.createdAt ?? new Date().toISOString();
   const chunks = createChatChunks({ turnId, conversationId, status: "running", createdAt });
-  const body = followStream<UIMessageChunk>({
+  const body = createEventStream<UIMessageChunk>({
     signal,
-    open: (ended) => turn.follow(0, ended),
-    begin: chunks.begin(),
-    toChunks: (event) => chunks.of(event),
+    open: (streamSignal) => turn.follow(0, streamSignal),
+    head: chunks.start(),
+    toChunks: (event) => chunks.fromEvent(event),
   });
   return createUIMessageStreamResponse({ stream: body, keepAliveMs: KEEP_ALIVE_MS, headers: { "cache-control": "no-store" } });
 }
 
-/** The question, and the turns that it is asked instead of. */
+/** The question, and the turns that it replaces. Throws REQUEST_INVALID. */
 function readQuestion(history: History, tenant: string, request: ChatRequest): { question: string; supersedes: string[] } {
   const earlier = history.turns.listByConversation(tenant, request.id);
-  const from = (id: string | undefined): string[] => {
-    const at = id === undefined ? -1 : earlier.findIndex(({ turnId }) => id === turnId || id === `${turnId}.user`);
-    return at === -1 ? [] : earlier.slice(at).map(({ turnId }) => turnId);
+  const turnsFrom = (messageId: string | undefined): string[] => {
+    const index = messageId === undefined ? -1 : earlier.findIndex(({ turnId }) => messageId === turnId || messageId === `${turnId}.user`);
+    return index === -1 ? [] : earlier.slice(index).map(({ turnId }) => turnId);
   };
   if (request.trigger === "regenerate-message") {
-    const supersedes = from(request.messageId ?? earlier.at(-1)?.turnId);
-    const again = earlier.find(({ turnId }) => turnId === supersedes[0]);
-    if (again === undefined) throw noQuestion("There is no earlier question that could be asked again.");
-    return { question: again.question, supersedes };
+    const supersedes = turnsFrom(request.messageId ?? earlier.at(-1)?.turnId);
+    const repeated = earlier.find(({ turnId }) => turnId === supersedes[0]);
+    if (repeated === undefined) throw invalidRequest("There is no earlier question to repeat.");
+    return { question: repeated.question, supersedes };
   }
   const last = request.messages.findLast(({ role }) => role === "user");
   const question = (last?.parts ?? [])
     .flatMap(({ type, text }) => (type === "text" && text !== undefined ? [text] : []))
     .join("\n")
     .trim();
-  if (question === "") throw noQuestion("The last message of the user has no text.");
+  if (question === "") throw invalidRequest("The user's last message has no text.");
   if (question.length > maxQuestionCharacters)
-    throw noQuestion(
-      `The question has ${question.length} characters; ${maxQuestionCharacters} are allowed. A data file can be uploaded instead.`,
+    throw invalidRequest(
+      `The question has ${question.length} characters; the limit is ${maxQuestionCharacters}. Upload long data as a file instead.`,
     );
-  return { question, supersedes: from(last?.id) };
+  return { question, supersedes: turnsFrom(last?.id) };
 }
 
-function noQuestion(message: string): HttpFailure {
+function invalidRequest(message: string): HttpFailure {
   return new HttpFailure({ code: "REQUEST_INVALID", message });
 }
 
-/** The events of a turn as the AI SDK's UI message stream: data parts one to one, the answer as text. Made anew for each listener. */
-export interface ChatChunks {
-  begin(): UIMessageChunk[];
-  of(stored: StoredEvent): UIMessageChunk[];
+/** Converts the events of a turn to chunks of a UI message stream: one data part per event, and the answer as text. Has state, so use one per stream. */
+interface ChatChunks {
+  start(): UIMessageChunk[];
+  fromEvent(stored: StoredEvent): UIMessageChunk[];
 }
 
-const ANSWER = "answer";
+const ANSWER_ID = "answer";
 
 function createChatChunks(metadata: ChatMetadata): ChatChunks {
   let isAnswering = false;
@@ -111,16 +109,16 @@ function createChatChunks(metadata: ChatMetadata): ChatChunks {
   function endAnswer(): UIMessageChunk[] {
     const wasAnswering = isAnswering;
     isAnswering = false;
-    return wasAnswering ? [{ type: "text-end", id: ANSWER }] : [];
+    return wasAnswering ? [{ type: "text-end", id: ANSWER_ID }] : [];
   }
 
   return {
-    begin: () => [{ type: "start", messageId: metadata.turnId, messageMetadata: metadata }],
-    of({ at, event }) {
+    start: () => [{ type: "start", messageId: metadata.turnId, messageMetadata: metadata }],
+    fromEvent({ at, event }) {
       if (event.type === "answer-delta") {
-        const start: UIMessageChunk[] = isAnswering ? [] : [{ type: "text-start", id: ANSWER }];
+        const start: UIMessageChunk[] = isAnswering ? [] : [{ type: "text-start", id: ANSWER_ID }];
         isAnswering = true;
-        return [...start, { type: "text-delta", id: ANSWER, delta: event.text }];
+        return [...start, { type: "text-delta", id: ANSWER_ID, delta: event.text }];
       }
       if (event.type !== "turn-end") return [toPart(event, at)];
       const { gaps, outcome } = event.result;
@@ -140,19 +138,19 @@ function toPart(event: TurnEvent, at: string): UIMessageChunk {
   return { type: `data-${type}`, ...(id === null ? {} : { id }), data: { ...data, at } };
 }
 
-/** A part with an id takes the place of the one before it. */
+/** A part replaces an earlier one with the same id. */
 function partId(event: TurnEvent): string | null {
   if (event.type === "tool-progress") return `progress:${event.callId}`;
   if (event.type === "approval-request") return `approval:${event.approvalId}`;
   return event.type === "artifact" ? `artifact:${event.artifact.contentHash}` : null;
 }
 
-/** A kept turn as two messages, with the very parts that a listener would have collected from its stream. */
+/** A stored turn as two messages, with the same parts that a client collects from the stream. */
 export function toChatMessages(turn: StoredTurn, events: readonly StoredEvent[]): ConversationMessage[] {
   const { turnId, question } = turn;
   const metadata = toChatMetadata(turn);
   const chunks = createChatChunks(metadata);
-  const parts = collect(events.flatMap((stored) => chunks.of(stored)));
+  const parts = collectParts(events.flatMap((stored) => chunks.fromEvent(stored)));
   return [
     { id: `${turnId}.user`, role: "user", parts: [{ type: "text", text: question }] },
     { id: turnId, role: "assistant", metadata, parts },
@@ -163,7 +161,7 @@ function toChatMetadata({ turnId, conversationId, status, createdAt, stopReason 
   return { turnId, conversationId, status, createdAt, ...(stopReason === null ? {} : { stopReason }) };
 }
 
-function collect(chunks: readonly UIMessageChunk[]): ConversationMessage["parts"] {
+function collectParts(chunks: readonly UIMessageChunk[]): ConversationMessage["parts"] {
   const parts: ConversationMessage["parts"] = [];
   for (const chunk of chunks) {
     if (chunk.type === "text-start") parts.push({ type: "text", text: "", state: "done" });
@@ -172,9 +170,9 @@ function collect(chunks: readonly UIMessageChunk[]): ConversationMessage["parts"
       text["text"] = `${String(text["text"])}${chunk.delta}`;
     } else if (chunk.type.startsWith("data-")) {
       const { type, id, data } = chunk as { type: string; id?: string; data: unknown };
-      const before = id === undefined ? undefined : parts.find((part) => part["type"] === type && part["id"] === id);
-      if (before === undefined) parts.push({ type, ...(id === undefined ? {} : { id }), data });
-      else before["data"] = data;
+      const earlier = id === undefined ? undefined : parts.find((part) => part["type"] === type && part["id"] === id);
+      if (earlier === undefined) parts.push({ type, ...(id === undefined ? {} : { id }), data });
+      else earlier["data"] = data;
     }
   }
   return parts;

@@ -11,41 +11,41 @@ import {
   serverInfoSchema,
 } from "../../../protocol/http-operations.ts";
 import { maxQuestionCharacters } from "../../../protocol/http-turns.ts";
-import type { Histogram, HistogramReading } from "../create-metrics.ts";
 import { packageVersion } from "../../../package-version.ts";
+import type { Histogram, HistogramReading } from "../create-metrics.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { json, originOf, type Route, type RouteRequest } from "./route.ts";
 
 type OperationParts = Pick<
   ServerParts,
-  "configured" | "model" | "history" | "work" | "metrics" | "gate" | "authenticator" | "samples" | "publicUrl"
+  "configured" | "model" | "history" | "workLimiter" | "metrics" | "turnLimiter" | "authenticator" | "samples" | "publicUrl"
 >;
 
-/** What is running, and how it does. */
+/** Health, readiness, metrics and the numbers of the operator's page. */
 export function operationRoutes(parts: OperationParts): Route[] {
   const startedAt = new Date().toISOString();
-  let selfTest: SelfTest | null = null; // the last one that was asked for
+  let latestSelfTest: SelfTest | null = null;
   return [
     {
       method: "get",
       path: "/healthz",
       operationId: "health",
-      summary: "Whether the process answers.",
+      summary: "Check whether the process responds.",
       isOpen: true,
-      answers: { 200: { description: "It does.", schema: healthSchema } },
+      responses: { 200: { description: "The process responds.", schema: healthSchema } },
       handle: () => json({ status: "ok" }),
     },
     {
       method: "get",
       path: "/readyz",
       operationId: "readiness",
-      summary: "Whether a question could be answered: a sandbox, a model, a history that can be written.",
-      answers: {
-        200: { description: "It could.", schema: readinessSchema },
-        503: { description: "It could not, and why.", schema: readinessSchema },
+      summary: "Check whether the server can answer questions: sandbox, history and model.",
+      responses: {
+        200: { description: "The server is ready.", schema: readinessSchema },
+        503: { description: "The server is not ready; the failed checks say why.", schema: readinessSchema },
       },
       async handle() {
-        const readiness = await toReadiness(parts);
+        const readiness = await checkReadiness(parts);
         return json(readiness, { status: readiness.status === "ready" ? 200 : 503 });
       },
     },
@@ -53,9 +53,9 @@ export function operationRoutes(parts: OperationParts): Route[] {
       method: "get",
       path: "/metrics",
       operationId: "metrics",
-      summary: "Numbers for Prometheus, of all tenants together.",
+      summary: "Get metrics for Prometheus, of all tenants together.",
       isForOperators: true,
-      answers: { 200: { description: "The text format.", contentType: "text/plain" } },
+      responses: { 200: { description: "The metrics in the Prometheus text format.", contentType: "text/plain" } },
       handle: () =>
         new Response(parts.metrics.toText(), {
           headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
@@ -65,29 +65,29 @@ export function operationRoutes(parts: OperationParts): Route[] {
       method: "get",
       path: "/api/info",
       operationId: "info",
-      summary: "What is running, and what can be asked.",
-      answers: { 200: { description: "The server.", schema: serverInfoSchema } },
+      summary: "Get the version, model, sandbox driver and limits of the server.",
+      responses: { 200: { description: "Facts about the server.", schema: serverInfoSchema } },
       handle: async (request) => json(await toInfo(parts, request)),
     },
     {
       method: "get",
       path: "/api/ops",
       operationId: "operations",
-      summary: "What the operator's page draws.",
+      summary: "Get the numbers that the operator's page shows.",
       isForOperators: true,
-      answers: { 200: { description: "The numbers of this server.", schema: operationsSchema } },
-      handle: async () => json(await toOperations(parts, { startedAt, selfTest })),
+      responses: { 200: { description: "The numbers of this server.", schema: operationsSchema } },
+      handle: async () => json(await toOperations(parts, { startedAt, selfTest: latestSelfTest })),
     },
     {
       method: "post",
       path: "/api/ops/self-test",
       operationId: "selfTest",
-      summary: "Try every sandbox driver for real.",
+      summary: "Start a sandbox with every driver and check what it enforces.",
       isForOperators: true,
-      answers: { 200: { description: "What was seen enforced.", schema: selfTestSchema } },
+      responses: { 200: { description: "The checks of every driver.", schema: selfTestSchema } },
       async handle({ signal }) {
-        selfTest = await runSelfTest(parts, signal);
-        return json(selfTest);
+        latestSelfTest = await runSelfTest(parts, signal);
+        return json(latestSelfTest);
       },
     },
   ];
@@ -126,8 +126,8 @@ async function toInfo(parts: OperationParts, { request, principal }: RouteReques
   };
 }
 
-async function toReadiness({ configured, model, history, work }: OperationParts): Promise<Readiness> {
-  const trial = async (name: string, work: () => unknown): Promise<Readiness["checks"][number]> => {
+async function checkReadiness({ configured, model, history, workLimiter }: OperationParts): Promise<Readiness> {
+  const runCheck = async (name: string, work: () => unknown): Promise<Readiness["checks"][number]> => {
     try {
       await work();
       return { name, ok: true, detail: null };
@@ -136,12 +136,12 @@ async function toReadiness({ configured, model, history, work }: OperationParts)
     }
   };
   const checks = [
-    await trial("sandbox", () => configured.runtime.driver()),
-    await trial("history", () => history.inTransaction(() => history.tenants.list())),
+    await runCheck("sandbox", () => configured.runtime.driver()),
+    await runCheck("history", () => history.inTransaction(() => history.tenants.list())),
     { name: "model", ok: model.problem === null, detail: model.problem },
-    ...(work.isStopping ? [{ name: "server", ok: false, detail: "It is stopping." }] : []),
+    ...(workLimiter.isStopping ? [{ name: "server", ok: false, detail: "The server is stopping." }] : []),
   ];
-  // Without a model a server is still one for MCP clients: that is said, and no reason to take it out of service.
+  // A server without a model still serves MCP clients, so a missing model is reported but does not make it unready.
   const isReady = checks.every(({ name, ok }) => ok || name === "model");
   return { status: isReady ? "ready" : "not ready", checks };
 }
@@ -154,14 +154,14 @@ async function runSelfTest({ configured }: OperationParts, signal: AbortSignal):
       name,
       usable,
       reason: reason ?? null,
-      checks: checks.map(({ name: what, ok, detail }) => ({ name: what, passed: ok, detail })),
+      checks: checks.map(({ name: check, ok, detail }) => ({ name: check, passed: ok, detail })),
     })),
   };
 }
 
-/** The same numbers as `/metrics`, in the shape that a page draws. */
+/** The numbers of `/metrics`, in the form that the page needs. */
 async function toOperations(
-  { configured, metrics, gate }: OperationParts,
+  { configured, metrics, turnLimiter }: OperationParts,
   { startedAt, selfTest }: { startedAt: string; selfTest: SelfTest | null },
 ): Promise<Operations> {
   const { runtime, configuration } = configured;
@@ -183,14 +183,14 @@ async function toOperations(
     pool: { warm: pool?.warm ?? 0, size: configuration.sandbox.poolSize },
     starts: { pool: starts["pool"] ?? 0, restored: starts["restored"] ?? 0, forked: starts["forked"] ?? 0, cold: starts["cold"] ?? 0 },
     cells: { total: sum(byStatus), byStatus },
-    turns: { running: gate.taken, queued: gate.waiting, total: sum(byStop), byStop },
+    turns: { running: turnLimiter.taken, queued: turnLimiter.waiting, total: sum(byStop), byStop },
     latencies: {
       cellRun: toLatency(metrics.cellRun),
       cellStart: toLatency(metrics.cellStart),
       turn: toLatency(metrics.turn),
       http: toLatency(metrics.http),
     },
-    failures: failuresOf(byStatus, byStop),
+    failures: countFailures(byStatus, byStop),
     artifacts: Object.entries(metrics.artifacts.values()).map(([kind, count]) => ({ kind, count, bytes: bytes[kind] ?? 0 })),
     probes: [...metrics.probes],
     selfTest,
@@ -198,7 +198,8 @@ async function toOperations(
   };
 }
 
-function failuresOf(cells: Readonly<Record<string, number>>, turns: Readonly<Record<string, number>>): Operations["failures"] {
+/** Most frequent first. */
+function countFailures(cells: Readonly<Record<string, number>>, turns: Readonly<Record<string, number>>): Operations["failures"] {
   const failed = [
     ...Object.entries(cells).filter(([status]) => status !== "ok"),
     ...Object.entries(turns).filter(([stop]) => stop !== "complete_answer"),
@@ -217,15 +218,15 @@ function toLatency(histogram: Histogram): Latency {
   };
 }
 
-/** As Prometheus guesses it: even within a bucket. The last bucket has no end, so its beginning stands for it. */
+/** Estimated as Prometheus does, by linear interpolation within a bucket. For the last bucket, which has no end, it is the lower bound. */
 function quantile({ count, buckets }: HistogramReading, share: number): number | null {
   if (count === 0) return null;
   const rank = share * count;
-  const at = buckets.findIndex((bucket) => bucket.count >= rank);
-  const [low, below] = at <= 0 ? [0, 0] : [buckets[at - 1]!.le, buckets[at - 1]!.count];
-  const { le, count: upTo } = buckets[at]!;
-  if (le === Infinity) return low * 1000;
-  return 1000 * (low + (le - low) * ((rank - below) / Math.max(1, upTo - below)));
+  const index = buckets.findIndex((bucket) => bucket.count >= rank);
+  const { le: upper, count: countToUpper } = buckets[index]!;
+  const { le: lower, count: countToLower } = buckets[index - 1] ?? { le: 0, count: 0 };
+  if (upper === Infinity) return lower * 1000;
+  return 1000 * (lower + (upper - lower) * ((rank - countToLower) / Math.max(1, countToUpper - countToLower)));
 }
 
 function sum(counts: Readonly<Record<string, number>>): number {

@@ -5,8 +5,7 @@ import { watchBody } from "../../http-body.ts";
 import { listen } from "../open-server.ts";
 import { toDownload } from "./to-download.ts";
 
-/** What a client sees of a download, whole or not. */
-describe("a download", () => {
+describe("toDownload", () => {
   let server: Server;
   let url: string;
   let closed: string[] = [];
@@ -44,18 +43,18 @@ describe("a download", () => {
     server.close();
   });
 
-  test("comes in pieces, and lets go of what it came from, also when nobody wants the rest", async () => {
+  test("streams a file and closes its source, also for HEAD", async () => {
     expect(await (await fetch(`${url}/whole`)).text()).toBe("a,b\n1,2\n");
     const head = await fetch(`${url}/head`, { method: "HEAD" });
     expect([head.status, head.headers.get("content-type"), closed]).toEqual([200, "text/csv", ["/whole", "/head"]]);
     expect(over).toEqual(closed);
   });
 
-  test.each(["/at-once", "/known-at-once"])("that cannot be begun is told so (%s)", async (path) => {
+  test.each(["/at-once", "/known-at-once"])("rejects if the first chunk cannot be read (%s)", async (path) => {
     expect([(await fetch(`${url}${path}`)).status, closed]).toEqual([422, [path]]);
   });
 
-  test.each(["/later", "/known-later"])("that fails later breaks the connection (%s)", async (path) => {
+  test.each(["/later", "/known-later"])("breaks the connection if a later chunk cannot be read (%s)", async (path) => {
     const read = fetch(`${url}${path}`).then((response) => response.text());
     await expect(read).rejects.toThrow(/fetch failed|terminated/);
     expect(closed).toEqual([path]);

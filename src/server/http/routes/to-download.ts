@@ -2,57 +2,57 @@ import type { TableDownload } from "../../../data/conversation-data.ts";
 
 export interface DownloadOptions {
   readonly isAttachment: boolean;
-  /** Of something that never changes. */
+  /** For content that never changes. */
   readonly etag?: string;
 }
 
 /**
- * Streamed: it is never in memory as a whole because of us. The first piece is there before anything is said, so that what cannot be had is told as that.
- * A browser that is led to it neither runs nor shows it as anything else than it is.
+ * A response that streams a file without holding all of it in memory. Waits for the first chunk, so that a file that cannot be read is reported as an error
+ * instead of as a broken download.
  */
 export async function toDownload(request: Request, download: TableDownload, { isAttachment, etag }: DownloadOptions): Promise<Response> {
   const { fileName, contentType, bytes } = download;
-  const pieces = download.stream()[Symbol.asyncIterator]();
-  const first = await pieces.next();
+  const chunks = download.stream()[Symbol.asyncIterator]();
+  const first = await chunks.next();
   const headers = new Headers({
     "content-type": contentType,
     "cache-control": etag === undefined ? "no-store" : immutable,
     ...(etag === undefined ? {} : { etag }),
-    // In pieces from the first on: what fails before the end breaks the connection, and never looks like the end.
+    // Chunked from the start, so that an error later breaks the connection instead of looking like the end of the file.
     ...(bytes === null ? { "transfer-encoding": "chunked" } : { "content-length": String(bytes) }),
     ...(isAttachment ? { "content-disposition": `attachment; filename="${fileName.replaceAll(/[^\w.-]/g, "_")}"` } : {}),
   });
-  if (request.method !== "HEAD") return new Response(toStream(first, pieces), { headers });
-  await pieces.return?.(); // a body of which nobody reads anything would never end
+  if (request.method !== "HEAD") return new Response(toStream(first, chunks), { headers });
+  await chunks.return?.(); // the body of a HEAD response is never read
   return new Response(null, { headers });
 }
 
-function toStream(first: IteratorResult<Uint8Array>, pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
+function toStream(first: IteratorResult<Uint8Array>, chunks: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
   let next: IteratorResult<Uint8Array> | null = first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = next ?? (await pieces.next());
+        const { done, value } = next ?? (await chunks.next());
         next = null;
         if (done === true) controller.close();
         else controller.enqueue(value);
       },
       async cancel() {
-        await pieces.return?.();
+        await chunks.return?.();
       },
     },
     { highWaterMark: 0 },
   );
 }
 
-/** Only for who asked, but for ever: the name is the hash. */
+/** The cache policy of files that are named by their hash: only the client's own cache, without expiry. */
 export const immutable = "private, max-age=31536000, immutable";
 
-/** Whether the client has it already. */
-export function isKnown(request: Request, etag: string): boolean {
+/** Whether the client already has this version. */
+export function matchesEtag(request: Request, etag: string): boolean {
   return (request.headers.get("if-none-match") ?? "")
     .split(",")
-    .some((one) => one.trim().replace(/^W\//, "") === etag || one.trim() === "*");
+    .some((candidate) => candidate.trim().replace(/^W\//, "") === etag || candidate.trim() === "*");
 }
 
 export function notModified(etag: string): Response {

@@ -7,11 +7,11 @@ import * as errors from "../../../protocol/http-error.ts";
 import * as operations from "../../../protocol/http-operations.ts";
 import * as tables from "../../../protocol/http-tables.ts";
 import * as turns from "../../../protocol/http-turns.ts";
-import type { Route, RouteAnswer } from "./route.ts";
+import type { Route, RouteResponse } from "./route.ts";
 
 type Json = Record<string, unknown>;
 
-/** The routes as an OpenAPI 3.1 document. There is no other description of them. */
+/** Generates the OpenAPI 3.1 document from the routes. */
 export function toOpenApi(groups: readonly (readonly [tag: string, routes: readonly Route[]])[], url: string): Json {
   const components = createComponents();
   const paths: Record<string, Json> = {};
@@ -22,7 +22,8 @@ export function toOpenApi(groups: readonly (readonly [tag: string, routes: reado
     info: {
       title: "Sluice",
       version: packageVersion,
-      description: "Questions answered with tools and sandboxed Python. Every failure is `{error: {code, message, hint?, details?}}`.",
+      description:
+        "Answers questions with tools and sandboxed Python. Every error response is `{error: {code, message, hint?, details?}}`.",
     },
     servers: [{ url }],
     paths,
@@ -39,8 +40,8 @@ export function toOpenApi(groups: readonly (readonly [tag: string, routes: reado
 
 function toOperation(route: Route, tag: string, components: Components): Json {
   const { operationId, summary, isOpen, body } = route;
-  const answers = Object.entries(route.answers).map(([status, answer]) => [status, toAnswer(answer, components)]);
-  const failure = toAnswer({ description: "Why not.", schema: errors.httpErrorSchema }, components);
+  const responses = Object.entries(route.responses).map(([status, response]) => [status, toResponse(response, components)]);
+  const error = toResponse({ description: "An error, with its code and what to do about it.", schema: errors.httpErrorSchema }, components);
   return {
     operationId,
     summary,
@@ -48,7 +49,7 @@ function toOperation(route: Route, tag: string, components: Components): Json {
     ...(isOpen ? { security: [] } : {}),
     parameters: toParameters(route),
     ...(body === undefined ? {} : { requestBody: toRequestBody(body, components) }),
-    responses: { ...Object.fromEntries(answers), default: failure },
+    responses: { ...Object.fromEntries(responses), default: error },
   };
 }
 
@@ -58,34 +59,39 @@ function toRequestBody(body: z.ZodType | "bytes", components: Components): Json 
   return { required: true, content };
 }
 
-function toAnswer({ description, schema, contentType }: RouteAnswer, components: Components): Json {
+function toResponse({ description, schema, contentType }: RouteResponse, components: Components): Json {
   if (schema !== undefined) return { description, content: { "application/json": { schema: components.reference(schema, "output") } } };
   return { description, ...(contentType === undefined ? {} : { content: { [contentType]: {} } }) };
 }
 
 function toParameters({ path, query, headers = [] }: Route): Json[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
   const described = query === undefined ? { properties: {} } : (z.toJSONSchema(query, { io: "input", unrepresentable: "any" }) as Json);
   const required = new Set((described["required"] as string[] | undefined) ?? []);
-  const inQuery = Object.entries(described["properties"] as Record<string, Json>).map(([name, schema]) => ({
+  const queryParameters = Object.entries(described["properties"] as Record<string, Json>).map(([name, schema]) => ({
     name,
     in: "query",
     required: required.has(name),
     schema,
   }));
-  const inHeaders = headers.map(({ name, description }) => ({
+  const headerParameters = headers.map(({ name, description }) => ({
     name,
     in: "header",
     required: false,
     description,
     schema: { type: "string" },
   }));
-  return [...inPath, ...inQuery, ...inHeaders];
+  return [...pathParameters, ...queryParameters, ...headerParameters];
 }
 
 type Components = ReturnType<typeof createComponents>;
 
-/** Schemas that the document refers to by name, each there once. */
+/** Collects the schemas that the document refers to by name. */
 function createComponents() {
   const schemas: Record<string, Json> = {};
   const names = new Map<z.ZodType, string>();
@@ -96,10 +102,10 @@ function createComponents() {
       if (!names.has(schema)) {
         names.set(schema, name);
         const { $schema: _, $defs = {}, ...body } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
-        const renamed = (inner: string): string => `${name}.${inner.replaceAll(/\W/g, "")}`;
+        const toComponentName = (inner: string): string => `${name}.${inner.replaceAll(/\W/g, "")}`;
         for (const [inner, definition] of Object.entries($defs as Record<string, Json>))
-          schemas[renamed(inner)] = moved(definition, name, renamed);
-        schemas[name] = moved(body, name, renamed);
+          schemas[toComponentName(inner)] = updateReferences(definition, name, toComponentName);
+        schemas[name] = updateReferences(body, name, toComponentName);
       }
       return { $ref: `#/components/schemas/${name}` };
     },
@@ -107,17 +113,17 @@ function createComponents() {
   };
 }
 
-/** References inside of a schema are counted from the document now. */
-function moved(value: Json, name: string, renamed: (inner: string) => string): Json {
-  const text = JSON.stringify(value, (key, one: unknown) => {
-    if (key !== "$ref" || typeof one !== "string") return one;
-    if (one === "#") return `#/components/schemas/${name}`;
-    return one.startsWith("#/$defs/") ? `#/components/schemas/${renamed(one.slice("#/$defs/".length))}` : one;
+/** Makes references inside a schema relative to the document. */
+function updateReferences(schema: Json, name: string, toComponentName: (inner: string) => string): Json {
+  const text = JSON.stringify(schema, (key, value: unknown) => {
+    if (key !== "$ref" || typeof value !== "string") return value;
+    if (value === "#") return `#/components/schemas/${name}`;
+    return value.startsWith("#/$defs/") ? `#/components/schemas/${toComponentName(value.slice("#/$defs/".length))}` : value;
   });
   return JSON.parse(text) as Json;
 }
 
-/** A schema is called in the document what it is called in the code, `turnListSchema` as `TurnList`; but for two. */
+/** Schemas have the same names as in the code (`turnListSchema` is `TurnList`), with two exceptions. */
 const schemaNames: ReadonlyMap<unknown, string> = new Map(
   Object.entries({ ...cells, ...chat, ...conversations, ...errors, ...operations, ...tables, ...turns })
     .map(([key, schema]): [unknown, string] => [schema, `${key[0]!.toUpperCase()}${key.slice(1)}`.replace(/Schema$/, "")])

@@ -14,222 +14,237 @@ import {
 } from "../../../protocol/http-turns.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
-import { followStream, type LiveTurn } from "../turns/create-live-turn.ts";
-import { eventWithOrigin, findEndedTurn, findTurn, toTurnDocument, toTurnSummary } from "../turns/to-turn-document.ts";
-import { json, type Route, type RouteRequest, originOf } from "./route.ts";
+import { createEventStream, type LiveTurn } from "../turns/live-turn.ts";
+import { eventWithOrigin, findEndedTurn, findTurn, toTurnDocument, toTurnSummary } from "../turns/turn-document.ts";
+import { json, originOf, type Route, type RouteRequest } from "./route.ts";
 
 const KEEP_ALIVE_MS = 15_000;
+const MAX_KEY_CHARACTERS = 200;
 const document = { description: "The turn.", schema: turnDocumentSchema };
-const events = { description: "Events of the turn, each with its number as id.", contentType: "text/event-stream" };
-const lastEventId = { name: "Last-Event-ID", description: "The number of the last event that was seen; what comes after it is sent." };
-const after = z.object({ after: z.coerce.number().int().nonnegative().optional() });
+const events = { description: "The events of the turn, each with its number as id.", contentType: "text/event-stream" };
+const lastEventId = { name: "Last-Event-ID", description: "The number of the last event that the client has. Later events are sent." };
+const afterQuery = z.object({ after: z.coerce.number().int().nonnegative().optional() });
 
 type TurnParts = Pick<ServerParts, "history" | "turns" | "conversations" | "storesOf" | "publicUrl">;
 
-/** Turns for programs: begin one, look at it, follow it, answer what it asks, end it, remove it. */
+/** Turns for programs: start, read, follow, approve, stop and delete. */
 export function turnRoutes(parts: TurnParts): Route[] {
-  const beginning = new Map<string, Promise<LiveTurn>>();
+  const starting: StartingTurns = new Map();
   return [
     {
       method: "post",
       path: "/api/turns",
       operationId: "createTurn",
       beginsWork: {},
-      summary: "Ask a question. It is answered whether or not anybody listens, within the time that a turn has.",
+      summary: "Ask a question. The turn runs to its end or its time limit, even if no client listens.",
       body: turnCreationSchema,
       headers: [
         {
           name: "Idempotency-Key",
-          description: "A request with the same key is the same request: it gives the turn that the first one began.",
+          description: "Requests with the same key start one turn: a repeated request returns the turn of the first one.",
         },
       ],
-      answers: {
+      responses: {
         202: document,
-        200: { description: "The turn, ended: `wait` was asked for, or the key was seen before.", schema: turnDocumentSchema },
+        200: { description: "The ended turn, for a request with `wait` or with a key that was used before.", schema: turnDocumentSchema },
       },
-      handle: async (request) => await create(parts, request, beginning),
+      handle: (request) => createTurn(parts, request, starting),
     },
     {
       method: "get",
       path: "/api/turns",
       operationId: "listTurns",
-      summary: "Turns, the latest first.",
+      summary: "List turns, latest first.",
       query: z.object({
         conversationId: z.string().optional(),
         status: z.enum(turnStatuses).optional(),
         limit: z.coerce.number().int().min(1).max(200).default(50),
         before: z.string().max(300).optional(),
       }),
-      answers: { 200: { description: "One page of turns.", schema: turnListSchema } },
-      handle: (request) => list(parts, request),
+      responses: { 200: { description: "One page of turns.", schema: turnListSchema } },
+      handle: (request) => listTurns(parts, request),
     },
     {
       method: "get",
       path: "/api/turns/{turnId}",
       operationId: "getTurn",
-      summary: "A turn; with `Accept: text/event-stream`, its events.",
-      query: after,
+      summary: "Get a turn. With `Accept: text/event-stream`, stream its events.",
+      query: afterQuery,
       headers: [lastEventId],
-      answers: { 200: document },
-      handle: (request) => (wantsEvents(request) ? eventStream(parts, request) : show(parts, find(parts, request), request)),
+      responses: { 200: document },
+      handle: (request) =>
+        acceptsEvents(request) ? streamEvents(parts, request) : turnResponse(parts, findRequestedTurn(parts, request), request),
     },
     {
       method: "get",
       path: "/api/turns/{turnId}/events",
       operationId: "followTurn",
-      summary: "The events of a turn from its beginning, or from after the last one that was seen, until it has ended.",
-      query: after,
+      summary: "Stream the events of a turn until it ends, from the beginning or after a given event.",
+      query: afterQuery,
       headers: [lastEventId],
-      answers: { 200: events },
-      handle: (request) => eventStream(parts, request),
+      responses: { 200: events },
+      handle: (request) => streamEvents(parts, request),
     },
     {
       method: "post",
       path: "/api/turns/{turnId}/stop",
       operationId: "stopTurn",
-      summary: "End a turn. It still gives a result, with what there is.",
-      answers: { 202: { description: "It is being ended, or had ended.", schema: turnStopSchema } },
-      handle: (request) => stop(parts, request),
+      summary: "Stop a turn. It ends with a result that contains what it has found so far.",
+      responses: { 202: { description: "The turn is stopping, or had already ended.", schema: turnStopSchema } },
+      handle: (request) => stopTurn(parts, request),
     },
     {
       method: "post",
       path: "/api/turns/{turnId}/approvals/{approvalId}",
       operationId: "answerApproval",
-      summary: "Allow or refuse a call that the turn waits with.",
+      summary: "Approve or refuse a call for which the turn is waiting.",
       body: approvalAnswerSchema,
-      answers: { 200: { description: "The answer was taken.", schema: approvalTakenSchema } },
+      responses: { 200: { description: "The answer was accepted.", schema: approvalTakenSchema } },
       handle: (request) => answerApproval(parts, request),
     },
     {
       method: "delete",
       path: "/api/turns/{turnId}",
       operationId: "deleteTurn",
-      summary: "Remove a turn that has ended, with everything that only it uses.",
-      answers: { 204: { description: "It is gone." } },
-      handle: async (request) => await remove(parts, request),
+      summary: "Delete an ended turn with everything that only it uses.",
+      responses: { 204: { description: "The turn was deleted." } },
+      handle: (request) => deleteTurn(parts, request),
     },
   ];
 }
 
-function find(parts: TurnParts, { parameters, principal }: RouteRequest): StoredTurn {
+function findRequestedTurn(parts: TurnParts, { parameters, principal }: RouteRequest): StoredTurn {
   return findTurn(parts, principal.tenant, parameters["turnId"]!);
 }
 
-function show(parts: TurnParts, turn: StoredTurn, { request }: RouteRequest, answer: Parameters<typeof json>[1] = {}): Response {
-  return json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request)), answer);
+function turnResponse(parts: TurnParts, turn: StoredTurn, { request }: RouteRequest, options: Parameters<typeof json>[1] = {}): Response {
+  return json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request)), options);
 }
 
-/** `beginning`: turns with a key that wait in line and have no row yet, so that the same key does not begin a second one meanwhile. */
-async function create(parts: TurnParts, asked: RouteRequest, beginning: Map<string, Promise<LiveTurn>>): Promise<Response> {
+/** Queued turns with an idempotency key. They have no row yet, so a second request with the key must find them here. */
+type StartingTurns = Map<string, Promise<LiveTurn>>;
+
+async function createTurn(parts: TurnParts, routeRequest: RouteRequest, starting: StartingTurns): Promise<Response> {
   const { history, turns } = parts;
-  const { body, request, principal, signal } = asked;
-  const { question, conversationId, wait = false } = body as TurnCreation;
+  const { body, principal, signal } = routeRequest;
+  const { question, conversationId = randomUUID(), wait = false } = body as TurnCreation;
   const { tenant, tokenHash } = principal;
-  const key = request.headers.get("idempotency-key");
-  if (key !== null && key.length > 200)
-    throw new HttpFailure({ code: "REQUEST_INVALID", message: "The Idempotency-Key is longer than 200 characters." });
-  const requestHash = createHash("sha256")
-    .update(JSON.stringify([question, conversationId ?? null]))
-    .digest("hex");
-  const place = JSON.stringify([tenant, key]);
-  for (let first = beginning.get(place); first !== undefined; first = beginning.get(place)) await first.catch(() => null);
-  // From here to where it is set nothing is awaited: of those who waited for one that was refused, the next begins it and the others wait again.
-  const earlier = key === null ? null : history.turns.findByIdempotencyKey(tenant, key);
-  if (earlier !== null) {
-    if (earlier.requestHash !== requestHash) {
-      const message = "This Idempotency-Key came with another request before.";
-      throw new HttpFailure({ code: "IDEMPOTENCY_KEY_REUSED", message, hint: "Use a new key for a new question." });
-    }
-    const turn = history.turns.get(tenant, earlier.turnId)!;
-    return show(parts, turn, asked, { status: turn.status === "running" ? 202 : 200 });
-  }
-  const begun = turns.start({
-    tenant,
-    tokenHash,
-    conversationId: conversationId ?? randomUUID(),
-    question,
-    isAttended: wait,
-    signal,
-    ...(key === null ? {} : { idempotency: { key, requestHash } }),
-  });
-  if (key !== null) beginning.set(place, begun);
-  const turn = await begun.finally(() => beginning.delete(place)); // before anybody hears of it who waits
-  if (wait) for await (const _ of turn.follow(0, signal)); // whoever waits is a listener
+  const idempotency = readIdempotencyKey(routeRequest);
+  const startingKey = JSON.stringify([tenant, idempotency?.key ?? null]);
+  for (let first = starting.get(startingKey); first !== undefined; first = starting.get(startingKey)) await first.catch(() => null);
+  // Nothing may be awaited from here to `starting.set`: if the first request failed, exactly one of those that waited for it starts the turn.
+  const earlier = idempotency === undefined ? null : findEarlierTurn(parts, tenant, idempotency);
+  if (earlier !== null) return turnResponse(parts, earlier, routeRequest, { status: earlier.status === "running" ? 202 : 200 });
+  const started = turns.start({ tenant, tokenHash, conversationId, question, isAttended: wait, signal, idempotency });
+  if (idempotency !== undefined) starting.set(startingKey, started);
+  const turn = await started.finally(() => starting.delete(startingKey));
+  if (wait) for await (const _ of turn.follow(0, signal)); // counts as a listener until the turn ends
   const headers = { location: `/api/turns/${turn.turnId}` };
-  return show(parts, history.turns.get(tenant, turn.turnId)!, asked, { status: wait ? 200 : 202, headers });
+  return turnResponse(parts, history.turns.get(tenant, turn.turnId)!, routeRequest, { status: wait ? 200 : 202, headers });
 }
 
-function list({ history }: TurnParts, { query, principal: { tenant } }: RouteRequest): Response {
+interface IdempotencyKey {
+  readonly key: string;
+  /** Tells a repeated request from another one with the same key. */
+  readonly requestHash: string;
+}
+
+function readIdempotencyKey({ request, body }: RouteRequest): IdempotencyKey | undefined {
+  const { question, conversationId = null } = body as TurnCreation;
+  const key = request.headers.get("idempotency-key");
+  if (key === null) return undefined;
+  if (key.length > MAX_KEY_CHARACTERS)
+    throw new HttpFailure({ code: "REQUEST_INVALID", message: `The Idempotency-Key is longer than ${MAX_KEY_CHARACTERS} characters.` });
+  const requestHash = createHash("sha256")
+    .update(JSON.stringify([question, conversationId]))
+    .digest("hex");
+  return { key, requestHash };
+}
+
+/** The turn that an earlier request with the same key started. Throws IDEMPOTENCY_KEY_REUSED if that request was different. */
+function findEarlierTurn({ history }: TurnParts, tenant: string, { key, requestHash }: IdempotencyKey): StoredTurn | null {
+  const earlier = history.turns.findByIdempotencyKey(tenant, key);
+  if (earlier === null) return null;
+  if (earlier.requestHash !== requestHash) {
+    const message = "This Idempotency-Key was already used for a different request.";
+    throw new HttpFailure({ code: "IDEMPOTENCY_KEY_REUSED", message, hint: "Use a new key for a new question." });
+  }
+  return history.turns.get(tenant, earlier.turnId);
+}
+
+function listTurns({ history }: TurnParts, { query, principal: { tenant } }: RouteRequest): Response {
   const { limit, ...rest } = query as { limit: number; before?: string; conversationId?: string; status?: TurnStatus };
   const { items, next } = history.turns.list({ tenant, limit, ...rest });
   return json({ turns: items.map(toTurnSummary), next });
 }
 
-function stop(parts: TurnParts, request: RouteRequest): Response {
-  const { tenant, turnId, status } = find(parts, request);
+function stopTurn(parts: TurnParts, request: RouteRequest): Response {
+  const { tenant, turnId, status } = findRequestedTurn(parts, request);
   parts.turns.find(tenant, turnId)?.stop("the client stopped the turn");
   return json({ turnId, status }, { status: 202 });
 }
 
 function answerApproval(parts: TurnParts, request: RouteRequest): Response {
-  const { tenant, turnId } = find(parts, request);
+  const { tenant, turnId } = findRequestedTurn(parts, request);
   const approvalId = request.parameters["approvalId"]!;
   const { approved } = request.body as { approved: boolean };
-  const isTaken = parts.turns.find(tenant, turnId)?.approvals.answer(approvalId, approved) ?? false;
-  if (!isTaken) throw notAsked(parts, { tenant, turnId, approvalId });
+  const isAccepted = parts.turns.find(tenant, turnId)?.approvals.answer(approvalId, approved) ?? false;
+  if (!isAccepted) throw approvalNotPending(parts, { tenant, turnId, approvalId });
   return json({ approvalId, answer: approved ? "approved" : "refused" });
 }
 
-function notAsked(
+function approvalNotPending(
   { history }: TurnParts,
   { tenant, turnId, approvalId }: { tenant: string; turnId: string; approvalId: string },
 ): HttpFailure {
-  const wasAsked = history.events
+  const wasRequested = history.events
     .read({ tenant, turnId })
     .some(({ event }) => event.type === "approval-request" && event.approvalId === approvalId);
-  if (!wasAsked) return new HttpFailure({ code: "APPROVAL_NOT_FOUND", message: `The turn has not asked ${approvalId}.` });
-  return new HttpFailure({ code: "APPROVAL_OVER", message: "Nobody waits for this answer any more: it was given, or the turn is over." });
+  if (!wasRequested) return new HttpFailure({ code: "APPROVAL_NOT_FOUND", message: `The turn has no approval request ${approvalId}.` });
+  return new HttpFailure({ code: "APPROVAL_OVER", message: "The approval request was already answered, or the turn has ended." });
 }
 
-async function remove(parts: TurnParts, { parameters, principal: { tenant } }: RouteRequest): Promise<Response> {
+async function deleteTurn(parts: TurnParts, { parameters, principal: { tenant } }: RouteRequest): Promise<Response> {
   const { history, conversations, storesOf } = parts;
   const { turnId, conversationId } = findEndedTurn(parts, tenant, parameters["turnId"]!);
-  const place = { tenant, id: conversationId };
-  await conversations.use(place, async ({ runAgain }) => {
-    if (runAgain.includes(turnId))
-      throw new HttpFailure({ code: "TURN_RUNNING", message: "A cell of the turn is being run again.", hint: "Wait for its end." });
+  const conversation = { tenant, id: conversationId };
+  await conversations.use(conversation, async ({ rerunTurnIds }) => {
+    if (rerunTurnIds.includes(turnId))
+      throw new HttpFailure({ code: "TURN_RUNNING", message: "A cell of the turn is being rerun.", hint: "Wait for it to end." });
     history.references.deleteTurn(tenant, turnId, (files) => storesOf(tenant).remove(files));
-    conversations.refresh(place);
+    conversations.invalidate(conversation);
   });
   return new Response(null, { status: 204 });
 }
 
-function wantsEvents({ request }: RouteRequest): boolean {
+function acceptsEvents({ request }: RouteRequest): boolean {
   return (request.headers.get("accept") ?? "").includes("text/event-stream");
 }
 
-/** Server-sent events: those that were, then those that come. A client that lost the connection says which it saw last, and misses none. */
-function eventStream(parts: TurnParts, asked: RouteRequest): Response {
+/** Server-sent events, past and future. A client that reconnects sends the number of the last event that it has, and misses none. */
+function streamEvents(parts: TurnParts, routeRequest: RouteRequest): Response {
   const { history, turns, publicUrl } = parts;
-  const { request, query, signal } = asked;
-  const { tenant, turnId } = find(parts, asked);
+  const { request, query, signal } = routeRequest;
+  const { tenant, turnId } = findRequestedTurn(parts, routeRequest);
   const after = Number(request.headers.get("last-event-id") ?? query["after"] ?? 0) || 0;
   const origin = originOf(publicUrl, request);
   const live = turns.find(tenant, turnId);
   const encoder = new TextEncoder();
-  const body = followStream({
+  const body = createEventStream({
     signal,
-    open: (ended) =>
-      live === null ? history.events.read({ tenant, turnId, after }).values() : live.follow(Math.min(after, live.events.length), ended),
-    begin: [encoder.encode("retry: 1000\n\n")],
-    toChunks: (event) => [encoder.encode(toText(event, origin))],
-    stillHere: { everyMs: KEEP_ALIVE_MS, chunk: encoder.encode(": still here\n\n") },
+    open: (streamSignal) =>
+      live === null
+        ? history.events.read({ tenant, turnId, after }).values()
+        : live.follow(Math.min(after, live.events.length), streamSignal),
+    head: [encoder.encode("retry: 1000\n\n")],
+    toChunks: (event) => [encoder.encode(toServerSentEvent(event, origin))],
+    keepAlive: { everyMs: KEEP_ALIVE_MS, chunk: encoder.encode(": still here\n\n") },
   });
   return new Response(body, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" },
   });
 }
 
-function toText({ seq, at, event }: StoredEvent, origin: string): string {
+function toServerSentEvent({ seq, at, event }: StoredEvent, origin: string): string {
   return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...eventWithOrigin(event, origin), at })}\n\n`;
 }

@@ -6,15 +6,15 @@ import type { Tables } from "../../../data/conversation-data.ts";
 import { createUploadStore } from "../../../data/create-upload-store.ts";
 import type { History } from "../../../history/history.ts";
 import { openHistory } from "../../../history/open-history.ts";
-import { createConversations } from "../conversations.ts";
+import { createTurnLimiter } from "../client-limits.ts";
+import { Conversations } from "../conversations.ts";
 import { createLog } from "../create-log.ts";
 import { createTenantStores } from "../create-tenant-stores.ts";
-import { createTurnGate } from "../guard.ts";
-import { Turns } from "./turns.ts";
-import { findTurn } from "./to-turn-document.ts";
+import { findTurn } from "./turn-document.ts";
+import { showLinkAddresses, Turns } from "./turns.ts";
 
-/** Turns that fail at once, over a history that can be made to refuse every write. */
-describe("the end of a turn", () => {
+/** Turns that fail at once, with a history that can refuse every write. */
+describe("Turns", () => {
   let directory: string;
   let history: History;
   let turns: Turns;
@@ -48,9 +48,9 @@ describe("the end of a turn", () => {
       } as never,
       model: async () => ({}) as never,
       history,
-      conversations: createConversations({ history, storesOf, tables: {} as Tables, uploads, budgets, log: logger }),
+      conversations: new Conversations({ history, storesOf, tables: {} as Tables, uploads, budgets, log: logger }),
       storesOf,
-      gate: createTurnGate({ maxTurns: 1, maxTurnsPerClient: 1, maxQueuedPerClient: 1, queueDeadlineMs: 60_000 }),
+      turnLimiter: createTurnLimiter({ maxTurns: 1, maxTurnsPerClient: 1, maxQueuedPerClient: 1, queueDeadlineMs: 60_000 }),
       unattendedMs: 60_000,
       log: logger,
       onEvent: () => {},
@@ -72,10 +72,10 @@ describe("the end of a turn", () => {
       signal: new AbortController().signal,
     });
 
-  test("comes when the server fails, and says so", async () => {
+  test("ends a turn with a gap if the server fails", async () => {
     fillsUp = false;
     const turn = await start();
-    await turn.over;
+    await turn.ended;
     expect(turns.find("a", turn.turnId)).toBeNull();
     expect(findTurn({ history, turns }, "a", turn.turnId)).toMatchObject({
       status: "ended",
@@ -84,17 +84,17 @@ describe("the end of a turn", () => {
     });
   });
 
-  test("that cannot be written is told to everybody who asks, is written when it can be, and holds up neither turns nor the end of the server", async () => {
+  test("serves a result that could not be stored from memory, stores it once that is possible, and blocks neither turns nor the shutdown", async () => {
     fillsUp = true;
     const turn = await start();
-    await turn.over;
+    await turn.ended;
     const ended = { status: "ended", stopReason: "aborted", result: { gaps: [{ code: "turn_failed" }] } };
     expect(history.turns.get("a", turn.turnId)).toMatchObject({ status: "running" });
     expect(findTurn({ history, turns }, "a", turn.turnId)).toMatchObject(ended);
     expect(turns.findRunning("a", "c")).toBeNull();
-    const heard = [];
-    for await (const { event } of turns.find("a", turn.turnId)!.follow(0, new AbortController().signal)) heard.push(event.type);
-    expect(heard).toEqual(["turn-end"]);
+    const types = [];
+    for await (const { event } of turns.find("a", turn.turnId)!.follow(0, new AbortController().signal)) types.push(event.type);
+    expect(types).toEqual(["turn-end"]);
     await expect(start()).rejects.toThrow("database or disk is full");
     isFull = false;
     fillsUp = false;
@@ -102,9 +102,24 @@ describe("the end of a turn", () => {
     expect(history.turns.get("a", turn.turnId)).toMatchObject(ended);
     expect(history.events.read({ tenant: "a", turnId: turn.turnId }).map(({ seq, event }) => [seq, event.type])).toEqual([[1, "turn-end"]]);
     const next = await start();
-    await next.over;
+    await next.ended;
     isFull = true;
     await turns.drain(0);
     expect(new Set(log)).toEqual(new Set(["turn_failed", "end_not_kept"]));
   });
+});
+
+test.each([
+  ["[the bank](https://evil.example)", "the bank (<https://evil.example>)"],
+  ['[the bank](<https://evil.example> "Your bank")', "the bank (<https://evil.example>)"],
+  ["[https://a.example](https://a.example)", "<https://a.example>"],
+  ["[x](javascript:alert(1))", "x (`javascript:alert(1)`)"],
+  ["![figure](/artifacts/ab.png)", "![figure](/artifacts/ab.png)"],
+  ["[data](/data/ds_1.json)", "[data](/data/ds_1.json)"],
+  ["[data](//evil.example/data/)", "data (`//evil.example/data/`)"],
+  ["[a](b) and [c](d)", "a (`b`) and c (`d`)"],
+  ["text\n[ref]: https://evil.example 'title'\nmore", "text\nref: <https://evil.example>\nmore"],
+  ["no link [here] at (all)", "no link [here] at (all)"],
+])("shows the address of a link: %j", (text, shown) => {
+  expect(showLinkAddresses(text)).toBe(shown);
 });

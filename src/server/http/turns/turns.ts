@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
+import type { Limiter } from "../../../concurrency/create-limiter.ts";
 import type { Configured } from "../../../config/open-configured.ts";
-import type { History } from "../../../history/history.ts";
+import type { History, StoredEvent } from "../../../history/history.ts";
 import { toAbandonedResult } from "../../../history/recover-turns.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
 import type { TurnResult } from "../../../protocol/turn-result.ts";
+import { ellipsize } from "../../../text/clip-text.ts";
 import { type Conversation, createConversation } from "../../../turn/create-conversation.ts";
 import { runTurn } from "../../../turn/run-turn.ts";
 import { removeRemoteImages } from "../../../turn/answer/remove-remote-images.ts";
-import { ellipsize } from "../../../text/clip-text.ts";
+import { serverStopping } from "../client-limits.ts";
 import type { Conversations, LiveConversation } from "../conversations.ts";
-import type { Limiter } from "../../../concurrency/create-limiter.ts";
-import { serverStopping } from "../guard.ts";
-import { HttpFailure } from "../http-failure.ts";
 import type { Log } from "../create-log.ts";
 import type { TenantStores } from "../create-tenant-stores.ts";
-import { createLiveTurn, type LiveTurn, type TurnFeed } from "./create-live-turn.ts";
+import { HttpFailure } from "../http-failure.ts";
+import { LiveTurn } from "./live-turn.ts";
 
 type Model = Awaited<ReturnType<Configured["openModel"]>>;
 
@@ -23,12 +23,12 @@ export interface TurnStart {
   readonly tokenHash: string | null;
   readonly conversationId: string;
   readonly question: string;
-  /** Turns that this one is asked instead of. */
+  /** Turns that this one replaces. */
   readonly supersedes?: readonly string[] | undefined;
   readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined;
-  /** Whether it is ended when nobody listens. */
+  /** Whether to stop the turn when no client listens to it. */
   readonly isAttended: boolean;
-  /** Of the request, while it waits in line. */
+  /** Of the request. Aborting it cancels a turn that is still queued, but not one that has begun. */
   readonly signal: AbortSignal;
 }
 
@@ -38,36 +38,36 @@ export interface TurnsOptions {
   readonly history: History;
   readonly conversations: Conversations;
   readonly storesOf: (tenant: string) => TenantStores;
-  readonly gate: Limiter;
+  readonly turnLimiter: Limiter;
   readonly unattendedMs: number;
   readonly log: Log;
   readonly onEvent: (event: TurnEvent) => void;
 }
 
-/** The turns of all conversations: each is begun here, and ends here whatever happens. */
+/** Starts the turns of all conversations and makes sure that each one ends with a stored result. */
 export class Turns {
   readonly #options: TurnsOptions;
-  readonly #live = new Map<string, TurnFeed>();
+  readonly #live = new Map<string, LiveTurn>();
   #isDraining = false;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
   }
 
-  /** Resolves when it has begun. Rejects with 409 when the conversation has one already, 429 when too many run, 503 when the server is stopping. */
-  async start(turn: TurnStart): Promise<LiveTurn> {
+  /** Resolves when the turn has begun. Rejects with 409 if the conversation already has one, 429 if too many are running, 503 if the server is stopping. */
+  async start(request: TurnStart): Promise<LiveTurn> {
     if (this.#isDraining) throw serverStopping();
-    const { conversations, gate } = this.#options;
+    const { conversations, turnLimiter } = this.#options;
     const model = await this.#options.model();
-    const { tenant, conversationId } = turn;
+    const { tenant, conversationId } = request;
     const begun = Promise.withResolvers<LiveTurn>();
     void conversations
       .use({ tenant, id: conversationId }, async (conversation) => {
-        if (conversation.turn !== null) throw alreadyRuns(typeof conversation.turn === "string" ? null : conversation.turn.turnId);
+        if (conversation.turn !== null) throw alreadyRunning(conversation.turn === "starting" ? null : conversation.turn.turnId);
         conversation.turn = "starting";
         try {
-          const wanted = AbortSignal.any([turn.signal, conversation.removed]);
-          await gate.run(() => this.#run(turn, { conversation, model, onBegin: begun.resolve }), wanted, tenant);
+          const signal = AbortSignal.any([request.signal, conversation.removalSignal]);
+          await turnLimiter.run(() => this.#run(request, { conversation, model, onBegin: begun.resolve }), signal, tenant);
         } finally {
           conversation.turn = null;
         }
@@ -76,64 +76,88 @@ export class Turns {
     return await begun.promise;
   }
 
-  /** One that runs, or has ended and could not be written down yet. */
+  /** A turn that is running, or that has ended but could not be stored yet. */
   find(tenant: string, turnId: string): LiveTurn | null {
     const found = this.#live.get(keyOf(tenant, turnId));
-    if (found !== undefined) this.#settle(found);
+    if (found !== undefined) this.#storeEnd(found);
     return this.#live.get(keyOf(tenant, turnId)) ?? null;
   }
 
-  /** The one that runs. */
+  /** The running turn of a conversation. */
   findRunning(tenant: string, conversationId: string): LiveTurn | null {
     for (const turn of this.#live.values())
       if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
     return null;
   }
 
-  /** No new ones; those that run may go on for so long, and are then ended. */
+  /** Refuses new turns, stops those that are still running after `ms`, and resolves when all have ended. */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
-    const all = Promise.all([...this.#live.values()].map(({ over }) => over));
+    const all = Promise.all([...this.#live.values()].map(({ ended }) => ended));
     const timer = setTimeout(() => {
       for (const turn of this.#live.values()) turn.stop("the server is stopping");
     }, ms);
     await all;
     clearTimeout(timer);
-    for (const turn of this.#live.values()) this.#settle(turn);
+    for (const turn of this.#live.values()) this.#storeEnd(turn);
   }
 
-  /** Until its very end: what it gave is written down before anybody hears that it is over. */
+  /** Runs a turn to its end. The result is stored before any client sees that the turn has ended. */
   async #run(
-    turn: TurnStart,
+    request: TurnStart,
     { conversation, model, onBegin }: { conversation: LiveConversation; model: Model; onBegin: (turn: LiveTurn) => void },
   ): Promise<void> {
     if (this.#isDraining) throw serverStopping();
-    const { history, conversations, log } = this.#options;
-    const { tenant, conversationId, question, supersedes, idempotency } = turn;
-    const turnId = randomUUID();
-    const at = new Date().toISOString();
-    history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at });
-    history.turns.begin({ tenant, turnId, conversationId, question, at, supersedes, idempotency });
-    const feed = this.#openFeed(turn, turnId);
-    const stop = (): void => feed.stop("its conversation is removed");
-    conversation.removed.addEventListener("abort", stop);
-    if (conversation.removed.aborted) stop();
-    conversation.turn = feed;
-    onBegin(feed);
+    const { conversations, log } = this.#options;
+    const turn = this.#begin(request);
+    const { tenant, turnId, conversationId } = turn;
+    const stop = (): void => turn.stop("the conversation was removed");
+    conversation.removalSignal.addEventListener("abort", stop);
+    if (conversation.removalSignal.aborted) stop();
+    conversation.turn = turn;
+    onBegin(turn);
     log.info("turn_started", { turn: turnId, conversation: conversationId, tenant });
-    const result = await answer(this.#options, turn, { feed, conversation, model });
-    await conversations.save(conversation, turnId);
-    conversation.removed.removeEventListener("abort", stop);
+    const result = await answerQuestion(this.#options, request, { turn, conversation, model });
+    await conversations.saveEvidence(conversation, turnId);
+    conversation.removalSignal.removeEventListener("abort", stop);
     conversation.turn = null;
-    feed.push({ type: "turn-end", result });
-    this.#settle(feed);
-    feed.end();
+    turn.push({ type: "turn-end", result });
+    this.#storeEnd(turn);
+    turn.end();
     const { outcome, usage } = result;
     log.info("turn_ended", { turn: turnId, tenant, stopReason: outcome.stopReason, ms: usage.wallMs, steps: usage.steps });
   }
 
-  /** An ended turn is found here until its end is written. One whose end cannot be (a full disk) is tried again whenever somebody looks for it. */
-  #settle({ tenant, turnId, result, events }: LiveTurn): void {
+  #begin({ tenant, conversationId, question, supersedes, idempotency, isAttended }: TurnStart): LiveTurn {
+    const { history, unattendedMs } = this.#options;
+    const turnId = randomUUID();
+    const at = new Date().toISOString();
+    history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at });
+    history.turns.begin({ tenant, turnId, conversationId, question, at, supersedes, idempotency });
+    const turn = new LiveTurn({
+      tenant,
+      turnId,
+      conversationId,
+      unattendedMs: isAttended ? unattendedMs : null,
+      store: (stored) => this.#storeEvent({ tenant, turnId }, stored),
+    });
+    this.#live.set(keyOf(tenant, turnId), turn);
+    return turn;
+  }
+
+  #storeEvent({ tenant, turnId }: { tenant: string; turnId: string }, stored: StoredEvent): void {
+    const { history, log, onEvent } = this.#options;
+    onEvent(stored.event);
+    if (stored.event.type === "turn-end") return; // #storeEnd writes it, in one transaction with the result
+    try {
+      history.events.append({ tenant, turnId }, stored);
+    } catch (error) {
+      log.error("event_not_kept", { turn: turnId, type: stored.event.type, reason: (error as Error).message });
+    }
+  }
+
+  /** Stores the result and all missing events, then forgets the turn. If that fails (disk full), the turn stays in memory and `find` tries again. */
+  #storeEnd({ tenant, turnId, result, events }: LiveTurn): void {
     if (result === null) return;
     const { history, log } = this.#options;
     try {
@@ -148,47 +172,26 @@ export class Turns {
       log.error("end_not_kept", { turn: turnId, reason: (error as Error).message });
     }
   }
-
-  #openFeed({ tenant, conversationId, isAttended }: TurnStart, turnId: string): TurnFeed {
-    const { history, log, unattendedMs, onEvent } = this.#options;
-    const feed = createLiveTurn({
-      tenant,
-      turnId,
-      conversationId,
-      unattendedMs: isAttended ? unattendedMs : null,
-      keep: (stored) => {
-        onEvent(stored.event);
-        if (stored.event.type === "turn-end") return; // with the end of the turn itself
-        try {
-          history.events.append({ tenant, turnId }, stored);
-        } catch (error) {
-          log.error("event_not_kept", { turn: turnId, type: stored.event.type, reason: (error as Error).message });
-        }
-      },
-    });
-    this.#live.set(keyOf(tenant, turnId), feed);
-    return feed;
-  }
 }
 
 function keyOf(tenant: string, turnId: string): string {
   return JSON.stringify([tenant, turnId]);
 }
 
-async function answer(
+/** Runs the turn and cleans the answer. An unexpected error becomes a result with the gap `turn_failed`. */
+async function answerQuestion(
   { configured, history, storesOf, log }: TurnsOptions,
   { tenant, tokenHash, question }: TurnStart,
-  { feed, conversation, model }: { feed: TurnFeed; conversation: LiveConversation; model: Model },
+  { turn, conversation, model }: { turn: LiveTurn; conversation: LiveConversation; model: Model },
 ): Promise<TurnResult> {
-  const { turnId, conversationId } = feed;
+  const { turnId, conversationId } = turn;
   const stores = storesOf(tenant);
-  const artifacts = stores.artifactsFor(turnId);
-  const own = new Set<string>();
-  const clean = (text: string): string => showLinkAddresses(removeRemoteImages(text, own));
+  const artifactUrls = new Set<string>();
+  const clean = (text: string): string => showLinkAddresses(removeRemoteImages(text, artifactUrls));
   const onEvent = (event: TurnEvent): void => {
-    if (event.type === "artifact") own.add(event.artifact.url);
-    if (event.type === "answer-delta") feed.push({ ...event, text: clean(event.text) });
-    else if (event.type !== "turn-end") feed.push(event);
+    if (event.type === "artifact") artifactUrls.add(event.artifact.url);
+    if (event.type === "answer-delta") turn.push({ ...event, text: clean(event.text) });
+    else if (event.type !== "turn-end") turn.push(event);
   };
   try {
     const result = await runTurn(configured.runtime, {
@@ -196,25 +199,25 @@ async function answer(
         conversation: toConversation(history, conversation),
         tenant,
         tokenHash,
-        artifacts,
+        artifacts: stores.artifactsFor(turnId),
         datasets: stores.datasetsFor(turnId),
       }),
       question,
       model,
       turnId,
-      approve: feed.approvals.approve,
+      approve: turn.approvals.approve,
       onEvent,
-      signal: feed.signal,
+      signal: turn.signal,
     });
     return { ...result, answer: clean(result.answer) };
   } catch (error) {
     log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
-    const detail = "The turn could not be carried out: the server failed. Its log says how.";
-    return toAbandonedResult(feed.events, { turnId, conversationId, code: "turn_failed", detail });
+    const detail = "The turn failed because of an internal error. See the server log.";
+    return toAbandonedResult(turn.events, { turnId, conversationId, code: "turn_failed", detail });
   }
 }
 
-/** With what was said in it so far: a turn that is asked again, or was removed, was not. */
+/** The conversation with the questions and answers of its turns, without those that were superseded or have no result. */
 function toConversation(history: History, { tenant, id, evidence, data }: LiveConversation): Conversation {
   const exchanges = history.turns
     .listByConversation(tenant, id)
@@ -228,37 +231,40 @@ function toTitle(question: string): string {
   return ellipsize(question.replaceAll(/\s+/g, " ").trim(), TITLE_CHARACTERS);
 }
 
-function alreadyRuns(turnId: string | null): HttpFailure {
+function alreadyRunning(turnId: string | null): HttpFailure {
   return new HttpFailure({
     code: "TURN_RUNNING",
-    message: "A turn of this conversation runs already, and they run one after the other.",
-    hint: "Wait for it, or stop it.",
+    message: "The conversation already has a running turn. Its turns run one at a time.",
+    hint: "Wait for the turn to end, or stop it.",
     ...(turnId === null ? {} : { details: { turnId } }),
   });
 }
 
 /**
- * A link in an answer can be made to look like another by what a tool said. So its address stands beside its words; links to this server's own files stay as
- * they are, and so do images, of which only our own are left.
+ * Shows the address of every link in an answer next to its text, because a tool result can trick the model into writing a misleading link.
+ * Links to this server's own files stay as they are, and so do images: only the turn's own are left by then.
  */
 export function showLinkAddresses(text: string): string {
   return text
-    .replaceAll(inlineLink, (whole, words: string, address: string) => {
-      if (isOwn(address)) return whole;
-      return words.trim() === address ? shown(address) : `${words} (${shown(address)})`;
+    .replaceAll(inlineLink, (link, label: string, address: string) => {
+      if (isOwnFile(address)) return link;
+      return label.trim() === address ? formatAddress(address) : `${label} (${formatAddress(address)})`;
     })
-    .replaceAll(definition, (_whole, before: string, name: string, address: string) => `${before}${name}: ${shown(address)}`);
+    .replaceAll(
+      linkDefinition,
+      (_definition, indent: string, name: string, address: string) => `${indent}${name}: ${formatAddress(address)}`,
+    );
 }
 
 const inlineLink = /(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(\s*<?((?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+(?:"[^"]*"|'[^']*'|\([^)]*\)))?\s*\)/g;
-/** `[name]: address` renders as nothing, and makes a link of every `[name]`. */
-const definition = /^( {0,3})\[([^\]]+)\]:\s*<?([^\s>]+)>?.*$/gm;
+/** `[name]: address` is not rendered itself, but turns every `[name]` into a link. */
+const linkDefinition = /^( {0,3})\[([^\]]+)\]:\s*<?([^\s>]+)>?.*$/gm;
 
-/** Only what leads to a page is a link still. */
-function shown(address: string): string {
+/** Only web and mail addresses stay clickable. */
+function formatAddress(address: string): string {
   return /^(?:https?:\/\/|mailto:)/i.test(address) ? `<${address}>` : `\`${address.replaceAll("`", "")}\``;
 }
 
-function isOwn(address: string): boolean {
+function isOwnFile(address: string): boolean {
   return /^\/(?:artifacts|data)\/[\w./-]+$/.test(address) || address.startsWith("#");
 }

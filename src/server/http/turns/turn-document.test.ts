@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { eventWithOrigin } from "./to-turn-document.ts";
+import { eventWithOrigin } from "./turn-document.ts";
 
-test("gives programs whole addresses of our own files, and leaves all others as they are", () => {
+test("makes URLs of our own files absolute and leaves all others unchanged", () => {
   const text = "![a](/artifacts/ab.png) [b](/data/ds_1.json) [c](/elsewhere) [d](https://example.com/artifacts/x)";
   expect(eventWithOrigin({ type: "answer-delta", text }, "http://h:1")).toEqual({
     type: "answer-delta",

@@ -11,7 +11,7 @@ export function toTurnSummary(turn: StoredTurn): TurnSummary {
   return { turnId, conversationId, question, status, createdAt, endedAt, stopReason, supersededBy };
 }
 
-/** A turn for a program: addresses are whole. */
+/** A turn as the API returns it, with absolute URLs. */
 export function toTurnDocument({ history, turns }: Pick<ServerParts, "history" | "turns">, turn: StoredTurn, origin: string): TurnDocument {
   const { tenant, turnId } = turn;
   const live = turns.find(tenant, turnId);
@@ -19,95 +19,97 @@ export function toTurnDocument({ history, turns }: Pick<ServerParts, "history" |
   return {
     schemaVersion: 1,
     ...toTurnSummary(turn),
-    result: turn.result === null ? null : withOrigin(turn.result, origin),
-    pendingApprovals: (live?.approvals.pending() ?? []).map(({ approvalId, callId, tool, server, arguments: given }) => ({
+    result: turn.result === null ? null : resultWithOrigin(turn.result, origin),
+    pendingApprovals: (live?.approvals.pending() ?? []).map(({ approvalId, callId, tool, server, arguments: callArguments }) => ({
       approvalId,
       callId,
       tool,
       server,
-      arguments: given,
+      arguments: callArguments,
     })),
     lastEventId: events.at(-1)?.seq ?? 0,
     cells: listCells(events, history.cellRuns.list(tenant, turnId)).map(({ document }) => document),
   };
 }
 
+/** The event with absolute URLs to this server's files. */
 export function eventWithOrigin(event: TurnEvent, origin: string): TurnEvent {
-  if (event.type === "artifact") return { ...event, artifact: { ...event.artifact, url: whole(event.artifact.url, origin) } };
+  if (event.type === "artifact") return { ...event, artifact: { ...event.artifact, url: toAbsolute(event.artifact.url, origin) } };
   if (event.type === "answer-delta") return { ...event, text: textWithOrigin(event.text, origin) };
-  return event.type === "turn-end" ? { ...event, result: withOrigin(event.result, origin) } : event;
+  return event.type === "turn-end" ? { ...event, result: resultWithOrigin(event.result, origin) } : event;
 }
 
-function withOrigin(result: TurnResult, origin: string): TurnResult {
+function resultWithOrigin(result: TurnResult, origin: string): TurnResult {
   return {
     ...result,
     answer: textWithOrigin(result.answer, origin),
-    artifacts: result.artifacts.map((artifact) => ({ ...artifact, url: whole(artifact.url, origin) })),
-    dataset: result.dataset === null ? null : { ...result.dataset, publicDataUrl: whole(result.dataset.publicDataUrl, origin) },
+    artifacts: result.artifacts.map((artifact) => ({ ...artifact, url: toAbsolute(artifact.url, origin) })),
+    dataset: result.dataset === null ? null : { ...result.dataset, publicDataUrl: toAbsolute(result.dataset.publicDataUrl, origin) },
   };
 }
 
-function whole(url: string, origin: string): string {
+function toAbsolute(url: string, origin: string): string {
   return url.startsWith("/") ? `${origin}${url}` : url;
 }
 
 function textWithOrigin(text: string, origin: string): string {
-  return text.replaceAll(/\]\((\/(?:artifacts|data)\/)/g, (_found, path: string) => `](${origin}${path}`);
+  return text.replaceAll(/\]\((\/(?:artifacts|data)\/)/g, (_match, path: string) => `](${origin}${path}`);
 }
 
-/** A turn as the history has it, with its end also when that could not be written yet. */
+/** A stored turn. One that has ended but could not be stored yet is returned with its result. Throws TURN_NOT_FOUND. */
 export function findTurn({ history, turns }: Pick<ServerParts, "history" | "turns">, tenant: string, turnId: string): StoredTurn {
   const live = turns.find(tenant, turnId);
   const stored = history.turns.get(tenant, turnId);
-  if (stored === null) throw new HttpFailure({ code: "TURN_NOT_FOUND", message: `There is no turn ${turnId}.` });
+  if (stored === null) throw new HttpFailure({ code: "TURN_NOT_FOUND", message: `Turn ${turnId} does not exist.` });
   if (live === null || live.result === null) return stored;
   const { result, events } = live;
   return { ...stored, status: "ended", result, stopReason: result.outcome.stopReason, endedAt: events.at(-1)!.at };
 }
 
+/** Throws TURN_NOT_FOUND, or TURN_RUNNING for a turn that has not ended. */
 export function findEndedTurn(parts: Pick<ServerParts, "history" | "turns">, tenant: string, turnId: string): StoredTurn {
   const turn = findTurn(parts, tenant, turnId);
   if (turn.status === "ended") return turn;
-  throw new HttpFailure({ code: "TURN_RUNNING", message: "The turn still runs.", hint: "Wait for its end, or stop it." });
+  throw new HttpFailure({ code: "TURN_RUNNING", message: "The turn is still running.", hint: "Wait for it to end, or stop it." });
 }
 
-/** A cell of a turn as it was run, and the cells that must be run before it to be where it began. */
+/** A cell of a turn, and the earlier cells that recreate the state in which it began. */
 export interface PlayedCell {
   readonly start: CellStartEvent;
   readonly document: CellDocument;
   readonly before: readonly CellStartEvent[];
 }
 
-/** The cells of a turn, in the order in which they began. Variables of a cell live on when it succeeded, unless an edit took its place. */
-export function listCells(events: readonly StoredEvent[], runs: readonly CellRun[] = []): PlayedCell[] {
+/** The cells of a turn in the order in which they began. Only a cell that succeeded and was not replaced by an edit adds to the state of later ones. */
+export function listCells(events: readonly StoredEvent[], reruns: readonly CellRun[] = []): PlayedCell[] {
   const cells: PlayedCell[] = [];
-  const counted: CellStartEvent[] = [];
-  let isLastCounted = false;
+  const committed: CellStartEvent[] = [];
+  let isLastCommitted = false;
   let latest: CellDocument | null = null;
   for (const { event } of events) {
     if (event.type === "cell-start") {
-      if (event.tool === "python_code_edit" && isLastCounted) counted.pop();
-      isLastCounted = false;
+      if (event.tool === "python_code_edit" && isLastCommitted) committed.pop();
+      isLastCommitted = false;
       const number = cells.length + 1;
-      cells.push({ start: event, document: toDocument(event, number, runs), before: [...counted] });
+      cells.push({ start: event, document: toCellDocument(event, number, reruns), before: [...committed] });
     } else if (event.type === "tool-end") {
       const cell = cells.findLast(({ start }) => start.callId === event.callId);
       latest = cell?.document ?? null;
       if (cell === undefined) continue;
       Object.assign(cell.document, { status: event.status, resultAlias: event.alias ?? null });
       if (event.status === "ok") {
-        counted.push(cell.start);
-        isLastCounted = true;
+        committed.push(cell.start);
+        isLastCommitted = true;
       }
     } else if (event.type === "artifact") latest?.artifacts.push(event.artifact.contentHash);
   }
   return cells;
 }
 
-function toDocument(
+function toCellDocument(
   { callId, step, tool, code, postProcessingContract }: CellStartEvent,
   cell: number,
-  runs: readonly CellRun[],
+  reruns: readonly CellRun[],
 ): CellDocument {
   const { inputAliases, expectedArtifacts, reason } = postProcessingContract;
   return {
@@ -122,6 +124,6 @@ function toDocument(
     status: "running",
     resultAlias: null,
     artifacts: [],
-    runs: runs.filter((run) => run.cell === cell),
+    runs: reruns.filter((run) => run.cell === cell),
   };
 }
