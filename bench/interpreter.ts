@@ -4,7 +4,7 @@ import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
+import { disposeTurnSandbox } from "../src/interpreter/interpreter-turn.ts";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";
 import { measurePreview } from "./interpreter-preview.ts";
 import { median } from "./median.ts";

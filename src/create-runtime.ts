@@ -11,9 +11,9 @@ import {
 } from "./execute/create-code-mode.ts";
 import { createMontyEngine, type MontyEngineOptions } from "./execute/monty/create-monty-engine.ts";
 import { chooseDriver, examineDriver, type DriverReport } from "./cells/choose-driver.ts";
-import { createPythonParser } from "./interpreter/call-contract/validate-code-interpreter-contract.ts";
+import { createPythonParser } from "./interpreter/call-contract/python-parser.ts";
 import { librarianPrompt, readHelperDocs } from "./prompts/librarian-prompt.ts";
-import { createInterpreterTurn, type InterpreterTurn, type TurnOptions } from "./interpreter/turn.ts";
+import { createInterpreterTurn, type InterpreterTurn, type InterpreterTurnOptions } from "./interpreter/interpreter-turn.ts";
 import { openCellSession, type CellSession, type CellSessionOptions } from "./cells/open-cell-session.ts";
 import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
@@ -48,7 +48,7 @@ export interface Runtime extends AsyncDisposable {
   pool(signal?: AbortSignal): Promise<SandboxPool>;
   openCellSession(options?: OpenCellSessionOptions): Promise<CellSession>;
   /** Creates a turn whose cells run here. Its first valid call opens its sandbox; end it with `disposeTurnSandbox`. */
-  createTurn(options: Omit<TurnOptions, "source">): InterpreterTurn;
+  createTurn(options: Omit<InterpreterTurnOptions, "source">): InterpreterTurn;
   /** Creates `execute` and its tools over a catalog, for one request of one conversation. The caller owns the catalog and closes its sources. */
   createCodeMode(options: Omit<CodeModeOptions, "engines">): readonly CodeModeTool[];
   /** The same for many conversations: evidence and identity context come with each call. */

@@ -10,12 +10,12 @@ export type { InputFormat, CellInput } from "./cells/cell-inputs.ts";
 export type { CellOutcome, CellStatus } from "./protocol/outcome.ts";
 export { runPythonInSandbox } from "./interpreter/run-python-in-sandbox.ts";
 
-export type { InterpreterTurn } from "./interpreter/turn.ts";
+export type { InterpreterTurn } from "./interpreter/interpreter-turn.ts";
 export { runCodeInterpreter } from "./interpreter/code-interpreter.ts";
 export type { ToolResult } from "./interpreter/tool-result.ts";
 export { runPythonCodeEdit } from "./interpreter/python-code-edit.ts";
 export { validateCodeInterpreterContract } from "./interpreter/call-contract/validate-code-interpreter-contract.ts";
-export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/turn.ts";
+export { disposeTurnSandbox, getOrCreateTurnSandbox } from "./interpreter/interpreter-turn.ts";
 
 export { createEvidenceStore } from "./evidence/create-evidence-store.ts";
 export { evidenceRecordSchema, toEvidenceRecord, type EvidenceRecord } from "./evidence/evidence-record.ts";

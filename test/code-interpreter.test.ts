@@ -17,7 +17,7 @@ import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
-import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/interpreter-turn.ts";
 import type { Lease, SandboxLimits } from "../src/sandbox/contract.ts";
 import type { SandboxPool, TakenLease } from "../src/sandbox/pool.ts";
 import { createCodeInterpreterTools } from "../src/turn/tools/create-code-interpreter-tools.ts";
@@ -58,12 +58,12 @@ png = drawn.getvalue()
 huge = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 6, 0, 0, 0)
 _cell.current().put_artifact("${kind}", ${header}, ${body})`;
 
-const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
-const implicit = "The value of the last expression was taken as the result; call set_result(value) to say it.";
+const editHint = "Fix it with python_code_edit: variables are as they were before this cell.";
+const implicit = "The value of the last expression was used as the result. Call set_result(value) to be explicit.";
 const replayed = (cells: number): string =>
-  `The sandbox was replaced; the ${cells} earlier cell(s) were run again, so their variables and files are there. Files that failed cells had left are not.`;
+  `The sandbox was replaced. The ${cells} earlier cell(s) were run again, so their variables and files are available. Files left by failed cells are lost.`;
 const gone = (cells: number, because: string): string =>
-  `The sandbox was replaced and the variables and files of ${cells} earlier cell(s) are gone (${because}): derive them again. Inputs are still bound.`;
+  `The sandbox was replaced, and the variables and files of ${cells} earlier cell(s) are lost (${because}). Derive them again. Inputs are still bound.`;
 const anyNumber = expect.any(Number) as number;
 
 /** An answer to a call that gave out nothing. */
@@ -94,7 +94,7 @@ const refusedCall = (told: Partial<ToolError> & Pick<ToolError, "error_code" | "
   failure({ error_kind: "mcp_input_validation", examples: [exampleCall], ...told });
 const exampleCall = call("df = to_frame(get_price_1)\nset_result(df.describe())");
 const generalExample = call("df = to_frame(get_price_1)\nset_result(df.describe())", {
-  reason: "Derive the figure that was asked for from the tool's output.",
+  reason: "Derive the requested figure from the tool's output.",
 });
 const notAnObject = refusedCall({
   error_code: "SCHEMA_TYPE_MISMATCH",
@@ -406,7 +406,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         status: "sandbox_lost",
         error: toolError,
         stdout: "begun\n",
-        survives: "The sandbox is gone. The next call says whether the earlier variables could be restored.",
+        survives: "The sandbox was lost. The next call says whether the earlier variables could be restored.",
       });
       expect(await value("kept")).toBe(4);
     });
@@ -422,7 +422,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       };
       const own = { ...turn, onOutput: () => void leases.at(-1)!.close() };
       expect((await runCodeInterpreter(own, call("print('begun', flush=True)\nwhile True: pass"))).outcome?.status).toBe("sandbox_lost");
-      turn.last = { call: call("kept = 5") as CodeInterpreterCall, counted: true };
+      turn.last = { call: call("kept = 5") as CodeInterpreterCall, isCommitted: true };
       for (const give of [runCodeInterpreter, runPythonCodeEdit]) {
         const stop = new AbortController();
         const input = give === runCodeInterpreter ? call("kept") : { edits: [{ oldText: "5", newText: "6" }] };
@@ -466,7 +466,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         [
           implicit,
           gone(1, "the sandbox was lost, and an input of the earlier cells has changed since"),
-          "Changed on disk since an earlier cell used them: sales (now 5 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
+          "Changed on disk since an earlier cell used them: sales (now 5 bytes). This cell had the new content; variables of earlier cells still hold values from the old content.",
         ],
       ]);
     });
@@ -552,7 +552,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             figure: [{ title: "Price", series: [{ type: "line", label: "price", points: 3, from: 1, to: 3, min: 1, max: 3, last: 3 }] }],
           },
         ],
-        survives: "Variables and files of this cell are there in the next one of this turn.",
+        survives: "Variables and files of this cell are available in the next cell of this turn.",
       });
     });
 
@@ -601,7 +601,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           details: [{ path: "code", issue: because, received_type: "string" }],
           hints: [
             "Emit exactly the artifacts that expectedArtifacts declares, or change the declaration. Nothing of this cell was published.",
-            mend,
+            editHint,
           ],
         });
         expect(toolErrorOf(answer)).toEqual(violation);
@@ -690,7 +690,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             error_code: "CONTRACT_VIOLATION",
             summary: because,
             details: [{ path: "code", issue: because, received_type: "string" }],
-            hints: ["Mend what the cell gives out as the summary says. Nothing of this cell was published.", mend],
+            hints: ["Fix the artifact that the summary names. Nothing of this cell was published.", editHint],
           }),
           repair: { tool: "python_code_edit", because },
         });
@@ -709,7 +709,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         error_code: "PYTHON_ERROR",
         summary: `${because} (line 6)`,
         details: [{ path: "code", issue: because, received_type: "string", ...place }],
-        hints: [mend],
+        hints: [editHint],
       });
       expect(answer).toEqual({
         ...refusal,
@@ -731,7 +731,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         status: "ok",
         resultAlias: "result_1",
         resultPreview: JSON.parse(evidence.preview("result_1").json) as unknown,
-        survives: "Variables and files of this cell are there in the next one of this turn.",
+        survives: "Variables and files of this cell are available in the next cell of this turn.",
       });
       expect(evidence.get("result_1")!.shape).toEqual({
         kind: "records",
@@ -761,11 +761,11 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         result: [null, 1.5],
         notes: [
           "NaN or infinite values became null in the result: $[*] (1).",
-          "The value of the last expression was taken as the result; call set_result(value) to say it.",
-          "1 figure(s) were drawn and not handed over: call save_figure(alt).",
+          "The value of the last expression was used as the result. Call set_result(value) to be explicit.",
+          "1 figure(s) were drawn but not saved: call save_figure(alt).",
           "plt.show() shows nothing here: call save_figure(alt).",
         ],
-        survives: "Variables and files of this cell are there in the next one of this turn.",
+        survives: "Variables and files of this cell are available in the next cell of this turn.",
       });
     });
 
@@ -786,7 +786,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
               "Traceback (most recent call last):\n  File \"<cell 1>\", line 2, in <module>\n    rows[0]['prize']\n    ~~~~~~~^^^^^^^^^\nKeyError: 'prize'\n",
           },
         ],
-        hints: ["Mend it with python_code_edit: variables are as they were before this cell."],
+        hints: ["Fix it with python_code_edit: variables are as they were before this cell."],
         examples: [],
         error_code: "PYTHON_ERROR",
         retryable: false,
@@ -797,7 +797,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         status: "python_error",
         error: answer.error,
         repair: { tool: "python_code_edit", because: "KeyError: 'prize'" },
-        survives: "Nothing of this cell: variables are as they were before it. Files it changed may remain.",
+        survives: "Nothing of this cell. Variables are as they were before it. Files that it changed may remain.",
       });
     });
 
@@ -858,7 +858,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             error_code: `PYTHON_${status.toUpperCase()}`,
             summary: said,
             details: [{ path: "code", issue: details[0]!.issue, received_type: "string", ...place }],
-            hints: [hint, mend],
+            hints: [hint, editHint],
           }),
         );
         expect(await value("kept")).toBe(1);
@@ -896,7 +896,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   describe("python_code_edit", () => {
     test("that is aborted once the last cell was undone leaves the state before it: the next call is told, once, or the edit is sent again", async () => {
       const undone =
-        "The cell before this one was undone for an edit that was aborted: variables that it had made or changed are as they were before it.";
+        "The previous cell was undone for an edit that was aborted before it ran. Variables are as they were before that cell.";
       const abortEdit = async (): Promise<void> => {
         const stop = new AbortController();
         const edits = [{ oldText: "kept = 2", newText: "kept = 3\nprint('begun', flush=True)\nwhile True: pass" }];
@@ -958,7 +958,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           summary: "All sandboxes are busy.",
           hints: [
             "Try again in a moment.",
-            "The last cell was undone and nothing was run in its place: variables are as they were before it. Send the same edit again, which runs the whole cell.",
+            "The last cell was undone, but its replacement was not run: variables are as they were before it. Send the same edit again to run the whole cell.",
           ],
           retryable: true,
         }),
@@ -984,12 +984,12 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(toolErrorOf(await edit("c = b['prize'].sum()", ""))).toEqual({
         error_kind: "mcp_input_validation",
         tool: "python_code_edit",
-        summary: "Nothing was run: edits[0].oldText is not in the last cell's code.",
+        summary: "Nothing was run: edits[0].oldText does not occur in the last cell's code.",
         details: [
           {
             path: "edits[0].oldText",
             issue:
-              "It is not in the last cell's code. The nearest lines:\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()\n4: set_result(c)",
+              "It does not occur in the last cell's code. The nearest lines:\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()\n4: set_result(c)",
             received_type: "string",
           },
         ],
@@ -1005,23 +1005,23 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           error_kind: "mcp_input_validation",
           tool: "python_code_edit",
           error_code: "EDIT_TEXT_AMBIGUOUS",
-          summary: "Nothing was run: edits[0].oldText is 2 times in the last cell's code.",
+          summary: "Nothing was run: edits[0].oldText occurs 2 times in the last cell's code.",
           details: [
             {
               path: "edits[0].oldText",
               issue:
-                "It is 2 times in the last cell's code. The lines that have it:\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()",
+                "It occurs 2 times in the last cell's code. The lines that contain it:\n2: b = to_frame(get_price_1)\n3: c = b['price'].sum()",
               received_type: "string",
             },
           ],
-          hints: ["Give more of the lines around it, so that it is there once."],
+          hints: ["Include more of the surrounding lines, so that the text is unique."],
         }),
       });
       const twice = [
         { oldText: "a = 1", newText: "a = 2" },
         { oldText: "a = 1", newText: "a = 3" },
       ];
-      const where = "is not in the last cell's code as the edits before it leave it";
+      const where = "does not occur in the last cell's code after the earlier edits";
       const near = "1: a = 2\n2: b = to_frame(get_price_1)";
       expect(await runPythonCodeEdit(turn, { edits: twice })).toEqual({
         ...refusal,
@@ -1065,7 +1065,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         error: {
           ...notPython,
           tool: "python_code_edit",
-          hints: ["Lines and columns are of the code as edited; the last cell's code is as it was."],
+          hints: ["Line and column numbers refer to the edited code. The code of the last cell has not changed."],
           examples: [{ edits: [{ oldText: "df.sum()", newText: "df.mean()" }] }],
         },
       });
@@ -1103,10 +1103,10 @@ save_figure(alt="A line with most of its points missing")`;
       artifacts: expect.any(Array),
       notes: [
         expect.stringMatching(
-          /^Plotted lines are sparse: thin has 3 of 28 points, largest hole .+\. Repair with python_code_edit \(align first, fill from the source\), or name the cadence in save_figure\.$/,
+          /^Plotted lines are sparse: thin has 3 of 28 points, largest gap .+\. Repair with python_code_edit \(align first, fill from the source\), or name the cadence in save_figure\.$/,
         ),
       ],
-      survives: "Variables and files of this cell are there in the next one of this turn.",
+      survives: "Variables and files of this cell are available in the next cell of this turn.",
     });
   });
 

@@ -5,7 +5,7 @@ import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import { renderChart } from "../src/interpreter/render-chart.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
-import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/turn.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/interpreter-turn.ts";
 import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 import { toolErrorOf, makeFile, openDataBench, contentOf, type DataBench } from "./data-fixtures.ts";
 
@@ -141,7 +141,7 @@ os.rename("m.xlsx", "made")`;
     expect([second.outcome?.resultJson, second.outcome?.diagnostics["inputsChanged"]]).toEqual(["[60,3]", [{ alias: "sales", bytes: 14 }]]);
     expect(JSON.parse(second.text)).toMatchObject({
       notes: [
-        "Changed on disk since an earlier cell used them: sales (now 14 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.",
+        "Changed on disk since an earlier cell used them: sales (now 14 bytes). This cell had the new content; variables of earlier cells still hold values from the old content.",
       ],
     });
     const third = await run(turn, "set_result(len(sales))", ["sales"]);
@@ -256,7 +256,7 @@ os.rename("m.xlsx", "made")`;
     const spec2 = { type: "scatter", xKey: "x", series: [{ key: "y" }] };
     const many = await renderChart({ input: { alias: "many", spec: spec2 }, evidence: data.evidence, artifacts, readRows: data.chartRows });
     expect(many.ok ? null : many.toolError.summary).toBe(
-      "many cannot be drawn as it is: it has 6000 rows, a chart has at most 5000: aggregate first. The columns that are there: x, y.",
+      "many cannot be drawn directly: it has 6000 rows, a chart has at most 5000: aggregate first. Available columns: x, y.",
     );
   });
 

@@ -6,7 +6,7 @@ import type { Runtime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { ToolResult } from "../src/interpreter/tool-result.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
+import { disposeTurnSandbox } from "../src/interpreter/interpreter-turn.ts";
 import { createMcpSource } from "../src/tools/mcp/create-mcp-source.ts";
 import demo from "../src/models/demo-script.json" with { type: "json" };
 import { modelScriptSchema, type ModelScript } from "../src/models/model-script.ts";

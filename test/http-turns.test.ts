@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { InterpreterTurn } from "../src/interpreter/turn.ts";
+import type { InterpreterTurn } from "../src/interpreter/interpreter-turn.ts";
 import type { ModelScript } from "../src/models/model-script.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnDocumentSchema, type TurnDocument } from "../src/protocol/http-turns.ts";
@@ -179,7 +179,7 @@ describe("turns", { timeout: 240_000 }, () => {
     const running = open.call<CellRun>("POST", "/api/cells", { turnId: turn.turnId, cell: 2, code: "while True: pass" });
     await expect.poll(starts, { timeout: 60_000 }).toBe(before + 2);
     const { sandbox } = created.mock.results.map(({ value }) => value as InterpreterTurn).find((one) => one.sandbox !== null)!;
-    await (await sandbox!.session).release();
+    await (await sandbox!.cellSession).release();
     expect((await running).body.error?.type).toBe("Timeout");
     await open.restart();
   });

@@ -5,7 +5,7 @@ import { createMemoryStore } from "../src/artifacts/artifact-store.ts";
 import type { Runtime } from "../src/create-runtime.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
-import { disposeTurnSandbox } from "../src/interpreter/turn.ts";
+import { disposeTurnSandbox } from "../src/interpreter/interpreter-turn.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toolDescriptions } from "../src/prompts/tool-descriptions.ts";
+import { interpreterDescriptions } from "../src/prompts/interpreter-descriptions.ts";
 import { describeExecute } from "../src/prompts/describe-execute.ts";
 import { defaultExecuteLimits } from "../src/execute/engine.ts";
 import { generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";
@@ -29,7 +29,7 @@ test("uses the librarian's prompt and the shared tool descriptions", async () =>
     `${await opened.configured.runtime.librarianPrompt()}\n\nHere: list_data lists the available data, store_data keeps JSON or CSV under a name, execute fetches with backend tools. Aliases and variables persist; a sandbox that is idle for a while is freed, and the next result says so.\nA failed call returns an error object: follow its hints.`,
   );
   const described = Object.fromEntries((await client.tools()).map(({ name, description }) => [name, description]));
-  expect(described).toMatchObject(toolDescriptions);
+  expect(described).toMatchObject(interpreterDescriptions);
 });
 
 test("lists every tool with a title, annotations and an input schema", async () => {

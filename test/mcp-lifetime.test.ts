@@ -293,7 +293,7 @@ describe("the lifetime of sandboxes and connections over HTTP", { timeout: HANG_
         status: "ok",
         result: 1,
         notes: [
-          "The sandbox was replaced; the 1 earlier cell(s) were run again, so their variables and files are there. Files that failed cells had left are not.",
+          "The sandbox was replaced. The 1 earlier cell(s) were run again, so their variables and files are available. Files left by failed cells are lost.",
         ],
         sandbox_note:
           "This idle sandbox was freed because another call needed one. Files of earlier cells are lost; aliases are kept. The next cell reports what happened to the variables.",

@@ -188,7 +188,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
       const changed = await sum();
       expect(textOf(changed)).toMatchObject({ status: "ok", result: 66 });
       expect(textOf(changed)["notes"]).toEqual([
-        `Changed on disk since an earlier cell used them: ${alias} (now 17 bytes). This cell had the new content; variables that earlier cells made of the old one are as they were.`,
+        `Changed on disk since an earlier cell used them: ${alias} (now 17 bytes). This cell had the new content; variables of earlier cells still hold values from the old content.`,
       ]);
       expect(textOf(await client.call("read_data", { alias }))).toMatchObject({ total: 3 });
     } finally {

@@ -79,7 +79,7 @@ describe("render_chart", () => {
     expect(await refusal({ alias: "get_much_1", spec, path: "ballast" })).toEqual(
       invalid({
         summary:
-          "get_much_1 cannot be drawn as it is: it has 40000 rows, a chart has at most 5000: aggregate first. The columns that are there: id, words.",
+          "get_much_1 cannot be drawn directly: it has 40000 rows, a chart has at most 5000: aggregate first. Available columns: id, words.",
       }),
     );
   });
@@ -88,7 +88,7 @@ describe("render_chart", () => {
     expect(await refusal({ alias: "get_row_1", spec })).toEqual({
       error_kind: "mcp_input_validation",
       tool: "render_chart",
-      summary: 'No tool output has the alias "get_row_1". Did you mean get_rows_1? There are: get_rows_1, get_nested_1, get_words_1.',
+      summary: 'No tool output has the alias "get_row_1". Did you mean get_rows_1? Known aliases: get_rows_1, get_nested_1, get_words_1.',
       details: [{ path: "alias", issue: "is not known", received_type: "string" }],
       hints: [],
       examples: [],
@@ -99,8 +99,7 @@ describe("render_chart", () => {
   });
 
   test("a shape that does not fit is an envelope that says to reshape it, with the columns that are there", async () => {
-    const summary =
-      "get_rows_1 cannot be drawn as it is: the spec and its rows do not fit. The columns that are there: day, price, note, nested.";
+    const summary = "get_rows_1 cannot be drawn directly: the spec does not match the rows. Available columns: day, price, note, nested.";
     expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "prize" }] } })).toEqual(
       invalid({
         summary,
@@ -116,11 +115,11 @@ describe("render_chart", () => {
     expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "nested" }] } })).toEqual(
       invalid({
         summary:
-          "get_rows_1 cannot be drawn as it is: the spec names columns that hold more than one value a row. The columns that are there: day, price, note, nested.",
+          "get_rows_1 cannot be drawn directly: the spec names columns that hold more than one value per row. Available columns: day, price, note, nested.",
         details: [
           {
             path: "data[0].nested",
-            issue: "nested holds lists or objects; a chart holds text, numbers, true, false and null",
+            issue: "nested contains lists or objects; a chart can show text, numbers, true, false and null",
             received_type: "object",
           },
         ],
@@ -131,19 +130,18 @@ describe("render_chart", () => {
   test("a path that leads nowhere says where it ended and what is there", async () => {
     expect(await refusal({ alias: "get_nested_1", spec, path: "data.rows" })).toEqual(
       invalid({
-        summary:
-          'get_nested_1 cannot be drawn as it is: there is nothing at the path "data.rows" below data. The columns that are there: items.',
+        summary: 'get_nested_1 cannot be drawn directly: there is nothing at the path "data.rows" below data. Available columns: items.',
       }),
     );
   });
 
   test("what has no rows is said to have none", async () => {
     expect(await refusal({ alias: "get_words_1", spec })).toEqual(
-      invalid({ summary: "get_words_1 cannot be drawn as it is: it is text, not JSON rows." }),
+      invalid({ summary: "get_words_1 cannot be drawn directly: it is text, not JSON rows." }),
     );
     expect(await refusal({ alias: "get_nested_1", spec, path: "meta" })).toEqual(
       invalid({
-        summary: "get_nested_1 cannot be drawn as it is: its rows are not a list of flat records. The columns that are there: meta, data.",
+        summary: "get_nested_1 cannot be drawn directly: its rows are not a list of flat records. Available columns: meta, data.",
       }),
     );
   });
@@ -151,14 +149,14 @@ describe("render_chart", () => {
   test("text in rows of a table is told to be reshaped with the columns that are there, and more columns than can be listed are counted", async () => {
     evidence.addData({ name: "sales", format: "csv", bytes: Buffer.from("day,price\n1,2\n") });
     expect(await refusal({ alias: "sales", spec })).toEqual(
-      invalid({ summary: "sales cannot be drawn as it is: it is csv, not JSON rows. The columns that are there: day, price." }),
+      invalid({ summary: "sales cannot be drawn directly: it is csv, not JSON rows. Available columns: day, price." }),
     );
     const wide = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`c${n}`, n]));
     const { alias } = evidence.add({ tool: "get_wide", output: JSON.stringify([wide]) });
     const listed = Object.keys(wide).slice(0, 40).join(", ");
     expect(await refusal({ alias, spec: { type: "line", xKey: "c0", series: [] } })).toEqual(
       invalid({
-        summary: `${alias} cannot be drawn as it is: the spec and its rows do not fit. The columns that are there: ${listed} and 10 more.`,
+        summary: `${alias} cannot be drawn directly: the spec does not match the rows. Available columns: ${listed} and 10 more.`,
         details: [{ path: "spec.series", issue: "at least one series is needed", received_type: "array" }],
       }),
     );
@@ -170,7 +168,7 @@ describe("render_chart", () => {
     expect(await refusal({ alias: "nothing", spec })).toEqual(
       invalid({
         error_code: "ALIAS_UNKNOWN",
-        summary: `No tool output has the alias "nothing". There are: ${listed} and 8 older ones.`,
+        summary: `No tool output has the alias "nothing". Known aliases: ${listed} and 8 older ones.`,
         details: [{ path: "alias", issue: "is not known", received_type: "string" }],
         hints: [],
       }),
@@ -184,7 +182,7 @@ describe("render_chart", () => {
     });
     expect(await refusal({ alias, spec })).toEqual(
       invalid({
-        summary: `${alias} cannot be drawn as it is: it has 5001 rows, a chart has at most 5000: aggregate first. The columns that are there: day, price.`,
+        summary: `${alias} cannot be drawn directly: it has 5001 rows, a chart has at most 5000: aggregate first. Available columns: day, price.`,
       }),
     );
   });

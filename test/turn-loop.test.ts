@@ -497,7 +497,7 @@ describe("chart_not_rendered", () => {
       ],
     });
     expect(result.gaps[1]!.detail).toBe(
-      'The requested chart could not be rendered: render_chart failed: No tool output has the alias "nothing". There are: none yet. The model requested unknown tools 3 times. The last one was draw_chart.',
+      'The requested chart could not be rendered: render_chart failed: No tool output has the alias "nothing". Known aliases: none yet. The model requested unknown tools 3 times. The last one was draw_chart.',
     );
   });
 

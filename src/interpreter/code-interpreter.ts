@@ -1,48 +1,54 @@
-import { createToolError, type ToolError } from "../errors/tool-error.ts";
-import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
 import type { ArtifactStore } from "../artifacts/artifact-store.ts";
+import { toCellInput } from "../cells/cell-inputs.ts";
+import type { CellSession, QueuePlace } from "../cells/open-cell-session.ts";
+import { orAbort } from "../concurrency/or-abort.ts";
+import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
+import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { CellArtifact, CellOutcome } from "../protocol/outcome.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
-import { orAbort } from "../concurrency/or-abort.ts";
 import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
 import { validateCodeInterpreterContract, type ContractVerdict } from "./call-contract/validate-code-interpreter-contract.ts";
-import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
-import type { CellSession, QueuePlace } from "../cells/open-cell-session.ts";
 import { inSpan } from "./in-span.ts";
-import { toCellInput } from "../cells/cell-inputs.ts";
-import { toToolResult, type CallFacts, type ToolResult } from "./tool-result.ts";
-import { getOrCreateTurnSandbox, type InterpreterTurn } from "./turn.ts";
+import { getOrCreateTurnSandbox, type InterpreterTurn } from "./interpreter-turn.ts";
+import { probeUnrunCall, runPythonInSandbox, type UnrunCall } from "./run-python-in-sandbox.ts";
+import { toToolResult, type ToolResult, type ToolResultParts } from "./tool-result.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Live output of this call's cell, instead of the turn's own listener. */
+  /** Receives the output of this call's cell while it runs, instead of the turn's listener. */
   readonly onOutput?: InterpreterTurn["onOutput"] | undefined;
-  /** The contract holds, and the cell is about to run: the whole call, with its edits made. */
+  /** Called with the valid call, edits applied, when its cell is about to run. */
   readonly onCell?: ((call: CodeInterpreterCall) => void) | undefined;
-  /** Whether a next cell finds the same sandbox, which the text for the model says. Default: true. */
+  /** Whether the next cell runs in the same sandbox; the text for the model depends on it. Default: true. */
   readonly keepsSandbox?: boolean | undefined;
 }
 
 const TOOL = "code_interpreter";
 
-/** The tool itself: check the contract, run the cell in the turn's sandbox, publish what it gave out. Rejects only on abort. */
+/** Runs one `code_interpreter` call: checks the contract, runs the cell in the turn's sandbox, publishes its artifacts. Rejects only on abort. */
 export async function runCodeInterpreter(turn: InterpreterTurn, input: unknown, options: CallOptions = {}): Promise<ToolResult> {
-  return await answerInTurn(turn, { tool: TOOL, signal: options.signal }, async (held) => {
-    const contract = await orAbort(checkCall(turn, input), options.signal);
+  return await runInTurn(turn, { tool: TOOL, signal: options.signal }, async (running) => {
+    const contract = await orAbort(validateCall(turn, input), options.signal);
     if (!contract.ok) return toToolResult({ tool: TOOL, error: contract.toolError }, turn);
-    return await runCheckedCall(turn, contract.call, { ...options, ...held, tool: TOOL });
+    return await runValidCall(turn, contract.call, { ...options, ...running, tool: TOOL });
   });
 }
 
+/** What a call has while it runs alone in its turn. */
+interface RunningCall {
+  readonly place: QueuePlace;
+  readonly onProbe: ProbeSink;
+}
+
 /**
- * Queueing, tracing and probes of every interpreter tool: one call of the turn at a time, in a span, never without a probe. A failure outside of the cell
- * becomes a tool error. Rejects only on abort.
+ * Queues, traces and probes a call of any interpreter tool: one call of the turn at a time, in a span, with at least one probe. A failure outside the
+ * cell becomes a tool error. Rejects only on abort.
  */
-export async function answerInTurn(
+export async function runInTurn(
   turn: InterpreterTurn,
   { tool, signal }: { tool: string; signal?: AbortSignal | undefined },
-  work: (held: HeldTurn) => Promise<ToolResult>,
+  run: (running: RunningCall) => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const place = { queuedAt: performance.now() };
   let stage: UnrunCall["stage"] = "queue";
@@ -51,23 +57,23 @@ export async function answerInTurn(
     isProbed = true;
     try {
       turn.onProbe(line);
-    } catch {} // a sink that fails changes no answer
+    } catch {} // a failing sink must not change the result
   };
-  const probe = (status: string, error: string): void => {
+  const probeUnlessProbed = (status: string, error: string): void => {
     if (!isProbed) probeUnrunCall(onProbe, { turnId: turn.id, stage, status, error });
   };
-  const answer = async (): Promise<ToolResult> => {
+  const runWithoutThrowing = async (): Promise<ToolResult> => {
     stage = "contract";
     try {
-      return await work({ place, onProbe });
+      return await run({ place, onProbe });
     } catch (error) {
       signal?.throwIfAborted();
       return toToolResult({ tool, error: toFailureToolError(error, tool) }, turn);
     }
   };
   return await inSpan(`sluice.${tool}`, { "sluice.turn": turn.id }, async (span) => {
-    const result = await turn.queue.run(answer, signal).catch((reason: unknown) => {
-      probe("aborted", reason instanceof Error ? reason.message : String(reason));
+    const result = await turn.queue.run(runWithoutThrowing, signal).catch((reason: unknown) => {
+      probeUnlessProbed("aborted", reason instanceof Error ? reason.message : String(reason));
       throw reason;
     });
     const { outcome, error, artifacts } = result;
@@ -76,14 +82,14 @@ export async function answerInTurn(
       span.set({ "sluice.sandbox": outcome.sandbox.id, "sluice.start": outcome.sandbox.start, "sluice.run_ms": outcome.timing.runMs });
     if (error !== null) {
       span.fail(error.error_code);
-      probe(error.error_code, error.summary);
+      probeUnlessProbed(error.error_code, error.summary);
     }
     return result;
   });
 }
 
-/** Holds a call against the evidence and the snapshot at hand. */
-export async function checkCall({ evidence, source }: InterpreterTurn, input: unknown): Promise<ContractVerdict> {
+/** Checks a call against the turn's evidence and the runtime's limits. */
+export async function validateCall({ evidence, source }: InterpreterTurn, input: unknown): Promise<ContractVerdict> {
   return await validateCodeInterpreterContract(input, {
     aliases: evidence.aliases(),
     maxCodeBytes: source.limits.codeBytes,
@@ -92,31 +98,21 @@ export async function checkCall({ evidence, source }: InterpreterTurn, input: un
   });
 }
 
-/** What a call has while it runs, alone in its turn. */
-interface HeldTurn {
-  readonly place: QueuePlace;
-  readonly onProbe: ProbeSink;
-}
-
-export interface CheckedCallOptions extends CallOptions, HeldTurn {
-  readonly tool: string;
-}
-
-/** Runs a call whose contract holds in the turn's sandbox. */
-export async function runCheckedCall(
+/** Runs a valid call in the turn's sandbox. */
+export async function runValidCall(
   turn: InterpreterTurn,
   call: CodeInterpreterCall,
-  { tool, place, onProbe, signal, onOutput = turn.onOutput, onCell, keepsSandbox }: CheckedCallOptions,
+  { tool, place, onProbe, signal, onOutput = turn.onOutput, onCell, keepsSandbox }: CallOptions & RunningCall & { readonly tool: string },
 ): Promise<ToolResult> {
   const { evidence } = turn;
   const { inputAliases, expectedArtifacts } = call.postProcessingContract;
   onCell?.(call);
   const ran = await runPythonInSandbox({
-    session: await sessionOf(turn, onProbe, signal),
+    cellSession: await openTurnSandbox(turn, onProbe, signal),
     turnId: turn.id,
     code: call.code,
     inputs: new Map(evidence.aliases().map((alias) => [alias, toCellInput(evidence.get(alias)!)])),
-    // What the contract names is there even where the code's text does not show it.
+    // Naming the contract's aliases makes them visible even if they do not appear in the code's text.
     names: { ...Object.fromEntries(inputAliases.map((alias) => [alias, alias])), ...call.inputs },
     expect: expectedArtifacts,
     onProbe,
@@ -124,16 +120,18 @@ export async function runCheckedCall(
     ...(onOutput && { onOutput }),
     ...(signal && { signal }),
   });
-  const isMissing = tool === TOOL && turn.last?.isUndone === true; // an edit runs that cell again, whole
-  const outcome = isMissing ? { ...ran, diagnostics: { ...ran.diagnostics, cellUndone: true } } : ran;
-  turn.last = { call, counted: outcome.status === "ok" };
+  // Not for an edit: it runs the undone cell again.
+  const cellUndone = tool === TOOL && turn.last?.isUndone === true;
+  const outcome = cellUndone ? { ...ran, diagnostics: { ...ran.diagnostics, cellUndone } } : ran;
+  turn.last = { call, isCommitted: outcome.status === "ok" };
   const published = turn.publishes && outcome.status === "ok" ? await publish(turn, outcome, { tool, call }) : {};
   return toToolResult({ tool, outcome, ...published }, { evidence, keepsSandbox });
 }
 
-async function sessionOf(turn: InterpreterTurn, onProbe: ProbeSink, signal?: AbortSignal): Promise<CellSession> {
+/** Returns the turn's cell session. If it cannot be opened, emits a probe and throws. */
+async function openTurnSandbox(turn: InterpreterTurn, onProbe: ProbeSink, signal?: AbortSignal): Promise<CellSession> {
   try {
-    return await orAbort(getOrCreateTurnSandbox(turn, signal).session, signal);
+    return await orAbort(getOrCreateTurnSandbox(turn, signal).cellSession, signal);
   } catch (error) {
     const status = signal?.aborted === true ? "aborted" : toModelCode(error);
     probeUnrunCall(onProbe, { turnId: turn.id, stage: "start", status, error: error instanceof Error ? error.message : String(error) });
@@ -141,15 +139,15 @@ async function sessionOf(turn: InterpreterTurn, onProbe: ProbeSink, signal?: Abo
   }
 }
 
-/** The result and the artifacts of a cell that counted; when one cannot be kept, the other still is. */
+/** Stores the result and the artifacts of a successful cell. If one of them cannot be stored, the other still is. */
 async function publish(
   turn: InterpreterTurn,
   { resultJson: json, artifacts }: CellOutcome,
   { tool, call }: { tool: string; call: CodeInterpreterCall },
-): Promise<Pick<CallFacts, "error" | "artifacts" | "resultAlias">> {
-  const kept = async (): Promise<string | null> =>
+): Promise<Pick<ToolResultParts, "error" | "artifacts" | "resultAlias">> {
+  const keepResult = async (): Promise<string | null> =>
     json === null ? null : (await turn.evidence.keepResult({ json, from: tool, arguments: call.postProcessingContract })).alias;
-  const [result, published] = await Promise.allSettled([kept(), publishArtifacts(artifacts, turn.artifacts)]);
+  const [result, published] = await Promise.allSettled([keepResult(), publishArtifacts(artifacts, turn.artifacts)]);
   const failed = [result, published].find((one) => one.status === "rejected");
   return {
     error: failed && toFailureToolError(failed.reason, tool),
@@ -158,7 +156,7 @@ async function publish(
   };
 }
 
-/** Keeps the artifacts of a cell that counted. They were checked when they came; here they get their address. */
+/** Stores artifacts, which `runCell` has already checked, and gives each its URL. */
 async function publishArtifacts(artifacts: readonly CellArtifact[], store: ArtifactStore): Promise<ArtifactEnvelope[]> {
   return await Promise.all(
     artifacts.map(async (artifact): Promise<ArtifactEnvelope> => {
@@ -174,9 +172,14 @@ async function publishArtifacts(artifacts: readonly CellArtifact[], store: Artif
   );
 }
 
-/** What went wrong outside of the cell. */
-export function toFailureToolError(error: unknown, tool: string, more: readonly string[] = []): ToolError {
-  const summary = error instanceof Error ? error.message : String(error);
-  const hints = [...(error instanceof SluiceError && error.hint ? [error.hint] : []), ...more];
-  return createToolError({ code: toModelCode(error), tool, summary: summary || "The runtime failed and did not say how.", hints });
+/** Turns an exception from outside the cell into a tool error. */
+export function toFailureToolError(error: unknown, tool: string, moreHints: readonly string[] = []): ToolError {
+  const message = error instanceof Error ? error.message : String(error);
+  const hints = [...(error instanceof SluiceError && error.hint ? [error.hint] : []), ...moreHints];
+  return createToolError({
+    code: toModelCode(error),
+    tool,
+    summary: message || "Internal error without details. See the server log.",
+    hints,
+  });
 }

@@ -3,11 +3,11 @@ import { SpanStatusCode, trace } from "@opentelemetry/api";
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Span {
-  set(more: Attributes): void;
-  fail(why: string): void;
+  set(attributes: Attributes): void;
+  fail(message: string): void;
 }
 
-/** Runs work in an OpenTelemetry span when a provider is registered. Without one the API's spans do nothing. */
+/** Runs `work` in an OpenTelemetry span. Does nothing more if no provider is registered. */
 export async function inSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
   return await trace.getTracer("sluice").startActiveSpan(name, { attributes }, async (span) => {
     const fail = (message: string): void => void span.setStatus({ code: SpanStatusCode.ERROR, message });

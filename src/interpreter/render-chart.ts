@@ -1,32 +1,33 @@
 import { z } from "zod";
 import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import { appendToPath, quote } from "../errors/argument-path.ts";
-import { createToolError, type ToolError, type ToolErrorDetail, receivedType } from "../errors/tool-error.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { parseArguments } from "../errors/parse-arguments.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
+import { createToolError, receivedType, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
-import { clipText } from "../text/clip-text.ts";
 import { readPath, rowsAt } from "../evidence/rows-at.ts";
+import { interpreterParameters } from "../prompts/interpreter-descriptions.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
+import { clipText } from "../text/clip-text.ts";
 
 const TOOL = "render_chart";
-/** How many names a refusal lists before it only counts. */
-const LISTED = 20;
-const SHOWN_COLUMNS = 40;
+/** An error lists this many names and counts the rest. */
+const MAX_LISTED_ALIASES = 20;
+const MAX_LISTED_COLUMNS = 40;
+
+const descriptions = interpreterParameters.render_chart;
 
 export const renderChartCallSchema = z.strictObject({
-  alias: z.string().describe("The tool output or result whose rows are drawn."),
-  spec: chartSpecSchema.describe(
-    "type; xKey, the column along x; series, each with the key of its column and optionally label, errorKey, yAxis (left or right) and, in a composed chart, type; xAxis, yAxis and yAxisRight with type (time, category, number), label and format. A heatmap has yKey and valueKey, a candlestick ohlc with openKey, highKey, lowKey and closeKey.",
-  ),
-  title: z.string().max(500).optional().describe("Stands above the chart."),
-  path: z.string().max(500).optional().describe('Where the rows are inside nested data, like "data.items" or "data[0].rows".'),
+  alias: z.string().describe(descriptions.alias),
+  spec: chartSpecSchema.describe(descriptions.spec),
+  title: z.string().max(500).optional().describe(descriptions.title),
+  path: z.string().max(500).optional().describe(descriptions.path),
 });
 
-/** Rows of what is not parsed on the host: files, and formats that take Python to read. */
+/** Reads rows that the host does not parse itself: files, and formats that need Python. */
 export type ReadChartRows = (
   item: EvidenceItem,
   options: { readonly maxRows: number; readonly signal?: AbortSignal | undefined },
@@ -35,75 +36,97 @@ export type ReadChartRows = (
   | { readonly ok: false; readonly toolError: ToolError }
 >;
 
-export type ChartAnswer = { ok: true; artifact: ChartArtifact } | { ok: false; toolError: ToolError };
+export type ChartAnswer = { ok: true; artifact: ChartArtifact } | ChartRefusal;
+
+type ChartRefusal = { ok: false; toolError: ToolError };
 
 export interface RenderChartOptions {
   readonly input: unknown;
   readonly evidence: EvidenceStore;
   readonly artifacts: ArtifactStore;
-  /** Without it, only JSON that is kept can be drawn. */
+  /** Without it, only JSON can be drawn. */
   readonly readRows?: ReadChartRows | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A chart straight from one alias, by the same rules as render_chart in Python. No sandbox is needed but by `readRows`. Rejects with `signal.reason` only. */
-export async function renderChart({ input, evidence, artifacts, readRows, signal }: RenderChartOptions): Promise<ChartAnswer> {
+/**
+ * Draws a chart from the rows of one alias, by the same rules as `render_chart` in Python. Only `readRows` may need a sandbox. Rejects only with
+ * `signal.reason`.
+ */
+export async function renderChart(options: RenderChartOptions): Promise<ChartAnswer> {
+  const { input, evidence, artifacts } = options;
   const refusal = { tool: TOOL, lead: "Nothing was drawn", code: "CHART_INVALID", examples: [example] } as const;
   const parsed = parseArguments(renderChartCallSchema, input, refusal);
   if (!parsed.ok) return parsed;
   const { alias, spec, title, path } = parsed.data;
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
-  const tooMany = (rows: number): string => `it has ${rows} rows, a chart has at most ${maxChartRows}: aggregate first`;
-  let read: Awaited<ReturnType<ReadChartRows>> | null = null;
-  if (item.file !== undefined || item.format !== "json") {
-    if (readRows === undefined) return reshape(alias, `it is ${item.format}, not JSON rows`, item.shape.columns);
-    read = await readRows(item, { maxRows: maxChartRows, signal });
-    if (!read.ok) return read;
-    if (read.total > read.rows.length) return reshape(alias, tooMany(read.total), Object.keys(read.rows[0] ?? {}));
-  } else if (path === undefined && (item.shape.rows ?? 0) > maxChartRows)
-    return reshape(alias, tooMany(item.shape.rows!), item.shape.columns);
-  const question = { path: path ?? (read === null ? item.shape.path : []), maxRows: maxChartRows };
-  const found = read === null ? await evidence.rowsAt(alias, question).catch(unreadable) : rowsAt(read.rows, question);
-  if (found instanceof SluiceError) return reshape(alias, found.message.replace(/\.$/, ""), item.shape.columns);
-  if (!found.ok)
-    return reshape(alias, `there is nothing at the path ${JSON.stringify(path)}${found.at === "" ? "" : ` below ${found.at}`}`, found.keys);
-  if (found.rows === null) return reshape(alias, "its rows are not a list of flat records", found.rootKeys);
+  const found = await findRows(item, path, options);
+  if (!found.ok) return found;
   const columns = [...new Set(found.rows.slice(0, 100).flatMap((row) => Object.keys(row)))];
-  if (found.total > maxChartRows) return reshape(alias, tooMany(found.total), columns);
   const nested = nestedColumns(found.rows, spec);
-  if (nested.length > 0) return reshape(alias, "the spec names columns that hold more than one value a row", columns, nested);
+  if (nested.length > 0) return refuseToDraw(alias, "the spec names columns that hold more than one value per row", columns, nested);
   const rows = pickColumns(found.rows, spec);
-  const faults = checkChart(spec, rows);
-  if (faults.length > 0)
-    return reshape(alias, "the spec and its rows do not fit", columns, toDetails(faultsOfAll(found.rows, spec), spec, found.rows));
+  if (checkChart(spec, rows).length > 0) {
+    const details = toDetails(checkChartWithAllColumns(found.rows, spec), spec, found.rows);
+    return refuseToDraw(alias, "the spec does not match the rows", columns, details);
+  }
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
   try {
     const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
-    const named = title === undefined ? {} : { title };
-    return { ok: true, artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...named, contentHash } };
+    return {
+      ok: true,
+      artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...(title === undefined ? {} : { title }), contentHash },
+    };
   } catch (error) {
-    return { ok: false, toolError: notKept(error) };
+    return { ok: false, toolError: notStored(error) };
   }
 }
 
-function unreadable(error: unknown): SluiceError {
+/** Finds the rows to draw: at `path`, or where the evidence has its rows. */
+async function findRows(
+  item: EvidenceItem,
+  path: string | undefined,
+  { evidence, readRows, signal }: RenderChartOptions,
+): Promise<{ ok: true; rows: readonly Record<string, unknown>[] } | ChartRefusal> {
+  const { alias, shape } = item;
+  const tooMany = (rows: number): string => `it has ${rows} rows, a chart has at most ${maxChartRows}: aggregate first`;
+  let read: Awaited<ReturnType<ReadChartRows>> | null = null;
+  if (item.file !== undefined || item.format !== "json") {
+    if (readRows === undefined) return refuseToDraw(alias, `it is ${item.format}, not JSON rows`, shape.columns);
+    read = await readRows(item, { maxRows: maxChartRows, signal });
+    if (!read.ok) return read;
+    if (read.total > read.rows.length) return refuseToDraw(alias, tooMany(read.total), Object.keys(read.rows[0] ?? {}));
+  } else if (path === undefined && (shape.rows ?? 0) > maxChartRows) return refuseToDraw(alias, tooMany(shape.rows!), shape.columns);
+  const query = { path: path ?? (read === null ? shape.path : []), maxRows: maxChartRows };
+  const found = read === null ? await evidence.rowsAt(alias, query).catch(toSluiceError) : rowsAt(read.rows, query);
+  if (found instanceof SluiceError) return refuseToDraw(alias, found.message.replace(/\.$/, ""), shape.columns);
+  if (!found.ok) {
+    const below = found.at === "" ? "" : ` below ${found.at}`;
+    return refuseToDraw(alias, `there is nothing at the path ${JSON.stringify(path)}${below}`, found.keys);
+  }
+  if (found.rows === null) return refuseToDraw(alias, "its rows are not a list of flat records", found.rootKeys);
+  if (found.total <= maxChartRows) return { ok: true, rows: found.rows };
+  return refuseToDraw(alias, tooMany(found.total), [...new Set(found.rows.slice(0, 100).flatMap((row) => Object.keys(row)))]);
+}
+
+function toSluiceError(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error;
   throw error;
 }
 
-/** Once a column, at the first row where it is so. */
+/** Reports each column with lists or objects once, at the first row that has one. */
 function nestedColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): ToolErrorDetail[] {
   return namedColumns(spec).flatMap((key) => {
     const at = rows.findIndex((row) => Object.hasOwn(row, key) && typeof row[key] === "object" && row[key] !== null);
     if (at < 0) return [];
-    const issue = `${key} holds lists or objects; a chart holds text, numbers, true, false and null`;
+    const issue = `${key} contains lists or objects; a chart can show text, numbers, true, false and null`;
     return [{ path: appendToPath(`data[${at}]`, key), issue, received_type: receivedType(rows[at]![key]) }];
   });
 }
 
-/** The same faults, said with every column that is there. What a chart cannot hold counts only where the spec names it. */
-function faultsOfAll(rows: readonly Record<string, unknown>[], spec: ChartSpec): ReturnType<typeof checkChart> {
+/** Checks the chart with all columns of the rows, so that the messages list every available column. Nested values in other columns do not count. */
+function checkChartWithAllColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): ReturnType<typeof checkChart> {
   const named = new Set(namedColumns(spec));
   const isKept = (key: string, value: unknown): boolean => named.has(key) || typeof value !== "object";
   return checkChart(
@@ -112,29 +135,29 @@ function faultsOfAll(rows: readonly Record<string, unknown>[], spec: ChartSpec):
   );
 }
 
-/** Only what the chart names travels with it. */
+/** Keeps only the columns that the chart names. */
 function pickColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec): ChartRow[] {
   const keys = namedColumns(spec);
   return rows.map((row) => Object.fromEntries(keys.filter((key) => Object.hasOwn(row, key)).map((key) => [key, row[key]]))) as ChartRow[];
 }
 
 function namedColumns(spec: ChartSpec): string[] {
-  const named = [
+  const keys = [
     spec.xKey,
     spec.yKey,
     spec.valueKey,
     ...Object.values(spec.ohlc ?? {}),
     ...spec.series.flatMap(({ key, errorKey }) => [key, errorKey]),
   ];
-  return [...new Set(named.filter((key) => key !== undefined))];
+  return [...new Set(keys.filter((key) => key !== undefined))];
 }
 
-/** Faults of the spec are at its place in the call; those of the rows in the data. */
-function toDetails(issues: readonly { path: string; message: string }[], spec: ChartSpec, data: readonly unknown[]): ToolErrorDetail[] {
-  return issues.map(({ path, message }) => {
-    const isOfData = /^data(?:\[|$)/.test(path);
-    const found = readPath(isOfData ? { data } : spec, path);
-    return { path: isOfData ? path : `spec.${path}`, issue: message, received_type: receivedType(found.ok ? found.value : undefined) };
+/** Turns faults into details. The path of a fault in the spec is relative to the call; that of a fault in the rows starts with `data`. */
+function toDetails(faults: readonly { path: string; message: string }[], spec: ChartSpec, data: readonly unknown[]): ToolErrorDetail[] {
+  return faults.map(({ path, message }) => {
+    const isInData = /^data(?:\[|$)/.test(path);
+    const found = readPath(isInData ? { data } : spec, path);
+    return { path: isInData ? path : `spec.${path}`, issue: message, received_type: receivedType(found.ok ? found.value : undefined) };
   });
 }
 
@@ -144,28 +167,28 @@ const example = {
   title: "Price by day",
 };
 
-function notKept(error: unknown): ToolError {
-  const known = error instanceof SluiceError && error.code === "STORAGE_UNAVAILABLE";
+function notStored(error: unknown): ToolError {
+  const isStorage = error instanceof SluiceError && error.code === "STORAGE_UNAVAILABLE";
   const summary = error instanceof Error ? error.message : String(error);
   const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
-  return createToolError({ code: known ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
+  return createToolError({ code: isStorage ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
 }
 
-function unknownAlias(alias: string, known: readonly string[]): ChartAnswer {
+function unknownAlias(alias: string, known: readonly string[]): ChartRefusal {
   const near = nearestName(alias, known);
   const meant = near === null ? "" : ` Did you mean ${near}?`;
-  const older = known.length > LISTED ? ` and ${known.length - LISTED} older ones` : "";
-  const there = known.slice(-LISTED).join(", ") || "none yet";
-  const summary = `No tool output has the alias ${quote(alias)}.${meant} There are: ${there}${older}.`;
+  const older = known.length > MAX_LISTED_ALIASES ? ` and ${known.length - MAX_LISTED_ALIASES} older ones` : "";
+  const listed = known.slice(-MAX_LISTED_ALIASES).join(", ") || "none yet";
+  const summary = `No tool output has the alias ${quote(alias)}.${meant} Known aliases: ${listed}${older}.`;
   const details = [{ path: "alias", issue: "is not known", received_type: "string" }];
   return { ok: false, toolError: createToolError({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
 }
 
-function reshape(alias: string, why: string, columns: readonly string[], details: ToolErrorDetail[] = []): ChartAnswer {
-  const more = columns.length > SHOWN_COLUMNS ? ` and ${columns.length - SHOWN_COLUMNS} more` : "";
-  const names = columns.slice(0, SHOWN_COLUMNS).map((name) => clipText(name, 80));
-  const there = columns.length === 0 ? "" : ` The columns that are there: ${names.join(", ")}${more}.`;
-  const summary = `${alias} cannot be drawn as it is: ${why}.${there}`;
+function refuseToDraw(alias: string, why: string, columns: readonly string[], details: ToolErrorDetail[] = []): ChartRefusal {
+  const more = columns.length > MAX_LISTED_COLUMNS ? ` and ${columns.length - MAX_LISTED_COLUMNS} more` : "";
+  const names = columns.slice(0, MAX_LISTED_COLUMNS).map((name) => clipText(name, 80));
+  const available = columns.length === 0 ? "" : ` Available columns: ${names.join(", ")}${more}.`;
+  const summary = `${alias} cannot be drawn directly: ${why}.${available}`;
   const hints = ["Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python."];
   return { ok: false, toolError: createToolError({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
 }

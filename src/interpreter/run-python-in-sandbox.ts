@@ -4,36 +4,36 @@ import type { CellRequest, CellSession } from "../cells/open-cell-session.ts";
 import { formatProbe, type ProbeSink, type ProbeValue } from "../protocol/probe.ts";
 
 export interface PythonCall extends CellRequest {
-  readonly session: CellSession;
+  readonly cellSession: CellSession;
   readonly turnId: string;
   readonly onProbe: ProbeSink;
 }
 
 const SOURCE = "python-sandbox-latency-probe";
 
-/** A call that never came to run Python: where it ended, and why. */
+/** A call that failed before any Python ran. */
 export interface UnrunCall {
   readonly turnId: string;
   readonly stage: "queue" | "contract" | "start";
-  /** A code, or "aborted". */
+  /** An error code, or "aborted". */
   readonly status: string;
   readonly error: string;
 }
 
-/** Its probe, so that every call leaves one. */
+/** Emits the probe of a call that ran no Python, so that every call has one. */
 export function probeUnrunCall(onProbe: ProbeSink, { turnId, stage, status, error }: UnrunCall): void {
   onProbe(formatProbe(SOURCE, "python_call_failure", { turnId, stage, status, exitCode: null, error: error.slice(0, 500) }));
 }
 
-/** Runs one cell and leaves its probes: one line when it starts, one when it ends, however it ends. */
+/** Runs one cell and emits two probes: one when it starts and one when it succeeds or fails. */
 export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome> {
-  const { session, turnId, onProbe, ...request } = call;
+  const { cellSession, turnId, onProbe, ...request } = call;
   const probe = (event: string, fields: Record<string, ProbeValue>): void => onProbe(formatProbe(SOURCE, event, { turnId, ...fields }));
   let sandboxId: string | undefined;
   let boot: "warm" | "cold" | undefined;
   let outcome: CellOutcome;
   try {
-    outcome = await session.run({
+    outcome = await cellSession.run({
       ...request,
       onStart: (sandbox) => {
         sandboxId = sandbox.id;
@@ -55,7 +55,7 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
     });
     throw error;
   }
-  const shared = {
+  const measured = {
     sandboxId: outcome.sandbox.id,
     driver: outcome.sandbox.driver,
     start: outcome.sandbox.start,
@@ -71,7 +71,7 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
       artifactCount: outcome.artifacts.length,
       imageCount: count("image"),
       chartCount: count("chart"),
-      ...shared,
+      ...measured,
     });
   } else {
     probe("python_call_failure", {
@@ -79,7 +79,7 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
       status: outcome.status,
       exitCode: outcome.exitCode ?? null,
       error: `${outcome.error?.type ?? "Error"}: ${outcome.error?.message ?? ""}`.slice(0, 500),
-      ...shared,
+      ...measured,
     });
   }
   return outcome;

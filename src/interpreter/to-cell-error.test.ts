@@ -4,7 +4,7 @@ import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { toCellError } from "./to-cell-error.ts";
 import { toRepair } from "./tool-result.ts";
 
-const mend = "Mend it with python_code_edit: variables are as they were before this cell.";
+const editHint = "Fix it with python_code_edit: variables are as they were before this cell.";
 
 describe("a cell's envelope", () => {
   it("is none for a cell that succeeded", () => {
@@ -21,7 +21,7 @@ describe("a cell's envelope", () => {
       tool: "code_interpreter",
       summary: "KeyError: 'close' (line 3)",
       details: [{ path: "code", issue: "KeyError: 'close'", received_type: "string", line: 3, column: 5, traceback: "Traceback …" }],
-      hints: ["Mend it with python_code_edit: variables are as they were before this cell."],
+      hints: ["Fix it with python_code_edit: variables are as they were before this cell."],
       examples: [],
       error_code: "PYTHON_ERROR",
       retryable: false,
@@ -31,19 +31,22 @@ describe("a cell's envelope", () => {
   });
 
   it.each([
-    ["python_error", "PYTHON_ERROR", [mend]],
-    ["timeout", "PYTHON_TIMEOUT", ["Vectorize loops or work on an aggregate. The time limit applies to the cell's own code.", mend]],
-    ["out_of_memory", "PYTHON_OUT_OF_MEMORY", ["Make fewer copies, select columns early, or aggregate before joining.", mend]],
+    ["python_error", "PYTHON_ERROR", [editHint]],
+    ["timeout", "PYTHON_TIMEOUT", ["Vectorize loops or work on an aggregate. The time limit applies to the cell's own code.", editHint]],
+    ["out_of_memory", "PYTHON_OUT_OF_MEMORY", ["Make fewer copies, select columns early, or aggregate before joining.", editHint]],
     [
       "output_limit",
       "PYTHON_OUTPUT_LIMIT",
-      ["Return an aggregate or fewer artifacts. The full data stays available under its alias.", mend],
+      ["Return an aggregate or fewer artifacts. The full data stays available under its alias.", editHint],
     ],
-    ["crashed", "PYTHON_CRASHED", ["Do not use os._exit, ctypes or signals, and use less memory at a time.", mend]],
+    ["crashed", "PYTHON_CRASHED", ["Do not use os._exit, ctypes or signals, and use less memory at a time.", editHint]],
     [
       "contract_violation",
       "CONTRACT_VIOLATION",
-      ["Emit exactly the artifacts that expectedArtifacts declares, or change the declaration. Nothing of this cell was published.", mend],
+      [
+        "Emit exactly the artifacts that expectedArtifacts declares, or change the declaration. Nothing of this cell was published.",
+        editHint,
+      ],
     ],
     ["sandbox_lost", "SANDBOX_LOST", ["Call again. Sluice opens a new sandbox, and the result says what happened to the variables."]],
   ] as const)("of %s has the code %s", (status, code, hints) => {
@@ -74,7 +77,7 @@ describe("a cell's envelope", () => {
       tool: "code_interpreter",
       summary: "The limit is 512 MB.",
       details: [{ path: "code", issue: "OutOfMemory: The limit is 512 MB. [memoryBytes: 600 seen, 512 allowed]", received_type: "string" }],
-      hints: ["Make fewer copies, select columns early, or aggregate before joining.", mend],
+      hints: ["Make fewer copies, select columns early, or aggregate before joining.", editHint],
       examples: [],
       error_code: "PYTHON_OUT_OF_MEMORY",
       retryable: false,

@@ -1,5 +1,5 @@
-import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import { lookUpError, type ToolErrorCode } from "../errors/error-table.ts";
+import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 
 type FailedStatus = Exclude<CellStatus, "ok">;
@@ -14,14 +14,10 @@ const codes: Readonly<Record<FailedStatus, ToolErrorCode>> = {
   sandbox_lost: "SANDBOX_LOST",
 };
 
-const editAgain = "Mend it with python_code_edit: variables are as they were before this cell.";
+const editHint = "Fix it with python_code_edit: variables are as they were before this cell.";
+const rejectedArtifactHints: readonly string[] = ["Fix the artifact that the summary names. Nothing of this cell was published.", editHint];
 
-const refusedHints: readonly string[] = [
-  "Mend what the cell gives out as the summary says. Nothing of this cell was published.",
-  editAgain,
-];
-
-/** A failed cell as the envelope that a model reads in place of `error`; null when it succeeded. What to force next is `toRepair`'s to say. */
+/** Turns a failed cell into the error that a model reads; returns null if the cell succeeded. */
 export function toCellError({ status, error }: CellOutcome, { tool = "code_interpreter" }: { tool?: string } = {}): ToolError | null {
   if (status === "ok") return null;
   return createToolError({
@@ -29,20 +25,26 @@ export function toCellError({ status, error }: CellOutcome, { tool = "code_inter
     tool,
     summary: summarize(status, error),
     details: error === undefined ? [] : [toDetail(error)],
-    hints: error?.type === "ArtifactRefused" ? refusedHints : hintsOf(codes[status]),
+    hints: error?.type === "ArtifactRefused" ? rejectedArtifactHints : hintsFor(codes[status]),
   });
 }
 
-function hintsOf(code: ToolErrorCode): string[] {
+/** Returns "Type: message" without repeating the type. */
+export function describeCellError({ type, message }: CellError): string {
+  if (message.startsWith(`${type}: `)) return message;
+  return message === "" ? type : `${type}: ${message}`;
+}
+
+function hintsFor(code: ToolErrorCode): string[] {
   const { hint, retryable } = lookUpError(code);
-  return [...(hint === undefined ? [] : [hint]), ...(retryable ? [] : [editAgain])];
+  return [...(hint === undefined ? [] : [hint]), ...(retryable ? [] : [editHint])];
 }
 
 function summarize(status: FailedStatus, error: CellError | undefined): string {
   if (error === undefined) return `The cell ended as ${status}.`;
-  const line = whole(error.line);
+  const line = toPosition(error.line);
   const where = line === undefined ? "" : ` (line ${line})`;
-  return status === "python_error" || status === "contract_violation" ? `${nameAndMessage(error)}${where}` : error.message || error.type;
+  return status === "python_error" || status === "contract_violation" ? `${describeCellError(error)}${where}` : error.message || error.type;
 }
 
 function toDetail(error: CellError): ToolErrorDetail {
@@ -50,20 +52,15 @@ function toDetail(error: CellError): ToolErrorDetail {
   const measured = limit === undefined ? "" : ` [${limit.name}: ${limit.seen} seen, ${limit.allowed} allowed]`;
   return {
     path: "code",
-    issue: `${nameAndMessage(error)}${measured}`,
+    issue: `${describeCellError(error)}${measured}`,
     received_type: "string",
-    line: whole(line),
-    column: whole(column),
+    line: toPosition(line),
+    column: toPosition(column),
     traceback,
   };
 }
 
-function nameAndMessage({ type, message }: CellError): string {
-  if (message.startsWith(`${type}: `)) return message;
-  return message === "" ? type : `${type}: ${message}`;
-}
-
-/** The sandbox says where; what it says is not trusted to be a position. */
-function whole(position: number | undefined): number | undefined {
+/** Returns undefined for anything that is not a position: the number comes from the sandbox. */
+function toPosition(position: number | undefined): number | undefined {
   return position !== undefined && Number.isSafeInteger(position) && position >= 0 ? position : undefined;
 }

@@ -5,7 +5,7 @@ import type { FigureAxes } from "../protocol/figure.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { toRepair, toToolResult } from "./tool-result.ts";
 
-const kept = "Variables and files of this cell are there in the next one of this turn.";
+const kept = "Variables and files of this cell are available in the next cell of this turn.";
 
 function answerTo(given: Partial<CellOutcome>, artifacts: ArtifactEnvelope[] = []): string {
   const outcome: CellOutcome = {

@@ -43,3 +43,13 @@ function describeEarlierTurns(earlierAliases: readonly string[]): string {
   const aliases = listed.length === 0 ? "none" : `${listed.join(", ")}${more > 0 ? ` and ${more} more (list(inputs) names all)` : ""}`;
   return `Earlier turns: their tool outputs and results are still available by alias, in Python and in charts: ${aliases}. Variables of earlier turns are not; derive them again if you need them.`;
 }
+
+/** Descriptions of the tools that only the model of a turn has, and of their parameters. */
+export const turnToolDescriptions = {
+  final_response: "The last call of every turn: the answer.",
+  finalAnswer: "The answer to the user, in Markdown, with its numbers and everything that is missing from it.",
+  call_mcp_skill: (toolCount: number): string =>
+    `Call one of ${toolCount} backend tools by name. search finds tools by what they do; get_schema shows how to call them.`,
+  skillTool: "The name of the tool, as search and get_schema list it.",
+  skillArguments: "The arguments of the tool, as its schema describes them.",
+} as const;

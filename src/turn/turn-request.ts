@@ -3,7 +3,7 @@ import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import type { CodeModeOptions, CodeModeTool } from "../execute/create-code-mode.ts";
 import type { IdentityContext } from "../execute/identity/identity-context.ts";
-import type { InterpreterTurn, TurnOptions as InterpreterTurnOptions } from "../interpreter/turn.ts";
+import type { InterpreterTurn, InterpreterTurnOptions } from "../interpreter/interpreter-turn.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { ApprovalRequestEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { TurnPlan } from "../protocol/turn-plan.ts";

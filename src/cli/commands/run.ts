@@ -52,10 +52,10 @@ async function runOnce(
 ): Promise<CellOutcome> {
   const { driver, limits } = options;
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), searchPath: searchPath(), driver, limits, poolSize: 0 });
-  const session = await runtime.openCellSession({ signal });
-  for (const [alias, input] of inputs) session.bind(alias, input);
+  const cellSession = await runtime.openCellSession({ signal });
+  for (const [alias, input] of inputs) cellSession.bind(alias, input);
   return await runPythonInSandbox({
-    session,
+    cellSession,
     turnId: randomUUID(),
     code,
     ...(options.expect && { expect: options.expect }),

@@ -2,9 +2,9 @@ import { appendToPath, quote } from "../../errors/argument-path.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import type { Problem } from "../../errors/schema-problems.ts";
 import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
-import type { PythonParser, PythonSyntaxError } from "./validate-code-interpreter-contract.ts";
+import type { PythonParser, PythonSyntaxError } from "./python-parser.ts";
 
-/** What can be read of a call, whatever else is wrong with it. Nothing here has been checked but its outermost type. */
+/** The fields of a call that could be read. Only their outermost types have been checked. */
 export interface ReadableCall {
   readonly code: string | null;
   readonly inputs: ReadonlyMap<string, unknown>;
@@ -28,7 +28,7 @@ export function readCall(input: unknown): ReadableCall {
   };
 }
 
-/** Own properties only, so that nothing comes from a prototype. */
+/** Copies own properties only, so that nothing comes from a prototype. */
 function asRecord(value: unknown): Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return Object.create(null) as Record<string, unknown>;
   return Object.assign(Object.create(null), value) as Record<string, unknown>;
@@ -38,12 +38,12 @@ function asArray(value: unknown): readonly unknown[] | null {
   return Array.isArray(value) ? (value as unknown[]) : null;
 }
 
-/** How many names a hint lists before it only counts. */
-const LISTED = 20;
+/** Hints list this many aliases and count the rest. */
+const MAX_LISTED = 20;
 
-const derivesOnly = "Python derives from tool outputs, it does not acquire: name the aliases that the code reads.";
+const derivesOnly = "Python derives from tool outputs and cannot fetch data: name the aliases that the code reads.";
 
-/** The contract names at least one alias, and every alias that the call names is known. */
+/** Checks that the contract names at least one alias, and that every alias in the call exists. */
 export function aliasProblems({
   inputAliases,
   inputs,
@@ -85,13 +85,13 @@ function unknownAlias(alias: unknown, path: string, known: ReadonlySet<string>):
 }
 
 function knownAliases(known: ReadonlySet<string>): string {
-  if (known.size === 0) return "There are no tool outputs yet: call a tool that gets the data first, then use the alias of its output.";
-  const listed = [...known].slice(-LISTED);
-  const more = known.size > LISTED ? ` and ${known.size - LISTED} older ones` : "";
+  if (known.size === 0) return "There are no tool outputs yet. Call a tool that fetches the data first, then use the alias of its output.";
+  const listed = [...known].slice(-MAX_LISTED);
+  const more = known.size > MAX_LISTED ? ` and ${known.size - MAX_LISTED} older ones` : "";
   return `Known aliases: ${listed.join(", ")}${more}.`;
 }
 
-/** Local names must be names that Python can bind without taking another one away. */
+/** Checks that local names are Python identifiers and hide no other name of the cell. */
 export function localNameProblems({
   inputs,
   known,
@@ -110,22 +110,28 @@ export function localNameProblems({
           path,
           issue: `The local name ${quote(name)} is not a Python identifier.`,
           receivedType: "string",
-          hints: [identifiers],
+          hints: [identifierHint],
         },
       ];
     }
     const why = whyReserved(name, helpers) ?? (known.has(name) && alias !== name ? "the alias of another tool output" : null);
     if (why === null) return [];
     return [
-      { code: "LOCAL_NAME_RESERVED", path, issue: `The local name ${quote(name)} is ${why}.`, receivedType: "string", hints: [another] },
+      {
+        code: "LOCAL_NAME_RESERVED",
+        path,
+        issue: `The local name ${quote(name)} is ${why}.`,
+        receivedType: "string",
+        hints: [otherNameHint],
+      },
     ];
   });
 }
 
-const identifiers = "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.";
-const another = "Choose another local name, or leave inputs out and use the alias itself.";
+const identifierHint = "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.";
+const otherNameHint = "Choose another local name, or leave inputs out and use the alias itself.";
 
-/** What can be said about code without running it. */
+/** Checks code without running it: size, characters and syntax. */
 export async function codeProblems(
   code: string,
   { parser, maxCodeBytes }: { parser: PythonParser; maxCodeBytes: number },
@@ -133,35 +139,37 @@ export async function codeProblems(
   const bytes = Buffer.byteLength(code);
   if (bytes > maxCodeBytes) {
     const hints = ["Data is bound by alias; do not write it into the code."];
-    return [ofCode("CODE_TOO_LONG", `The code has ${bytes} bytes, ${maxCodeBytes} are allowed.`, hints)];
+    return [codeProblem("CODE_TOO_LONG", `The code has ${bytes} bytes, ${maxCodeBytes} are allowed.`, hints)];
   }
-  if (code.trim() === "") return [ofCode("CODE_EMPTY", "There is no code.")];
-  const odd = oddCharacter(code);
-  if (odd !== null) return [odd];
+  if (code.trim() === "") return [codeProblem("CODE_EMPTY", "There is no code.")];
+  const invalid = invalidCharacter(code);
+  if (invalid !== null) return [invalid];
   const parsed = await parser.parse(code);
   switch (parsed.status) {
     case "timeout":
       return [
-        ofCode("PYTHON_CHECK_TIMEOUT", "The code could not be checked in time.", [
+        codeProblem("PYTHON_CHECK_TIMEOUT", "The code could not be checked in time.", [
           "Try again; if it happens again, make the code shorter.",
         ]),
       ];
     case "crashed":
-      return [ofCode("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", ["Use a loop, or name intermediate values."])];
+      return [
+        codeProblem("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", ["Use a loop, or name intermediate values."]),
+      ];
     case "parsed":
       return syntaxProblems(parsed.errors, parsed.errorCount, code);
   }
 }
 
-/** What a JavaScript string can hold and Python's source cannot. */
-function oddCharacter(code: string): Problem | null {
+/** Finds a character that Python source must not contain. */
+function invalidCharacter(code: string): Problem | null {
   const at = code.search(/\0|\uFEFF|\p{Surrogate}/u);
   if (at < 0) return null;
   const before = code.slice(0, at).split(/\r\n|\r|\n/);
   const name = `U+${code.charCodeAt(at).toString(16).toUpperCase().padStart(4, "0")}`;
   const place = { line: before.length, column: Array.from(before.at(-1) ?? "").length + 1 };
   return {
-    ...ofCode("PYTHON_SYNTAX_ERROR", `Line ${place.line}, column ${place.column}: the character ${name} cannot be in Python source.`),
+    ...codeProblem("PYTHON_SYNTAX_ERROR", `Line ${place.line}, column ${place.column}: the character ${name} cannot be in Python source.`),
     ...place,
   };
 }
@@ -170,7 +178,7 @@ function syntaxProblems(errors: readonly PythonSyntaxError[], count: number, cod
   const lines = code.split(/\r\n|\r|\n/);
   const more = count > errors.length ? [`There are ${count - errors.length} more lines with errors.`] : [];
   return errors.map(({ line, column, message }) => ({
-    ...ofCode("PYTHON_SYNTAX_ERROR", `Line ${line}, column ${column}: ${sentence(message)}`, [
+    ...codeProblem("PYTHON_SYNTAX_ERROR", `Line ${line}, column ${column}: ${sentence(message)}`, [
       ...syntaxHints(message, lines[line - 1] ?? ""),
       ...more,
     ]),
@@ -179,7 +187,7 @@ function syntaxProblems(errors: readonly PythonSyntaxError[], count: number, cod
   }));
 }
 
-/** For what models write most often that is not Python 3. */
+/** Hints for the mistakes that models make most often. */
 function syntaxHints(message: string, line: string): string[] {
   if (message.startsWith("`return`")) return ["A cell is a script: call set_result(value) instead of return."];
   if (/^`(?:await|yield)`/.test(message))
@@ -197,6 +205,6 @@ function sentence(message: string): string {
   return /[.!?]$/.test(message) ? message : `${message}.`;
 }
 
-function ofCode(code: Problem["code"], issue: string, hints: readonly string[] = []): Problem {
+function codeProblem(code: Problem["code"], issue: string, hints: readonly string[] = []): Problem {
   return { code, path: "code", issue, receivedType: "string", hints };
 }

@@ -6,10 +6,11 @@ import { toolErrorSchema, serializeToolError } from "../../errors/tool-error.ts"
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { defaultLimits } from "../../sandbox/limits.ts";
 import { runCodeInterpreter } from "../code-interpreter.ts";
-import { createInterpreterTurn, type InterpreterTurn } from "../turn.ts";
+import { createInterpreterTurn, type InterpreterTurn } from "../interpreter-turn.ts";
 import { contractOperations } from "./code-interpreter-call.ts";
 import { contextFacts } from "./fixtures/contract-context.ts";
-import { createPythonParser, validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
+import { createPythonParser } from "./python-parser.ts";
+import { validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
 
 const parser = createPythonParser();
 const context = { ...contextFacts, parser };

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { createPythonParser, type ParsedPython } from "./validate-code-interpreter-contract.ts";
+import { createPythonParser, type ParsedPython } from "./python-parser.ts";
 
 const parser = createPythonParser();
 afterAll(() => parser.close());

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { ToolError } from "../../errors/tool-error.ts";
 import type { CodeInterpreterCall } from "./code-interpreter-call.ts";
 import { contextFacts } from "./fixtures/contract-context.ts";
-import { createPythonParser, validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
+import { createPythonParser } from "./python-parser.ts";
+import { validateCodeInterpreterContract } from "./validate-code-interpreter-contract.ts";
 
 const parser = createPythonParser();
 const context = { ...contextFacts, parser };
@@ -16,7 +17,7 @@ const contract = {
 };
 const valid = { code: "set_result(to_frame(get_price_1).mean())", postProcessingContract: contract } as CodeInterpreterCall;
 const known = "Known aliases: get_price_1, get_price_2, result_1.";
-const ownReason = "Derive the figure that was asked for from the tool's output.";
+const ownReason = "Derive the requested figure from the tool's output.";
 const ownCode = "df = to_frame(get_price_1)\nset_result(df.describe())";
 
 describe("validateCodeInterpreterContract", () => {
@@ -49,7 +50,7 @@ describe("validateCodeInterpreterContract", () => {
             error_code: "ALIAS_REQUIRED",
           },
         ],
-        hints: ["Python derives from tool outputs, it does not acquire: name the aliases that the code reads.", known],
+        hints: ["Python derives from tool outputs and cannot fetch data: name the aliases that the code reads.", known],
         examples: [{ ...valid, postProcessingContract: { ...contract, inputAliases: ["result_1"] } }],
       }),
     );
@@ -106,7 +107,7 @@ describe("validateCodeInterpreterContract", () => {
         error_code: "ALIAS_UNKNOWN",
         summary: `The call was not run. ${issue}`,
         details: [{ path: "postProcessingContract.inputAliases[0]", issue, received_type: "string", error_code: "ALIAS_UNKNOWN" }],
-        hints: ["There are no tool outputs yet: call a tool that gets the data first, then use the alias of its output."],
+        hints: ["There are no tool outputs yet. Call a tool that fetches the data first, then use the alias of its output."],
         examples: [],
       }),
     });
@@ -419,7 +420,7 @@ describe("validateCodeInterpreterContract", () => {
         hints: [
           'postProcessingContract.operation: Did you mean "chart"?',
           "postProcessingContract.extra: Known fields: operation, reason, inputAliases, expectedArtifacts.",
-          "Python derives from tool outputs, it does not acquire: name the aliases that the code reads.",
+          "Python derives from tool outputs and cannot fetch data: name the aliases that the code reads.",
           known,
           "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
         ],

@@ -1,21 +1,28 @@
-import { join } from "node:path";
-import type { ToolError } from "../../errors/tool-error.ts";
+import { nearestName } from "../../errors/nearest-name.ts";
 import { refuseArguments, refuseUnreadableArguments } from "../../errors/parse-arguments.ts";
 import { describeZodIssues, type Problem } from "../../errors/schema-problems.ts";
-import { aliasProblems, codeProblems, localNameProblems, type ReadableCall, readCall } from "./call-problems.ts";
-import { callLimits, type CodeInterpreterCall, codeInterpreterCallSchema } from "./code-interpreter-call.ts";
-import { correctedExample } from "./corrected-example.ts";
-import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
-import { createWorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
+import type { ToolError } from "../../errors/tool-error.ts";
+import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
+import { aliasProblems, codeProblems, localNameProblems, readCall, type ReadableCall } from "./call-problems.ts";
+import {
+  artifactKinds,
+  callLimits,
+  codeInterpreterCallSchema,
+  contractOperations,
+  type ArtifactKind,
+  type CodeInterpreterCall,
+  type ContractOperation,
+} from "./code-interpreter-call.ts";
+import type { PythonParser } from "./python-parser.ts";
 
 export interface ContractContext {
-  /** Of the conversation's tool outputs and results, oldest first. */
+  /** Aliases of the conversation's tool outputs and results, oldest first. */
   readonly aliases: Iterable<string>;
   /** The sandbox's limit for the code of one cell. */
   readonly maxCodeBytes: number;
   /** Names that are globals of every cell. */
   readonly helpers: readonly string[];
-  /** One for the whole process: it stays warm. */
+  /** Shared by the whole process, so that it stays warm. */
   readonly parser: PythonParser;
 }
 
@@ -24,24 +31,24 @@ export type ContractVerdict =
   | { readonly ok: false; readonly toolError: ToolError };
 
 /**
- * Decides whether a call may be run, before any sandbox is touched. Everything that is wrong is reported at once, with one call that would be
- * accepted. Whatever the input is, the answer is a verdict; only a parser that cannot be started is an exception.
+ * Checks a call before any sandbox is touched. Reports all problems at once, with one example of a call that would be accepted. Never throws because
+ * of the input; rejects only if the parser cannot start.
  */
 export async function validateCodeInterpreterContract(input: unknown, context: ContractContext): Promise<ContractVerdict> {
   const call = orNull(() => readCall(input));
   if (call === null) return { ok: false, toolError: refuseUnreadableArguments(notRun) };
   const { helpers, parser } = context;
-  // Begun first: the parser's thread works while the rest is looked at here.
-  const checkingCode = call.code === null ? [] : codeProblems(call.code, { parser, maxCodeBytes: context.maxCodeBytes });
-  const ofSchema = orNull(() => schemaProblems(toCheck(input, call)));
+  // Started first: the parser's thread works while the rest is checked here.
+  const pendingCodeProblems = call.code === null ? [] : codeProblems(call.code, { parser, maxCodeBytes: context.maxCodeBytes });
+  const ofSchema = orNull(() => schemaProblems(normalizeInputs(input, call)));
   const known = new Set(context.aliases);
-  const bounded = { ...call, inputs: firstOf(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
+  const bounded = { ...call, inputs: limitInputs(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
   const ofNames = [...tooManyInputs(call), ...aliasProblems({ ...bounded, known }), ...localNameProblems({ ...bounded, known, helpers })];
-  const ofCode = await checkingCode;
+  const ofCode = await pendingCodeProblems;
   if (ofSchema === null) return { ok: false, toolError: refuseUnreadableArguments(notRun) };
   const problems = [...ofSchema, ...ofNames, ...ofCode];
   if (problems.length === 0) return { ok: true, call: toCall(call) };
-  const example = correctedExample(bounded, { known, helpers, codeIsFine: ofCode.length === 0 && call.code !== null });
+  const example = toCorrectedExample(bounded, { known, helpers, isCodeValid: ofCode.length === 0 && call.code !== null });
   return { ok: false, toolError: refuseArguments({ ...notRun, problems, examples: example === null ? [] : [example] }) };
 }
 
@@ -52,7 +59,7 @@ function schemaProblems(value: unknown): Problem[] {
   return error === undefined ? [] : describeZodIssues({ schema: codeInterpreterCallSchema, value, issues: error.issues });
 }
 
-/** A value with getters or traps that throw is no JSON; nothing more can be said about it. */
+/** Returns null if `read` throws, as it does for a value with throwing getters or proxy traps. */
 function orNull<Value>(read: () => Value): Value | null {
   try {
     return read();
@@ -61,11 +68,11 @@ function orNull<Value>(read: () => Value): Value | null {
   }
 }
 
-/** Some models send null for what they leave out; and of far too many inputs the first ones are enough. */
-function toCheck(input: unknown, { inputs }: ReadableCall): unknown {
+/** Treats `inputs: null` as absent, because some models send it, and drops inputs past the limit, which `tooManyInputs` reports. */
+function normalizeInputs(input: unknown, { inputs }: ReadableCall): unknown {
   if (typeof input !== "object" || input === null || !("inputs" in input)) return input;
   if (input.inputs === null) return { ...input, inputs: undefined };
-  return inputs.size > callLimits.aliases ? { ...input, inputs: Object.fromEntries(firstOf(inputs)) } : input;
+  return inputs.size > callLimits.aliases ? { ...input, inputs: Object.fromEntries(limitInputs(inputs)) } : input;
 }
 
 function tooManyInputs({ inputs }: ReadableCall): Problem[] {
@@ -73,11 +80,11 @@ function tooManyInputs({ inputs }: ReadableCall): Problem[] {
   return [{ code: "SCHEMA_MAX_ITEMS", path: "inputs", issue: `inputs has more than ${callLimits.aliases} names.`, receivedType: "object" }];
 }
 
-function firstOf(inputs: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
+function limitInputs(inputs: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
   return inputs.size <= callLimits.aliases ? inputs : new Map([...inputs].slice(0, callLimits.aliases));
 }
 
-/** Only what was checked, in the order and number that counts. */
+/** Returns only the checked fields, without duplicates. */
 function toCall({ code, inputs, operation, reason, inputAliases, expectedArtifacts }: ReadableCall): CodeInterpreterCall {
   const contract = { operation, reason, inputAliases: [...new Set(inputAliases)], expectedArtifacts: [...new Set(expectedArtifacts)] };
   return {
@@ -87,54 +94,95 @@ function toCall({ code, inputs, operation, reason, inputAliases, expectedArtifac
   };
 }
 
-export interface PythonSyntaxError {
-  /** Counted from 1, in characters. */
-  readonly line: number;
-  readonly column: number;
-  readonly message: string;
+/** Longer code is replaced by an example, so that the error stays short. */
+const MAX_CODE_CHARACTERS = 2_000;
+
+/**
+ * Returns a call that would be accepted and is as close to the given one as possible: real aliases, valid names, and the caller's own code if it has no
+ * errors. Returns null if there is no tool output yet.
+ */
+function toCorrectedExample(
+  call: ReadableCall,
+  { known, helpers, isCodeValid }: { known: ReadonlySet<string>; helpers: readonly string[]; isCodeValid: boolean },
+): CodeInterpreterCall | null {
+  const aliases = correctAliases(call, known);
+  const [first] = aliases;
+  if (first === undefined) return null;
+  const expectedArtifacts = correctArtifacts(call.expectedArtifacts);
+  const inputs = correctInputs(call.inputs, known, helpers);
+  const keepsCode = isCodeValid && call.code !== null && call.code.length <= MAX_CODE_CHARACTERS;
+  return {
+    code: keepsCode ? (call.code ?? "") : exampleCode(first, expectedArtifacts),
+    ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
+    postProcessingContract: {
+      operation: correctOperation(call.operation, expectedArtifacts),
+      reason: correctReason(call.reason),
+      inputAliases: aliases,
+      expectedArtifacts,
+    },
+  };
 }
 
-/** `crashed`: nested so deeply that the parser's stack was not enough; CPython's would not be either. */
-export type ParsedPython =
-  | { readonly status: "parsed"; readonly errors: readonly PythonSyntaxError[]; readonly errorCount: number }
-  | { readonly status: "timeout" }
-  | { readonly status: "crashed" };
-
-/** Parses Python 3.13 in a thread of its own, which starts at the first use (about half a second), stays warm, and is replaced when a text is too much for it. */
-export interface PythonParser extends AsyncDisposable {
-  /** Texts are parsed one at a time; the limit counts from when a text's turn comes. */
-  parse(code: string): Promise<ParsedPython>;
-  /** Idempotent. An idle parser does not keep the process alive, so closing is for tests and orderly ends. */
-  close(): Promise<void>;
+function correctAliases({ inputAliases, inputs }: ReadableCall, known: ReadonlySet<string>): string[] {
+  const requested = [...(inputAliases ?? []), ...inputs.values()].filter((alias) => typeof alias === "string").slice(0, callLimits.aliases);
+  const real = requested.map((alias) => correctAlias(alias, known)).filter((alias) => alias !== null);
+  const latest = [...known].at(-1);
+  return real.length > 0 || latest === undefined ? [...new Set(real)] : [latest];
 }
 
-export function createPythonParser({ timeoutMs = 5_000 }: { timeoutMs?: number } = {}): PythonParser {
-  const thread = createWorkerThread<string, ParsedPython>({
-    program: join(import.meta.dirname, "parse-python-process"),
-    resourceLimits: () => ({ maxOldGenerationSizeMb: 512, stackSizeMb: 4 }),
-    timeoutMs,
-  });
+function correctAlias(alias: string, known: ReadonlySet<string>): string | null {
+  return known.has(alias) ? alias : nearestName(alias, known);
+}
 
-  async function parse(code: string): Promise<ParsedPython> {
-    try {
-      return await thread.ask(code);
-    } catch (error) {
-      const { reason, cause } = error as ThreadFailure;
-      if (reason === "timeout") return { status: "timeout" };
-      if (reason === "ended") return { status: "crashed" };
-      if (reason === "closed") throw new UsageError({ code: "PARSER_CLOSED", message: "The Python parser is closed." });
-      throw unavailable(cause);
-    }
+function correctInputs(
+  inputs: ReadonlyMap<string, unknown>,
+  known: ReadonlySet<string>,
+  helpers: readonly string[],
+): Record<string, string> {
+  const corrected = new Map<string, string>();
+  for (const [name, alias] of [...inputs].slice(0, callLimits.aliases)) {
+    const real = typeof alias === "string" ? correctAlias(alias, known) : null;
+    if (real === null) continue;
+    const local = correctName(name);
+    const isTaken =
+      corrected.has(local) || !isPythonIdentifier(local) || whyReserved(local, helpers) !== null || (known.has(local) && local !== real);
+    if (!isTaken) corrected.set(local, real);
   }
+  return Object.fromEntries(corrected);
 
-  return { parse, close: () => thread.close(), [Symbol.asyncDispose]: () => thread.close() };
+  function correctName(name: string): string {
+    const identifier = name
+      .slice(0, 64)
+      .normalize("NFKC")
+      .replaceAll(/[^\p{XID_Continue}]+/gu, "_")
+      .replace(/^(?=\d)/, "_");
+    return whyReserved(identifier, helpers) !== null || (known.has(identifier) && inputs.get(name) !== identifier)
+      ? `${identifier}_data`
+      : identifier;
+  }
 }
 
-function unavailable(cause: unknown): SluiceError {
-  return new SluiceError({
-    code: "PYTHON_PARSER_UNAVAILABLE",
-    message: "The parser that checks Python code before it is run did not start.",
-    hint: "Run `npm install`: the package @astral-sh/ruff-wasm-nodejs may be missing.",
-    cause,
-  });
+function correctArtifacts(kinds: readonly unknown[] | null): ArtifactKind[] {
+  return artifactKinds.filter((kind) => kinds?.includes(kind));
+}
+
+function correctOperation(operation: unknown, artifacts: readonly ArtifactKind[]): ContractOperation {
+  const near = typeof operation === "string" ? nearestName(operation, contractOperations) : null;
+  return (near as ContractOperation | null) ?? (artifacts.length > 0 ? "chart" : "derive_metric");
+}
+
+function correctReason(reason: unknown): string {
+  const isValid = typeof reason === "string" && reason.trim() !== "" && reason.length <= 200;
+  return isValid ? reason.toWellFormed() : "Derive the requested figure from the tool's output.";
+}
+
+function exampleCode(alias: string, artifacts: readonly ArtifactKind[]): string {
+  return [
+    `df = to_frame(${alias})`,
+    ...(artifacts.includes("image") ? ["df.plot()", `save_figure("What the figure shows of ${alias}")`] : []),
+    ...(artifacts.includes("chart")
+      ? ['render_chart({"type": "line", "xKey": df.columns[0], "series": [{"key": df.columns[1]}]}, df)']
+      : []),
+    "set_result(df.describe())",
+  ].join("\n");
 }

@@ -1,6 +1,6 @@
 import { jsonSchema, tool, type Tool as AiSdkTool } from "ai";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
-import type { InterpreterTurn } from "../../interpreter/turn.ts";
+import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import type { Tool, ToolCallResult } from "../../tools/tool.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellCallResult } from "./interpreter-tools.ts";
 

@@ -4,9 +4,9 @@ import { runCodeInterpreter, type CallOptions } from "../../interpreter/code-int
 import { codeInterpreterCallSchema } from "../../interpreter/call-contract/code-interpreter-call.ts";
 import { inSpan } from "../../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
-import { toolDescriptions } from "../../prompts/tool-descriptions.ts";
+import { interpreterDescriptions } from "../../prompts/interpreter-descriptions.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
-import type { InterpreterTurn } from "../../interpreter/turn.ts";
+import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
 
 export interface InterpreterContext extends CallOptions {
@@ -23,7 +23,7 @@ const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint
 export const codeInterpreterTool: Tool<InterpreterContext, CellCallResult> = {
   name: "code_interpreter",
   title: "Run Python on data",
-  description: toolDescriptions.code_interpreter,
+  description: interpreterDescriptions.code_interpreter,
   inputSchema: z.toJSONSchema(codeInterpreterCallSchema, { io: "input" }),
   annotations,
   run: async (input, { turn, ...rest }) => toCellCallResult(await runCodeInterpreter(turn, input, rest), turn),
@@ -32,7 +32,7 @@ export const codeInterpreterTool: Tool<InterpreterContext, CellCallResult> = {
 export const pythonCodeEditTool: Tool<InterpreterContext, CellCallResult> = {
   name: "python_code_edit",
   title: "Edit and rerun Python",
-  description: toolDescriptions.python_code_edit,
+  description: interpreterDescriptions.python_code_edit,
   inputSchema: z.toJSONSchema(pythonCodeEditCallSchema, { io: "input" }),
   annotations,
   run: async (input, { turn, ...rest }) => toCellCallResult(await runPythonCodeEdit(turn, input, rest), turn),
@@ -41,7 +41,7 @@ export const pythonCodeEditTool: Tool<InterpreterContext, CellCallResult> = {
 export const renderChartTool: Tool<InterpreterContext> = {
   name: "render_chart",
   title: "Draw a chart",
-  description: toolDescriptions.render_chart,
+  description: interpreterDescriptions.render_chart,
   inputSchema: z.toJSONSchema(renderChartCallSchema, { io: "input" }),
   annotations,
   run: async (input, { turn: { id, evidence, artifacts }, readRows, signal }) =>

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { StoredEvent } from "../../../history/history.ts";
 import { runCodeInterpreter } from "../../../interpreter/code-interpreter.ts";
 import type { ToolResult } from "../../../interpreter/tool-result.ts";
-import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/turn.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/interpreter-turn.ts";
 import { type CellRun, type CellRunCreation, cellRunCreationSchema, cellRunSchema } from "../../../protocol/http-cells.ts";
 import type { CellStartEvent } from "../../../protocol/turn-events.ts";
 import type { LiveConversation } from "../conversations.ts";

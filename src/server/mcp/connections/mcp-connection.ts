@@ -3,7 +3,7 @@ import type { ConversationData } from "../../../data/conversation-data.ts";
 import { createConversationData } from "../../../data/create-conversation-data.ts";
 import { createEvidenceStore } from "../../../evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../../../evidence/evidence-store.ts";
-import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/turn.ts";
+import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/interpreter-turn.ts";
 import type { McpParts, ProgressReporter } from "../mcp-parts.ts";
 
 export interface McpConnectionOptions {
@@ -70,7 +70,7 @@ export class McpConnection implements AsyncDisposable {
 
   /** Frees the sandbox if it runs nothing. The next result carries the note; the next cell says what happened to its variables. */
   async releaseIdleSandbox(note: string): Promise<void> {
-    const cellSession = await this.#turn.sandbox?.session.catch(() => null);
+    const cellSession = await this.#turn.sandbox?.cellSession.catch(() => null);
     if ((await cellSession?.release()) === true) this.#notes.push(note);
   }
 
@@ -97,7 +97,7 @@ export class McpConnection implements AsyncDisposable {
       ...(onProbe === undefined ? {} : { onProbe }),
     });
     const last = previous?.last ?? null;
-    turn.last = last === null ? null : { call: last.call, counted: false };
+    turn.last = last === null ? null : { call: last.call, isCommitted: false };
     return turn;
   }
 }

@@ -1,14 +1,14 @@
 import type { ArtifactStore } from "../artifacts/artifact-store.ts";
-import type { EvidenceStore } from "../evidence/evidence-store.ts";
-import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
-import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
-import type { PythonParser } from "./call-contract/validate-code-interpreter-contract.ts";
 import type { CellSession } from "../cells/open-cell-session.ts";
-import type { SandboxLimits } from "../sandbox/contract.ts";
-import type { ProbeSink } from "../protocol/probe.ts";
+import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { UsageError } from "../errors/sluice-error.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
+import type { ProbeSink } from "../protocol/probe.ts";
+import type { SandboxLimits } from "../sandbox/contract.ts";
+import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
+import type { PythonParser } from "./call-contract/python-parser.ts";
 
-/** What the interpreter needs of a runtime. */
+/** What the interpreter needs from a runtime. */
 export interface SandboxSource {
   openCellSession(options?: { signal?: AbortSignal | undefined; queue?: Limiter }): Promise<CellSession>;
   readonly limits: SandboxLimits;
@@ -24,11 +24,11 @@ export interface InterpreterTurn {
   readonly artifacts: ArtifactStore;
   readonly source: SandboxSource;
   readonly onProbe: ProbeSink;
-  /** Whether results and artifacts are kept; false while cells are only run again. */
+  /** Whether results and artifacts are stored. False while cells of an earlier turn are run again. */
   publishes: boolean;
-  /** Live output of cells, for whoever shows it. */
+  /** Receives the output of cells while they run. */
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
-  /** Calls of a turn run one after the other, each whole: its checks, its cell and what it publishes. */
+  /** Calls of a turn run one at a time: checks, cell and publishing. */
   readonly queue: Limiter;
   sandbox: TurnSandbox | null;
   last: LastCall | null;
@@ -36,18 +36,18 @@ export interface InterpreterTurn {
 }
 
 export interface TurnSandbox {
-  readonly session: Promise<CellSession>;
+  readonly cellSession: Promise<CellSession>;
 }
 
 export interface LastCall {
   readonly call: CodeInterpreterCall;
-  /** Whether its variables count, so that running it again means undoing it first. */
-  readonly counted: boolean;
-  /** It counted, and was undone for an edit that was aborted before it took its place. Who calls next is told. */
+  /** Whether its cell is part of the state. An edit undoes such a cell first. */
+  readonly isCommitted: boolean;
+  /** Its cell was undone for an edit that was aborted before it ran. The next result says so. */
   readonly isUndone?: boolean;
 }
 
-export interface TurnOptions {
+export interface InterpreterTurnOptions {
   readonly id: string;
   readonly evidence: EvidenceStore;
   readonly artifacts: ArtifactStore;
@@ -57,29 +57,32 @@ export interface TurnOptions {
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
 }
 
-export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ...options }: TurnOptions): InterpreterTurn {
+export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ...options }: InterpreterTurnOptions): InterpreterTurn {
   return { ...options, onProbe, publishes, queue: createLimiter({ places: 1 }), sandbox: null, last: null, disposed: false };
 }
 
-/** The turn's sandbox, opened by the first valid call: a turn that never computes pays nothing. A failure is forgotten, so that the next call tries again. */
+/**
+ * Returns the turn's sandbox. The first valid call opens it, so a turn that computes nothing costs nothing. After a failure, the next call tries again.
+ * Throws TURN_OVER.
+ */
 export function getOrCreateTurnSandbox(turn: InterpreterTurn, signal?: AbortSignal): TurnSandbox {
   if (turn.disposed) throw new UsageError({ code: "TURN_OVER", message: `The turn ${turn.id} is over.` });
   if (turn.sandbox === null) {
-    const session = turn.source.openCellSession({ signal, queue: turn.queue });
-    const sandbox: TurnSandbox = { session };
+    const cellSession = turn.source.openCellSession({ signal, queue: turn.queue });
+    const sandbox: TurnSandbox = { cellSession };
     turn.sandbox = sandbox;
-    session.catch(() => {
+    cellSession.catch(() => {
       if (turn.sandbox === sandbox) turn.sandbox = null;
     });
   }
   return turn.sandbox;
 }
 
-/** Belongs into `finally`. Idempotent; ends whatever still runs. */
+/** Closes the turn's sandbox and ends a running cell. Call it in `finally`. Idempotent. */
 export async function disposeTurnSandbox(turn: InterpreterTurn): Promise<void> {
   turn.disposed = true;
   const { sandbox } = turn;
   turn.sandbox = null;
-  const session = await sandbox?.session.catch(() => null);
-  await session?.close();
+  const cellSession = await sandbox?.cellSession.catch(() => null);
+  await cellSession?.close();
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { applyEdits } from "./apply-edits.ts";
+import { applyEdits } from "./python-code-edit.ts";
 
 const code = "a = 1\nb = a + 1\nc = b + 1\nprint(c)";
 
