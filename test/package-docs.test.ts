@@ -9,6 +9,7 @@ import { entries, root, toSourceImports } from "./fixtures/entries.ts";
 /** Pages with programs. Each program is followed by its output. */
 const pages = [
   "ai-sdk-app.md",
+  "code-interpreter.md",
   "data.md",
   "errors.md",
   "execute.md",

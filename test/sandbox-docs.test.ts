@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { testedDrivers } from "./test-runtime.ts";
 
 const root = path.join(import.meta.dirname, "..");
-const pages = ["snapshot.md", ...testedDrivers.map((driver) => `drivers/${driver}.md`)];
+const pages = ["run.md", "snapshot.md", ...testedDrivers.map((driver) => `drivers/${driver}.md`)];
 
 test.each(pages)(
   "the commands on docs/%s succeed",
