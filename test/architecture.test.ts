@@ -62,6 +62,14 @@ describe("architecture", () => {
     expect(shared.filter((file) => /from "node:|import\("node:/.test(codeOf(file)))).toEqual([]);
   });
 
+  it("declares and exports each name in one file only", () => {
+    const declaration = /^export (?:declare )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
+    const owners = new Map<string, string[]>();
+    for (const file of sources)
+      for (const [, name = ""] of codeOf(file).matchAll(declaration)) owners.set(name, [...new Set([...(owners.get(name) ?? []), file])]);
+    expect([...owners].filter(([, files]) => files.length > 1)).toEqual([]);
+  });
+
   it("lets the page import the protocol only", () => {
     const pages = globSync("web/**/*.{ts,tsx}", { cwd: root }).filter((file) => !file.includes("node_modules"));
     const imported = pages.flatMap((from) => specifiersOf(from).map((to) => ({ from, to })));
