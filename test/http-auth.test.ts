@@ -6,14 +6,14 @@ import { openTestServer, plainScript, shortScript, type TestServer } from "./fix
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const tokens = { ann: "token-of-ann-token-of-ann-token-of-ann", bob: "token-of-bob-token-of-bob-token-of-bob" };
 
-describe("who is let in", { timeout: 240_000 }, () => {
+describe("authentication", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     open = await openTestServer({ script: shortScript });
   });
   afterAll(() => open[Symbol.asyncDispose]());
 
-  /** `fetch` does not let anybody choose Host. */
+  /** Uses `node:http`, because `fetch` does not allow a custom Host header. */
   async function raw(
     headers: Record<string, string>,
     { path = "/api/info", method = "GET" } = {},
@@ -33,7 +33,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
     (JSON.parse(body) as { error?: { code: string } }).error?.code ?? null,
   ];
 
-  test("answers nobody without a token but /healthz, and says what to do", async () => {
+  test("requires a token for everything except /healthz, and explains how to send it", async () => {
     expect(await open.request("/healthz", { token: null }).then((response) => response.status)).toBe(200);
     for (const path of ["/api/info", "/readyz", "/metrics", "/api/turns", "/api/openapi.json", "/artifacts/x.png", "/mcp"])
       expect([path, (await open.request(path, { token: null })).status]).toEqual([path, 401]);
@@ -50,10 +50,10 @@ describe("who is let in", { timeout: 240_000 }, () => {
     });
   });
 
-  test("exchanges a printed link once for a cookie that scripts cannot read, and leaves the address bar at once", async () => {
+  test("exchanges a login link once for a cookie that scripts cannot read, and redirects", async () => {
     const [link] = open.server.loginLinks;
-    const looked = await open.request(link!.url, { token: null, method: "HEAD" }); // does not use it up
-    expect([looked.status, looked.headers.get("allow"), looked.headers.get("content-type")]).toEqual([
+    const head = await open.request(link!.url, { token: null, method: "HEAD" }); // does not use up the link
+    expect([head.status, head.headers.get("allow"), head.headers.get("content-type")]).toEqual([
       405,
       "GET",
       "application/json; charset=utf-8",
@@ -84,13 +84,13 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect((await open.request("/api/info", { headers: renamed })).status).toBe(401);
   });
 
-  test("makes a new link for who has the token", async () => {
+  test("creates a login link for a request with a token", async () => {
     const { status, body } = await open.call<{ url: string }>("POST", "/api/login-links");
     expect(status).toBe(201);
     expect((await open.request(body.url, { token: null })).status).toBe(303);
   });
 
-  test("refuses a host that it does not go by: a name that was bent to point here", async () => {
+  test("refuses unknown hosts, as protection against DNS rebinding", async () => {
     const { port } = open.server;
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
       expect((await raw({ host, authorization: bearer() })).status).toBe(200);
@@ -101,7 +101,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect(codeOf(await raw({ host: "evil.example" }, { path: "/login?code=x" }))).toEqual([421, "HOST_NOT_ALLOWED"]);
   });
 
-  test("refuses requests that other pages send, and those with a cookie that do not say which page they are from", async () => {
+  test("refuses requests from other pages, and requests with a cookie but without an origin", async () => {
     const host = `127.0.0.1:${open.server.port}`;
     for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
       expect([origin, ...codeOf(await raw({ host, origin, authorization: bearer() }))]).toEqual([origin, 403, "ORIGIN_NOT_ALLOWED"]);
@@ -112,7 +112,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect((await raw({ host, cookie, origin: `http://${host}` }, post)).status).toBe(201);
   });
 
-  test("goes by the address that it was told behind a proxy, and not by what headers say", async () => {
+  test("uses the configured public address behind a proxy and ignores X-Forwarded headers", async () => {
     await open.restart({ script: shortScript, configuration: { server: { publicUrl: "https://sluice.example:8443" } } });
     const { port } = open.server;
     const headers = { authorization: bearer(), "x-forwarded-proto": "https", "x-forwarded-host": "evil.example" };
@@ -137,7 +137,7 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect(plain.mcpUrl).toBe(`http://localhost:${open.server.port}/mcp`);
   });
 
-  test("takes JSON only where JSON is meant, and no more of it than it may be", async () => {
+  test("refuses bodies that are not JSON or too large", async () => {
     const send = async (type: string, body: string): Promise<unknown[]> => {
       const response = await open.request("/api/turns", { method: "POST", headers: { "content-type": type }, body });
       return [response.status, ((await response.json()) as { error: { code: string } }).error.code];
@@ -147,14 +147,14 @@ describe("who is let in", { timeout: 240_000 }, () => {
     expect(await send("application/json", JSON.stringify({ question: "x".repeat(1024 * 1024) }))).toEqual([413, "BODY_TOO_LARGE"]);
   });
 
-  test("shows a browser that is not let in how to get in, under a policy without scripts", async () => {
+  test("shows a browser that is not logged in how to log in, on a page without scripts", async () => {
     const page = await open.request("/", { token: null });
     expect([page.status, page.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
     expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src/);
     expect(await page.text()).toContain("Open the one-time link that <code>sluice serve</code> printed");
   });
 
-  test("has no token, cookie, code or body in its log", async () => {
+  test("logs no tokens, cookies, login codes or bodies", async () => {
     const code = new URL(open.server.loginLinks[0]!.url).searchParams.get("code")!;
     await open.request(`/login?code=${code}`, { token: null });
     await open.call("POST", "/api/turns", { question: "Something private.", wait: true });
@@ -174,7 +174,7 @@ describe("tenants", { timeout: 240_000 }, () => {
   });
   afterAll(() => open[Symbol.asyncDispose]());
 
-  test("never see each other's conversations, turns, artifacts, data or numbers", async () => {
+  test("never see each other's conversations, turns, artifacts or data", async () => {
     const { body } = await open.call<{ turnId: string; result: { artifacts: { url: string }[]; dataset: { publicDataUrl: string } } }>(
       "POST",
       "/api/turns",
@@ -210,7 +210,7 @@ describe("tenants", { timeout: 240_000 }, () => {
     expect([stop.status, remove.status, (await open.request("/api/cells", cell)).status]).toEqual([404, 404, 404]);
   });
 
-  test("may use the same id of a conversation for conversations of their own", async () => {
+  test("can use the same conversation id for different conversations", async () => {
     const ask = { question: "Mine?", conversationId: "shared-id", wait: true };
     const headers = { "content-type": "application/json" };
     const mine = await open.request("/api/turns", { method: "POST", token: tokens.bob, headers, body: JSON.stringify(ask) });
@@ -221,7 +221,7 @@ describe("tenants", { timeout: 240_000 }, () => {
     expect(messages).toHaveLength(2);
   });
 
-  test("are told apart from operators, and the links are one for each", async () => {
+  test("cannot see numbers of all tenants unless they are operators; each tenant gets a login link", async () => {
     expect((await open.request("/api/ops")).status).toBe(200);
     const refused = await open.request("/api/ops", { token: tokens.bob });
     expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([403, "OPERATORS_ONLY"]);
@@ -229,7 +229,7 @@ describe("tenants", { timeout: 240_000 }, () => {
     expect(open.server.tokens.generated).toBeNull();
   });
 
-  test("are told apart from operators in a browser as well, whichever numbers it asks for", async () => {
+  test("cannot see numbers of all tenants in a browser unless they are operators", async () => {
     const cookies = await Promise.all(
       open.server.loginLinks.map(async ({ url }) => (await open.request(url, { token: null })).headers.get("set-cookie")!.split(";")[0]!),
     );

@@ -4,8 +4,8 @@ import { chatDataSchemas, chatMetadataSchema } from "../src/protocol/http-chat.t
 import { conversationSchema, type ConversationDocument } from "../src/protocol/http-conversations.ts";
 import { endlessScript, openTestServer, plainScript, type TestServer } from "./fixtures/open-test-server.ts";
 
-/** `POST /api/chat` as `useChat` of any app speaks it: the AI SDK's own transport, over loopback, on the default driver. */
-describe("chat", { timeout: 240_000 }, () => {
+/** Uses the transport of `useChat` from the AI SDK, over loopback, on the default driver. */
+describe("POST /api/chat", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     open = await openTestServer({ unattendedMs: 60_000 });
@@ -33,7 +33,7 @@ describe("chat", { timeout: 240_000 }, () => {
     return last!;
   }
 
-  test("streams a turn as typed parts, and history gives the very same message", async () => {
+  test("streams a turn as typed parts that are identical to the stored message", async () => {
     const message = await collect(await ask("c1", [asked("What is the mean price?")]));
     const types = message.parts.map(({ type }) => type);
     expect(types).toEqual([
@@ -86,7 +86,7 @@ describe("chat", { timeout: 240_000 }, () => {
     ]);
   });
 
-  test("asks the last question again in place of the old turn, and with edits in place of all that came after", async () => {
+  test("replaces the last turn when it is regenerated, and all later turns when a question is edited", async () => {
     const first = await collect(await ask("c2", [asked("One?")]));
     const second = await collect(await ask("c2", [asked("Two?")]));
     const again = await collect(await ask("c2", [], { trigger: "regenerate-message", messageId: second.id }));
@@ -99,7 +99,7 @@ describe("chat", { timeout: 240_000 }, () => {
     expect(body).toMatchObject({ question: "Two?", status: "ended", supersededBy: again.id });
   });
 
-  test("refuses what is no question, a conversation that is busy, and an id that is none", async () => {
+  test("refuses requests without a question, a conversation with a running turn, and invalid ids", async () => {
     const refused = async (body: unknown): Promise<unknown[]> => {
       const { status, body: answer } = await open.call<{ error: { code: string; message: string } }>("POST", "/api/chat", body);
       return [status, answer.error.code, answer.error.message];
@@ -127,12 +127,12 @@ describe("chat", { timeout: 240_000 }, () => {
     ]);
   });
 
-  test("goes on for a page that was loaded anew, from its beginning, and says that nothing runs when nothing does", async () => {
+  test("streams a running turn again from its beginning after a page reload, and answers 204 if none is running", async () => {
     await open.restart({ script: endlessScript, unattendedMs: 60_000 });
     expect(await transport().reconnectToStream({ chatId: "c4" })).toBeNull();
     const reader = (await ask("c4", [asked("Go on for ever.")])).getReader();
     const started = (await reader.read()).value as { messageId: string };
-    await reader.cancel(); // the page is gone
+    await reader.cancel(); // the page was closed
     const busy = await open.call<{ error: { code: string } }>("POST", "/api/chat", {
       id: "c4",
       messages: [{ role: "user", parts: [{ type: "text", text: "And now?" }] }],
@@ -152,7 +152,7 @@ describe("chat", { timeout: 240_000 }, () => {
     expect(body).toMatchObject({ status: "ended", stopReason: "aborted" });
   });
 
-  test("keeps everything over a restart, and goes on with the conversation", async () => {
+  test("continues a conversation after a restart of the server", async () => {
     await open.restart({ script: plainScript });
     const before = (await open.call<ConversationDocument>("GET", "/api/conversations/c1")).body;
     await open.restart({ script: plainScript });

@@ -5,7 +5,7 @@ import { turnDocumentSchema, type TurnDocument } from "../src/protocol/http-turn
 import type { ModelScript } from "../src/models/model-script.ts";
 import { openTestServer, plainScript, type TestServer } from "./fixtures/open-test-server.ts";
 
-describe("files of the server", { timeout: 240_000 }, () => {
+describe("files and tables", { timeout: 240_000 }, () => {
   let open: TestServer;
   let turn: TurnDocument;
   beforeAll(async () => {
@@ -16,7 +16,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
 
   const bytesOf = async (path: string): Promise<Buffer> => Buffer.from(await (await open.request(path)).arrayBuffer());
 
-  test("serves artifacts under the hash of their bytes, for ever, and as nothing else than they are", async () => {
+  test("serves artifacts by their hash, as immutable, and never as another content type", async () => {
     const { contentHash, url, bytes } = turn.result!.artifacts[0] as { contentHash: string; url: string; bytes: number };
     const response = await open.request(url);
     expect(response.status).toBe(200);
@@ -43,7 +43,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect(saved.headers.get("content-disposition")).toBe(`attachment; filename="${contentHash.slice(0, 12)}.png"`);
   });
 
-  test("has nothing under names that are none", async () => {
+  test("answers 404 for names that do not exist or are invalid", async () => {
     const { contentHash } = turn.result!.artifacts[0]!;
     for (const path of [
       `/artifacts/${contentHash}.json`,
@@ -60,7 +60,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     }
   });
 
-  test("serves the dataset whole, and its tables as CSV without formulas and as Parquet", async () => {
+  test("serves a dataset as one document, and its tables as Parquet and as CSV without formulas", async () => {
     const { publicDataUrl, hash } = turn.result!.dataset!;
     const whole = await bytesOf(publicDataUrl);
     expect(createHash("sha256").update(whole).digest("hex")).toBe(hash);
@@ -81,7 +81,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect((await open.request(publicDataUrl.replace(".json", "/tables/none.csv"))).status).toBe(404);
   });
 
-  test("pages, filters and sorts the rows of an alias, with digits that JavaScript cannot hold", async () => {
+  test("pages, filters and sorts the rows of an alias without losing digits of large integers", async () => {
     const base = "/api/conversations/files/aliases/get_prices_1";
     const { body: schema } = await open.call("GET", `${base}/schema`, undefined, tableSchemaSchema);
     expect([schema.rows, schema.columns.map(({ name, type, nulls, min, max }) => [name, type, nulls, min, max]).slice(0, 3)]).toEqual([
@@ -120,7 +120,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect([none.status, none.body.error.code]).toEqual([404, "ALIAS_UNKNOWN"]);
   });
 
-  test("gives an alias away as CSV, Parquet and JSON", async () => {
+  test("downloads an alias as CSV, Parquet and JSON", async () => {
     const base = "/api/conversations/files/tables";
     const csv = await open.request(`${base}/get_prices_1.csv`);
     expect(csv.headers.get("content-disposition")).toBe('attachment; filename="get_prices_1.csv"');
@@ -130,7 +130,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect((await open.request(`${base}/none.csv`)).status).toBe(404);
   });
 
-  test("writes a client's rows as Parquet, with their columns in their order", async () => {
+  test("converts rows of a client to Parquet and keeps the order of the columns", async () => {
     const post = (body: unknown): Promise<Response> =>
       open.request("/api/tables.parquet", {
         method: "POST",
@@ -184,7 +184,7 @@ describe("files of the server", { timeout: 240_000 }, () => {
     expect([damaged.status, damaged.body.error.code]).toEqual([422, "CSV_NOT_MADE"]);
   });
 
-  test("takes a data file as an alias of a conversation, which Python reads, also after a restart", async () => {
+  test("stores an uploaded file as an alias that Python can read, also after a restart", async () => {
     const send = (name: string, body: string, id = "uploads"): Promise<Response> =>
       open.request(`/api/conversations/${id}/files?name=${encodeURIComponent(name)}`, { method: "POST", body });
     const taken = await send("sales 2024.csv", "city,sold\nOslo,3\nRome,4\n");

@@ -4,7 +4,7 @@ import { openServer } from "../src/server/http/open-server.ts";
 import type { TurnDocument } from "../src/protocol/http-turns.ts";
 import { endlessScript, openTestServer, plainScript, readEvents, shortScript, type TestServer } from "./fixtures/open-test-server.ts";
 
-/** What a sandbox writes. */
+/** Downloads that need a sandbox. */
 const downloads = ["csv", "parquet"].flatMap((as) => {
   const kind = as === "csv" ? "Csv" : "Parquet";
   return [
@@ -13,8 +13,7 @@ const downloads = ["csv", "parquet"].flatMap((as) => {
   ];
 });
 
-/** What a client cannot do to the others. */
-describe("limits of the server", { timeout: 240_000 }, () => {
+describe("limits for clients", { timeout: 240_000 }, () => {
   let open: TestServer;
   afterEach(() => open[Symbol.asyncDispose]());
 
@@ -27,8 +26,8 @@ describe("limits of the server", { timeout: 240_000 }, () => {
       ...(signal && { signal }),
     });
 
-  /** A request by hand, whose answer nobody reads. */
-  async function unread(
+  /** Sends a request and does not read the response. */
+  async function sendWithoutReading(
     method: string,
     path: string,
     { body = "", headers = {} }: { body?: string; headers?: Record<string, string> } = {},
@@ -49,12 +48,12 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     socket.pause();
     return socket;
   }
-  async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-    while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
+  async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const statusOf = async (turnId: string): Promise<TurnDocument> => (await open.call<TurnDocument>("GET", `/api/turns/${turnId}`)).body;
 
-  test("answers 429 with when to come back once as many turns run and wait as may", async () => {
+  test("answers 429 with a time to retry when the queue of turns is full", async () => {
     open = await openTestServer({
       script: endlessScript,
       configuration: { server: { maxTurnsPerClient: 1, maxQueuedPerClient: 1, queueDeadlineMs: 60_000 } },
@@ -68,7 +67,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
       error: {
         code: "TOO_MANY_TURNS",
         message: "Too many turns are running: the queue is full.",
-        hint: "Try again later. server.maxTurns, maxTurnsPerClient and maxQueuedPerClient of the configuration say how many may.",
+        hint: "Try again later. The limits are server.maxTurns, maxTurnsPerClient and maxQueuedPerClient in the configuration.",
       },
     });
     expect((await post("/api/chat", chat("c"))).status).toBe(429);
@@ -80,7 +79,7 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     expect(open.server.parts.turnLimiter.taken).toBe(0);
   });
 
-  test("answers 429 to downloads that a sandbox writes once as many of them are being answered as may", async () => {
+  test("answers 429 when a client has too many downloads that need a sandbox", async () => {
     open = await openTestServer();
     for (const { route, path } of downloads) {
       const places = Array.from({ length: 64 }, () => open.server.parts.workLimiter.begin({ tenant: "local", route }));
@@ -96,13 +95,13 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     }
   });
 
-  test("lets a turn wait in line no longer than its client does", async () => {
+  test("removes a turn from the queue when its client disconnects", async () => {
     open = await openTestServer({ script: endlessScript, configuration: { server: { maxTurns: 1 } } });
     const first = (await (await post("/api/turns", { question: "One." })).json()) as TurnDocument;
-    const gone = new AbortController();
-    const waiting = post("/api/chat", chat("c"), gone.signal).catch(() => null);
+    const client = new AbortController();
+    const waiting = post("/api/chat", chat("c"), client.signal).catch(() => null);
     await until(() => open.server.parts.turnLimiter.waiting === 1);
-    gone.abort();
+    client.abort();
     await waiting;
     await until(() => open.server.parts.turnLimiter.waiting === 0);
     await post(`/api/turns/${first.turnId}/stop`, {});
@@ -110,29 +109,29 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     expect((await open.call<{ conversations: unknown[] }>("GET", "/api/conversations")).body.conversations).toHaveLength(1);
   });
 
-  test("ends a turn whose client vanished, and frees its sandbox", async () => {
+  test("stops a chat turn whose client has disconnected, and frees its sandbox", async () => {
     open = await openTestServer({ script: endlessScript, unattendedMs: 200, configuration: { sandbox: { poolSize: 0 } } });
-    const gone = new AbortController();
-    const response = await post("/api/chat", chat("vanished"), gone.signal);
+    const client = new AbortController();
+    const response = await post("/api/chat", chat("vanished"), client.signal);
     let turnId = "";
     for await (const { data } of readEvents(response)) {
       if (data["type"] === "start") turnId = String(data["messageId"]);
       if (data["type"] === "data-cell-output") break;
     }
-    gone.abort();
+    client.abort();
     await until(async () => (await statusOf(turnId)).status === "ended");
     expect((await statusOf(turnId)).stopReason).toBe("aborted");
     await until(() => open.server.configured.runtime.gate.taken === 0);
   });
 
-  test("cuts off a client that does not read what it asked for, and one that does not send what it began", async () => {
+  test("disconnects a client that does not read its response, and one that does not send its request", async () => {
     open = await openTestServer({ slowClients: { bytesPerSecond: 1024, windowMs: 300 } });
     const data = "x".repeat(64);
-    const rows = `a\n${`${data}\n`.repeat(400_000)}`; // more than the buffers of two sockets hold
+    const rows = `a\n${`${data}\n`.repeat(400_000)}`; // more than fits in the buffers of both sockets
     const taken = await open.request("/api/conversations/slow/files?name=big.csv", { method: "POST", body: rows });
     expect(taken.status).toBe(201);
-    const reader = await unread("GET", "/api/conversations/slow/tables/big.csv");
-    const sender = await unread("POST", "/api/turns", {
+    const reader = await sendWithoutReading("GET", "/api/conversations/slow/tables/big.csv");
+    const sender = await sendWithoutReading("POST", "/api/turns", {
       headers: { "content-type": "application/json", "content-length": "500" },
       body: "",
     });
@@ -142,20 +141,20 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     expect((await open.request("/healthz")).status).toBe(200);
   });
 
-  test("lets a listener that reads, but to whom little happens, be", async () => {
+  test("does not disconnect a listener that reads but gets few events", async () => {
     open = await openTestServer({ script: endlessScript, unattendedMs: 500, slowClients: { bytesPerSecond: 1024, windowMs: 100 } });
     const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
     const events = readEvents(await open.request(`/api/turns/${turn.turnId}/events`));
     for await (const { type } of events) if (type === "cell-output") break;
     const again = readEvents(await open.request(`/api/turns/${turn.turnId}/events`));
-    const idle = setTimeout(() => void post(`/api/turns/${turn.turnId}/stop`, {}), 1500); // fifteen windows in which nothing happens
+    const idle = setTimeout(() => void post(`/api/turns/${turn.turnId}/stop`, {}), 1500); // fifteen windows without an event
     let last = "";
     for await (const { type } of again) last = type;
     clearTimeout(idle);
     expect([last, open.server.parts.metrics.slowClients.values()]).toEqual(["turn-end", {}]);
   });
 
-  test("lets running turns come to an end when it is closed, begins nothing new, and refuses a second server on its data", async () => {
+  test("waits for running turns when it closes, and refuses a second server on the same data", async () => {
     open = await openTestServer({ script: shortScript });
     const loaded = { configuration: open.server.configured.configuration, path: "x", origins: {} };
     const { log } = open.server.parts;
@@ -165,11 +164,11 @@ describe("limits of the server", { timeout: 240_000 }, () => {
     const patient = { script: plainScript, configuration: { server: { drainMs: 120_000 } } };
     await open.restart(patient);
     const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
-    await open.restart(patient); // closes it while the turn runs
+    await open.restart(patient); // closes the server during the turn
     expect(await statusOf(turn.turnId)).toMatchObject({ status: "ended", stopReason: "complete_answer" });
   });
 
-  test("begins nothing new while it stops, and still says what it has", async () => {
+  test("refuses new work while it stops, and still answers other requests", async () => {
     open = await openTestServer({ script: endlessScript, configuration: { server: { drainMs: 240_000, maxTurns: 1 } } });
     const turn = (await (await post("/api/turns", { question: "Go." })).json()) as TurnDocument;
     const waiting = post("/api/turns", { question: "Wait." });

@@ -6,8 +6,8 @@ import { openTestServer, shortScript, type TestServer } from "./fixtures/open-te
 
 const tokens = { ann: "token-of-ann-token-of-ann-token-of-ann", bob: "token-of-bob-token-of-bob-token-of-bob" };
 
-/** `/mcp` behind the server's own door; what is behind it has tests of its own. */
-describe("/mcp of the server", { timeout: 240_000 }, () => {
+/** Authentication and limits of `/mcp`. The MCP server itself has its own tests. */
+describe("/mcp", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     const entries = Object.entries(tokens).map(([tenant, token]) => ({ tenant, sha256: createHash("sha256").update(token).digest("hex") }));
@@ -24,7 +24,7 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
   }
 
   test.each(["2026-07-28", "legacy"] as const)(
-    "serves a client of %s with the token, and computes with what it stored",
+    "serves a client of protocol %s with a token, and computes with data that it stored",
     async (protocol) => {
       const client = await connect(tokens.ann, protocol);
       try {
@@ -54,11 +54,11 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
     const postProcessingContract = { operation: "derive_metric", reason: "For a test.", inputAliases: ["numbers"], expectedArtifacts };
     return { name: "code_interpreter", arguments: { code, postProcessingContract } };
   };
-  const pinged = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const mcpHeaders = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const post = (message: object, { headers = {}, ...options }: { headers?: object; signal?: AbortSignal; token?: string } = {}) =>
-    open.request("/mcp", { method: "POST", headers: { ...pinged, ...headers }, body: JSON.stringify(message), ...options });
+    open.request("/mcp", { method: "POST", headers: { ...mcpHeaders, ...headers }, body: JSON.stringify(message), ...options });
 
-  test("lets a client of the 2025 versions listen in its own session, and nobody else", async () => {
+  test("lets a client of the 2025 protocol versions listen on its own connection only", async () => {
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "0" } };
     const begun = await post({ jsonrpc: "2.0", id: 1, method: "initialize", params });
     const session = { "mcp-session-id": begun.headers.get("mcp-session-id")!, "mcp-protocol-version": "2025-11-25" };
@@ -78,7 +78,7 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
     expect((await open.request("/mcp", { headers })).status).toBe(404);
   });
 
-  test("answers 429 with when to come back once a client has as many calls as it may, and takes the others'", async () => {
+  test("answers 429 with a time to retry when a client has too many calls, and still serves others", async () => {
     const [ann, bob] = [await connect(tokens.ann, "legacy"), await connect(tokens.bob, "legacy")];
     await ann.callTool({ name: "store_data", arguments: { name: "numbers", data: [1, 2, 3] } });
     const begun = (): number => open.server.parts.metrics.requests.values()["/mcp,POST,200"] ?? 0;
@@ -98,13 +98,13 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
       },
     ]);
     expect((await bob.listTools()).tools.length).toBeGreaterThan(5);
-    await ann.close(); // and with it its calls
+    await ann.close(); // also ends its calls
     await Promise.all(held);
     await expect.poll(async () => (await post({ jsonrpc: "2.0", id: 2, method: "ping" })).status, { timeout: 60_000 }).not.toBe(429);
     await bob.close();
   });
 
-  test("takes no message that is larger than 32 MB", async () => {
+  test("refuses messages larger than 32 MB", async () => {
     const data = "x".repeat(33 * 1024 * 1024);
     const refused = await post({
       jsonrpc: "2.0",
@@ -115,7 +115,7 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
     expect(refused.status).toBe(413);
   });
 
-  test("keeps what clients draw within the server's retention", async () => {
+  test("prunes artifacts of MCP clients", async () => {
     const client = await connect(tokens.ann, "legacy");
     await client.callTool({ name: "store_data", arguments: { name: "numbers", data: [1, 2, 3] } });
     const code = "plt.plot(numbers)\nsave_figure('A line of three points that goes up', title='Up')\nset_result(1)";
@@ -137,7 +137,7 @@ describe("/mcp of the server", { timeout: 240_000 }, () => {
     await client.close();
   });
 
-  test("turns away who has no token, and a page of somebody else's", async () => {
+  test("refuses requests without a token and requests from other pages", async () => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
     expect((await open.request("/mcp", { method: "POST", headers, body, token: null })).status).toBe(401);

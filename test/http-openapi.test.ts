@@ -36,7 +36,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
       Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
     );
 
-  /** What an answer breaks of the schema that the document has for it. */
+  /** How a response differs from its description in the document. */
   function problemsOf({
     method,
     path,
@@ -60,7 +60,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     return validate(body) ? [] : validate.errors;
   }
 
-  test("has every route of the server, and the server has every one of its", () => {
+  test("describes exactly the routes that the server has", () => {
     const { parts } = open.server;
     const { authenticator, log, metrics, workLimiter } = parts;
     const app = createApp({
@@ -82,7 +82,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     expect(document.openapi).toBe("3.1.0");
   });
 
-  test("names every part of a path, and refers to nothing that is not there", () => {
+  test("describes every path parameter and has no broken references", () => {
     for (const { path, operation } of operations()) {
       const named = operation.parameters.filter((parameter) => parameter.in === "path").map(({ name }) => name);
       expect([path, named]).toEqual([path, [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)]);
@@ -96,7 +96,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     ).toEqual(["/login", "/healthz"]);
   });
 
-  test("describes what the server answers, when all is well and when it is not", async () => {
+  test("matches the responses of the server, successful and failed", async () => {
     const turn = (
       await open.call<{
         turnId: string;
@@ -128,7 +128,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     const seen: Record<string, unknown> = {};
     for (const { method, path, operation } of order) {
       const { operationId } = operation;
-      if (operationId === "selfTest" || operationId === "getMcp") continue; // tried elsewhere: the one is long, the other listens
+      if (operationId === "selfTest" || operationId === "getMcp") continue; // tested elsewhere: one is slow, the other one streams
       const body = bodies[operationId];
       const query = operationId === "uploadFile" ? "?name=x.csv" : "";
       const sent =
@@ -189,7 +189,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     });
   });
 
-  test("is of numbers that add up: /metrics and /api/ops say what was done", async () => {
+  test("matches numbers that are the same in /metrics and /api/ops", async () => {
     const text = await (await open.request("/metrics")).text();
     for (const line of [
       /^sluice_cells_total\{status="ok"\} [1-9]\d*$/m,
@@ -210,7 +210,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     expect([body.probes.length > 5, body.selfTest]).toEqual([true, null]);
   });
 
-  test("describes the self-test, which tries every driver for real and is shown to the operator from then on", async () => {
+  test("describes the self-test, which runs every driver and whose result then appears in /api/ops", async () => {
     const { status, body } = await open.call<SelfTest>("POST", "/api/ops/self-test");
     const described = { method: "post", path: "/api/ops/self-test", status, type: "application/json", body };
     expect([status, problemsOf(described)]).toEqual([200, []]);

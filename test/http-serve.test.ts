@@ -9,7 +9,6 @@ import { endlessScript, notesServer, readEvents } from "./fixtures/open-test-ser
 
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
 
-/** `sluice serve` as a user starts it, and as a system ends it. */
 describe("sluice serve", { timeout: 240_000 }, () => {
   let directory: string;
   let child: ChildProcess | null = null;
@@ -69,8 +68,8 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     };
   }
 
-  /** Processes that carry the directory in their command, and what is left in the run directory. */
-  function leavings(): { processes: string[]; files: string[] } {
+  /** Processes with the directory in their command line, and files in the run directory. */
+  function listLeftovers(): { processes: string[]; files: string[] } {
     const processes = readdirSync("/proc").filter((name) => {
       if (!/^\d+$/.test(name)) return false;
       try {
@@ -83,9 +82,9 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     return { processes, files: readdirSync(run) };
   }
 
-  /** The reaper, whose work it is to see the server die, takes a moment longer than that. */
+  /** Polls, because the reaper outlives the server for a moment. */
   async function untilNothingIsLeft(): Promise<void> {
-    await expect.poll(leavings, { timeout: 60_000 }).toEqual({ processes: [], files: [] });
+    await expect.poll(listLeftovers, { timeout: 60_000 }).toEqual({ processes: [], files: [] });
   }
 
   async function beginEndless(server: Served): Promise<string> {
@@ -102,7 +101,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     );
   }
 
-  test("answers the bundled sample's question with no configuration and no key, and says how to connect", async () => {
+  test("answers the question of the bundled sample without configuration or key, and prints how to connect", async () => {
     const server = await serve();
     const { driver, model, samples } = (await (await server.request("/api/info")).json()) as {
       driver: string;
@@ -126,7 +125,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     for (const line of server.stderr().trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ level: "info" });
   });
 
-  test("drains on SIGTERM: what runs past its time is ended, told truly, and nothing is left behind", async () => {
+  test("stops on SIGTERM: ends turns that run too long with a result, and leaves nothing behind", async () => {
     configure({ drainMs: 300 });
     const server = await serve();
     const turnId = await beginEndless(server);
@@ -139,7 +138,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     expect(await again.end("SIGINT")).toBe(0);
   });
 
-  test("marks a turn that ran when it was killed as ended at its next start", async () => {
+  test("ends a turn that was running when the server was killed at the next start", async () => {
     configure();
     const server = await serve();
     const turnId = await beginEndless(server);
@@ -153,7 +152,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     await untilNothingIsLeft();
   });
 
-  test("says what --no-auth is, and refuses it where others could come in", async () => {
+  test("warns about --no-auth, and refuses it on addresses that other machines can reach", async () => {
     configure();
     const server = await serve(["--no-auth"]);
     expect(server.stdout()).toContain(
@@ -172,7 +171,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     }
   });
 
-  test("exits with 2 for a port that is taken or none, and with 3 without a sandbox", async () => {
+  test("exits with 2 for a port that is in use or invalid, and with 3 without a sandbox", async () => {
     configure();
     const taken = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));

@@ -19,8 +19,7 @@ interface Asked {
   readonly turn: TurnDocument;
 }
 
-/** Turns as programs use them. */
-describe("turns", { timeout: 240_000 }, () => {
+describe("/api/turns", { timeout: 240_000 }, () => {
   let open: TestServer;
   beforeAll(async () => {
     open = await openTestServer();
@@ -48,7 +47,7 @@ describe("turns", { timeout: 240_000 }, () => {
     return seen;
   }
 
-  test("begin at once, are followed with numbers, and are read again with whole addresses", async () => {
+  test("starts a turn at once, streams its events with numbers, and returns it with absolute URLs", async () => {
     const { status, turn } = await ask({ question: "What is the mean?" });
     expect([status, turn.status, turn.result]).toEqual([202, "running", null]);
     const events = await follow(turn.turnId);
@@ -84,7 +83,7 @@ describe("turns", { timeout: 240_000 }, () => {
     expect(await follow(turn.turnId, { after: events.length })).toEqual([]);
   });
 
-  test("can be waited for, and are listed page by page, the latest first", async () => {
+  test("waits for the end of a turn on request, and lists turns page by page, latest first", async () => {
     const { status, turn } = await ask({ question: "Wait for it.", conversationId: "waited", wait: true });
     expect([status, turn.status, turn.stopReason]).toEqual([200, "ended", "complete_answer"]);
     const first = await open.call<{ turns: { turnId: string }[]; next: string }>("GET", "/api/turns?limit=1");
@@ -98,7 +97,7 @@ describe("turns", { timeout: 240_000 }, () => {
     expect(ofConversation.body.turns).toHaveLength(1);
   });
 
-  test("are begun once for one Idempotency-Key", async () => {
+  test("starts one turn for requests with the same Idempotency-Key", async () => {
     const key = { "idempotency-key": "a-key" };
     const [first, second] = await Promise.all([ask({ question: "Once?" }, key), ask({ question: "Once?" }, key)]);
     expect(second.turn.turnId).toBe(first.turn.turnId);
@@ -112,7 +111,7 @@ describe("turns", { timeout: 240_000 }, () => {
     expect([other.status, ((await other.json()) as { error: { code: string } }).error.code]).toEqual([422, "IDEMPOTENCY_KEY_REUSED"]);
   });
 
-  test("run a cell again by hand from where it began, beside what it gave before", async () => {
+  test("reruns a cell from the state in which it began, and keeps its first outcome", async () => {
     const { turn } = await ask({ question: "A cell to edit.", wait: true });
     const code = meanCode.replace(".mean()})", '.mean(), "largest": frame["price"].max()})').replace("daily prices", "the daily prices");
     const { status, body: run } = await open.call<CellRun>("POST", "/api/cells", { turnId: turn.turnId, cell: 1, code });
@@ -153,12 +152,12 @@ describe("turns", { timeout: 240_000 }, () => {
     expect([busy.status, busy.body.error.message]).toEqual([409, "A cell of the turn is being rerun."]);
     const missing = await open.call<{ error: { message: string } }>("POST", "/api/cells", { turnId: turn.turnId, cell: 2, code: "1" });
     expect([missing.status, missing.body.error.message]).toEqual([404, "The turn has no cell 2 (cells: 1)."]);
-    expect((await open.call("DELETE", `/api/conversations/${turn.conversationId}`)).status).toBe(204); // ends the cell first
+    expect((await open.call("DELETE", `/api/conversations/${turn.conversationId}`)).status).toBe(204); // stops the cell first
     expect([(await again).status, (await again).body.error.code]).toEqual([409, "CONVERSATION_REMOVED"]);
     await expect.poll(() => open.server.parts.turnLimiter.taken, { timeout: 60_000 }).toBe(0);
   });
 
-  test("keep the sandbox of a cell that is run again until the cell is over", async () => {
+  test("keeps the sandbox of a rerun cell until the cell has ended", async () => {
     const cell = (code: string): object => {
       const postProcessingContract = {
         operation: "aggregate",
@@ -184,25 +183,25 @@ describe("turns", { timeout: 240_000 }, () => {
     await open.restart();
   });
 
-  test("are removed with what only they use", async () => {
+  test("deletes a turn with the files that only it uses", async () => {
     const first = await ask({ question: "First.", conversationId: "removed", wait: true });
     const second = await ask({ question: "Second.", conversationId: "removed", wait: true });
-    const [kept, gone] = [second, first].map(({ turn }) => turn.result!);
-    expect(gone!.artifacts[0]!.contentHash).toBe(kept!.artifacts[0]!.contentHash); // the same picture
+    const [kept, deleted] = [second, first].map(({ turn }) => turn.result!);
+    expect(deleted!.artifacts[0]!.contentHash).toBe(kept!.artifacts[0]!.contentHash); // the same image
     expect((await open.call("DELETE", `/api/turns/${first.turn.turnId}`)).status).toBe(204);
     expect((await open.request(`/api/turns/${first.turn.turnId}`)).status).toBe(404);
-    expect((await open.request(gone!.dataset!.publicDataUrl)).status).toBe(404);
+    expect((await open.request(deleted!.dataset!.publicDataUrl)).status).toBe(404);
     expect((await open.request(kept!.artifacts[0]!.url)).status).toBe(200);
     expect((await open.request(kept!.dataset!.publicDataUrl)).status).toBe(200);
     const aliases = await open.call<{ aliases: { alias: string }[] }>("GET", "/api/conversations/removed/aliases");
-    // The second turn's code names get_prices_1, so that stays; result_1 was only the first one's.
+    // get_prices_1 stays because the code of the second turn uses it; only the first turn used result_1.
     expect(aliases.body.aliases.map(({ alias }) => alias)).toEqual(["get_prices_1", "get_prices_2", "result_2"]);
     expect((await open.call("DELETE", "/api/conversations/removed")).status).toBe(204);
     expect((await open.request("/api/conversations/removed")).status).toBe(404);
     expect((await open.request(kept!.dataset!.publicDataUrl)).status).toBe(404);
   });
 
-  test("wait for a person where a tool may change something", async () => {
+  test("waits for approval of a call that may change something", async () => {
     const steps = [
       { toolCalls: [{ tool: "delete_note", input: { symbol: "A" } }] },
       { toolCalls: [{ tool: "delete_note", input: { symbol: "B" } }] },
@@ -228,7 +227,7 @@ describe("turns", { timeout: 240_000 }, () => {
     expect([unknown.status, unknown.body.error.code]).toEqual([404, "APPROVAL_NOT_FOUND"]);
   });
 
-  test("are stopped in the middle of a cell, and free its sandbox", async () => {
+  test("stops a turn in the middle of a cell, and frees its sandbox", async () => {
     await open.restart({ script: endlessScript });
     const { turn } = await ask({ question: "Go." });
     await follow(turn.turnId, { until: "cell-output" });
@@ -245,7 +244,7 @@ describe("turns", { timeout: 240_000 }, () => {
     expect((await open.call("DELETE", `/api/turns/${turn.turnId}`)).status).toBe(204);
   });
 
-  test("have no remote image in their answer, and links show their address", async () => {
+  test("removes remote images from answers and shows the addresses of links", async () => {
     const synthesis =
       'See ![a photo](https://evil.example/a.png?x=1) and [the bank](https://evil.example/login "Bank").\n\nAlso <img src="https://evil.example/b.png"> and [x][ref].\n\n[ref]: https://evil.example/c\n';
     await open.restart({ script: { ...plainScript, steps: plainScript.steps.slice(-1), plan: {}, synthesis } });

@@ -15,7 +15,7 @@ import type { History } from "../src/history/history.ts";
 import { openHistory } from "../src/history/open-history.ts";
 import { openTestServer } from "./fixtures/open-test-server.ts";
 
-/** A directory that version 0.1.0 wrote: one conversation of a tenant, and what `sluice ask` left. */
+/** A directory that version 0.1.0 wrote: one conversation of a tenant, and files of `sluice ask`. */
 const written = path.join(import.meta.dirname, "fixtures", "store-0.1.0");
 const tenant = "acme";
 const datasetId = "ds_76c58fc78f82bd5f48e19a24";
@@ -59,7 +59,7 @@ describe("a directory of version 0.1.0", () => {
     expect(await text(reader.readTable("chart_1"))).toBe('[{"day":1,"price":2}]');
   }
 
-  test("opens: artifacts, the dataset, evidence and uploads, under their old names and addresses", async () => {
+  test("can be opened: artifacts, the dataset, evidence and uploads have their old names and addresses", async () => {
     expect(await text(stores.artifacts.get(picture, "png"))).toBe("a picture");
     expect(await text(stores.artifacts.get(chart, "json"))).toBe('{"spec":{},"data":[]}');
     expect(history.turns.findDataset(tenant, datasetId)).toEqual({ hash: dataset });
@@ -93,7 +93,7 @@ describe("a directory of version 0.1.0", () => {
     };
   };
 
-  test("has the same document, hash and address for the same dataset, and a manifest where it writes one", async () => {
+  test("keeps the document, hash and address of a dataset that is stored again", async () => {
     const expected = { datasetId, hash: dataset, bytes: 1706, url: `/data/${datasetId}.json` };
     expect(await stores.datasets.put(datasetAgain())).toEqual(expected);
     await expectDataset(stores.datasets);
@@ -102,7 +102,7 @@ describe("a directory of version 0.1.0", () => {
     await expectDataset(fresh);
   });
 
-  test("has a manifest in place of a document that was damaged", async () => {
+  test("gets a manifest in place of a damaged document", async () => {
     const isDocument = (file: string): boolean => file.startsWith("tenants") && file.endsWith(`${dataset}.json`);
     const document = readdirSync(directory, { recursive: true, encoding: "utf8" }).find(isDocument)!;
     writeFileSync(path.join(directory, document), "cut short");
@@ -110,7 +110,7 @@ describe("a directory of version 0.1.0", () => {
     await expectDataset(stores.datasets);
   });
 
-  test("is served: the conversation, its artifacts and its dataset at their addresses", { timeout: 120_000 }, async () => {
+  test("is served with the conversation, its artifacts and its dataset at their addresses", { timeout: 120_000 }, async () => {
     const tokens = [{ tenant, sha256: createHash("sha256").update("token-of-acme").digest("hex") }];
     const served = path.join(directory, "served");
     cpSync(written, served, { recursive: true });
@@ -135,7 +135,7 @@ describe("a directory of version 0.1.0", () => {
     ]);
   });
 
-  test("loses all of a conversation that is removed, and of what is too old", async () => {
+  test("loses all files of a deleted conversation and all expired files", async () => {
     expect(history.references.deleteConversation(tenant, "c1", (files) => stores.remove(files))).toBe(true);
     expect(filesLeft().sort()).toEqual([
       "47705594bc1e9c859977e3cc1d082222982429b0b1667f26e94def538c860ee5.png",
@@ -150,8 +150,8 @@ describe("a directory of version 0.1.0", () => {
   });
 });
 
-describe("what a dataset holds", () => {
-  test("stays while a manifest refers to it, and goes with the last", async () => {
+describe("the bodies of a dataset", () => {
+  test("are kept while a manifest refers to them, and removed with the last one", async () => {
     const directory = mkdtempSync(path.join(os.tmpdir(), "sluice-bodies-"));
     using history = openHistory({ file: path.join(directory, "history.sqlite") });
     const uploads = createUploadStore({ directory: path.join(directory, "uploads") });
