@@ -32,6 +32,7 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const budgets = withBudgets(request.budgets);
   using clock = createTurnClock(budgets, request.signal);
   const ledger = new Ledger();
+  const context = createModelContext({ evidence, budgets });
   const emit = ignoreListenerErrors(request.onEvent);
   const earlierAliases = evidence.aliases();
   const interpreter = createInterpreter(runtime, request, { id: turnId, evidence });
@@ -41,8 +42,6 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const maxSteps = budgets.steps + (plan.chartIntent === "explicit" ? budgets.chartBoost : 0);
   emit({ type: "plan", plan, steps: maxSteps });
 
-  const firstMessages = toModelMessages(conversation, question, EARLIER_EXCHANGES);
-  const context = createModelContext({ firstMessages, evidence, budgets });
   const turn = { turnId, runtime, request, conversation, budgets, clock, ledger, context, emit, earlierAliases, plan, maxSteps };
   const end = await takeSteps(turn, interpreter);
   const dataset = await keepDataset(turn, end);
@@ -66,15 +65,16 @@ function createInterpreter(
 
 /** Only the steps need the sandbox, so it is closed before the answer is written. */
 async function takeSteps(turn: TurnParts, interpreter: InterpreterTurn): Promise<StepsEnd> {
-  const { runtime, request, conversation, earlierAliases, clock, ledger, budgets } = turn;
+  const { runtime, request, conversation, clock, ledger, context, budgets } = turn;
+  const { evidence } = conversation;
   const signal = clock.stepsSignal;
   const guard = createCallGuard();
-  const { evidence, exchanges } = conversation;
   const calls = createTurnCalls({ ...turn, guard, evidence, policy: request.policy, approve: request.approve, signal });
   try {
     const librarian = await readLibrarianPrompt({ runtime, ledger, signal });
     const tools = new TurnTools({ ...turn, interpreter, calls, hasSandbox: librarian !== null, signal });
-    const instructions = turnInstructions({ ...turn, librarian, hasEarlierTurns: exchanges.length > 0, earlierAliases });
+    const instructions = turnInstructions({ ...turn, librarian, hasEarlierTurns: conversation.exchanges.length > 0 });
+    context.addMessages(toModelMessages(conversation, request.question, EARLIER_EXCHANGES));
     return await runSteps({ ...turn, instructions, guard, tools, calls });
   } catch (error) {
     return endByClock(clock, budgets) ?? { stopReason: "model_error", detail: `The turn failed: ${describeError(error)}` };

@@ -6,9 +6,10 @@ import type { TurnBudgets } from "../budgets.ts";
 import type { ModelCall } from "./ask-model.ts";
 import type { CallResult } from "./turn-calls.ts";
 
-/** Everything that the model rereads in each step: the first messages, its own replies, and the results of its calls. */
+/** Everything that the model rereads in each step: earlier exchanges, the question, its own replies, and the results of its calls. */
 export interface ModelContext {
-  addReply(messages: readonly ModelMessage[], calls: readonly StepCall[]): void;
+  /** Adds the earlier exchanges and the question, or a reply of the model and the calls that it requested. */
+  addMessages(messages: readonly ModelMessage[], calls?: readonly StepCall[]): void;
   addResult(callId: string, result: Pick<CallResult, "text" | "status" | "previews" | "brief">): void;
   /**
    * Returns the messages of the next step. First shortens what exceeds its budget, oldest first: previews share one budget, other results another, and
@@ -23,8 +24,6 @@ export interface ModelContext {
 export type StepCall = ModelCall & { readonly providerCallId: string };
 
 export interface ModelContextOptions {
-  /** The earlier exchanges and the question. */
-  readonly firstMessages: readonly ModelMessage[];
   readonly evidence: Pick<EvidenceStore, "previewStep">;
   readonly budgets: Pick<TurnBudgets, "previewBytes" | "stepBytes" | "answerBytes" | "saidBytes">;
 }
@@ -47,13 +46,13 @@ const BRIEF_CHARACTERS = 600;
 /** More than a script can return as result and prints together. */
 const MAX_RESULT_CHARACTERS = 163_840;
 
-export function createModelContext({ firstMessages, evidence, budgets }: ModelContextOptions): ModelContext {
+export function createModelContext({ evidence, budgets }: ModelContextOptions): ModelContext {
   const results = new Map<string, ResultText>();
   const originalTexts: string[] = [];
-  let history: HistoryEntry[] = [...firstMessages];
+  let history: HistoryEntry[] = [];
 
   return {
-    addReply: (messages, calls) => void history.push(...messages, { role: "results", calls }),
+    addMessages: (messages, calls = []) => void history.push(...messages, { role: "results", calls }),
     addResult(callId, { text, status, previews = [], brief = clipText(text, BRIEF_CHARACTERS, omittedNote) }) {
       results.set(callId, { text, isError: status !== "ok", previews, brief });
       originalTexts.push(text);

@@ -42,7 +42,7 @@ export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
 
     const failed = endByClock(clock, budgets) ?? endByError(reply, step);
     if (failed !== null) return failed;
-    context.addReply(reply.messages, calls);
+    context.addMessages(reply.messages, calls);
     const text = reply.text.trim();
     if (text !== "") ledger.lastText = text;
     const isAnswer = ledger.finalResponse !== null || (calls.length === 0 && text !== "" && forcedTool === null);
