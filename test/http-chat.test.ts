@@ -123,7 +123,7 @@ describe("POST /api/chat", { timeout: 240_000 }, () => {
     expect(await refused({ id: "c3", messages: [message("x".repeat(20_001))] })).toEqual([
       400,
       "REQUEST_INVALID",
-      "The question has 20001 characters; 20000 are allowed. A data file can be uploaded instead.",
+      "The question has 20001 characters; the limit is 20000. Upload long data as a file instead.",
     ]);
   });
 
