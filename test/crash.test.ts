@@ -147,7 +147,7 @@ describe.each(testedDrivers)("crashes on %s", (driver) => {
     host.child.kill("SIGINT");
     const [status] = (await once(host.child, "exit")) as [number];
     expect(status).toBe(130);
-    expect(host.output()).toContain("interrupted; the cell was ended and nothing is left behind");
+    expect(host.output()).toContain("interrupted; the cell was stopped and its sandbox removed");
     await expectNothingLeft(host.pid, host.runHome);
     await rm(host.runHome, { recursive: true });
   });

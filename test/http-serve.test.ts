@@ -109,7 +109,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
       samples: { question: string }[];
     };
     expect(server.stdout()).toContain(
-      `configuration: no sluice.config.json was found; using the bundled sample\naddress: ${server.url}\nsandbox: ${driver}\nmodel: demo\n`,
+      `configuration: no sluice.config.json found; using the bundled sample\naddress: ${server.url}\nsandbox: ${driver}\nmodel: demo\n`,
     );
     expect(server.stdout()).toContain(`Open in a browser (works once):\n  ${server.url}/login?code=`);
     const snippet = JSON.parse(/^\{[\s\S]*^\}/m.exec(server.stdout())![0]) as unknown;
@@ -156,14 +156,17 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     configure();
     const server = await serve(["--no-auth"]);
     expect(server.stdout()).toContain(
-      "--no-auth: NO TOKEN IS NEEDED. Every program and every user of this machine can read and run everything here.",
+      "--no-auth: NO TOKEN IS REQUIRED. Every program and every user of this machine can read and run everything here.",
     );
     expect((await fetch(`${server.url}/api/info`)).status).toBe(200);
     await server.end("SIGTERM");
     for (const [args, said] of [
-      [["--no-auth", "--host", "0.0.0.0"], "--no-auth would let in everybody who can reach 0.0.0.0; it is for 127.0.0.1 only."],
-      [["--no-auth", "--public-url", "https://sluice.example"], "--no-auth would let in everybody whom the public address"],
-      [["--public-url", "sluice.example/path"], '--public-url must be as https://sluice.example, and is "sluice.example/path".'],
+      [["--no-auth", "--host", "0.0.0.0"], "--no-auth works only with 127.0.0.1: everyone who can reach 0.0.0.0 would have access."],
+      [["--no-auth", "--public-url", "https://sluice.example"], "--no-auth cannot be combined with a public address"],
+      [
+        ["--public-url", "sluice.example/path"],
+        '--public-url must be an origin such as https://sluice.example, not "sluice.example/path".',
+      ],
     ] as const) {
       const refused = spawnSync(sluice, ["serve", ...args], { cwd: directory, env: environment(), encoding: "utf8" });
       expect([refused.status, refused.stdout]).toEqual([2, ""]);

@@ -133,7 +133,7 @@ describe("the shutdown of sluice mcp", { timeout: HANG_MS }, () => {
     expect([server.exitCode, out.join(""), err.join("")]).toEqual([
       2,
       "",
-      'sluice: "data.csv" is no option; files and folders are given with --data PATH.\n  sluice mcp --help shows how it is called.\n',
+      'sluice: unexpected argument "data.csv". Use --data PATH for files and folders.\n  Run sluice mcp --help for usage.\n',
     ]);
   });
 });

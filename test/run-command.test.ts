@@ -10,7 +10,7 @@ import { parseProbe } from "../src/protocol/probe.ts";
 
 const sluice = path.resolve(import.meta.dirname, "../bin/sluice");
 
-/** `sluice run` as a user calls it: the real command in a shell whose Node.js is not ours, on the default driver. */
+/** Runs the real `sluice run` with the default driver, in a shell with another version of Node.js. */
 describe("sluice run", () => {
   let directory: string;
   beforeAll(() => {
@@ -26,14 +26,14 @@ describe("sluice run", () => {
     return spawnSync(sluice, ["run", ...args], { cwd: directory, input: stdin, encoding: "utf8", maxBuffer: 2 ** 28 });
   }
 
-  /** Whether the command has its handlers in place. SIGHUP is the last one, and one that Node.js has no handler of its own for. */
+  /** Whether the command has installed its signal handlers. SIGHUP is the last of them, and Node.js itself has no handler for it. */
   function catchesSignals(pid: number): boolean {
     if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("main.ts")) return false;
     const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
     return (Number.parseInt(caught?.slice(-1) ?? "0", 16) & 1) !== 0;
   }
 
-  test("binds inputs by their kind, and prints exactly one JSON document with --json", () => {
+  test("binds inputs by their format, and prints exactly one JSON document with --json", () => {
     const code = "print('noise')\nset_result({'n': rows[0]['n'], 'sum': int(table['a'].sum()), 'tsv': tab['a'].tolist(), 'text': note})";
     const files = ["--input", "rows=rows.json", "--input", "table=table.csv", "--input", "tab=table.tsv", "--input", "note=note.txt"];
     const { status, stdout, stderr } = run(["-", "--json", ...files], code);
@@ -74,7 +74,7 @@ describe("sluice run", () => {
     expect(probes[1]!.fields).toMatchObject({ stdoutChars: 6, artifactCount: 0, start: expect.stringMatching(/restored|forked|cold/) });
   });
 
-  test("parquet goes in and a figure comes out as a file that its document names", () => {
+  test("reads Parquet and writes a figure to the file that the JSON names", () => {
     const make = run(
       ["-", "--json", "--quiet"],
       "import base64\npd.DataFrame({'x': [1.5, 2.5]}).to_parquet('t.parquet')\nbase64.b64encode(open('t.parquet', 'rb').read()).decode()",
@@ -94,7 +94,7 @@ describe("sluice run", () => {
     expect(png.readUInt32BE(16)).toBe(artifacts[0]!.width);
   });
 
-  test("shows a person live output, a table, where the picture is and one line of timing", () => {
+  test("prints live output, a table, the file of the figure and one line of timing", () => {
     const { status, stdout, stderr } = run([path.resolve(import.meta.dirname, "../examples/cells/first-figure.py"), "--quiet"]);
     expect(status).toBe(0);
     expect(stdout).toMatch(/^731 readings, .*\nday +mean +min +max\n─+/);
@@ -102,7 +102,7 @@ describe("sluice run", () => {
     expect(stderr).toMatch(/^ran .*, start .*, cpu .*, peak \d+ MB, \w+ \S+\n$/);
   });
 
-  test("exits 1 for a failed cell, with the cell's own traceback", () => {
+  test("exits with 1 for a failed cell, with its traceback", () => {
     const { status, stdout } = run(["-", "--quiet"], "x = {}\nx['missing']");
     expect(status).toBe(1);
     expect(stdout).toBe(
@@ -117,7 +117,7 @@ describe("sluice run", () => {
     });
   });
 
-  test("leaves a probe of a failed cell that says where, how and why", () => {
+  test("prints a probe line for a failed cell with the place, the status and the reason", () => {
     const { status, stderr } = run(["-", "--driver", "bubblewrap"], "import os\nos._exit(7)");
     expect(status).toBe(1);
     const [start, failure, ...others] = stderr
@@ -140,7 +140,7 @@ describe("sluice run", () => {
     });
   });
 
-  test("holds --memory-mb, and publishes nothing of a cell that did not emit what --expect declares", () => {
+  test("enforces --memory-mb, and writes no artifacts if the cell did not emit what --expect declares", () => {
     const options = ["-", "--json", "--quiet", "--memory-mb", "400", "--expect", "image,chart", "--out", "declared"];
     const small = run(options, "held = [np.ones(1 << 20) for _ in range(200)]");
     expect([small.status, JSON.parse(small.stdout)]).toMatchObject([
@@ -160,40 +160,40 @@ describe("sluice run", () => {
   });
 
   test.each([
-    [[], "one script is needed"],
-    [["a.py", "b.py"], "one script is needed, 2 were given"],
-    [["none.py"], "there is no such file"],
-    [["-", "--input", "x"], "is not ALIAS=FILE"],
-    [["-", "--input", "1x=rows.json"], "an alias is a Python name"],
-    [["-", "--input", "x=rows.xml"], "known are .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt"],
-    [["-", "--expect", "video"], "neither image nor chart"],
-    [["-", "--driver", "docker"], "is none of"],
+    [[], "expected one script, got 0"],
+    [["a.py", "b.py"], "expected one script, got 2"],
+    [["none.py"], "no such file"],
+    [["-", "--input", "x"], "must be ALIAS=FILE"],
+    [["-", "--input", "1x=rows.json"], "the alias must be a Python name"],
+    [["-", "--input", "x=rows.xml"], "supported extensions are .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .txt"],
+    [["-", "--expect", "video"], "--expect must be image, chart or both"],
+    [["-", "--driver", "docker"], "--driver must be one of"],
     [["-", "--timeout-s=-1"], "positive number"],
     [["-", "--no-such-flag"], "no-such-flag"],
-  ])("exits 2 for %j and says what is wrong", (args, message) => {
+  ])("exits with 2 for %j and says what is wrong", (args, message) => {
     const { status, stdout, stderr } = run(args);
     expect([status, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
   });
 
-  test("ends the cell in silence when nobody reads the output any more", () => {
+  test("stops the cell silently when the reader closes the pipe", () => {
     const script = `"$0" run - --quiet | head -c 3; echo " $\{PIPESTATUS[0]}"`;
     const endless = "while True: print('x' * 1000, flush=True)";
     const { stdout, stderr } = spawnSync("bash", ["-c", script, sluice], { input: endless, encoding: "utf8", cwd: directory });
     expect([stdout, stderr]).toEqual(["xxx 141\n", ""]);
   });
 
-  test("Ctrl-C ends the waiting for a script on standard input", async () => {
+  test("stops waiting for standard input on Ctrl-C", async () => {
     const child = spawn(sluice, ["run", "-", "--input", "note=note.txt"], { cwd: directory, stdio: ["pipe", "ignore", "pipe"] });
     const closed = once(child, "close");
-    const said = child.stderr.setEncoding("utf8").toArray();
+    const stderr = child.stderr.setEncoding("utf8").toArray();
     while (!catchesSignals(child.pid!)) await wait(20);
     child.kill("SIGINT");
     const [status] = (await closed) as [number];
-    expect([status, (await said).join("")]).toEqual([130, "sluice: interrupted; the cell was ended and nothing is left behind.\n"]);
+    expect([status, (await stderr).join("")]).toEqual([130, "sluice: interrupted; the cell was stopped and its sandbox removed.\n"]);
   });
 
-  test("exits 3 when no sandbox can be had, and says what to do", () => {
+  test("exits with 3 when there is no sandbox, and says what to do", () => {
     const empty = mkdtempSync(path.join(tmpdir(), "sluice-empty-"));
     const { status, stderr } = spawnSync(sluice, ["run", "-"], {
       input: "1",
@@ -209,24 +209,24 @@ describe("sluice run", () => {
 });
 
 describe("sluice", () => {
-  test("says its version, which is the package's", () => {
+  test("prints the version of the package", () => {
     const { version } = JSON.parse(readFileSync(path.join(import.meta.dirname, "../package.json"), "utf8")) as { version: string };
     const { status, stdout } = spawnSync(sluice, ["--version"], { encoding: "utf8" });
     expect([status, stdout]).toEqual([0, `${version}\n`]);
   });
 
   test.each([
-    [["fly"], 'sluice: there is no command "fly".'],
+    [["fly"], 'sluice: unknown command "fly".'],
     [["doctor", "--fly"], "sluice: Unknown option '--fly'"],
     [[], "sluice: sandboxed Python for AI agents"],
-  ])("exits 2 with the way to call it (%s)", (args, said) => {
+  ])("exits with 2 and prints the usage (%s)", (args, message) => {
     const { status, stdout, stderr } = spawnSync(sluice, args, { encoding: "utf8" });
-    expect([status, stdout, stderr.startsWith(said), /sluice (doctor|run SCRIPT)/.test(stderr)]).toEqual([2, "", true, true]);
+    expect([status, stdout, stderr.startsWith(message), /sluice (doctor|run SCRIPT)/.test(stderr)]).toEqual([2, "", true, true]);
   });
 });
 
 describe("sluice doctor", () => {
-  test("names a usable default, what was seen enforced, and the snapshot", () => {
+  test("reports the default driver, the checks of each driver and the snapshot", () => {
     const { status, stdout } = spawnSync(sluice, ["doctor", "--json"], { encoding: "utf8" });
     expect(status).toBe(0);
     const found = JSON.parse(stdout) as {

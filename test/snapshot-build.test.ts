@@ -50,7 +50,7 @@ describe("sluice snapshot build", () => {
       const { status, stderr } = await ended;
       expect(await list("snapshots")).toEqual([]);
       if (signal === "SIGKILL") return;
-      expect([status, stderr]).toEqual([130, expect.stringContaining("sluice: interrupted; nothing half-made is left behind.\n")]);
+      expect([status, stderr]).toEqual([130, expect.stringContaining("sluice: interrupted; nothing incomplete was left behind.\n")]);
       expect([await list("building"), await list("locks")]).toEqual([[], []]);
     },
     120_000,
@@ -64,6 +64,6 @@ describe("sluice snapshot build", () => {
     expect(builds.filter(({ stderr }) => /Waiting for another build \(process \d+\)/.test(stderr))).toHaveLength(1);
     expect([await list("snapshots"), await list("building"), await list("locks")]).toEqual([[one!.id], [], []]);
     const verified = spawnSync(sluice, ["snapshot", "verify"], { env: { ...process.env, SLUICE_CACHE: cache }, encoding: "utf8" });
-    expect([verified.status, verified.stdout]).toEqual([0, expect.stringContaining("The snapshot is sound.\n")]);
+    expect([verified.status, verified.stdout]).toEqual([0, expect.stringContaining("The snapshot is valid.\n")]);
   }, 240_000);
 });

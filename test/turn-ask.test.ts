@@ -32,7 +32,7 @@ describe("sluice ask", () => {
   test("runs the bundled sample without an API key, and shows the progress", { timeout: 300_000 }, () => {
     const { status, stdout, stderr } = ask(["--model", "demo", "--out", "out"]);
     expect(status).toBe(0);
-    expect(stderr).toContain("configuration: no sluice.config.json was found; using the bundled sample\n");
+    expect(stderr).toContain("configuration: no sluice.config.json found; using the bundled sample\n");
     expect(stderr).toMatch(/✓ market · get_reserves: 28,878 rows, 2 MB, [\d.]+ s, as get_reserves_1\n/);
     expect(stderr).toContain("| 731 days; 4 coverage events; largest monthly outflow: -14,106 BTC\n");
     expect(stderr).toContain("✓ figure: Total reserves and net flow\n");
@@ -94,7 +94,7 @@ describe("sluice ask", () => {
     const { status, stdout, stderr } = ask(["Which?", "--model", model, "--json", "--out", "taken"]);
     expect([status, turnResultSchema.parse(JSON.parse(stdout)).answer]).toEqual([1, expect.stringContaining("Done.")]);
     expect(stderr).toMatch(
-      /sluice: The question was answered, and its files cannot be written to taken: EISDIR: .*\n  Choose another directory/,
+      /sluice: The question was answered, but its files cannot be written to taken: EISDIR: .*\n  Choose another directory/,
     );
   });
 
@@ -116,7 +116,7 @@ describe("sluice ask", () => {
       };
       const refused = run({});
       const because =
-        'die was not called: it says that it changes something, and this call was not approved: nobody can be asked, because there is no terminal. To let it be called without asking, add "frail__die" to "tools": {"allow": []} in sluice.config.json.';
+        'die was not called: it says that it changes something, and this call was not approved: there is no terminal to ask for approval. To allow it without asking, add "frail__die" to "tools": {"allow": []} in sluice.config.json.';
       expect(refused.stderr.split("\n").filter((line) => line.includes("✗"))).toEqual([
         `  ✗ frail · die: ${because}`,
         `    ✗ frail · die: ${because}`,
@@ -158,9 +158,9 @@ describe("sluice ask", () => {
   });
 
   test.each([
-    [["one", "two", "--model", "demo"], /one question is needed, 2 were given: quote it\./],
+    [["one", "two", "--model", "demo"], /expected one question, got 2\. Put the question in quotes\./],
     [[" ", "--model", "demo"], /the question is empty\./],
-    [["--model", "script:x.json"], /a question is needed\./],
+    [["--model", "script:x.json"], /a question is required\./],
     [["How?", "--nonsense"], /Unknown option '--nonsense'/],
     [["How?"], /No model is configured\.[\s\S]*`--model demo` works without/],
     [["How?", "--model", "script:missing.json"], /missing\.json/],

@@ -15,7 +15,7 @@ const outcome = (resultJson: string): CellOutcome => ({
   sandbox: { id: "s", driver: "gvisor", start: "pool" },
 });
 
-test("a person sees a long integer as the number that it is, in JSON and in a table", () => {
+test("prints long integers exactly, in JSON and in tables", () => {
   expect(describeOutcome(outcome('{"big":1152921504606846977}'), [])).toBe('{\n  "big": 1152921504606846977\n}\n');
   expect(describeOutcome(outcome('[{"big":1152921504606846977}]'), [])).toContain("\n1152921504606846977");
 });

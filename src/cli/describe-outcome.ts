@@ -4,16 +4,16 @@ import { ellipsize } from "../text/clip-text.ts";
 import { toTerminal } from "./terminal.ts";
 import type { WrittenArtifact } from "./write-artifacts.ts";
 
-/** What a person reads after the live output: the result, the artifacts, what was noticed, or why it failed. */
+/** Describes the outcome of a cell for a terminal: the result, the artifacts, the error and the diagnostics. */
 export function describeOutcome(outcome: CellOutcome, artifacts: readonly WrittenArtifact[]): string {
   const parts: string[] = [];
   if (outcome.resultJson !== null) parts.push(describeResult(outcome.resultJson));
   for (const { artifact, file } of artifacts) {
-    const what =
+    const caption =
       artifact.kind === "image"
         ? `${artifact.title ?? artifact.alt} (${artifact.width} x ${artifact.height})`
         : (artifact.title ?? "chart");
-    parts.push(`${artifact.kind}: ${file}\n  ${toTerminal(what)}`);
+    parts.push(`${artifact.kind}: ${file}\n  ${toTerminal(caption)}`);
   }
   if (outcome.status !== "ok") parts.push(describeFailure(outcome));
   const notes = describeDiagnostics(outcome.diagnostics);
@@ -51,7 +51,7 @@ function describeDiagnostics(diagnostics: Record<string, unknown>): string {
     .join("\n");
 }
 
-/** The outcome as CONTRACTS has it, one document. The result is spliced in as the sandbox wrote it, so that no number loses a digit. */
+/** Writes the outcome as one JSON document. The result keeps the exact digits that the sandbox wrote. */
 export function toOutcomeJson(outcome: CellOutcome, artifacts: readonly WrittenArtifact[]): string {
   const { resultJson, exitCode: _, ...rest } = outcome;
   const document = { ...rest, result: parseExactJson(resultJson ?? "null"), artifacts: artifacts.map(toArtifactJson) };
@@ -74,7 +74,7 @@ function toArtifactJson({ artifact, url }: WrittenArtifact): unknown {
 const MAX_ROWS = 20;
 const MAX_WIDTH = 32;
 
-/** Records as a table for a terminal: numbers to the right, long texts and long tables cut, and it says what was cut. */
+/** Formats records as a table. Right-aligns numbers, shortens long cells, and counts the rows that it leaves out. */
 function toTable(records: readonly Record<string, unknown>[]): string {
   const columns = [...new Set(records.flatMap((row) => Object.keys(row)))];
   const shown = records.slice(0, MAX_ROWS);

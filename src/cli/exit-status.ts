@@ -1,16 +1,16 @@
 import { lookUpError } from "../errors/error-table.ts";
 
-/** What the command ends with. An error that is printed has the status of its code in the table of errors. */
+/** Exit statuses of the command. A printed error has the exit status of its code in the error table. */
 export const exitStatus = {
   ok: 0,
   /** A cell, a check or a model failed. */
   failed: 1,
   wrongUsage: lookUpError("WRONG_USAGE").exit,
   noSandbox: lookUpError("NO_SANDBOX").exit,
-  /** A bounded or partial answer of `sluice ask`. */
+  /** `sluice ask` gave a bounded or partial answer. */
   partial: 4,
-  /** By a signal, as shells count it. */
+  /** Interrupted by a signal. */
   interrupted: 130,
-  /** Nobody reads the output any more. */
+  /** The reader of the output closed the pipe. */
   pipeClosed: 141,
 } as const;

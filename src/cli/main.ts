@@ -5,16 +5,18 @@ import { exitStatus } from "./exit-status.ts";
 
 const usage = `sluice: sandboxed Python for AI agents
 
-  sluice run SCRIPT.py      run one cell in a sandbox (sluice run --help)
-  sluice ask "QUESTION"     answer a question with tools and sandboxed Python (sluice ask --help)
-  sluice mcp                serve an MCP client on standard input and output (sluice mcp --help)
-  sluice serve              the chat page, the API and MCP over HTTP (sluice serve --help)
-  sluice prune              remove conversations that are too old, or too much
-  sluice config             the configuration as it takes effect, and where each value came from
-  sluice doctor             which sandboxes work here, and what they were seen to enforce
+  sluice run SCRIPT.py      run one cell in a sandbox
+  sluice ask "QUESTION"     answer a question with tools and sandboxed Python
+  sluice mcp                serve an MCP client on standard input and output
+  sluice serve              serve the chat page, the API and MCP over HTTP
+  sluice prune              remove old conversations and unused files
+  sluice config             print the effective configuration and the origin of each value
+  sluice doctor             test which sandboxes work on this machine
   sluice snapshot           build, show or verify the Python root file system
-  sluice prepare            bring what sandboxes need: gVisor, the snapshot, the memory image
-  sluice --version
+  sluice prepare            download and build what sandboxes need
+  sluice --version          print the version
+
+sluice COMMAND --help describes a command.
 `;
 
 interface Command {
@@ -22,7 +24,7 @@ interface Command {
   readonly usage: string;
 }
 
-/** Loaded when it is called: to run a cell, neither the server nor the AI SDK is needed. */
+/** Each command is loaded on demand: running a cell needs neither the server nor the AI SDK. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => await import("./commands/run.ts").then(({ runCommand: run, runUsage: usage }) => ({ run, usage })),
   ask: async () => await import("./commands/ask.ts").then(({ askCommand: run, askUsage: usage }) => ({ run, usage })),
@@ -35,7 +37,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   prepare: async () => await import("./commands/prepare.ts").then(({ prepareCommand: run, prepareUsage: usage }) => ({ run, usage })),
 };
 
-/** The exit status. */
+/** Runs a command and returns its exit status. */
 async function main([name, ...args]: string[]): Promise<number> {
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     (name === undefined ? process.stderr : process.stdout).write(usage);
@@ -47,7 +49,7 @@ async function main([name, ...args]: string[]): Promise<number> {
   }
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (load === undefined) {
-    process.stderr.write(`sluice: there is no command ${JSON.stringify(name)}.\n\n${usage}`);
+    process.stderr.write(`sluice: unknown command ${JSON.stringify(name)}.\n\n${usage}`);
     return exitStatus.wrongUsage;
   }
   const command = await load();
@@ -57,14 +59,14 @@ async function main([name, ...args]: string[]): Promise<number> {
   }
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort(new Interrupted(signal)));
-  // `sluice run … | head` closes the pipe: then the cell is ended like at Ctrl-C, in silence.
+  // `sluice run … | head` closes the pipe. Stop like on Ctrl-C, but without a message.
   process.stdout.on("error", (error) => stop.abort(error));
   process.stderr.on("error", () => undefined);
   try {
     return await command.run(args, stop.signal);
   } catch (error) {
-    // What was interrupted may have an error of its own to tell.
-    return explain(stop.signal.aborted ? stop.signal.reason : error, { name, usage: command.usage });
+    // After an interruption, report the interruption and not an error that it caused.
+    return printError(stop.signal.aborted ? stop.signal.reason : error, { name, usage: command.usage });
   }
 }
 
@@ -74,11 +76,11 @@ class Interrupted extends Error {
   }
 }
 
-/** The one printer of errors. */
-function explain(error: unknown, { name, usage }: { name: string; usage: string }): number {
+/** Prints an error and returns the exit status. The only place that does. */
+function printError(error: unknown, { name, usage }: { name: string; usage: string }): number {
   if (error instanceof Interrupted) {
-    const what = name === "run" ? "the cell was ended and nothing is left behind" : "nothing half-made is left behind";
-    process.stderr.write(`sluice: interrupted; ${what}.\n`);
+    const effect = name === "run" ? "the cell was stopped and its sandbox removed" : "nothing incomplete was left behind";
+    process.stderr.write(`sluice: interrupted; ${effect}.\n`);
     return exitStatus.interrupted;
   }
   if (!(error instanceof SluiceError)) {
@@ -87,7 +89,7 @@ function explain(error: unknown, { name, usage }: { name: string; usage: string 
       process.stderr.write(`sluice: ${error.message}\n\n${usage}`);
       return exitStatus.wrongUsage;
     }
-    process.stderr.write(`sluice: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.stderr.write(`sluice: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     return exitStatus.failed;
   }
   process.stderr.write(`sluice: ${error.message}\n${error.hint ? `  ${error.hint}\n` : ""}`);

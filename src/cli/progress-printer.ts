@@ -1,16 +1,16 @@
 import type { WriteStream } from "node:tty";
 import type { OnProgress, BuildProgress } from "../sandbox/snapshot/progress.ts";
 
-/** Shows a build to a person: one line that lives while a step works on a terminal, plain lines elsewhere. */
+/** Creates a printer for the progress of a build. On a terminal it updates one line per step; elsewhere it writes plain lines. */
 export function createProgressPrinter(stream: Pick<WriteStream, "write" | "isTTY" | "columns">): OnProgress {
-  if (!stream.isTTY) return (progress) => void (progress.state === "working" ? null : stream.write(`${plainLine(progress)}\n`));
+  if (!stream.isTTY) return (progress) => void (progress.state === "working" ? null : stream.write(`${toLine(progress)}\n`));
   return (progress) => {
-    const line = plainLine(progress).slice(0, (stream.columns || 80) - 1);
-    stream.write(progress.state === "done" ? `\r\u001B[2K${plainLine(progress)}\n` : `\r\u001B[2K${line}`);
+    const line = toLine(progress).slice(0, (stream.columns || 80) - 1);
+    stream.write(progress.state === "done" ? `\r\u001B[2K${toLine(progress)}\n` : `\r\u001B[2K${line}`);
   };
 }
 
-function plainLine({ step, state, detail, elapsedMs, bytes }: BuildProgress): string {
+function toLine({ step, state, detail, elapsedMs, bytes }: BuildProgress): string {
   const mark = state === "done" ? "✓" : "…";
   const facts = [state === "started" ? "" : formatSeconds(elapsedMs), bytes === undefined ? "" : formatBytes(bytes), detail?.trim() ?? ""];
   return [`${mark} ${step}`, ...facts.filter(Boolean)].join(" · ");

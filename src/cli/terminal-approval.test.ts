@@ -21,16 +21,16 @@ describe("approval at a terminal", () => {
   test.each([
     ["y", { approved: true }],
     [" YES ", { approved: true }],
-    ["n", { approved: false, because: "the person said no." }],
-    ["", { approved: false, because: "the person said no." }],
-    ["yep", { approved: false, because: "the person said no." }],
-  ])("takes %o for an answer", async (typed, approval) => {
+    ["n", { approved: false, because: "the user said no." }],
+    ["", { approved: false, because: "the user said no." }],
+    ["yep", { approved: false, because: "the user said no." }],
+  ])("understands the answer %o", async (typed, approval) => {
     const { input, output } = terminal();
     const asked = createTerminalApproval({ input, output })(request, never);
     input.write(`${typed}\n`);
     expect(await asked).toEqual(approval);
     expect(String(output.read())).toBe(
-      '  ? shop · drop_table says that it changes something. It would be called with {\n      "name": "orders\\u001b[2J"\n    }\n    Call it? [y/N] ',
+      '  ? shop · drop_table declares that it changes something. Arguments: {\n      "name": "orders\\u001b[2J"\n    }\n    Call it? [y/N] ',
     );
   });
 
@@ -44,26 +44,26 @@ describe("approval at a terminal", () => {
     expect((await both).map(({ approved }) => approved)).toEqual([true, false]);
   });
 
-  test("is given up with its turn", async () => {
+  test("rejects when its turn is aborted", async () => {
     const abort = new AbortController();
     const asked = createTerminalApproval(terminal())(request, abort.signal);
     abort.abort();
     await expect(asked).rejects.toThrow("aborted");
   });
 
-  test("says how much of a long call it does not show", async () => {
+  test("says how many characters of a long call are not shown", async () => {
     const { input, output } = terminal();
     const asked = createTerminalApproval({ input, output })({ ...request, arguments: { text: "x".repeat(3000) } }, never);
     input.write("n\n");
     await asked;
-    expect(String(output.read())).toContain("… [1016 characters more]");
+    expect(String(output.read())).toContain("… [1016 more characters]");
   });
 
-  test("where nobody can be asked is a no that says what to configure", async () => {
+  test("refuses without a terminal and says what to configure", async () => {
     expect(await createTerminalApproval(terminal(false))(request, never)).toEqual({
       approved: false,
       because:
-        'nobody can be asked, because there is no terminal. To let it be called without asking, add "shop__drop_table" to "tools": {"allow": []} in sluice.config.json.',
+        'there is no terminal to ask for approval. To allow it without asking, add "shop__drop_table" to "tools": {"allow": []} in sluice.config.json.',
     });
   });
 });

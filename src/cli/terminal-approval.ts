@@ -15,35 +15,32 @@ export type ApproveInTerminal = (request: ApprovalRequestEvent, signal: AbortSig
 
 const SHOWN_CHARACTERS = 2_000;
 
-/** Asks the person at the terminal, one question at a time. Where there is none, nothing is approved, and the refusal says what to configure. */
+/** Asks the user at the terminal, one question at a time. Without a terminal it approves nothing, and the refusal says what to configure. */
 export function createTerminalApproval({ input, output }: ApprovalTerminal): ApproveInTerminal {
-  if (input.isTTY !== true || output.isTTY !== true) return async (request) => ({ approved: false, because: nobodyToAsk(request) });
+  if (input.isTTY !== true || output.isTTY !== true) return async (request) => ({ approved: false, because: noTerminal(request) });
   const questions = createLimiter({ places: 1 });
   return (request, signal) => questions.run(() => ask({ input, output }, request, signal), signal);
 }
 
 async function ask({ input, output }: ApprovalTerminal, request: ApprovalRequestEvent, signal: AbortSignal): Promise<Approval> {
-  const terminal = createInterface({ input, output, terminal: false }); // so that Ctrl-C stays what it is
+  const terminal = createInterface({ input, output, terminal: false }); // keeps the normal behaviour of Ctrl-C
   try {
     const answer = await terminal.question(toQuestion(request), { signal });
-    return /^\s*y(?:es)?\s*$/i.test(answer) ? { approved: true } : { approved: false, because: "the person said no." };
+    return /^\s*y(?:es)?\s*$/i.test(answer) ? { approved: true } : { approved: false, because: "the user said no." };
   } finally {
     terminal.close();
-    input.pause(); // or it would keep the program from ending
+    input.pause(); // an open stdin would keep the process alive
   }
 }
 
-/** All of it, or it says that there is more: nobody should agree to what they cannot see. */
+/** Shows the whole call, or says how much is missing: the user should not approve something unseen. */
 function toQuestion({ server, tool, arguments: args }: ApprovalRequestEvent): string {
-  const shown = clipText(JSON.stringify(args, null, 2), SHOWN_CHARACTERS, (missing) => `… [${missing} characters more]`);
-  const call = toTerminal(`  ? ${server} · ${tool} says that it changes something. It would be called with ${shown}`).replaceAll(
-    "\n",
-    "\n    ",
-  );
+  const shown = clipText(JSON.stringify(args, null, 2), SHOWN_CHARACTERS, (missing) => `… [${missing} more characters]`);
+  const call = toTerminal(`  ? ${server} · ${tool} declares that it changes something. Arguments: ${shown}`).replaceAll("\n", "\n    ");
   return `${call}\n    Call it? [y/N] `;
 }
 
-function nobodyToAsk({ server, tool }: ApprovalRequestEvent): string {
+function noTerminal({ server, tool }: ApprovalRequestEvent): string {
   const name = tool.includes("__") ? tool : `${server}__${tool}`;
-  return `nobody can be asked, because there is no terminal. To let it be called without asking, add "${name}" to "tools": {"allow": []} in sluice.config.json.`;
+  return `there is no terminal to ask for approval. To allow it without asking, add "${name}" to "tools": {"allow": []} in sluice.config.json.`;
 }

@@ -1,9 +1,6 @@
 import { UsageError } from "../errors/sluice-error.ts";
 
-/**
- * What a sandbox said, made fit for a person's terminal: characters that could move the cursor, set titles, hide text or turn its direction are shown and
- * not obeyed.
- */
+/** Makes untrusted text safe for a terminal: shows characters that could move the cursor, set the title, hide text or change its direction. */
 export function toTerminal(text: string): string {
   return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, (character) => {
     const code = character.charCodeAt(0);
@@ -13,12 +10,12 @@ export function toTerminal(text: string): string {
   });
 }
 
-/** Waits until the text is really out: a pipe may take less than all of it at once. */
+/** Writes to standard output and waits until everything is written. A pipe may accept only a part at a time. */
 export async function print(text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())));
 }
 
-/** What was typed after `sluice COMMAND` cannot be. */
+/** Creates the error for wrong arguments of a command. */
 export function wrongUsage(command: string, message: string): UsageError {
-  return new UsageError({ code: "WRONG_USAGE", message, hint: `sluice ${command} --help shows how it is called.` });
+  return new UsageError({ code: "WRONG_USAGE", message, hint: `Run sluice ${command} --help for usage.` });
 }

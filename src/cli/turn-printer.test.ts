@@ -58,7 +58,7 @@ const events: TurnEvent[] = [
   { type: "answer-delta", text: "It fell.\n" },
 ];
 
-test("a person sees which server, which tool, how many rows, and what the code printed; no control character gets through", () => {
+test("prints servers, tools, rows and output, without control characters", () => {
   let progress = "";
   let answer = "";
   const show = createTurnPrinter({ progress: (text) => (progress += text), answer: (text) => (answer += text) });

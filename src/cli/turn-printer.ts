@@ -3,13 +3,13 @@ import { formatBytes } from "./progress-printer.ts";
 import { toTerminal } from "./terminal.ts";
 
 export interface TurnStreams {
-  /** Takes the progress. */
+  /** Receives the progress. */
   readonly progress: (text: string) => void;
-  /** Takes the answer, as it is written. */
+  /** Receives the answer piece by piece. */
   readonly answer: (text: string) => void;
 }
 
-/** Shows a turn to a person while it runs: which server, which tool, how many rows, what the code printed; then the answer. */
+/** Creates a printer for the events of a turn: servers, tools, rows, printed output, and the answer at the end. */
 export function createTurnPrinter({ progress, answer }: TurnStreams): (event: TurnEvent) => void {
   const line = (text: string): void => progress(`${toTerminal(text)}\n`);
   let isLineOpen = false;
@@ -49,7 +49,7 @@ export function createTurnPrinter({ progress, answer }: TurnStreams): (event: Tu
         if (!isAnswering) progress("\n");
         isAnswering = true;
         return answer(toTerminal(event.text));
-      case "approval-request": // who asks the person shows the call, too
+      case "approval-request": // the approval question shows the call
       case "approval-end":
       case "cell-start":
       case "turn-start":
@@ -65,7 +65,7 @@ function nameOf({ server, tool }: Named): string {
   return server === undefined ? tool : `${server} · ${tool}`;
 }
 
-/** What a script calls stands under it. */
+/** Calls of a script are indented below the script. */
 function indentOf({ within }: Named): string {
   return within === undefined ? "" : "  ";
 }

@@ -16,14 +16,14 @@ const artifact = {
   height: 1,
 } as unknown as CellArtifact;
 
-describe("the directory of artifacts", () => {
+describe("the output directory", () => {
   let home: string;
   beforeEach(async () => {
     home = await mkdtemp(path.join(tmpdir(), "sluice-out-"));
   });
   afterEach(async () => await rm(home, { recursive: true }));
 
-  test("is made with its parents when there is something to write, under names that the sandbox did not choose", async () => {
+  test("is created with its parents when there is an artifact, and its file names do not come from the sandbox", async () => {
     const directory = path.join(home, "a", "b");
     await checkDirectory(directory);
     expect(await readdir(home)).toEqual([]);
@@ -32,20 +32,20 @@ describe("the directory of artifacts", () => {
     expect(await readFile(file, "utf8")).toBe("png");
   });
 
-  test("is refused before the cell runs when it cannot be one", async () => {
+  test("is checked before the cell runs", async () => {
     const file = path.join(home, "file");
     await writeFile(file, "");
     await expect(checkDirectory(file)).rejects.toMatchObject({
       code: "WRONG_USAGE",
-      message: `Artifacts cannot be written to ${file}: ${file} is not a directory.`,
+      message: `Cannot write artifacts to ${file}: ${file} is not a directory.`,
     });
     await expect(checkDirectory(path.join(file, "below"))).rejects.toMatchObject({ code: "WRONG_USAGE" });
   });
 
-  test("where nothing can be made is an error and not an endless try", async () => {
+  test("in a place that refuses new entries is an error, not an endless loop", async () => {
     await expect(writeArtifacts([artifact], "/proc/sluice-out")).rejects.toMatchObject({
       code: "ARTIFACTS_NOT_WRITTEN",
-      message: expect.stringMatching(/^The cell was run, and its artifacts cannot be written to \/proc\/sluice-out: E/),
+      message: expect.stringMatching(/^The cell ran, but its artifacts cannot be written to \/proc\/sluice-out: E/),
     });
   });
 });

@@ -10,7 +10,7 @@ export interface WrittenArtifact {
   readonly url: string;
 }
 
-/** Says before a cell runs that what it makes could not be kept. Makes nothing: a cell without artifacts leaves no directory. */
+/** Throws before a cell runs if its artifacts could not be written. Creates nothing, because a cell without artifacts needs no directory. */
 export async function checkDirectory(directory: string): Promise<void> {
   try {
     for (let existing = path.resolve(directory); ; existing = path.dirname(existing)) {
@@ -20,12 +20,12 @@ export async function checkDirectory(directory: string): Promise<void> {
       return await access(existing, constants.W_OK | constants.X_OK);
     }
   } catch (cause) {
-    const message = `Artifacts cannot be written to ${directory}: ${(cause as Error).message}.`;
+    const message = `Cannot write artifacts to ${directory}: ${(cause as Error).message}.`;
     throw new UsageError({ code: "WRONG_USAGE", message, hint: "Choose another directory with --out.", cause });
   }
 }
 
-/** Writes artifacts to a directory under names made from their number and content, never from what the sandbox said. */
+/** Writes artifacts to a directory. File names consist of a number and the content hash, never of text from the sandbox. */
 export async function writeArtifacts(artifacts: readonly CellArtifact[], directory: string): Promise<WrittenArtifact[]> {
   const written: WrittenArtifact[] = [];
   try {
@@ -39,14 +39,14 @@ export async function writeArtifacts(artifacts: readonly CellArtifact[], directo
   } catch (cause) {
     throw new SluiceError({
       code: "ARTIFACTS_NOT_WRITTEN",
-      message: `The cell was run, and its artifacts cannot be written to ${directory}: ${(cause as Error).message}.`,
+      message: `The cell ran, but its artifacts cannot be written to ${directory}: ${(cause as Error).message}.`,
       cause,
     });
   }
   return written;
 }
 
-/** One at a time: Node.js's own recursive mkdir never ends where a file system says that nothing can be made in a directory that is there, as /proc does. */
+/** Creates a directory and its parents, one at a time. The recursive mkdir of Node.js never returns on file systems such as /proc, which refuse new entries. */
 export async function makeDirectory(directory: string): Promise<void> {
   if ((await stat(directory).catch(ignoreMissing)) !== null) return;
   await makeDirectory(path.dirname(directory));

@@ -25,23 +25,23 @@ export interface WriteTurnOptions {
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   readonly directory: string;
-  /** For tables that take Python to read. */
+  /** Converts tables to CSV. */
   readonly openCellSession: TableDownloadOptions["openCellSession"];
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Puts a turn into a directory: its pictures and charts, the data behind it as JSON and each table as CSV, and the result, whose urls are of these files.
- * When it throws, some of the files may be there.
+ * Writes a turn to a directory: its figures and charts, the dataset as JSON, each table as CSV, and the result with the URLs of these files. If it throws,
+ * some of the files may exist.
  */
 export async function writeTurn(options: WriteTurnOptions): Promise<WrittenTurn> {
   try {
     return await writeFiles(options);
   } catch (cause) {
-    if (cause instanceof SluiceError) throw cause; // of a store, or of a table that has no CSV
+    if (cause instanceof SluiceError) throw cause; // an error of a store, or of a table that cannot be written as CSV
     throw new SluiceError({
       code: "ARTIFACTS_NOT_WRITTEN",
-      message: `The question was answered, and its files cannot be written to ${options.directory}: ${(cause as Error).message}.`,
+      message: `The question was answered, but its files cannot be written to ${options.directory}: ${(cause as Error).message}.`,
       cause,
     });
   }
@@ -50,7 +50,7 @@ export async function writeTurn(options: WriteTurnOptions): Promise<WrittenTurn>
 async function writeFiles({ result, artifacts, datasets, directory, openCellSession, signal }: WriteTurnOptions): Promise<WrittenTurn> {
   await makeDirectory(path.resolve(directory));
   const files: WrittenFile[] = [];
-  const moved: TurnResult["artifacts"] = [];
+  const written: TurnResult["artifacts"] = [];
   for (const [index, artifact] of result.artifacts.entries()) {
     const type = artifact.kind === "image" ? "png" : "json";
     const file = path.join(directory, `${artifact.kind}-${index + 1}-${artifact.contentHash.slice(0, 8)}.${type}`);
@@ -58,34 +58,35 @@ async function writeFiles({ result, artifacts, datasets, directory, openCellSess
     if (bytes === null) continue;
     await writeFile(file, bytes);
     files.push({ what: artifact.title ?? artifact.kind, file });
-    moved.push({ ...artifact, url: toUrl(file) });
+    written.push({ ...artifact, url: toUrl(file) });
   }
   const reader = result.dataset === null ? null : await datasets.open(result.dataset.hash);
-  const dataset = path.join(directory, "dataset.json");
+  const datasetFile = path.join(directory, "dataset.json");
   if (reader !== null) {
-    await pipeline(reader.stream(), createWriteStream(dataset));
+    await pipeline(reader.stream(), createWriteStream(datasetFile));
     for (const { name: table } of reader.tables) {
       const csv = await openTableDownload({ datasets, hash: reader.hash, table, as: "csv", openCellSession, signal });
       if (csv !== null) await pipeline(csv.stream(), createWriteStream(path.join(directory, `${table}.csv`)));
     }
   }
-  const kept = reader === null ? result.dataset : { ...result.dataset!, publicDataUrl: toUrl(dataset) };
-  const changed = { ...result, artifacts: moved, dataset: kept, answer: withUrls(result, moved) };
-  await writeFile(path.join(directory, "result.json"), `${JSON.stringify(changed, null, 2)}\n`);
-  return { result: changed, files };
+  const dataset = reader === null ? result.dataset : { ...result.dataset!, publicDataUrl: toUrl(datasetFile) };
+  const updated = { ...result, artifacts: written, dataset, answer: withUrls(result, written) };
+  await writeFile(path.join(directory, "result.json"), `${JSON.stringify(updated, null, 2)}\n`);
+  return { result: updated, files };
 }
 
-/** The pictures where the store has them. */
+/** Lists the figures and charts at their place in the artifact store. */
 export function listStored(result: TurnResult): WrittenFile[] {
   return result.artifacts
     .filter(({ url }) => url.startsWith("file:"))
     .map(({ url, title, kind }) => ({ what: title ?? kind, file: fileURLToPath(url) }));
 }
 
-function withUrls({ answer, artifacts }: TurnResult, moved: TurnResult["artifacts"]): string {
-  return moved.reduce((text, { contentHash, url }) => {
-    const before = artifacts.find((one) => one.contentHash === contentHash)?.url ?? url;
-    return text.replaceAll(before, url);
+/** Replaces the URLs in the answer with those of the written files. */
+function withUrls({ answer, artifacts }: TurnResult, written: TurnResult["artifacts"]): string {
+  return written.reduce((text, { contentHash, url }) => {
+    const storedUrl = artifacts.find((one) => one.contentHash === contentHash)?.url ?? url;
+    return text.replaceAll(storedUrl, url);
   }, answer);
 }
 

@@ -15,60 +15,64 @@ import { listStored, writeTurn, type WrittenTurn } from "../write-turn.ts";
 
 export const askUsage = `Usage: sluice ask "QUESTION" [--config FILE] [--model MODEL] [--json] [--out DIR] [--probes]
 
-Answers a question: tools fetch, sandboxed Python derives, and the answer says what is missing.
-The tools are those of mcpServers in sluice.config.json, which is looked for from the working directory upward; without one, a bundled sample of made-up
-market data. --model demo needs no key, and no question.
---json prints the result as one JSON document and nothing else on standard output. --out writes pictures, the data behind the answer, its tables and the result
-to a directory.
---probes writes the probe lines of tools and cells to standard error.
-Exit status: 0 a complete answer, 4 a bounded or partial one, 1 the model failed, the turn was ended or --out cannot be written to, 2 wrong usage, 3 no sandbox
-can be had.
+Answers a question. Tools fetch the data, sandboxed Python computes, and the answer says what is missing.
+The tools come from mcpServers in sluice.config.json, which is searched from the working directory upward. Without a configuration, a bundled sample with
+made-up market data is used.
+
+  --config FILE   use this configuration
+  --model MODEL   use this model; demo needs no API key and no question
+  --json          print only the result, as one JSON document
+  --out DIR       write the figures, the data behind the answer, its tables and the result to a directory
+  --probes        print the probe lines of tools and cells to standard error
+
+Exit status: 0 complete answer, 4 bounded or partial answer, 1 the model failed, the turn was aborted or --out is not writable, 2 wrong usage, 3 no sandbox
+available.
 `;
 
-/** What the bundled script answers. */
+/** The question that the bundled script of the demo model answers. */
 const demoQuestion = "How did the total reserves of all venues change over two years, and how much of it was flow?";
 
-/** Every other end is an answer, if not the whole one. */
-const endOf: { readonly [Reason in StopReason]?: number } = {
+/** Exit statuses by stop reason. All other stop reasons give a partial answer. */
+const exitStatusOf: { readonly [Reason in StopReason]?: number } = {
   complete_answer: exitStatus.ok,
   model_error: exitStatus.failed,
   aborted: exitStatus.failed,
 };
 
 export async function askCommand(args: string[], signal: AbortSignal): Promise<number> {
-  const { question: asked, config, model: named, json, out, probes } = parse(args);
-  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // what a provider cannot do is the plan's affair, not a person's
+  const { question: givenQuestion, config, model: givenModel, json, out, probes } = parse(args);
+  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // warnings about unsupported features of a provider do not help the user
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: config, workingDirectory: process.cwd(), environment });
   if (out !== undefined) await checkDirectory(out);
-  const name = named ?? loaded.configuration.model;
-  const question = asked ?? (name === "demo" ? demoQuestion : missingQuestion());
-  const say = (text: string): void => void process.stderr.write(text);
-  await using turns = openConfigured({
+  const modelName = givenModel ?? loaded.configuration.model;
+  const question = givenQuestion ?? (modelName === "demo" ? demoQuestion : missingQuestion());
+  const printProgress = (text: string): void => void process.stderr.write(text);
+  await using configured = openConfigured({
     loaded,
     environment,
     workingDirectory: process.cwd(),
     ...(loaded.path === null && { servers: bundledSample() }),
-    ...(probes && { onProbe: (line: string) => say(`${line}\n`) }),
+    ...(probes && { onProbe: (line: string) => printProgress(`${line}\n`) }),
   });
-  const model = await turns.openModel(name, signal);
-  say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
+  const model = await configured.openModel(modelName, signal);
+  printProgress(`configuration: ${loaded.path ?? "no sluice.config.json found; using the bundled sample"}\n`);
 
-  const driver = await turns.runtime.driver(signal); // without a sandbox nothing is asked
-  if (!json) say(`sandbox: ${driver.name}\n${asked === undefined ? `question: ${question}\n` : ""}`);
-  turns.runtime.pool(signal).catch(() => {}); // gets warm while the model thinks; a failure is told to the cell that needs it
-  const parts = turns.openConversation();
-  const show = createTurnPrinter({ progress: say, answer: (text) => void process.stdout.write(text) });
+  const driver = await configured.runtime.driver(signal); // fail before the first model call if there is no sandbox
+  if (!json) printProgress(`sandbox: ${driver.name}\n${givenQuestion === undefined ? `question: ${question}\n` : ""}`);
+  configured.runtime.pool(signal).catch(() => {}); // warm up while the model thinks; the first cell reports a failure
+  const parts = configured.openConversation();
+  const show = createTurnPrinter({ progress: printProgress, answer: (text) => void process.stdout.write(text) });
   const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
-  const result = await runTurn(turns.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
-  const { openCellSession } = turns.runtime;
+  const result = await runTurn(configured.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
+  const { openCellSession } = configured.runtime;
   let written: WrittenTurn = { result, files: listStored(result) };
   try {
     if (out !== undefined) written = await writeTurn({ ...parts, result, directory: out, openCellSession });
   } finally {
     await print(json ? `${escapeControls(JSON.stringify(written.result, null, 2))}\n` : describeEnd(written, written.result !== result));
   }
-  return endOf[result.outcome.stopReason] ?? exitStatus.partial;
+  return exitStatusOf[result.outcome.stopReason] ?? exitStatus.partial;
 }
 
 function parse(args: string[]) {
@@ -83,13 +87,13 @@ function parse(args: string[]) {
       probes: { type: "boolean", default: false },
     },
   });
-  if (positionals.length > 1) throw wrongUsage("ask", `one question is needed, ${positionals.length} were given: quote it.`);
+  if (positionals.length > 1) throw wrongUsage("ask", `expected one question, got ${positionals.length}. Put the question in quotes.`);
   const question = positionals[0]?.trim();
   if (question === "") throw wrongUsage("ask", "the question is empty.");
   return { ...values, question };
 }
 
-/** What stands behind the answer. */
+/** Describes the files, the gaps, the end and the cost of a turn. */
 function describeEnd({ result, files }: WrittenTurn, isWritten: boolean): string {
   const { gaps, outcome, confidence, dataset } = result;
   return toTerminal(
@@ -99,14 +103,14 @@ function describeEnd({ result, files }: WrittenTurn, isWritten: boolean): string
       ...(gaps.length === 0 ? [] : ["gaps:", ...gaps.map(({ severity, detail }) => `  ${severity}: ${detail}`)]),
       `ended: ${outcome.stopReason}; confidence: ${confidence.level} (${confidence.reason})`,
       `used: ${describeUsage(result)}`,
-      ...(dataset === null ? [] : [`data: ${isWritten ? dataset.publicDataUrl : describeKept(dataset)}`]),
+      ...(dataset === null ? [] : [`data: ${isWritten ? dataset.publicDataUrl : describeDataset(dataset)}`]),
       "",
     ].join("\n"),
   );
 }
 
-function describeKept({ datasetId, bytes }: DatasetReference): string {
-  return `${datasetId}, ${formatBytes(bytes)}; --out DIR writes it as dataset.json, and its tables as CSV`;
+function describeDataset({ datasetId, bytes }: DatasetReference): string {
+  return `${datasetId}, ${formatBytes(bytes)}; use --out DIR to save it as dataset.json with its tables as CSV`;
 }
 
 function describeUsage({ usage, grounding }: TurnResult): string {
@@ -116,11 +120,11 @@ function describeUsage({ usage, grounding }: TurnResult): string {
   return [
     `${steps} ${steps === 1 ? "step" : "steps"}`,
     `${calls} tool ${calls === 1 ? "call" : "calls"}${failures === 0 ? "" : ` (${failures} failed)`}`,
-    `${(wallMs / 1000).toFixed(1)} s${sandboxMs === 0 ? "" : `, ${(sandboxMs / 1000).toFixed(1)} s of them in the sandbox`}`,
+    `${(wallMs / 1000).toFixed(1)} s${sandboxMs === 0 ? "" : `, ${(sandboxMs / 1000).toFixed(1)} s of it in the sandbox`}`,
     ...(tokens === 0 ? [] : [`${tokens.toLocaleString("en-US")} tokens`]),
   ].join(", ");
 }
 
 function missingQuestion(): never {
-  throw wrongUsage("ask", "a question is needed.");
+  throw wrongUsage("ask", "a question is required.");
 }

@@ -9,8 +9,11 @@ import { wrongUsage } from "../terminal.ts";
 
 export const configUsage = `Usage: sluice config [--config FILE] [--json]
 
-Prints the configuration as it takes effect, with secrets hidden, and where each value came from: the defaults, the file, or the environment.
-Without --config, sluice.config.json is looked for in the working directory and upward.
+Prints the effective configuration with secrets hidden, and the origin of each value: default, file or environment.
+Without --config, sluice.config.json is searched from the working directory upward.
+
+  --config FILE   use this configuration
+  --json          print one JSON document
 `;
 
 export async function configCommand(args: string[]): Promise<number> {
@@ -19,7 +22,7 @@ export async function configCommand(args: string[]): Promise<number> {
     allowPositionals: true,
     options: { config: { type: "string" }, json: { type: "boolean", default: false } },
   });
-  if (positionals.length > 0) throw wrongUsage("config", `sluice config does not understand: ${positionals.join(" ")}`);
+  if (positionals.length > 0) throw wrongUsage("config", `unexpected argument: ${positionals.join(" ")}`);
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: values.config, workingDirectory: process.cwd(), environment });
   process.stdout.write(values.json ? `${JSON.stringify(toJson(loaded), null, 2)}\n` : describe(loaded));
@@ -27,7 +30,7 @@ export async function configCommand(args: string[]): Promise<number> {
 }
 
 function toJson(loaded: LoadedConfiguration): unknown {
-  // Without the text as written: beside a reference there may be a secret in it.
+  // Omit the text from the file: it may contain a secret next to a reference.
   const origins = Object.entries(loaded.origins).map(([at, origin]) => [
     at,
     "written" in origin ? { ...origin, written: undefined } : origin,
@@ -35,18 +38,21 @@ function toJson(loaded: LoadedConfiguration): unknown {
   return { schemaVersion: 1, path: loaded.path, configuration: hideSecrets(loaded), origins: Object.fromEntries(origins) };
 }
 
-/** One line a value, as `path  value  origin`. */
+/** Writes one line per value: `path  value  origin`. */
 function describe(loaded: LoadedConfiguration): string {
   const rows = listLeaves(hideSecrets(loaded)).map(({ path, value }) => {
     const name = toPathText(path);
-    return [name, JSON.stringify(value), toWords(loaded.origins[name])] as const;
+    return [name, JSON.stringify(value), describeOrigin(loaded.origins[name])] as const;
   });
-  const [first, second] = [0, 1].map((column) => Math.min(60, Math.max(...rows.map((row) => row[column]!.length)))) as [number, number];
-  const lines = rows.map(([name, value, origin]) => `${name.padEnd(first)}  ${value.padEnd(second)}  ${origin}`);
-  const from = loaded.path?.replaceAll("\n", "\\n") ?? "no sluice.config.json was found; these are the defaults";
-  return `${escapeControls([`# ${from}`, ...lines].join("\n"))}\n`;
+  const [nameWidth, valueWidth] = [0, 1].map((column) => Math.min(60, Math.max(...rows.map((row) => row[column]!.length)))) as [
+    number,
+    number,
+  ];
+  const lines = rows.map(([name, value, origin]) => `${name.padEnd(nameWidth)}  ${value.padEnd(valueWidth)}  ${origin}`);
+  const source = loaded.path?.replaceAll("\n", "\\n") ?? "no sluice.config.json found; these are the defaults";
+  return `${escapeControls([`# ${source}`, ...lines].join("\n"))}\n`;
 }
 
-function toWords(origin: Origin | undefined): string {
+function describeOrigin(origin: Origin | undefined): string {
   return origin?.from === "environment" ? `environment: ${origin.variables.join(", ")}` : (origin?.from ?? "default");
 }

@@ -8,7 +8,11 @@ import { exitStatus } from "../exit-status.ts";
 
 export const doctorUsage = `Usage: sluice doctor [--json]
 
-Tries every sandbox driver on this machine for real and says what was seen enforced. Exit status 0 if there is a usable default, else 3.
+Opens a sandbox with each driver on this machine, tries to break out of it, and reports which protections hold.
+
+  --json   print one JSON document
+
+Exit status: 0 if a driver is usable, 3 if none is.
 `;
 
 export async function doctorCommand(args: string[], signal: AbortSignal): Promise<number> {
@@ -16,9 +20,16 @@ export async function doctorCommand(args: string[], signal: AbortSignal): Promis
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), searchPath: searchPath(), poolSize: 0 });
   const snapshot = await runtime.snapshot().catch(noSnapshot);
   const drivers = snapshot === null ? await preflightOnly(runtime) : await runtime.examineDrivers(signal);
-  const found = drivers.find((driver) => driver.usable)?.name ?? null;
-  process.stdout.write(values.json ? `${JSON.stringify(toJson(found, drivers, snapshot), null, 2)}\n` : describe(found, drivers, snapshot));
-  return found === null ? exitStatus.noSandbox : exitStatus.ok;
+  const defaultDriver = drivers.find((driver) => driver.usable)?.name ?? null;
+  const report = { defaultDriver, drivers, snapshot };
+  process.stdout.write(values.json ? `${JSON.stringify(toJson(report), null, 2)}\n` : describe(report));
+  return defaultDriver === null ? exitStatus.noSandbox : exitStatus.ok;
+}
+
+interface DoctorReport {
+  readonly defaultDriver: string | null;
+  readonly drivers: readonly DriverReport[];
+  readonly snapshot: SnapshotInfo | null;
 }
 
 function noSnapshot(error: unknown): null {
@@ -30,30 +41,30 @@ async function preflightOnly(runtime: Runtime): Promise<DriverReport[]> {
   const reports: DriverReport[] = [];
   for (const { name, preflight } of await runtime.drivers()) {
     const found = await preflight();
-    const why = found.usable ? { reason: "There is no snapshot to run.", fix: "Run `sluice prepare`." } : found;
-    reports.push({ name, usable: false, reason: why.reason, fix: why.fix, checks: [], notes: [] });
+    const problem = found.usable ? { reason: "The snapshot is missing.", fix: "Run `sluice prepare`." } : found;
+    reports.push({ name, usable: false, reason: problem.reason, fix: problem.fix, checks: [], notes: [] });
   }
   return reports;
 }
 
-function toJson(found: string | null, drivers: readonly DriverReport[], snapshot: SnapshotInfo | null): unknown {
+function toJson({ defaultDriver, drivers, snapshot }: DoctorReport): unknown {
   const { id, python, packages, source, bytes } = snapshot ?? {};
   return {
     schemaVersion: 1,
-    default: found,
+    default: defaultDriver,
     drivers: drivers.map(toDriverJson),
     snapshot: snapshot === null ? null : { id, python, packages, source, bytes },
   };
 }
 
-/** What the engine is, and what it lacks here, is the first of the things that were found. */
+/** Writes the notes about the engine as the first check. */
 function toDriverJson({ notes, checks, ...driver }: DriverReport): unknown {
   const engine = notes.length === 0 ? [] : [{ name: "engine", ok: true, detail: notes.join(" ") }];
   return { ...driver, checks: [...engine, ...checks] };
 }
 
-function describe(found: string | null, drivers: readonly DriverReport[], snapshot: SnapshotInfo | null): string {
-  const lines = [`default: ${found ?? "none; nothing can be run"}`, ""];
+function describe({ defaultDriver, drivers, snapshot }: DoctorReport): string {
+  const lines = [`default: ${defaultDriver ?? "none; code cannot be run on this machine"}`, ""];
   for (const driver of drivers) {
     const [engine, ...notes] = driver.notes;
     lines.push(`${driver.name}: ${driver.usable ? "usable" : "not usable"}${engine === undefined ? "" : `, ${engine}`}`);
@@ -73,7 +84,7 @@ function describe(found: string | null, drivers: readonly DriverReport[], snapsh
       `  ${packages.join(", ")}`,
     );
     if (snapshot.source === "debian")
-      lines.push("  built from Debian's packages because the package index could not be reached: pyarrow (and Parquet) is missing");
+      lines.push("  built from Debian's packages because the package index could not be reached; pyarrow and Parquet support are missing");
   }
   return `${lines.join("\n")}\n`;
 }

@@ -12,9 +12,10 @@ import { diskBytes } from "../../sandbox/snapshot/file-list.ts";
 
 export const prepareUsage = `Usage: sluice prepare
 
-Brings all that sandboxes need and is not there yet: gVisor's program, the snapshot with Python and its packages, and the memory image of the default sandbox, which
-is tried once. Takes a few minutes the first time and a second after that; everything goes to the cache directory (SLUICE_CACHE).
-Exit status 0, or 3 when no sandbox can be had.
+Prepares what sandboxes need: gVisor's program, the snapshot with Python and its packages, and the memory image of the default sandbox. Tests the sandbox once.
+The first run takes a few minutes, later runs a second. Everything is stored in the cache directory (SLUICE_CACHE).
+
+Exit status: 0 ready, 3 no sandbox available.
 `;
 
 export async function prepareCommand(args: string[], signal: AbortSignal): Promise<number> {
@@ -35,28 +36,28 @@ export interface PrepareOptions {
   readonly cacheDirectory: string;
   readonly searchPath: string;
   readonly onProgress?: OnProgress;
-  /** What a person should know and nothing ends for, one line. */
+  /** Receives one-line warnings that do not stop the preparation. */
   readonly onWarning: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Brings what sandboxes are made of, unless it is there: gVisor's program, and the snapshot for this version. */
+/** Downloads gVisor's program and builds the snapshot for this version, unless they exist. */
 export async function prepareSnapshot({ onWarning, ...options }: PrepareOptions): Promise<void> {
   await removeAbandonedBuilds(options.cacheDirectory);
   await fetchRunsc(options).catch((error: unknown) => {
     options.signal.throwIfAborted();
-    // The other drivers do without; `sluice doctor` says what is missing.
-    onWarning(`gVisor could not be brought, its driver will not be usable: ${error instanceof Error ? error.message : String(error)}`);
+    // The other drivers do not need it, and `sluice doctor` shows what is missing.
+    onWarning(`gVisor could not be downloaded, so its driver is not usable: ${error instanceof Error ? error.message : String(error)}`);
   });
   if (await findSnapshot(options)) return;
   const { source } = await buildSnapshot(options);
   if (source === "debian")
     onWarning(
-      "The package index could not be reached: the snapshot was built from Debian's own packages, without pyarrow. `sluice snapshot build` tries again.",
+      "The package index could not be reached, so the snapshot was built from Debian's packages, without pyarrow. Run `sluice snapshot build` to try again.",
     );
 }
 
-/** Makes what the default driver keeps between runs (the memory image) and tries its sandbox once, unless that is done already. */
+/** Tests the default driver and creates its memory image, unless that was done already. */
 export async function prepareSandbox({ cacheDirectory, searchPath, onProgress, signal }: PrepareOptions): Promise<void> {
   await using runtime = createRuntime({ cacheDirectory, searchPath, poolSize: 0 });
   const imagesBytes = async (): Promise<number> => await diskBytes(path.join(cacheDirectory, "images")).catch(() => 0);
@@ -64,7 +65,7 @@ export async function prepareSandbox({ cacheDirectory, searchPath, onProgress, s
     const before = await imagesBytes();
     const driver = await runtime.driver(signal);
     await driver.prepare({ snapshot: await runtime.snapshot(), signal });
-    const made = (await imagesBytes()) - before;
-    return { value: undefined, detail: `${driver.name} is ready`, ...(made > 0 && { bytes: made }) };
+    const createdBytes = (await imagesBytes()) - before;
+    return { value: undefined, detail: `${driver.name} is ready`, ...(createdBytes > 0 && { bytes: createdBytes }) };
   });
 }

@@ -11,10 +11,15 @@ import { wrongUsage } from "../terminal.ts";
 
 export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
 
-Removes conversations, and artifacts of MCP clients, that were not used for so long (server.retention.days, 30 unless told), then the oldest of each tenant
-that keeps more than it may (server.retention.maxBytes), then files that nothing refers to; and by the same rules figures and datasets of sluice ask and
-sluice mcp. What a removed turn shares with another stays. A server may go on
-running meanwhile. --dry-run says what would be removed, and removes nothing.
+Removes old data, in this order: conversations and artifacts of MCP clients that were not used for too long, the oldest conversations of each tenant that
+stores too much, and files that nothing refers to. Figures and datasets of sluice ask and sluice mcp follow the same rules. Data that another turn still uses
+is kept. A server can keep running.
+
+  --older-than DAYS    default: server.retention.days (30)
+  --max-bytes BYTES    storage per tenant; default: server.retention.maxBytes
+  --dry-run            print what would be removed, and remove nothing
+  --json               print one JSON document
+  --config FILE        use this configuration
 `;
 
 export async function pruneCommand(args: string[]): Promise<number> {
@@ -50,11 +55,11 @@ export async function pruneCommand(args: string[]): Promise<number> {
 }
 
 function describe(pruned: readonly Pruned[], directory: string): string {
-  if (pruned.length === 0) return `Nothing is kept in ${directory}.\n`;
+  if (pruned.length === 0) return `No data is stored in ${directory}.\n`;
   return pruned
     .map(
       ({ tenant, expired, overQuota, orphans, bytesBefore, bytesAfter }) =>
-        `${tenant ?? "sluice ask and sluice mcp"}: ${expired} too old, ${overQuota} over the quota, ${orphans} files of nobody; ${bytesBefore} bytes before, ${bytesAfter} after\n`,
+        `${tenant ?? "sluice ask and sluice mcp"}: ${expired} too old, ${overQuota} over the quota, ${orphans} unused files; ${bytesBefore} bytes before, ${bytesAfter} bytes after\n`,
     )
     .join("");
 }
@@ -63,5 +68,5 @@ function toNumber(flag: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   const number = Number(text);
   if (text.trim() !== "" && Number.isFinite(number) && number >= 0) return number;
-  throw wrongUsage("prune", `${flag} must be a number, and is ${JSON.stringify(text)}.`);
+  throw wrongUsage("prune", `${flag} must be a number of at least 0, not ${JSON.stringify(text)}.`);
 }

@@ -1,39 +1,48 @@
 import { randomUUID } from "node:crypto";
-import { cacheDirectory, searchPath } from "../../config/environment.ts";
-import { createRuntime } from "../../create-runtime.ts";
-import type { CellInput } from "../../cells/cell-inputs.ts";
-import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
-import type { CellOutcome } from "../../protocol/outcome.ts";
-import { print, toTerminal, wrongUsage } from "../terminal.ts";
-import { describeOutcome, describeTiming, toOutcomeJson } from "../describe-outcome.ts";
-import { exitStatus } from "../exit-status.ts";
-import { checkDirectory, writeArtifacts } from "../write-artifacts.ts";
-import { parseArgs } from "node:util";
-import { UsageError } from "../../errors/sluice-error.ts";
-import { helperNames, isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
-import type { SandboxLimits } from "../../sandbox/contract.ts";
-import { maxTimeMs } from "../../protocol/setting.ts";
-import { defaultLimits, defaultSandboxSettings, sandboxSettingsSchema, withLimits, type SandboxSettings } from "../../sandbox/limits.ts";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
+import { parseArgs } from "node:util";
+import type { CellInput } from "../../cells/cell-inputs.ts";
+import { cacheDirectory, searchPath } from "../../config/environment.ts";
+import { createRuntime } from "../../create-runtime.ts";
 import { formatOf } from "../../data/data-formats.ts";
+import { UsageError } from "../../errors/sluice-error.ts";
+import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import { dataFileEndings } from "../../protocol/data-files.ts";
+import type { CellOutcome } from "../../protocol/outcome.ts";
+import { helperNames, isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
+import { maxTimeMs } from "../../protocol/setting.ts";
+import type { SandboxLimits } from "../../sandbox/contract.ts";
+import { defaultLimits, defaultSandboxSettings, sandboxSettingsSchema, withLimits, type SandboxSettings } from "../../sandbox/limits.ts";
+import { describeOutcome, describeTiming, toOutcomeJson } from "../describe-outcome.ts";
+import { exitStatus } from "../exit-status.ts";
+import { print, toTerminal, wrongUsage } from "../terminal.ts";
+import { checkDirectory, writeArtifacts } from "../write-artifacts.ts";
 
 export const runUsage = `Usage: sluice run SCRIPT.py [--input ALIAS=FILE]… [--expect image,chart] [--driver auto|gvisor|gvisor-rootless|bubblewrap]
                   [--timeout-s N] [--memory-mb N] [--out DIR] [--json] [--quiet]
 
-Runs one cell in a sandbox. SCRIPT.py may be - for standard input.
-Inputs: .json (plain values), .csv, .tsv and .parquet (DataFrames), .txt (text); each is a global and inputs["ALIAS"].
-In the cell: set_result(value), save_figure(alt, title=None, fig=None), inputs, pd, np, plt, sm.
---json prints the outcome as one JSON document and nothing else on standard output. --quiet leaves out the probe lines.
-Exit status: 0 ok, 1 the cell failed, 2 wrong usage, 3 no sandbox can be had, 130 interrupted.
+Runs one cell in a sandbox. Use - as SCRIPT.py to read standard input.
+
+  --input ALIAS=FILE   give a file to the cell as the variable ALIAS and as inputs["ALIAS"]; repeatable. .json gives plain values, .csv, .tsv and
+                       .parquet give DataFrames, .txt gives a string
+  --expect KINDS       fail unless the cell emits these artifacts: image, chart or both
+  --driver NAME        choose the sandbox driver; default: auto
+  --timeout-s N        time limit of the cell in seconds
+  --memory-mb N        memory of the sandbox in MB
+  --out DIR            directory for artifacts; default: sluice-out
+  --json               print only the outcome, as one JSON document
+  --quiet              do not print probe lines
+
+The cell can use: set_result(value), save_figure(alt, title=None, fig=None), inputs, pd, np, plt, sm.
+Exit status: 0 ok, 1 the cell failed, 2 wrong usage, 3 no sandbox available, 130 interrupted.
 `;
 
 export async function runCommand(args: string[], signal: AbortSignal): Promise<number> {
   const options = parseRunArguments(args);
   await checkDirectory(options.out);
   const inputs = await Promise.all(options.inputs.map(async ([alias, file]) => [alias, await readInput(alias, file, signal)] as const));
-  const code = await readScript(options.script, signal);
+  const code = await readScriptFile(options.script, signal);
   const outcome = await runOnce(options, code, inputs, signal);
   const artifacts = outcome.status === "ok" ? await writeArtifacts(outcome.artifacts, options.out) : [];
   if (options.json) await print(`${toOutcomeJson(outcome, artifacts)}\n`);
@@ -60,21 +69,21 @@ async function runOnce(
     code,
     ...(options.expect && { expect: options.expect }),
     onProbe: (line) => options.quiet || process.stderr.write(`${line}\n`),
-    onOutput: (stream, text) => options.json || show(stream === "stdout" ? process.stdout : process.stderr, text),
+    onOutput: (stream, text) => options.json || writeOutput(stream === "stdout" ? process.stdout : process.stderr, text),
     signal,
   });
 }
 
-/** As it is into a file or a pipe; what a terminal would obey is only shown there. */
-function show(stream: NodeJS.WriteStream, text: string): void {
+/** Writes the output of a cell unchanged to a file or pipe, and with control characters made visible to a terminal. */
+function writeOutput(stream: NodeJS.WriteStream, text: string): void {
   stream.write(stream.isTTY ? toTerminal(text) : text);
 }
 
 const driverNames: readonly string[] = sandboxSettingsSchema.shape.driver.unwrap().options;
-/** With less, Python and its libraries do not even start. */
+/** Python and its libraries do not start with less. */
 const minMemoryMb = 64;
 
-/** What was typed after `sluice run`, or a UsageError that says what is wrong with it. */
+/** Parses the arguments of `sluice run`. Throws a UsageError. */
 export function parseRunArguments(args: string[]) {
   const { values, positionals } = parseArgs({
     args,
@@ -92,8 +101,8 @@ export function parseRunArguments(args: string[]) {
   });
   const { out, json, quiet } = values;
   const [script] = positionals;
-  if (script === undefined || positionals.length !== 1) throw wrong(`one script is needed, ${positionals.length} were given.`);
-  if (!driverNames.includes(values.driver)) throw wrong(`--driver ${values.driver} is none of ${driverNames.join(", ")}.`);
+  if (script === undefined || positionals.length !== 1) throw wrong(`expected one script, got ${positionals.length}.`);
+  if (!driverNames.includes(values.driver)) throw wrong(`--driver must be one of ${driverNames.join(", ")}, not ${values.driver}.`);
   if (out === "") throw wrong("--out needs a directory.");
   return {
     script,
@@ -111,12 +120,12 @@ function toInputs(texts: readonly string[]): (readonly [string, string])[] {
   const inputs = new Map<string, string>();
   for (const text of texts) {
     const at = text.indexOf("=");
-    if (at <= 0 || at === text.length - 1) throw wrong(`--input ${text} is not ALIAS=FILE.`);
+    if (at <= 0 || at === text.length - 1) throw wrong(`--input must be ALIAS=FILE, not ${text}.`);
     const alias = text.slice(0, at);
-    if (!isPythonIdentifier(alias)) throw wrong(`--input ${alias}: an alias is a Python name, like prices_1.`);
+    if (!isPythonIdentifier(alias)) throw wrong(`--input ${alias}: the alias must be a Python name such as prices_1.`);
     const reserved = whyReserved(alias, [...helperNames]);
-    if (reserved !== null) throw wrong(`--input ${alias}: this is ${reserved}; choose another alias, like ${alias}_1.`);
-    if (inputs.has(alias)) throw wrong(`--input ${alias} was given twice.`);
+    if (reserved !== null) throw wrong(`--input ${alias}: the alias is ${reserved}. Choose another one, such as ${alias}_1.`);
+    if (inputs.has(alias)) throw wrong(`--input ${alias} is given twice.`);
     inputs.set(alias, text.slice(at + 1));
   }
   return [...inputs];
@@ -127,18 +136,18 @@ function toKinds(text: string): ("image" | "chart")[] {
     .split(",")
     .map((kind) => kind.trim())
     .filter((kind) => kind !== "");
-  for (const kind of kinds) if (kind !== "image" && kind !== "chart") throw wrong(`--expect ${kind} is neither image nor chart.`);
-  if (kinds.length === 0) throw wrong("--expect needs image, chart or both.");
+  for (const kind of kinds) if (kind !== "image" && kind !== "chart") throw wrong(`--expect must be image, chart or both, not ${kind}.`);
+  if (kinds.length === 0) throw wrong("--expect must be image, chart or both.");
   return [...new Set(kinds)] as ("image" | "chart")[];
 }
 
-/** A sandbox that lives for one cell lives as long as the cell may. */
+/** Returns the limits of the sandbox. Its lifetime is at least the time limit of the cell plus a minute. */
 function toLimits(timeoutS: string | undefined, memoryMb: string | undefined): SandboxLimits {
   const seconds = toNumber("--timeout-s", timeoutS);
   const megabytes = toNumber("--memory-mb", memoryMb);
   const maxSeconds = Math.floor(maxTimeMs / 1000);
-  if (seconds !== undefined && seconds > maxSeconds) throw wrong(`--timeout-s ${timeoutS} is too long, at most ${maxSeconds}.`);
-  if (megabytes !== undefined && megabytes < minMemoryMb) throw wrong(`--memory-mb ${memoryMb} is too little, at least ${minMemoryMb}.`);
+  if (seconds !== undefined && seconds > maxSeconds) throw wrong(`--timeout-s must be at most ${maxSeconds}, not ${timeoutS}.`);
+  if (megabytes !== undefined && megabytes < minMemoryMb) throw wrong(`--memory-mb must be at least ${minMemoryMb}, not ${memoryMb}.`);
   const cellTimeoutMs = seconds === undefined ? defaultLimits.cellTimeoutMs : Math.ceil(seconds * 1000);
   return withLimits({
     cellTimeoutMs,
@@ -150,7 +159,7 @@ function toLimits(timeoutS: string | undefined, memoryMb: string | undefined): S
 function toNumber(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isFinite(value) || value <= 0) throw wrong(`${flag} ${text} is not a positive number.`);
+  if (!Number.isFinite(value) || value <= 0) throw wrong(`${flag} must be a positive number, not ${text}.`);
   return value;
 }
 
@@ -158,9 +167,9 @@ function wrong(message: string): UsageError {
   return wrongUsage("run", message);
 }
 
-/** The code of a cell from a file, or from standard input for `-`. Python reads files as UTF-8, with or without a byte order mark; so does this. */
-export async function readScript(script: string, signal: AbortSignal): Promise<string> {
-  const bytes = script === "-" ? await readStandardInput(signal) : await readNamed(script, "The script", signal);
+/** Reads the code of a cell from a file, or from standard input for `-`. Accepts UTF-8 with or without a byte order mark, like Python. */
+export async function readScriptFile(script: string, signal: AbortSignal): Promise<string> {
+  const bytes = script === "-" ? await readStandardInput(signal) : await readNamed(script, "the script", signal);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
@@ -171,8 +180,8 @@ export async function readScript(script: string, signal: AbortSignal): Promise<s
 
 export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<CellInput> {
   const format = formatOf(file);
-  if (format === null) throw wrong(`--input ${alias}=${file}: known are ${dataFileEndings.join(", ")}.`);
-  return { format, bytes: await readNamed(file, `The input ${alias}`, signal) };
+  if (format === null) throw wrong(`--input ${alias}=${file}: supported extensions are ${dataFileEndings.join(", ")}.`);
+  return { format, bytes: await readNamed(file, `the input ${alias}`, signal) };
 }
 
 async function readStandardInput(signal: AbortSignal): Promise<Buffer> {
@@ -180,7 +189,7 @@ async function readStandardInput(signal: AbortSignal): Promise<Buffer> {
     return Buffer.concat(await Array.fromAsync(addAbortSignal(signal, process.stdin) as AsyncIterable<Buffer>));
   } catch (error) {
     signal.throwIfAborted();
-    throw notRead("The script", "standard input", error);
+    throw notRead("the script", "standard input", error);
   }
 }
 
@@ -194,12 +203,12 @@ async function readNamed(file: string, what: string, signal: AbortSignal): Promi
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
+  ENOENT: "no such file",
   EISDIR: "it is a directory",
-  EACCES: "permission was denied",
+  EACCES: "permission denied",
 };
 
 function notRead(what: string, from: string, cause: unknown): UsageError {
   const { code = "", message } = cause as NodeJS.ErrnoException;
-  return new UsageError({ code: "FILE_NOT_READ", message: `${what} cannot be read from ${from}: ${reasons[code] ?? message}.`, cause });
+  return new UsageError({ code: "FILE_NOT_READ", message: `Cannot read ${what} from ${from}: ${reasons[code] ?? message}.`, cause });
 }

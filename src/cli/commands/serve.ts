@@ -10,29 +10,36 @@ import { wrongUsage } from "../terminal.ts";
 export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]
                     [--public-url https://HOST] [--log-level error|warn|info|debug] [--log-format json|text]
 
-Serves the chat page, the API and MCP over HTTP. Without a configuration: a bundled sample of made-up market data, and a model that needs no key.
-A token is always needed. The browser gets in by the one-time link that is printed; programs send the token as a bearer.
---public-url is what clients reach it by behind a proxy with TLS (server.publicUrl): links say it, and cookies go over TLS only.
---no-auth lets in everybody who can reach the port, on this machine only: any program and any user of it can then read and run everything.
-Ends on SIGTERM or Ctrl-C: turns that run may come to an end (server.drainMs), then nothing is left behind.
+Serves the chat page, the HTTP API and MCP. Without a configuration, it uses a bundled sample with made-up market data and a model that needs no API key.
+Every client needs a token. In a browser, open the one-time link that the server prints. Programs send the token as a bearer token.
+
+  --port N             default: 8787
+  --host ADDRESS       address to listen on; default: 127.0.0.1
+  --config FILE        use this configuration
+  --model MODEL        use this model
+  --public-url URL     the address that clients use behind a proxy with TLS (server.publicUrl). It appears in links, and cookies require TLS
+  --no-auth            require no token. Only for 127.0.0.1: every program and every user of this machine can then read and run everything
+  --log-level LEVEL    default: info
+  --log-format FORMAT  default: text in a terminal, otherwise json
+
+Stops on SIGTERM or Ctrl-C. Running turns get some time to finish (server.drainMs).
 `;
 
 export async function serveCommand(args: string[], signal: AbortSignal): Promise<number> {
   const options = parse(args);
-  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // what a provider cannot do is the plan's affair, not a person's
+  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // warnings about unsupported features of a provider do not help the user
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: options.config, workingDirectory: process.cwd(), environment });
   if (options.isOpen && (options.publicUrl ?? loaded.configuration.server.publicUrl) !== undefined)
     throw wrongUsage(
       "serve",
-      "--no-auth would let in everybody whom the public address (server.publicUrl) lets in; it is for this machine only.",
+      "--no-auth cannot be combined with a public address (server.publicUrl): everyone who can reach it would have access.",
     );
-  const say = (text: string): void => void process.stdout.write(text);
-  say(`configuration: ${loaded.path ?? "no sluice.config.json was found; using the bundled sample"}\n`);
+  process.stdout.write(`configuration: ${loaded.path ?? "no sluice.config.json found; using the bundled sample"}\n`);
   const log = createLog({ ...options, write: (line) => void process.stderr.write(line) });
   redirectConsole(console, log);
   await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log, signal });
-  say(describe(server, options.isOpen));
+  process.stdout.write(describe(server, options.isOpen));
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
@@ -57,15 +64,15 @@ function parse(args: string[]) {
   });
   const { host, config, model, "no-auth": isOpen, "public-url": publicUrl } = values;
   const port = /^\d{1,5}$/.test(values.port) ? Number(values.port) : Number.NaN;
-  if (!(port <= 65_535)) throw wrongUsage("serve", `--port must be a number up to 65535, and is ${JSON.stringify(values.port)}.`);
+  if (!(port <= 65_535)) throw wrongUsage("serve", `--port must be a number up to 65535, not ${JSON.stringify(values.port)}.`);
   const level = logLevels.find((one) => one === values["log-level"]);
   if (level === undefined) throw wrongUsage("serve", `--log-level must be one of ${logLevels.join(", ")}.`);
   const format = (["json", "text"] as const).find((one) => one === values["log-format"]);
   if (format === undefined) throw wrongUsage("serve", "--log-format must be json or text.");
   if (isOpen && !isLoopback(host))
-    throw wrongUsage("serve", `--no-auth would let in everybody who can reach ${host}; it is for 127.0.0.1 only.`);
+    throw wrongUsage("serve", `--no-auth works only with 127.0.0.1: everyone who can reach ${host} would have access.`);
   if (publicUrl !== undefined && !isOrigin(publicUrl))
-    throw wrongUsage("serve", `--public-url must be as https://sluice.example, and is ${JSON.stringify(publicUrl)}.`);
+    throw wrongUsage("serve", `--public-url must be an origin such as https://sluice.example, not ${JSON.stringify(publicUrl)}.`);
   return { host, port, config, model, isOpen, publicUrl, level, format };
 }
 
@@ -73,19 +80,19 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/** What a person needs to go on. It is not the log: the log never has a token. */
+/** Tells the user how to connect. This is separate from the log, which never contains a token. */
 function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }: RunningServer, isOpen: boolean): string {
   const links = loginLinks.map(({ tenant, url: link }) => `  ${loginLinks.length > 1 ? `${tenant}: ` : ""}${link}`);
   return [
-    `address: ${publicUrl === null ? url : `${publicUrl} (listens on ${url})`}`,
+    `address: ${publicUrl === null ? url : `${publicUrl} (listening on ${url})`}`,
     `sandbox: ${driver}`,
     `model: ${model.name ?? `none. ${model.problem}`}`,
     ...(isOpen
-      ? ["", "--no-auth: NO TOKEN IS NEEDED. Every program and every user of this machine can read and run everything here.", `  ${url}/`]
+      ? ["", "--no-auth: NO TOKEN IS REQUIRED. Every program and every user of this machine can read and run everything here.", `  ${url}/`]
       : ["", "Open in a browser (works once):", ...links]),
     ...(tokens.generated === null ? [] : ["", `For programs: Authorization: Bearer ${tokens.generated}`]),
     "",
-    "For a desktop client, into its configuration:",
+    "For a desktop client, add this to its configuration:",
     snippet,
     "",
     "",

@@ -7,14 +7,15 @@ import { snapshotMissing, verifySnapshot, type Verification } from "../../sandbo
 import { exitStatus } from "../exit-status.ts";
 import { createProgressPrinter, formatBytes } from "../progress-printer.ts";
 
-export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   make the snapshot for this worker code, if it is not there
-       sluice snapshot info [--json]              what is in it
-       sluice snapshot verify [--json]            whether it is whole, and has what it must and nothing that it must not
+export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   build the snapshot for this version, unless it exists
+       sluice snapshot info [--json]              show its content
+       sluice snapshot verify [--json]            check that it is complete and contains nothing that it should not
 
---fresh brings Debian and the Python packages again, for newer security fixes of Debian.
+  --fresh   download Debian and the Python packages again, to get newer security fixes
+  --json    print one JSON document
 `;
 
-/** `sluice snapshot …`. Gives the exit status. */
+/** Runs `sluice snapshot …` and returns the exit status. */
 export async function snapshotCommand(args: readonly string[], signal?: AbortSignal): Promise<number> {
   const { action, json, fresh } = parse(args);
   const cache = cacheDirectory();
@@ -49,7 +50,7 @@ function parse(args: readonly string[]): { action: "build" | "info" | "verify"; 
     return { action, ...values };
   throw new UsageError({
     code: "WRONG_USAGE",
-    message: `sluice snapshot does not understand: ${args.join(" ") || "(nothing)"}`,
+    message: `unexpected arguments: ${args.join(" ") || "(none)"}`,
     hint: snapshotUsage,
   });
 }
@@ -59,8 +60,8 @@ function print(value: unknown): void {
 }
 
 function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo): string {
-  const main = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
-  const versions = main.map((name) => (packages[name] ? `${name} ${packages[name]}` : `no ${name}`)).join(", ");
+  const mainPackages = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
+  const versions = mainPackages.map((name) => (packages[name] ? `${name} ${packages[name]}` : `no ${name}`)).join(", ");
   const lines = [
     ["snapshot", id],
     ["python", python],
@@ -68,8 +69,8 @@ function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo)
     [
       "source",
       source === "wheels"
-        ? "wheels of the lock file"
-        : "Debian's own packages, because no package index could be reached; `sluice snapshot build` tries again",
+        ? "wheels from the lock file"
+        : "Debian's packages, because no package index could be reached; run `sluice snapshot build` to try again",
     ],
     ["size", formatBytes(bytes)],
     ["path", rootfs],
@@ -82,7 +83,7 @@ function describeVerification({ snapshot, ok, checks }: Verification): string {
   return [
     `snapshot ${snapshot.id} (${snapshot.source})`,
     ...lines,
-    ok ? "The snapshot is sound." : "The snapshot is NOT sound. `sluice snapshot build` makes it again.",
+    ok ? "The snapshot is valid." : "The snapshot is NOT valid. Run `sluice snapshot build` to build it again.",
     "",
   ].join("\n");
 }
