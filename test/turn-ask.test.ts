@@ -89,7 +89,9 @@ describe("sluice ask", () => {
   test("names the dataset without --out, and prints the answer even if --out is not writable", () => {
     const model = script("short.json", { steps: [{ toolCalls: [{ tool: "get_prices", input: { asset: "BTC" } }] }, { text: "Done." }] });
     const plain = ask(["Which?", "--model", model]);
-    expect(plain.stdout).toMatch(/\ndata: ds_[0-9a-f]{24}, [\d.]+ \w+; use --out DIR to save it as dataset\.json with its tables as CSV\n$/);
+    expect(plain.stdout).toMatch(
+      /\ndata: ds_[0-9a-f]{24}, [\d.]+ \w+; use --out DIR to save it as dataset\.json with its tables as CSV\n$/,
+    );
     mkdirSync(path.join(directory, "taken", "dataset.json"), { recursive: true });
     const { status, stdout, stderr } = ask(["Which?", "--model", model, "--json", "--out", "taken"]);
     expect([status, turnResultSchema.parse(JSON.parse(stdout)).answer]).toEqual([1, expect.stringContaining("Done.")]);
