@@ -114,7 +114,7 @@ function toResult(value: object): ToolCallResult {
   return { status: "ok", text: JSON.stringify(value), error: null };
 }
 
-/** `execute` may be followed by links to outputs larger than this. Smaller results are complete in its answer. */
+/** Aliases of larger outputs are reported as cut, so that MCP clients get links to them. */
 const LINKED_BYTES = 64 * 1024;
 
 function createExecuteTool(options: CodeModeToolsOptions): Tool<CodeModeContext> {

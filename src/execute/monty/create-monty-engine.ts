@@ -36,7 +36,7 @@ export function createMontyEngine({
 }: MontyEngineOptions = {}): MontyEngine {
   const closing = new AbortController();
   const slots = createLimiter({ places: poolSize });
-  const starter = createChildStarter({ isolation, bwrapPath });
+  const starter = createChildStarter({ isolation, bwrapPath, signal: closing.signal });
   const idle: Promise<MontyChild>[] = [];
   const isClosed = (): boolean => closing.signal.aborted;
 
@@ -61,18 +61,14 @@ export function createMontyEngine({
       if (child.isAlive() && child.memoryBytes === neededBytes) return child;
       await child.kill();
     }
-    return await startChild(neededBytes);
-  }
-
-  function startChild(bytes: number): Promise<MontyChild> {
-    return isClosed() ? Promise.reject(engineClosed()) : starter.start(bytes);
+    return await starter.start(neededBytes);
   }
 
   function returnChild(child: MontyChild): void {
     if (child.isAlive() && child.scriptCount < SCRIPTS_PER_CHILD && !isClosed()) return void idle.push(Promise.resolve(child));
     void child.kill();
     while (!isClosed() && idle.length + slots.taken - 1 < poolSize) {
-      const starting = startChild(memoryBytes);
+      const starting = starter.start(memoryBytes);
       starting.catch(() => {}); // the next script starts a child itself and gets the error
       idle.push(starting);
     }
@@ -80,7 +76,7 @@ export function createMontyEngine({
 
   async function warm(): Promise<void> {
     if (isClosed()) throw engineClosed();
-    while (idle.length + slots.taken < poolSize) idle.push(startChild(memoryBytes));
+    while (idle.length + slots.taken < poolSize) idle.push(starter.start(memoryBytes));
     await Promise.all(idle);
   }
 
@@ -97,8 +93,15 @@ function engineClosed(): SluiceError {
   return new SluiceError({ code: "ENGINE_CLOSED", message: "The engine is closed." });
 }
 
+interface ChildStarterOptions {
+  readonly isolation: MontyIsolation;
+  readonly bwrapPath: string;
+  /** No child is started after it aborts. */
+  readonly signal: AbortSignal;
+}
+
 /** Starts children and remembers them until they have exited, so that none outlives the engine. */
-function createChildStarter({ isolation, bwrapPath }: { isolation: MontyIsolation; bwrapPath: string }) {
+function createChildStarter({ isolation, bwrapPath, signal }: ChildStarterOptions) {
   const children = new Set<Promise<MontyChild>>();
   let command: Promise<ChildCommand> | null = null;
 
@@ -114,6 +117,7 @@ function createChildStarter({ isolation, bwrapPath }: { isolation: MontyIsolatio
 
   return {
     start(memoryBytes: number): Promise<MontyChild> {
+      if (signal.aborted) return Promise.reject(signal.reason as SluiceError);
       command ??= prepareCommand();
       const child = command.then((ready) => openMontyChild(ready, memoryBytes));
       children.add(child);
