@@ -1,7 +1,7 @@
-"""Stands in front of every script that runs in Monty; `_sluice_call` and `_sluice_poll` are functions of the host.
+"""Prepended to every script that runs in Monty. The host provides `_sluice_call` and `_sluice_poll`.
 
-`call_tool` starts its call at once and returns a coroutine that polls. Between two polls it lets the other tasks of a `gather` run, so that calls are
-concurrent. Monty has no other way to wait: what its host functions return is a value, never a future.
+`call_tool` starts the call right away and returns a coroutine that polls for its result. Between two polls it lets the other
+tasks of a `gather` run, so that calls are concurrent. Monty has no other way to wait: its host functions return values, never futures.
 """
 # mypy: ignore-errors
 # ruff: noqa: D103, F821
@@ -10,7 +10,7 @@ import asyncio as _sluice_asyncio
 import json as _sluice_json
 
 
-async def _sluice_turn():
+async def _sluice_let_others_run():
     pass
 
 
@@ -19,7 +19,7 @@ async def _sluice_wait(_sluice_id):
         _sluice_text = _sluice_poll(_sluice_id)
         if _sluice_text is not None:
             return _sluice_json.loads(_sluice_text)
-        await _sluice_asyncio.gather(_sluice_turn())
+        await _sluice_asyncio.gather(_sluice_let_others_run())
 
 
 def call_tool(name, params=None):

@@ -701,7 +701,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     test("a blank figure is refused, and nothing of the cell is published", async () => {
       const blank = "plt.figure()\nsave_figure(alt='A figure on which nothing is drawn')";
       const answer = await run(`${figure()}\n${blank}`, { artifacts: ["image"] });
-      const because = "FigureError: the figure is empty: there is no value to see in any of its axes; plot something before save_figure";
+      const because = "FigureError: the figure is empty: none of its axes shows a value; plot something before save_figure";
       const line = "save_figure(alt='A figure on which nothing is drawn')";
       const traceback = `Traceback (most recent call last):\n  File "<cell 1>", line 6, in <module>\n    ${line}\n    ~~~~~~~~~~~${"^".repeat(line.length - 11)}\nsluice.errors.${because}\n`;
       const place = { line: 6, column: 1, traceback };

@@ -111,7 +111,7 @@ os.rename("m.xlsx", "made")`;
           alias: "book",
           rows: 1,
           columns: [{ name: "a" }],
-          notes: ["of 2 sheets only the first, 'First', is read; not read: 'Second one'"],
+          notes: ["only the first of 2 sheets, 'First', is read; not read: 'Second one'"],
         },
       ],
     });

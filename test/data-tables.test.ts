@@ -245,7 +245,7 @@ df.to_parquet("made")`;
     const data = await bench.open();
     expect(contentOf(await data.readData({ alias: "broken" }))).toEqual([
       "DATA_UNREADABLE",
-      String.raw`Cannot read broken: no table can be made of it: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed.`,
+      String.raw`Cannot read broken: building a table from it failed: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed.`,
     ]);
     expect(await readPage(data, { alias: "kinds" })).toMatchObject({
       columns: ["dec", "day", "cat", "span", "raw", '"rows":[]', "inf"],

@@ -141,7 +141,7 @@ def measure_import() -> list[float]:
         compileall.compile_dir(directory, quiet=2)
         code = (
             "import time, pandas, matplotlib.pyplot, statsmodels.api; started = time.process_time(); "
-            "import sluice, sluice._cell; sluice._cell.install(); print((time.process_time() - started) * 1000)"
+            "import sluice, sluice._cell; sluice._cell.install_hooks(); print((time.process_time() - started) * 1000)"
         )
         environment = {**os.environ, "PYTHONPATH": directory}
         return [

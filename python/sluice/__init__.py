@@ -1,4 +1,4 @@
-"""The library inside the sandbox. Every name in ``__all__`` is a global of each cell, without an import."""
+"""The library that cells use. Every name in ``__all__`` is available in each cell without an import."""
 
 from sluice.align import align_timeseries, safe_merge_timeseries
 from sluice.change import derive_change_series

@@ -1,7 +1,7 @@
-"""What one cell yields: its result, its artifacts and the diagnostics gathered on the way.
+"""Collects the output of one cell: its result, its artifacts and its diagnostics.
 
 The worker calls `begin` before user code and `CellReport.finish` after it. Outside a worker a default report collects
-everything in memory, so that the helpers work in a plain Python too.
+everything in memory, so that the helpers also work in a plain Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EmitArtifact = Callable[[str, dict[str, Any], bytes], None]
 
 
 class Limits(Protocol):
-    """What the worker hands over; every number is a maximum."""
+    """The limits of one cell; every number is a maximum."""
 
     @property
     def result_bytes(self) -> int: ...
@@ -29,7 +29,7 @@ class Limits(Protocol):
 
 @dataclass(frozen=True)
 class DefaultLimits:
-    """The limits that apply outside a sandbox: the defaults of the host."""
+    """The limits outside a sandbox, equal to the defaults of the host."""
 
     result_bytes: int = 10 * MB
     artifacts: int = 20
@@ -37,8 +37,8 @@ class DefaultLimits:
 
 
 @dataclass(frozen=True)
-class Finished:
-    """What a cell that succeeded hands to the worker. `result_json` is None when the cell has no result."""
+class FinishedCell:
+    """The output of a cell that succeeded. `result_json` is None when the cell has no result."""
 
     result_json: bytes | None
     diagnostics: dict[str, Any]
@@ -46,7 +46,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact as it was emitted; only kept by the report that stands in outside a worker."""
+    """An emitted artifact, as the default report outside a worker keeps it."""
 
     kind: str
     header: dict[str, Any]
@@ -55,7 +55,7 @@ class Artifact:
 
 @dataclass
 class CellReport:
-    """Gathers what one cell yields."""
+    """The result, artifacts and diagnostics of one cell."""
 
     emit_artifact: EmitArtifact
     limits: Limits
@@ -67,18 +67,18 @@ class CellReport:
     _notes: dict[str, list[Any]] = field(default_factory=dict)
 
     def put_result(self, result_json: bytes, notes: dict[str, Any]) -> None:
-        """Make this the result; an earlier one is forgotten together with its notes."""
+        """Set the result and its notes, replacing an earlier result."""
         self.result_json = result_json
         self._result_notes = notes
 
     def put_artifact(self, kind: str, header: dict[str, Any], body: bytes) -> None:
-        """Send an artifact to the host at once."""
-        self.refuse_more_artifacts()
+        """Send an artifact to the host. Raises OutputLimitError when the cell has too many."""
+        self.check_artifact_count()
         self.emit_artifact(kind, header, body)
         self.artifact_count += 1
 
-    def refuse_more_artifacts(self) -> None:
-        """Raise when the next artifact would be one too many."""
+    def check_artifact_count(self) -> None:
+        """Raise OutputLimitError if the next artifact would exceed the limit."""
         allowed, seen = self.limits.artifacts, self.artifact_count + 1
         if seen > allowed:
             message = f"a cell may emit at most {allowed} figures and charts; this is number {seen}"
@@ -88,14 +88,14 @@ class CellReport:
         """Add one entry to the diagnostics under `key`."""
         self._notes.setdefault(key, []).append(entry)
 
-    def finish(self, value: object, has_value: bool) -> Finished:
-        """Take the value of the last expression as the result if `set_result` was never called, and close the books."""
+    def finish(self, value: object, has_value: bool) -> FinishedCell:
+        """Return the output. If `set_result` was never called, the value of the last expression is the result."""
         if self.result_json is None and has_value and value is not None:
             self._take_implicit_result(value)
-        return Finished(self.result_json, self.diagnostics())
+        return FinishedCell(self.result_json, self.diagnostics())
 
     def diagnostics(self) -> dict[str, Any]:
-        """Everything gathered so far; keys without an entry are left out."""
+        """All diagnostics so far, without empty entries."""
         from sluice._figure_watch import figure_counts
 
         gathered = {**self._result_notes, **self._notes, **figure_counts(self)}
@@ -106,14 +106,14 @@ class CellReport:
 
         try:
             result_json, notes = serialise(value, self.limits.result_bytes)
-        except ResultError as error:  # nobody asked for this value as a result, so it cannot fail the cell
+        except ResultError as error:  # the cell did not ask for this result, so it must not fail because of it
             self._result_notes = {"implicitResultError": str(error)}
             return
         self.put_result(result_json, {**notes, "implicitResult": True})
 
 
 _current: CellReport | None = None
-#: What was emitted while no worker was there.
+#: Artifacts that were emitted outside a worker.
 collected: list[Artifact] = []
 
 
@@ -128,14 +128,14 @@ def begin(emit_artifact: EmitArtifact, limits: Limits | None = None) -> CellRepo
 
 
 def current() -> CellReport:
-    """The report of the running cell; outside a worker, one that collects in memory."""
+    """The report of the running cell. Outside a worker it collects in memory."""
     return _current or begin(lambda kind, header, body: collected.append(Artifact(kind, header, body)))
 
 
-def install() -> None:
-    """Hook pyplot, once, after the stack was imported."""
+def install_hooks() -> None:
+    """Hook matplotlib after it was imported. Calling it again changes nothing."""
     from sluice._figure_watch import watch_pyplot
-    from sluice.figures.given import watch_axes
+    from sluice.figures.plot_calls import watch_axes
 
     watch_pyplot()
     watch_axes()

@@ -1,4 +1,4 @@
-"""Counts what is done with figures besides `save_figure`: shown, written to a file, or left behind."""
+"""Counts figures that were shown, written to a file or left open instead of being passed to `save_figure`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def watch_pyplot() -> None:
-    """Replace `plt.show` and count `savefig`; calling it again changes nothing."""
+    """Replace `plt.show` and count calls of `savefig`. Calling it again changes nothing."""
     import matplotlib.figure
     import matplotlib.pyplot as plt
 
@@ -21,12 +21,12 @@ def watch_pyplot() -> None:
     if getattr(figure_class.savefig, "_sluice_watched", False):
         return
 
-    plain_savefig = figure_class.savefig
+    original_savefig = figure_class.savefig
 
-    @functools.wraps(plain_savefig)
+    @functools.wraps(original_savefig)
     def savefig(self: Figure, *args: Any, **kwargs: Any) -> Any:
         _report().savefig_figures.append(self)
-        return plain_savefig(self, *args, **kwargs)
+        return original_savefig(self, *args, **kwargs)
 
     savefig._sluice_watched = True  # type: ignore[attr-defined]
     figure_class.savefig = savefig
@@ -35,36 +35,36 @@ def watch_pyplot() -> None:
 
 
 def _count_show(*_args: Any, **_kwargs: Any) -> None:
-    """Nothing can be shown in a sandbox; `save_figure(alt)` hands a figure over."""
+    """Does nothing: a sandbox has no display. Use `save_figure(alt)` to return a figure."""
     _report().show_calls += 1
 
 
 def mark_open_figures() -> None:
-    """Figures that an earlier cell left open are not held against the next one."""
+    """Mark the figures that earlier cells left open, so that they do not count as unsaved in this cell."""
     for figure in open_figures():
         figure._sluice_earlier = True
 
 
 def figure_counts(report: CellReport) -> dict[str, int]:
-    """The counters of the diagnostics, as they stand."""
+    """The current figure counters for the diagnostics."""
     written = [figure for figure in report.savefig_figures if not is_saved(figure)]
     unsaved = [figure for figure in open_figures() if not hasattr(figure, "_sluice_earlier") and _has_content(figure)]
     return {"unsavedFigures": len(unsaved), "showCalls": report.show_calls, "savefigCalls": len(written)}
 
 
 def open_figures() -> list[Any]:
-    """Every figure pyplot holds; matplotlib is not imported for it."""
+    """Every figure that pyplot holds. Does not import matplotlib."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     return [] if helpers is None else [manager.canvas.figure for manager in helpers.Gcf.get_all_fig_managers()]
 
 
 def mark_saved(figure: Figure) -> None:
-    """Remember that `save_figure` took this figure."""
+    """Remember that `save_figure` saved this figure."""
     figure._sluice_saved = True  # type: ignore[attr-defined]
 
 
 def is_saved(figure: Figure) -> bool:
-    """Whether `save_figure` took this figure."""
+    """Whether `save_figure` saved this figure."""
     return getattr(figure, "_sluice_saved", False)
 
 

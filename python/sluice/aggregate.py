@@ -1,4 +1,4 @@
-"""Rows that share a bucket become one row, by a rule that is said for each column."""
+"""Combines the rows of one bucket into one row, with an aggregation rule per column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from sluice.errors import TimeError
 
 Rule = str | Callable[[Any], Any]
-#: What the rules are called, and the name of the pandas reduction that they are.
+#: The rules by name, each with the pandas reduction that it stands for.
 RULES = {
     "level": "last", "last": "last", "flow": "sum", "sum": "sum", "first": "first", "mean": "mean", "median": "median",
     "min": "min", "max": "max", "count": "count", "nunique": "nunique", "std": "std", "var": "var",
@@ -19,22 +19,22 @@ RULES = {
 
 
 def check_rule(rule: object) -> Rule:
-    """The rule, by its pandas name.
+    """Return the rule as the name of a pandas reduction, or the function itself.
 
     Raises
     ------
     TimeError
-        For a rule that is not known.
+        For an unknown rule.
     """
     if callable(rule):
         return rule
     if isinstance(rule, str) and rule in RULES:
         return RULES[rule]
-    raise TimeError(f"agg={rule!r} is no rule; use one of {', '.join(RULES)} or a function of a Series")
+    raise TimeError(f"agg={rule!r} is not a rule; use one of {', '.join(RULES)}, or a function of a Series")
 
 
 def rules_for(columns: list[Any], agg: object, labels: Mapping[Any, str]) -> tuple[dict[Any, Rule], set[Any]]:
-    """The rule of each column of one source, and the keys of `agg` that were used. `labels` are the prefixed names."""
+    """The rule of each column of one source, and the keys of `agg` that were used. `labels` are the prefixed column names."""
     if not isinstance(agg, Mapping):
         rule = check_rule("level" if agg is None else agg)
         return dict.fromkeys(columns, rule), set()
@@ -51,18 +51,18 @@ def rules_for(columns: list[Any], agg: object, labels: Mapping[Any, str]) -> tup
 def merge_duplicates(frame: pd.DataFrame, codes: Any, size: int, rules: Mapping[Any, Rule]) -> pd.DataFrame:
     """One row for each code from 0 to `size` - 1.
 
-    `codes` tells the bucket of each row, in the order of time. Nulls never win over values, and a bucket of nothing
-    but nulls stays null under every rule but ``count``.
+    `codes` is the bucket of each row, and rows are in order of time. A null never replaces a value. A bucket that has
+    only nulls stays null under every rule except ``count``.
     """
     columns: dict[Any, Any] = {}
     grouped: Any = None
     for column, rule in rules.items():
         series = frame[column]
-        fast = _fast(series, codes, size, rule)
-        if fast is None:
+        values = _last_numbers(series, codes, size, rule)
+        if values is None:
             grouped = frame.groupby(codes, sort=True) if grouped is None else grouped
-            fast = _reduce(grouped[column], rule, series).array
-        columns[column] = fast
+            values = _reduce(grouped[column], rule, series).array
+        columns[column] = values
     return pd.DataFrame(columns, index=pd.RangeIndex(size), columns=list(rules))
 
 
@@ -72,7 +72,7 @@ def _reduce(group: Any, rule: Rule, series: pd.Series[Any]) -> pd.Series[Any]:
     numeric = pd.api.types.is_numeric_dtype(series.dtype)
     if rule in ("sum", "mean", "median", "std", "var") and not numeric:
         raise TimeError(
-            f"the column {series.name!r} holds {series.dtype}, which has no {rule}; "
+            f"the column {series.name!r} has the dtype {series.dtype}, which has no {rule}; "
             f"pass agg={{{series.name!r}: 'last'}}"
         )
     if rule == "sum":
@@ -80,18 +80,18 @@ def _reduce(group: Any, rule: Rule, series: pd.Series[Any]) -> pd.Series[Any]:
     return getattr(group, rule)()  # type: ignore[no-any-return]
 
 
-def _fast(series: pd.Series[Any], codes: Any, size: int, rule: Rule) -> Any:
-    """Plain floats and integers without pandas' grouping; None where that has to do it."""
+def _last_numbers(series: pd.Series[Any], codes: Any, size: int, rule: Rule) -> Any:
+    """Fast path for the rule ``last`` on plain numbers. None when pandas has to group."""
     dtype = series.dtype
     if rule != "last" or not isinstance(dtype, np.dtype) or dtype.kind not in "fiu":
         return None
     values = series.to_numpy()
     if dtype.kind == "f":
-        there = values == values
-        if not there.all():
+        present = values == values
+        if not present.all():
             out = np.full(size, np.nan, dtype=dtype)
-            out[codes[there]] = values[there]
+            out[codes[present]] = values[present]
             return out
     out = np.empty(size, dtype=dtype)
-    out[codes] = values  # with an index more than once, numpy keeps the last value
+    out[codes] = values  # numpy keeps the last value of a repeated index
     return out

@@ -1,4 +1,4 @@
-"""Buckets of time: what `freq` means, and which bucket an instant falls into."""
+"""Time buckets: what `freq` means, and which bucket an instant falls into."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ MISSING = np.iinfo("int64").min
 
 @dataclass(frozen=True)
 class Bucket:
-    """A size of bucket: `count` times `unit`, where the unit is a clock unit, ``D``, ``W``, ``M``, ``Q`` or ``Y``.
+    """A bucket size: `count` times `unit`, where the unit is a clock unit, ``D``, ``W``, ``M``, ``Q`` or ``Y``.
 
-    Clock units that fit into hours count from midnight 1970 on the wall clock of the zone. Weeks start on `weekday` (0 is Monday).
+    Clock sizes that divide an hour, or are whole hours, count from midnight of 1970 on the zone's wall clock.
+    Weeks start on `weekday` (0 is Monday).
     """
 
     count: int
@@ -39,7 +40,7 @@ class Bucket:
 
     @property
     def text(self) -> str:
-        """As it is written in reports."""
+        """The size as it is written in reports."""
         day = f"-{WEEKDAYS[self.weekday]}" if self.unit == "W" and self.weekday else ""
         return f"{self.count if self.count > 1 else ''}{self.unit}{day}"
 
@@ -51,7 +52,7 @@ class Bucket:
         return _midnights(self._floor_days(days), tz)
 
     def between(self, start: pd.Timestamp, end: pd.Timestamp, tz: str) -> pd.DatetimeIndex:
-        """Every bucket from the one that starts at `start` to the one that starts at `end`, empty ones too."""
+        """Every bucket from the one that starts at `start` to the one that starts at `end`, including empty ones."""
         if self.unit in CLOCK:
             step = self.count * CLOCK[self.unit]
             if (end.value - start.value) // step > 20_000_000:
@@ -68,25 +69,25 @@ class Bucket:
         return _midnights(np.unique(self._floor_days(np.arange(first, last + 1))), tz)
 
     def _floor_clock(self, instants: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
-        """On the wall clock, but as instants: the hour that comes twice in autumn stays two hours.
+        """Floor on the wall clock, but keep instants apart: the repeated hour in autumn stays two hours.
 
-        A size like 45min or 100min fits no hour, so it has no place on a clock that changes: it is counted in UTC.
+        A size like 45min or 100min does not fit into hours, so it is counted in UTC.
         """
         exact = instants.as_unit("ns")
         size = self.count * CLOCK[self.unit]
-        on_the_wall = tz != "UTC" and (HOUR % size == 0 or size % HOUR == 0)
-        wall = exact.tz_convert(tz).tz_localize(None).asi8 if on_the_wall else exact.asi8
+        use_wall_clock = tz != "UTC" and (HOUR % size == 0 or size % HOUR == 0)
+        wall = exact.tz_convert(tz).tz_localize(None).asi8 if use_wall_clock else exact.asi8
         missing = exact.isna()
         starts = _as_instants(np.where(missing, MISSING, exact.asi8 - np.mod(wall, size)), tz)
-        if not on_the_wall or size % HOUR:
+        if not use_wall_clock or size % HOUR:
             return starts
         return _with_clock_changes(starts, np.where(missing, MISSING, wall - np.mod(wall, size)), tz)
 
     def _floor_days(self, days: Any) -> Any:
         missing = days == MISSING
-        return np.where(missing, MISSING, self._floor_there(np.where(missing, 0, days)))
+        return np.where(missing, MISSING, self._floor_present_days(np.where(missing, 0, days)))
 
-    def _floor_there(self, days: Any) -> Any:
+    def _floor_present_days(self, days: Any) -> Any:
         if self.unit == "D":
             return days - np.mod(days, self.count)
         if self.unit == "W":  # day 4 of 1970 was a Monday
@@ -97,12 +98,12 @@ class Bucket:
 
 
 def read_bucket(freq: object) -> Bucket | None:
-    """`freq` as a bucket; None stays None.
+    """Parse `freq`. None stays None.
 
     Raises
     ------
     TimeError
-        For something that is no bucket size.
+        For anything that is not a bucket size.
     """
     if freq is None or isinstance(freq, Bucket):
         return freq
@@ -132,7 +133,7 @@ def _exact_bucket(nanoseconds: int, freq: object) -> Bucket:
 
 def _unknown(freq: object) -> TimeError:
     return TimeError(
-        f"freq={freq!r} is no bucket size; use a count and a unit, like '5min', '1h', '1D', '1W' (weeks from Monday), "
+        f"freq={freq!r} is not a bucket size; use a count and a unit, like '5min', '1h', '1D', '1W' (weeks from Monday), "
         "'W-SUN' (weeks from Sunday), '1M', '1Q' or '1Y'"
     )
 
@@ -142,7 +143,7 @@ def _as_instants(nanoseconds: Any, tz: str) -> pd.DatetimeIndex:
 
 
 def _with_clock_changes(starts: pd.DatetimeIndex, walls: Any, tz: str) -> pd.DatetimeIndex:
-    """`starts` were counted back as if clocks never changed; where one did on the way, take its wall time from `walls`."""
+    """Correct `starts`, which were computed as if clocks never changed. Where a clock changed within the bucket, use `walls`."""
     changed = starts.tz_localize(None).asi8 != walls
     if not changed.any():
         return starts

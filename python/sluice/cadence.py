@@ -1,4 +1,4 @@
-"""The cadence of a time series: how far apart its points usually are, or that they keep no rhythm."""
+"""The cadence of a time series: the usual step between its points, if there is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 SECOND = 10**9
 DAY = 24 * 3600 * SECOND
-#: Points that keep a rhythm: this share of the steps must be one or a few whole multiples of the cadence.
+#: A series has a cadence if at least this share of its steps are whole multiples of it.
 REGULAR_SHARE = 0.8
 TOLERANCE = 0.1
 
@@ -42,7 +42,7 @@ class Cadence:
         return f"{self.step / SECOND:.6g}s"
 
     def expected(self, start: int, end: int, anchor: int | None = None) -> int:
-        """How many points there would be from `start` to `end` (nanoseconds, included), one of them at `anchor`."""
+        """How many points a complete series has from `start` to `end` (nanoseconds, inclusive), one of them at `anchor`."""
         at = start if anchor is None else anchor
         if self.weekdays_only:
             first, last = (np.array([start, end]) // DAY).astype("datetime64[D]")
@@ -57,10 +57,10 @@ class Cadence:
 
 
 def find_cadence(instants: Any) -> Cadence | None:
-    """The cadence of sorted, distinct instants (nanoseconds), or None when they keep none.
+    """The cadence of sorted, distinct instants (nanoseconds), or None when there is none.
 
-    The cadence is the most common step. Holes are whole multiples of it, so a series with holes keeps its cadence;
-    event data, whose steps are no multiples of anything, has none.
+    The cadence is the most common step. Gaps are whole multiples of it, so a series with gaps still has its cadence.
+    Event data, whose steps are not multiples of one size, has none.
     """
     if len(instants) < 3:
         return None
@@ -75,7 +75,7 @@ def find_cadence(instants: Any) -> Cadence | None:
 
 
 def gap_text(nanoseconds: float) -> str:
-    """A length of time for a reader: ``36h``, ``12D``."""
+    """A duration as short text: ``36h``, ``12D``."""
     for unit, size in (("D", DAY), ("h", 3600 * SECOND), ("min", 60 * SECOND)):
         if nanoseconds >= 2 * size or (unit == "D" and nanoseconds >= size and nanoseconds % size == 0):
             return f"{nanoseconds / size:.4g}{unit}"
@@ -83,7 +83,7 @@ def gap_text(nanoseconds: float) -> str:
 
 
 def _common_step(steps: Any) -> int:
-    """The smallest step that is common: jitter within the tolerance counts as the same step."""
+    """The most common step. Steps that differ by less than the tolerance count as the same."""
     order = np.sort(steps)
     counts = np.searchsorted(order, order * (1 + TOLERANCE), side="right") - np.searchsorted(
         order, order * (1 - TOLERANCE), side="left"
@@ -96,13 +96,13 @@ def _common_step(steps: Any) -> int:
 def _is_regular(steps: Any, step: int) -> bool:
     multiples = np.maximum(np.round(steps / step), 1)
     near = np.abs(steps - multiples * step) <= TOLERANCE * step * np.sqrt(multiples)
-    most = np.abs(steps - step) <= TOLERANCE * step
-    heard_twice = most.sum() >= 2  # one step alone is no rhythm
-    return bool(heard_twice and near.mean() >= REGULAR_SHARE and most.mean() >= 0.3)
+    single = np.abs(steps - step) <= TOLERANCE * step
+    repeats = single.sum() >= 2  # a step that occurs once is not a cadence
+    return bool(repeats and near.mean() >= REGULAR_SHARE and single.mean() >= 0.3)
 
 
 def _month_cadence(instants: Any, steps: Any) -> int:
-    """1 for monthly, 3 for quarterly, 12 for yearly and so on; 0 when no day of the month is kept."""
+    """1 for monthly, 3 for quarterly, 12 for yearly and so on; 0 when the points do not keep to a day of the month."""
     if np.median(steps) < 27 * DAY:
         return 0
     moves = np.diff(_months(instants))
@@ -115,14 +115,14 @@ def _month_cadence(instants: Any, steps: Any) -> int:
 
 
 def _months(instants: Any) -> Any:
-    """Instants as a number of months; the fraction is the place in the month."""
+    """Instants as a number of months; the fraction is the position within the month."""
     days = np.asarray(instants) // DAY
     dates = days.astype("datetime64[D]")
     month = dates.astype("datetime64[M]")
     start = month.astype("datetime64[D]").astype("int64")
     length = (month + 1).astype("datetime64[D]").astype("int64") - start
-    place = (days - start) / (length - 1)
-    return month.astype("int64") + place  # so that the last day of a month is next to the first of the following one
+    position = (days - start) / (length - 1)  # 0 on the first day, 1 on the last: month ends meet the next month starts
+    return month.astype("int64") + position
 
 
 def _keeps_weekdays(instants: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`render_chart`: hands an interactive chart to the host, as a spec and rows."""
+"""`render_chart`: emits an interactive chart as a spec and rows."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from sluice.json_value import JsonValues
 
 
 def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -> None:
-    """Hand an interactive chart over. Nothing is drawn here; the reader's page draws it from the rows.
+    """Emit an interactive chart. Nothing is drawn here; the reader's page draws the chart from the rows.
 
     Parameters
     ----------
     spec : dict
         ``type``: line, bar, area, scatter, composed, histogram, heatmap or candlestick.
-        ``xKey``: the column along x.
-        ``series``: a list of ``{key, label?, type?, errorKey?, yAxis?, satisfies?}``; ``type`` (line, bar, area,
-        scatter) only in a composed chart, ``yAxis`` is left or right, ``errorKey`` a column with the length of error
-        bars, ``satisfies`` one of ``expectedMeasures``.
+        ``xKey``: the column on the x axis.
+        ``series``: a list of ``{key, label?, type?, errorKey?, yAxis?, satisfies?}``. ``type`` (line, bar, area,
+        scatter) is for composed charts only, ``yAxis`` is left or right, ``errorKey`` is a column with the length of
+        error bars, ``satisfies`` is one of ``expectedMeasures``.
         Optional: ``xAxis``, ``yAxis``, ``yAxisRight`` (each ``{type: time|category|number, label, format:
         number|percent|currency|compact, valueScale: fraction|percent_points, currency}``), ``stacked``, ``brush``,
         ``legend``, ``expectedMeasures`` (each must be shown by a series), ``referenceLines``
         (``[{axis: x|y|yRight, value, label?}]``), ``referenceAreas`` (``[{x1, x2, y1, y2, label?}]``).
-        A heatmap has ``yKey`` and ``valueKey`` instead of series, a candlestick ``ohlc`` (``{openKey, highKey,
-        lowKey, closeKey}``). In a histogram each row is a bin.
-    data : DataFrame, records or anything that `to_frame` takes
-        At most 5,000 rows. Only the columns that the spec names go along. Times become ISO text, NaN a gap.
+        A heatmap has ``yKey`` and ``valueKey`` instead of series, a candlestick chart has ``ohlc`` (``{openKey,
+        highKey, lowKey, closeKey}``). In a histogram each row is a bin.
+    data : DataFrame, records or anything that `to_frame` accepts
+        At most 5,000 rows. Only the columns that the spec names are sent. Times become ISO text, NaN becomes a gap.
     title : str, optional
         A title shown above the chart.
 
     Raises
     ------
     ChartError
-        With every problem: its path, what is wrong and what is allowed. Nothing was emitted.
+        Lists every problem with its path and what is allowed. Nothing was emitted.
     OutputLimitError
-        When the chart is over the limit of an artifact.
+        When the chart is larger than an artifact may be.
 
     Examples
     --------
@@ -50,13 +50,13 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
     >>> render_chart({"type": "line", "xKey": "day", "series": [{"key": "price", "label": "BTC"}]}, prices)
     """
     report = _cell.current()
-    report.refuse_more_artifacts()
+    report.check_artifact_count()
     checked = _plain_spec(spec)
     _refuse(check_spec(checked))
     frame = chart_frame(data)
     if len(frame) > MAX_ROWS:
         raise ChartError(_too_many_rows(len(frame), checked, frame))
-    _say_time_axis(checked, frame)
+    _set_time_axis(checked, frame)
     rows, issues = chart_rows(frame, named_keys(checked))
     _refuse(issues or _with_all_columns(check_chart(checked, rows), frame))
     body = json.dumps(
@@ -71,13 +71,13 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
 
 
 def _plain_spec(spec: Any) -> Any:
-    """A copy of the spec as JSON has it: numpy's numbers are numbers, times ISO text, tuples lists."""
+    """A copy of the spec with JSON values only: numpy numbers become numbers, times ISO text, tuples lists."""
     try:
         plain = JsonValues(max_bytes=1 << 40).convert(spec)
     except ResultError as error:
-        raise ChartError(f"the chart does not hold: in the spec {error}") from None
+        raise ChartError(f"the chart is not valid: in the spec {error}") from None
     if isinstance(plain, dict) and plain.get("type") in ("heatmap", "candlestick"):
-        plain.setdefault("series", [])  # what these show is not said by series
+        plain.setdefault("series", [])  # these chart types have keys of their own instead of series
     return plain
 
 
@@ -85,12 +85,12 @@ def _refuse(issues: list[Issue]) -> None:
     if issues:
         listed = "; ".join(f"{issue.path or 'spec'} {issue.message}" for issue in issues[:10])
         raise ChartError(
-            f"the chart does not hold: {listed}" + (f"; and {len(issues) - 10} more" if len(issues) > 10 else "")
+            f"the chart is not valid: {listed}" + (f"; and {len(issues) - 10} more" if len(issues) > 10 else "")
         )
 
 
 def _with_all_columns(issues: list[Issue], frame: Any) -> list[Issue]:
-    """Rows only carry the named columns, but who misses one wants to know all that there are."""
+    """List all columns of the data in messages about a missing column: the rows only have those that the spec names."""
     listed = ", ".join(map(str, frame.columns[:30]))
     return [
         Issue(issue.path, f"{issue.message.partition(';')[0]}; the columns are {listed}")
@@ -100,7 +100,8 @@ def _with_all_columns(issues: list[Issue], frame: Any) -> list[Issue]:
     ]
 
 
-def _say_time_axis(spec: dict[str, Any], frame: Any) -> None:
+def _set_time_axis(spec: dict[str, Any], frame: Any) -> None:
+    """Make the x axis a time axis if its column holds times and the spec does not say otherwise."""
     key = spec["xKey"]
     if key in frame.columns and is_time(frame[key]) and "type" not in spec.get("xAxis", {}):
         spec["xAxis"] = {"type": "time", **spec.get("xAxis", {})}
@@ -111,6 +112,6 @@ def _too_many_rows(rows: int, spec: dict[str, Any], frame: Any) -> str:
     timed = key in frame.columns and is_time(frame[key])
     how = f'df.resample("1D", on={key!r}).last()' if timed else f"df.groupby({key!r}).mean(numeric_only=True)"
     return (
-        f"data has {rows:,} rows, at most {MAX_ROWS:,} can be drawn; aggregate before, for example with {how}, "
+        f"data has {rows:,} rows, at most {MAX_ROWS:,} can be drawn; aggregate first, for example with {how}, "
         "or draw all of them with matplotlib and save_figure"
     )

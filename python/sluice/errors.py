@@ -1,4 +1,4 @@
-"""The errors of the library. Each message says what was seen, then what to do."""
+"""The errors of the library. Each message says what is wrong, then what to do."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ class SluiceError(Exception):
 
 
 class ResultError(SluiceError, TypeError):
-    """A value that has no exact JSON form. Names the path; the earlier result, if any, still stands."""
+    """A value that has no exact JSON form. The message has its path. An earlier result stays valid."""
 
 
 class OutputLimitError(SluiceError):
-    """A result or artifact over its limit.
+    """A result or artifact that exceeds its limit.
 
     Attributes
     ----------
     name : str
         The limit, as the host names it: ``resultBytes``, ``artifacts``, ``artifactBytes`` or ``artifactPixels``.
     allowed, seen : int
-        What the limit is and what was asked for.
+        The limit, and what the cell produced.
     """
 
     def __init__(self, name: str, allowed: int, seen: int, message: str) -> None:
@@ -30,16 +30,16 @@ class OutputLimitError(SluiceError):
 
 
 class FigureError(SluiceError, ValueError):
-    """A figure that cannot be saved. The figure stays open, so it can be repaired and saved."""
+    """A figure that cannot be saved. It stays open, so it can be fixed and saved."""
 
 
 class ChartError(SluiceError, ValueError):
-    """A chart specification or its data that does not hold. Nothing was emitted."""
+    """A chart spec or chart data that is not valid. Nothing was emitted."""
 
 
 class ShapeError(SluiceError, ValueError):
-    """A value whose shape `to_frame` cannot tell."""
+    """A value whose shape `to_frame` does not recognize."""
 
 
 class TimeError(SluiceError, ValueError):
-    """Times that cannot be read, or time series that cannot be put together."""
+    """Times that cannot be parsed, or time series that cannot be combined."""

@@ -1,4 +1,4 @@
-"""`save_figure`: hands a matplotlib figure to the host as a picture with the data behind it."""
+"""`save_figure`: emits a matplotlib figure as a picture, together with the plotted data."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from sluice._figure_watch import is_saved, mark_saved, open_figures
 from sluice.errors import FigureError, OutputLimitError
 from sluice.figures.coverage import CadenceArgument, low_coverage
 from sluice.figures.labels import large_legends
-from sluice.figures.read import describe_axes, read_figure
+from sluice.figures.read_figure import describe_axes, read_figure
+from sluice.figures.reading import Reading
 from sluice.figures.render import render
-from sluice.figures.series import Reading
 
 FILE_NAME = re.compile(r"\S+\.\w{2,5}|.*\.(?:png|jpe?g|svg|gif|webp|pdf)", re.IGNORECASE)
 
 
 def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence: CadenceArgument = None) -> None:
-    """Hand a matplotlib figure over as a picture, and close it.
+    """Emit a matplotlib figure as a picture, and close the figure.
 
-    The plotted values are read back from the figure and go along, so that the picture can be checked and reused.
+    The plotted values are read back from the figure and sent with the picture, so that they can be checked and reused.
 
     Parameters
     ----------
     alt : str
-        What the picture shows, for someone who cannot see it: at least 10 characters of text, not a file name.
+        What the picture shows, for a reader who cannot see it: at least 10 characters of text, not a file name.
     title : str, optional
-        A title shown beside the picture.
+        A title shown next to the picture.
     fig : matplotlib figure, optional
-        The figure (or one of its axes); the current figure if not given.
+        The figure, or one of its axes. By default the current figure.
     cadence : dict or str, optional
-        How far apart the points of a line are meant to be, by its label: ``{"Fed rate": "6W"}``. Lines on a time axis
-        that have under 60 % of the points that their own rhythm promises are reported in
-        ``diagnostics.lowCoverage``; say the cadence of a line that is sparse by design, or None not to judge it.
-        Markers without a line are never judged.
+        The intended step between the points of a line, by its label: ``{"Fed rate": "6W"}``. A line on a time axis
+        with less than 60 % of the points that its own cadence implies is reported in ``diagnostics.lowCoverage``.
+        Set the cadence of a line that is sparse by design, or None to skip the check for it. Markers without a line
+        are never checked.
 
     Raises
     ------
     FigureError
-        For an alt text that says nothing, no figure, an empty figure, or one that was saved before. The figure stays
-        open.
+        When the alt text does not describe anything, when there is no figure, or when the figure is empty or was
+        already saved. The figure stays open.
     OutputLimitError
-        For a picture over 10 MB or 50 megapixels.
+        When the picture is larger than 10 MB or 50 megapixels.
 
     Notes
     -----
-    PNG at 150 dpi, cut to what is drawn. `plt.show()` and `plt.savefig()` do not hand anything over.
+    The picture is a PNG at 150 dpi, cropped to its content. `plt.show()` and `plt.savefig()` do not emit anything.
 
     Examples
     --------
@@ -62,9 +62,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     _refuse_saved_or_too_many(figure, report)
     readings = read_figure(figure)
     if _is_empty(figure, readings):
-        raise FigureError(
-            "the figure is empty: there is no value to see in any of its axes; plot something before save_figure"
-        )
+        raise FigureError("the figure is empty: none of its axes shows a value; plot something before save_figure")
     sparse = low_coverage(readings, cadence)
     axes = [reading.axes for reading in readings]
     rendered = render(figure, axes)
@@ -100,7 +98,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
 
 
 def check_alt(alt: object) -> str:
-    """The alt text, trimmed; refused when it says nothing."""
+    """Return the alt text, trimmed. Raises FigureError when it does not describe anything."""
     text = alt.strip() if isinstance(alt, str) else ""
     if len(text) < 10 or not any(character.isalpha() for character in text) or FILE_NAME.fullmatch(text):
         raise FigureError(
@@ -112,7 +110,7 @@ def check_alt(alt: object) -> str:
 
 
 def figure_json(axes: list[dict[str, Any]], max_bytes: int) -> bytes:
-    """The figure data as JSON. Series that do not fit, the largest first, are named as unread instead."""
+    """The figure data as JSON. Series that do not fit, the largest first, are listed as unread instead."""
     data = _dump({"axes": axes})
     while len(data) > max_bytes:
         sizes = [
@@ -144,9 +142,8 @@ def _chosen_figure(fig: Any) -> Any:
     from matplotlib.figure import FigureBase
 
     figure = fig if isinstance(fig, FigureBase) else getattr(fig, "figure", None)
-    while (
-        figure is not None and getattr(figure, "figure", figure) is not figure
-    ):  # a part of a figure stands for the whole
+    # A subfigure stands for the whole figure.
+    while figure is not None and getattr(figure, "figure", figure) is not figure:
         figure = figure.figure
     if not isinstance(figure, FigureBase):
         raise FigureError(f"fig must be a matplotlib figure or one of its axes, got {type(fig).__name__}")
@@ -155,15 +152,15 @@ def _chosen_figure(fig: Any) -> Any:
 
 def _refuse_saved_or_too_many(figure: Any, report: _cell.CellReport) -> None:
     if is_saved(figure):
-        raise FigureError("this figure was saved before; make a new figure for each save_figure")
-    report.refuse_more_artifacts()
+        raise FigureError("this figure was already saved; create a new figure for each save_figure")
+    report.check_artifact_count()
 
 
 def _is_empty(figure: Any, readings: list[Reading]) -> bool:
-    """Whether there is nothing to see: no value that is not null, no artist that could not be read, no text."""
+    """Whether the figure shows nothing: no value except nulls, no artist that could not be read, no text."""
     titles = [getattr(figure, name, None) for name in ("_suptitle", "_supxlabel", "_supylabel")]
-    words = [text for text in figure.texts if text not in titles]
-    if words or figure.artists or figure.images or figure.lines or figure.patches:
+    texts = [text for text in figure.texts if text not in titles]
+    if texts or figure.artists or figure.images or figure.lines or figure.patches:
         return False
     return not any(reading.axes.texts or reading.unread or any(map(_has_value, reading.series)) for reading in readings)
 

@@ -1,4 +1,4 @@
-"""`to_frame`: one call from the shapes that tools return to a DataFrame."""
+"""`to_frame`: turns the shapes that tools return into a DataFrame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluice.shapes.value import read_value
 KNOWN_SHAPES = (
     "a DataFrame, Series or pyarrow table",
     "a list of records [{...}, {...}]",
-    "a dict of equally long columns {name: [...]}",
+    "a dict of columns of equal length {name: [...]}",
     "{columns: [...], rows: [[...]]} or {columns, data}",
     "records under one nested key {data: {items: [...]}}",
     "a dict keyed by date {'2024-01-01': ...}",
@@ -36,14 +36,14 @@ def to_frame(value: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``.attrs["to_frame"]`` is a list of sentences that say what was done, for example which key was taken and
-        which were left. Cell values are kept as they are. Only where a shape is known by its times (a dict keyed by
-        date, pairs) these are parsed, into a column ``date`` or ``time``.
+        ``.attrs["to_frame"]`` is a list of the steps taken, for example which key was used and which keys were left
+        out. Cell values are kept as they are. Times are parsed only in shapes that are defined by them (a dict keyed
+        by date, pairs), into a column ``date`` or ``time``.
 
     Raises
     ------
     ShapeError
-        When the shape cannot be told. The message has the shape that was seen and the shapes that are known.
+        When the shape is not recognized. The message has the shape of the value and the supported shapes.
 
     Examples
     --------
@@ -61,6 +61,8 @@ def to_frame(value: Any) -> pd.DataFrame:
     steps: list[str] = []
     frame = read_value(value, steps)
     if frame is None:
-        raise ShapeError(f"to_frame cannot tell what this is: {describe(value)}. It knows: {'; '.join(KNOWN_SHAPES)}")
+        raise ShapeError(
+            f"to_frame does not recognize this shape: {describe(value)}. Supported shapes: {'; '.join(KNOWN_SHAPES)}"
+        )
     frame.attrs["to_frame"] = steps
     return frame

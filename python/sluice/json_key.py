@@ -1,4 +1,4 @@
-"""Dict keys and column names as JSON names: always text, and no two of them the same."""
+"""Dict keys and column names as JSON names: always text, and never the same name twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sluice.json_path import Path, exact_path, type_name
 
 
 def clean_text(value: str) -> str:
-    """The text itself; half a surrogate pair is no character and becomes U+FFFD."""
+    """The text, with lone surrogates replaced by U+FFFD."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -28,7 +28,7 @@ def clean_text(value: str) -> str:
 
 
 def key_text(key: Any, path: Path = ()) -> str:
-    """A dict key or column name as text."""
+    """A dict key or column name as text. Raises ResultError for a type that cannot be a key."""
     if isinstance(key, str):
         return clean_text(key)
     if isinstance(key, enum.Enum):
@@ -57,7 +57,7 @@ def key_text(key: Any, path: Path = ()) -> str:
 
 
 def distinct_keys(mapping: Mapping[Any, Any], path: Path) -> dict[str, Any]:
-    """The keys by their JSON name; two keys with the same name are refused."""
+    """The keys by their JSON name. Raises ResultError when two keys have the same name."""
     names: dict[str, Any] = {}
     for key in mapping:
         name = key_text(key, path)
@@ -71,7 +71,7 @@ def distinct_keys(mapping: Mapping[Any, Any], path: Path) -> dict[str, Any]:
 
 
 def distinct_columns(columns: list[Any], path: Path) -> list[str]:
-    """The JSON names of columns; two columns with the same name are refused."""
+    """The JSON names of columns. Raises ResultError when two columns have the same name."""
     seen: dict[str, Any] = {}
     for column in columns:
         text = key_text(column, path)
@@ -85,7 +85,7 @@ def distinct_columns(columns: list[Any], path: Path) -> list[str]:
 
 
 def frame_columns(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
-    """Index columns first, then the columns, each as an array under its JSON name."""
+    """The columns as arrays by JSON name, with the index first."""
     names: list[Any] = []
     arrays: list[Any] = []
     if not is_plain_range(frame.index):

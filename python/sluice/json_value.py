@@ -1,4 +1,4 @@
-"""Python values as JSON values: exact or refused, never approximated in silence."""
+"""Converts Python values to JSON values: exactly, or with an error. Nothing is approximated silently."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from sluice.json_path import Path, advice, exact_path, general_path, type_name
 
 MAX_DEPTH = 200
 MAX_NOTED_PATHS = 100
-MAX_INTEGER_BITS = 14_000  # below the number of digits that Python agrees to print
+MAX_INTEGER_BITS = 14_000  # stays below the number of digits that Python converts to text
 
 
 class JsonValues:
-    """Converts one value; afterwards `notes` says what became null and which frames were seen."""
+    """Converts one value. Afterwards `notes` reports what became null and the frames in it."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -35,7 +35,7 @@ class JsonValues:
         self._open: list[int] = []
 
     def convert(self, value: object, path: Path = ()) -> Any:
-        """The JSON value for `value`, which sits at `path`."""
+        """The JSON value for `value`, which is located at `path`. Raises ResultError."""
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -66,7 +66,7 @@ class JsonValues:
         return None
 
     def _inside(self, value: object, path: Path, convert: Callable[[], Any]) -> Any:
-        """Convert the parts of a container, refusing cycles and bottomless nesting."""
+        """Convert the parts of a container. Raises ResultError for cycles and for nesting that is too deep."""
         if id(value) in self._open:
             raise ResultError(f"{exact_path(path)} contains itself (a cycle of {type_name(value)}); build a plain tree")
         if len(self._open) >= MAX_DEPTH:
@@ -90,7 +90,7 @@ class JsonValues:
         return self._inside(value, path, lambda: [self.convert(item, (*path, i)) for i, item in enumerate(value)])
 
     def _set(self, value: Iterable[Any], path: Path) -> Any:
-        """Sets have no order of their own, so the same set always gives the same JSON."""
+        """Sorts the set, so that the same set always gives the same JSON."""
         return self._sequence(sorted(value, key=lambda item: (type(item).__name__, _sortable(item))), path)
 
     def _dataclass(self, value: Any, path: Path) -> Any:
@@ -122,7 +122,7 @@ class JsonValues:
             self._null((*path, 0), int(masked.sum()) if value.ndim == 1 else 0)
             rows = [None if value.ndim == 1 and masked[i] else value[i] for i in range(len(value))]
             return self._sequence(rows, path)
-        plain = np.asarray(value)  # a matrix is two-dimensional however often it is indexed
+        plain = np.asarray(value)  # indexing a np.matrix gives a matrix again, never a row
         if plain.ndim == 1:
             return self._items(value, plain, path)
         return self._inside(value, path, lambda: [self._array(row, (*path, i)) for i, row in enumerate(plain)])
@@ -131,11 +131,11 @@ class JsonValues:
         self._null(path)
 
     def _items(self, owner: object, values: Any, path: Path) -> Any:
-        """The values of a one-dimensional container, each under its position."""
+        """The values of a one-dimensional container."""
         return self._inside(owner, path, lambda: self._column(values, (*path, 0), lambda i: (*path, i)))
 
     def _column(self, values: Any, general: Path, path_of: Callable[[int], Path]) -> list[Any]:
-        """A list of JSON values for one column or one-dimensional array; fast where the dtype allows it."""
+        """The JSON values of one column or one-dimensional array, with a fast path for plain numbers."""
         dtype = values.dtype
         if isinstance(dtype, np.dtype):
             array = np.asarray(values)
@@ -193,7 +193,7 @@ class JsonValues:
         return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def _refuse_too_large(self, rows: int, columns: dict[str, Any]) -> None:
-        """Refuse a frame that cannot fit before it is spread out: a cell takes its key and five bytes more."""
+        """Refuse a frame that is too large before converting it. Each cell takes at least its key and five more bytes."""
         least = rows * sum(len(name) + 5 for name in columns)
         if least > self._max_bytes:
             from sluice.result import result_too_large
@@ -205,7 +205,7 @@ class JsonValues:
             described = [{"name": name, "dtype": str(dtype)} for name, dtype in dtypes.items()]
             self._frames[exact_path(path)] = {"columns": described, "rows": rows}
 
-    # pyarrow, which may not be there
+    # pyarrow, which may not be installed
 
     def _convert_by_name(self, value: object, path: Path) -> Any:
         module = type(value).__module__.partition(".")[0]
@@ -247,7 +247,7 @@ class JsonValues:
 def _exact_integer(value: int, path: Path) -> int:
     if value.bit_length() > MAX_INTEGER_BITS:
         raise ResultError(
-            f"{exact_path(path)} is an integer of {value.bit_length():,} bits; give it as a string or a float"
+            f"{exact_path(path)} is an integer of {value.bit_length():,} bits; pass it as a string or a float"
         )
     return int(value)
 

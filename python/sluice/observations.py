@@ -1,4 +1,4 @@
-"""Wide or long data as observations: one value for each entity and period in which it was seen."""
+"""Reads wide or long data into observations: one value per entity and period in which the entity was observed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from sluice.aggregate import check_rule
 from sluice.buckets import Bucket, read_bucket
 from sluice.errors import TimeError
 from sluice.frame import to_frame
-from sluice.numbers import as_numbers
+from sluice.numeric_text import parse_numeric_text
 from sluice.time_column import split_time
-from sluice.times import Times, read_times, zone
+from sluice.times import Times, check_zone, read_times
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Sorted by entity, then period; each pair once; values are finite."""
+    """Parallel arrays, sorted by entity, then period. Each pair occurs once, and all values are finite.
+
+    `period` and `entity` hold positions in `periods` and `entities`.
+    """
 
     period: Any
     entity: Any
@@ -30,10 +33,10 @@ class Observations:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """One row for each cell of the data, nulls included. `entity` holds codes into `entities`."""
+class _Entries:
+    """One entry per cell of the data, including nulls. `entity` holds positions in `entities`, `row` the row of the data."""
 
-    time: Any
+    row: Any
     entity: Any
     value: Any
     entities: list[Any]
@@ -47,9 +50,9 @@ def read_observations(
     Raises
     ------
     TimeError
-        When times, entities or values cannot be found, or there is no value at all.
+        When times, entities or values cannot be found, or when there is no value at all.
     """
-    tz = zone(tz)
+    tz = check_zone(tz)
     bucket = read_bucket(freq)
     frame = to_frame(data)
     if not frame.columns.is_unique:
@@ -57,21 +60,21 @@ def read_observations(
             f"the data has the column {frame.columns[frame.columns.duplicated()][0]!r} more than once; rename it"
         )
     times, rest, time_name = split_time(frame, time_col, "the data")
-    rest = as_numbers(rest)
+    rest = parse_numeric_text(rest)
     read = read_times(times, tz)
     timed = read.instants.notna()
     rest = rest if timed.all() else rest[timed]
     instants = read.instants if timed.all() else read.instants[timed]
     entity_col, value_col = _long_columns(rest, instants, entity_col, value_col)
     codes, periods = _period_codes(instants, bucket, tz)
-    rows = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
+    entries = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
     return _merge(
-        rows,
+        entries,
         codes,
         instants,
         periods,
         agg,
-        _facts(rest, rows, read, time_name, entity_col, value_col, bucket, len(timed), tz),
+        _facts(rest, entries, read, time_name, entity_col, value_col, bucket, len(timed), tz),
     )
 
 
@@ -80,7 +83,7 @@ def _long_columns(
 ) -> tuple[str | None, str | None]:
     for role, column in (("entity_col", entity_col), ("value_col", value_col)):
         if column is not None and column not in rest.columns:
-            raise TimeError(f"{role}={column!r} is not there; the columns are {', '.join(map(repr, rest.columns))}")
+            raise TimeError(f"{role}={column!r} is not a column; the columns are {', '.join(map(repr, rest.columns))}")
     if entity_col is None and (value_col is not None or len(_numeric(rest)) == 1):
         entity_col = _only_text_column(rest)
     if entity_col is None:
@@ -90,7 +93,7 @@ def _long_columns(
 
 
 def _refuse_long(rest: pd.DataFrame, instants: pd.DatetimeIndex) -> None:
-    """Rows of one and the same time that differ in a text are entities; as wide data they would be merged."""
+    """Refuse data that looks long: rows of the same time that differ in a text column. As wide data they would be merged."""
     if not instants.has_duplicates:
         return
     for column in _text(rest):
@@ -104,7 +107,7 @@ def _refuse_long(rest: pd.DataFrame, instants: pd.DatetimeIndex) -> None:
 def _only_text_column(rest: pd.DataFrame) -> Any:
     text = _text(rest)
     if len(text) > 1:
-        raise TimeError(f"several columns may name the entity ({', '.join(map(repr, text))}); pass entity_col=")
+        raise TimeError(f"several columns could name the entity ({', '.join(map(repr, text))}); pass entity_col=")
     return text[0] if text else None
 
 
@@ -112,7 +115,7 @@ def _only_value_column(rest: pd.DataFrame, entity_col: str) -> Any:
     numeric = [column for column in _numeric(rest) if column != entity_col]
     if len(numeric) != 1:
         raise TimeError(
-            f"value_col cannot be told: the numeric columns are "
+            f"value_col is not clear: the numeric columns are "
             f"{', '.join(map(repr, numeric)) or 'none'}; pass value_col="
         )
     return numeric[0]
@@ -138,9 +141,9 @@ def _numeric(rest: pd.DataFrame) -> list[Any]:
 
 
 def _period_codes(instants: pd.DatetimeIndex, bucket: Bucket | None, tz: str) -> tuple[Any, pd.DatetimeIndex]:
-    """For each row the number of its period, and all periods; with a `freq`, empty ones too."""
+    """The position of each row's period, and all periods. With a bucket size, periods without rows are included."""
     if not len(instants):
-        raise TimeError("there are no rows with a time, so there is no change to derive")
+        raise TimeError("no row has a time, so there is no change to derive")
     floored = bucket.floor(instants, tz) if bucket else instants.tz_convert(tz)
     moments = floored.asi8
     distinct = pd.DatetimeIndex(np.unique(moments).astype("datetime64[ns]")).tz_localize("UTC").tz_convert(tz)
@@ -148,56 +151,63 @@ def _period_codes(instants: pd.DatetimeIndex, bucket: Bucket | None, tz: str) ->
     return np.searchsorted(periods.asi8, moments), periods.rename("period")
 
 
-def _long(rest: pd.DataFrame, entity_col: str, value_col: str | None) -> _Rows:
+def _long(rest: pd.DataFrame, entity_col: str, value_col: str | None) -> _Entries:
     codes, entities = pd.factorize(rest[entity_col], use_na_sentinel=False)
     named = ["(none)" if entity is None or entity != entity else entity for entity in entities]
-    return _Rows(np.arange(len(rest)), codes, _floats(rest[value_col]), named)
+    return _Entries(np.arange(len(rest)), codes, _floats(rest[value_col]), named)
 
 
-def _wide(rest: pd.DataFrame, value_col: str | None) -> _Rows:
+def _wide(rest: pd.DataFrame, value_col: str | None) -> _Entries:
     columns = _numeric(rest) if value_col is None else [value_col]
     if not columns:
         raise TimeError(
-            f"there is no numeric column among {', '.join(map(repr, rest.columns)) or 'none'}; "
+            f"no column is numeric; the columns are {', '.join(map(repr, rest.columns)) or 'none'}; "
             "pass entity_col= and value_col= for long data"
         )
     values = np.column_stack([_floats(rest[column]) for column in columns])
     height, width = values.shape
-    return _Rows(np.repeat(np.arange(height), width), np.tile(np.arange(width), height), values.ravel(), columns)
+    return _Entries(np.repeat(np.arange(height), width), np.tile(np.arange(width), height), values.ravel(), columns)
 
 
 def _floats(series: pd.Series[Any]) -> Any:
     if not pd.api.types.is_numeric_dtype(series.dtype):
-        raise TimeError(f"the column {series.name!r} holds {series.dtype}, no numbers; pass another value_col=")
+        raise TimeError(
+            f"the column {series.name!r} has the dtype {series.dtype}, not numbers; pass another value_col="
+        )
     return series.to_numpy(dtype="float64", na_value=np.nan)
 
 
 def _merge(
-    rows: _Rows, codes: Any, instants: pd.DatetimeIndex, periods: pd.DatetimeIndex, agg: Any, facts: dict[str, Any]
+    entries: _Entries,
+    codes: Any,
+    instants: pd.DatetimeIndex,
+    periods: pd.DatetimeIndex,
+    agg: Any,
+    facts: dict[str, Any],
 ) -> Observations:
-    there = np.isfinite(rows.value)
-    if not there.any():
+    present = np.isfinite(entries.value)
+    if not present.any():
         raise TimeError("every value is null, so there is no change to derive")
     row, entity, value = (
-        (rows.time, rows.entity, rows.value)
-        if there.all()
-        else (rows.time[there], rows.entity[there], rows.value[there])
+        (entries.row, entries.entity, entries.value)
+        if present.all()
+        else (entries.row[present], entries.entity[present], entries.value[present])
     )
     if not instants.is_monotonic_increasing:
         order = np.argsort(instants.asi8[row], kind="stable")
         row, entity, value = row[order], entity[order], value[order]
     key = entity.astype("int64") * len(periods) + codes[row]
-    distinct, merged = _reduce(key, value, check_rule(agg), len(rows.entities) * len(periods))
+    distinct, merged = _reduce(key, value, check_rule(agg), len(entries.entities) * len(periods))
     facts["duplicatesMerged"] = len(key) - len(distinct)
-    if not np.isfinite(merged).all():  # a rule like std has no value for a single row
+    if not np.isfinite(merged).all():  # a rule like std gives no value for a single row
         distinct, merged = distinct[np.isfinite(merged)], merged[np.isfinite(merged)]
     if not len(distinct):
         raise TimeError(f"agg={agg!r} gives no value for any period, so there is no change to derive")
-    return Observations(distinct % len(periods), distinct // len(periods), merged, periods, rows.entities, facts)
+    return Observations(distinct % len(periods), distinct // len(periods), merged, periods, entries.entities, facts)
 
 
 def _reduce(key: Any, value: Any, rule: Any, size: int) -> tuple[Any, Any]:
-    """Distinct keys in order, and for each the value that the rule makes of its rows."""
+    """The distinct keys in order, and the aggregated value of each."""
     if rule in ("last", "sum") and size <= 8 * len(key) + 1_000_000:
         return _reduce_dense(key, value, rule, size)
     if rule == "last":
@@ -210,13 +220,13 @@ def _reduce(key: Any, value: Any, rule: Any, size: int) -> tuple[Any, Any]:
 
 
 def _reduce_dense(key: Any, value: Any, rule: str, size: int) -> tuple[Any, Any]:
-    """A table of all keys, which beats sorting while most of it is filled."""
+    """Aggregate into a table of all possible keys, which is faster than sorting while most of it is filled."""
     if rule == "sum":
         filled = np.bincount(key, minlength=size) > 0
         table = np.bincount(key, weights=value, minlength=size)
     else:
         table = np.full(size, np.nan)
-        table[key] = value  # with an index more than once, numpy keeps the last value
+        table[key] = value  # numpy keeps the last value of a repeated index
         filled = table == table
     distinct = np.flatnonzero(filled)
     return distinct, table[distinct]
@@ -224,7 +234,7 @@ def _reduce_dense(key: Any, value: Any, rule: str, size: int) -> tuple[Any, Any]
 
 def _facts(
     rest: pd.DataFrame,
-    rows: _Rows,
+    entries: _Entries,
     read: Times,
     time_name: str,
     entity_col: str | None,
@@ -233,7 +243,7 @@ def _facts(
     rows_in: int,
     tz: str,
 ) -> dict[str, Any]:
-    used = {entity_col, value_col} if entity_col is not None else set(rows.entities)
+    used = {entity_col, value_col} if entity_col is not None else set(entries.entities)
     ignored = [str(column) for column in rest.columns if column not in used]
     without_time = rows_in - len(rest)
     warnings = []
@@ -242,12 +252,12 @@ def _facts(
     if without_time:
         warnings.append(f"{without_time} rows have no time and are left out")
     if read.naive:
-        warnings.append(f"{read.naive} times have no zone and were taken as {tz}")
+        warnings.append(f"{read.naive} times have no zone and were read as {tz}")
     repeated = int(pd.Series(read.instants).dropna().duplicated().sum()) if entity_col is None else 0
     if repeated:
         warnings.append(
-            f"{repeated} rows have the time of another row and were merged; "
-            "if a column names who each row is about, pass entity_col= and value_col="
+            f"{repeated} rows have the same time as another row and were merged; "
+            "if a column names the entity of each row, pass entity_col= and value_col="
         )
     return {
         "shape": "wide" if entity_col is None else "long",
@@ -257,8 +267,8 @@ def _facts(
         "freq": bucket.text if bucket else None,
         "rowsIn": rows_in,
         "rowsWithoutTime": without_time,
-        "entities": len(rows.entities),
-        "nulls": int((~np.isfinite(rows.value)).sum()),
+        "entities": len(entries.entities),
+        "nulls": int((~np.isfinite(entries.value)).sum()),
         "assumedZone": read.naive,
         "warnings": warnings,
     }

@@ -1,4 +1,4 @@
-"""What is said about the data behind a merged series."""
+"""The data quality report of a merged series."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sluice.buckets import CLOCK, HOUR, Bucket
 from sluice.cadence import find_cadence, gap_text
 from sluice.times import Times
 
-#: Below this share of buckets that have every source, a warning is given.
+#: A smaller share of buckets that have every source gives a warning.
 ENOUGH_OVERLAP = 0.5
 
 
 class Quality(dict[str, Any]):
-    """A report in `.attrs`; pandas copies attrs with each operation, this is never changed and so shared."""
+    """The report in `.attrs`. Pandas deep-copies attrs with each operation; a report is never changed, so it is shared."""
 
     def __deepcopy__(self, _memo: object) -> Quality:
         return self
@@ -33,7 +33,7 @@ def describe_source(
     bucket: Bucket | None,
     timed: pd.DataFrame,
 ) -> dict[str, Any]:
-    """The facts about one source."""
+    """The report about one source."""
     nulls = {str(label): count for label in merged.columns if (count := int(merged[label].isna().sum()))}
     facts = {
         "name": name,
@@ -64,7 +64,7 @@ def describe_join(
     how: str,
     tz: str,
 ) -> Quality:
-    """The facts about all sources together, with the warnings that follow from them."""
+    """The report about all sources together, with warnings."""
     everywhere = set(indexes[0].asi8.tolist()) if len(indexes) == 1 else None
     if everywhere is None:
         distinct, counts = np.unique(np.concatenate([part.asi8 for part in indexes]), return_counts=True)
@@ -87,12 +87,14 @@ def describe_join(
 
 
 def _gaps(buckets: pd.DatetimeIndex, bucket: Bucket | None) -> dict[str, Any]:
-    """Cadence, number of missing buckets and the largest hole."""
+    """Cadence, number of missing buckets and largest gap."""
     moments = buckets.asi8
     cadence = find_cadence(moments)
     if bucket and bucket.unit in CLOCK and len(buckets):
         size = bucket.count * CLOCK[bucket.unit]
-        clock = moments if size <= HOUR else buckets.tz_localize(None).asi8  # days of 23 and 25 hours have as many
+        clock = (
+            moments if size <= HOUR else buckets.tz_localize(None).asi8
+        )  # on the wall clock, days of 23 and 25 hours count as 24
         missing = int(clock[-1] - clock[0]) // size + 1 - len(buckets)
     elif bucket and len(buckets):
         missing = len(bucket.between(buckets[0], buckets[-1], str(buckets.tz))) - len(buckets)
@@ -107,7 +109,7 @@ def _gaps(buckets: pd.DatetimeIndex, bucket: Bucket | None) -> dict[str, Any]:
 
 
 def _entity_columns(instants: pd.DatetimeIndex, timed: pd.DataFrame) -> list[str]:
-    """Text columns that tell apart rows of one and the same instant: merging them by time mixes entities."""
+    """Text columns in which rows of the same instant differ. Merging such rows by time mixes entities."""
     moments = instants.asi8
     same: Any = np.flatnonzero(moments[1:] == moments[:-1])[:1000]
     if len(same) < 0.25 * min(len(moments), 1000) or not len(same):
@@ -130,18 +132,18 @@ def _warnings(
     for source in facts:
         name = source["name"]
         if not source["rowsOut"]:
-            warnings.append(f"{name} has no rows with a time, so its columns are null everywhere")
+            warnings.append(f"{name} has no rows with a time, so its columns are all null")
         if source["rowsWithoutTime"]:
             warnings.append(f"{name}: {source['rowsWithoutTime']} rows have no time and are left out")
         if source["assumedZone"]:
-            warnings.append(f"{name}: {source['assumedZone']} times have no zone and were taken as {tz}")
+            warnings.append(f"{name}: {source['assumedZone']} times have no zone and were read as {tz}")
         if "entityColumns" in source:
             listed = ", ".join(source["entityColumns"])
             warnings.append(
                 f"{name} has several rows at one time that differ in {listed}; "
-                f"pivot or filter by it first, or values of different {listed} are merged"
+                f"pivot or filter by it first, otherwise values of different {listed} are merged"
             )
     if len(facts) > 1 and overlap < ENOUGH_OVERLAP:
-        advice = "" if bucket else "; pass freq= so that times of different sources meet in one bucket"
+        advice = "" if bucket else "; pass freq= so that times of different sources fall into the same bucket"
         warnings.append(f"only {complete} of {union} buckets ({overlap:.0%}) have every source{advice}")
     return warnings

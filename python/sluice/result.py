@@ -1,4 +1,4 @@
-"""`set_result`: the value of a cell, as JSON."""
+"""`set_result`: sets the result of a cell, as JSON."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from sluice.json_value import JsonValues
 
 
 def set_result(value: object) -> None:
-    """Make `value` the result of this cell.
+    """Set the result of this cell.
 
-    The value is turned into JSON at once, so changing it later changes nothing. The last call wins.
+    The value is converted to JSON immediately, so later changes to it have no effect. The last call wins.
 
     Parameters
     ----------
     value : object
         None, bool, int, float, str, dict, list, tuple, set, dataclass, numpy scalars and arrays, DataFrame, Series,
         Index, Timestamp, datetime, date, time, Timedelta, Period, Interval, Categorical, Decimal, UUID, Enum,
-        pyarrow tables; nested as you like. A DataFrame becomes a list of records in column order, with its index as
-        a column unless it is just 0, 1, 2, ….
+        pyarrow tables, nested in any way. A DataFrame becomes a list of records in column order, with its index as a
+        column unless the index is just 0, 1, 2, ….
 
     Raises
     ------
     ResultError
-        For a value without an exact JSON form (functions, bytes, complex numbers, cycles, dict keys or column names
-        that collide as text). The message names the path.
+        For a value without an exact JSON form: functions, bytes, complex numbers, cycles, or dict keys or column names
+        that are the same as text. The message has the path.
     OutputLimitError
-        When the JSON is larger than the limit (10 MB unless configured). Aggregate first.
+        When the JSON is larger than the limit (default: 10 MB). Aggregate first.
 
     Notes
     -----
     NaN, NaT, pd.NA and infinities become null and are counted by path in ``diagnostics.nonFinite``. Times keep their
-    zone. Timedeltas become seconds, Decimals strings, integers stay exact at any size.
+    zone. Timedeltas become seconds and Decimals become strings. Integers stay exact at any size.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def set_result(value: object) -> None:
 
 
 def serialise(value: object, max_bytes: int) -> tuple[bytes, dict[str, Any]]:
-    """The JSON of a value and what is to be said about it."""
+    """The JSON of a value, and notes for the diagnostics. Raises ResultError and OutputLimitError."""
     values = JsonValues(max_bytes)
     text = json.dumps(values.convert(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     result_json = text.encode("utf-8")
@@ -56,7 +56,7 @@ def serialise(value: object, max_bytes: int) -> tuple[bytes, dict[str, Any]]:
 
 
 def result_too_large(allowed: int, seen: int) -> OutputLimitError:
-    """The error for a result over the limit; `seen` may be a lower bound."""
+    """The error for a result that is too large. `seen` may be a lower bound."""
     return OutputLimitError(
         "resultBytes",
         allowed,

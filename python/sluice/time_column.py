@@ -1,4 +1,4 @@
-"""Which column of a source holds its times."""
+"""Finds the column of a source that holds its times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def split_time(frame: pd.DataFrame, time_col: str | None, name: str) -> tuple[An
     Raises
     ------
     TimeError
-        When `time_col` is not there, or none was given and it cannot be told.
+        When `time_col` does not exist, or when it is not given and no time column can be found.
     """
     if time_col is not None:
         return _given(frame, time_col, name)

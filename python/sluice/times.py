@@ -1,4 +1,4 @@
-"""Times as tools write them, read into instants: epochs of any unit, ISO text with and without a zone, dates, mixed."""
+"""Parses the times that tools send: epochs of any unit, ISO text with and without a zone, dates, and mixes of them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.]\d{4}\b")
 
 @dataclass(frozen=True)
 class Times:
-    """Instants, one per value that was read.
+    """Instants, one per parsed value.
 
     Attributes
     ----------
     instants : DatetimeIndex
         In UTC; NaT where there was no time.
     naive : int
-        How many of them had no zone of their own and were taken as the zone asked for.
+        How many of them had no zone and were read in the assumed zone.
     kinds : tuple of str
-        What was found, for example ``("epoch ms", "ISO text without zone")``.
+        The kinds of times found, for example ``("epoch ms", "ISO text without zone")``.
     """
 
     instants: pd.DatetimeIndex
@@ -39,20 +39,20 @@ class Times:
 
 
 def read_times(values: Any, tz: str = "UTC") -> Times:
-    """Read a column of times.
+    """Parse a column of times.
 
     Parameters
     ----------
     values : array-like
         Epochs in seconds, milliseconds, microseconds or nanoseconds (told apart by magnitude), ISO 8601 text,
-        datetimes, dates, periods; mixed as they come.
+        datetimes, dates and periods, also mixed.
     tz : str
-        The zone of times that do not say theirs.
+        The zone assumed for times without one.
 
     Raises
     ------
     TimeError
-        For a value that is no time, or text like 01/02/2024 that can be read in two ways.
+        For a value that is not a time, or ambiguous text like 01/02/2024.
     """
     column: pd.Series[Any] = pd.Series(values).reset_index(drop=True)
     if isinstance(column.dtype, pd.PeriodDtype):
@@ -62,19 +62,19 @@ def read_times(values: Any, tz: str = "UTC") -> Times:
     if column.dtype.kind == "M":
         return Times(_utc(pd.DatetimeIndex(column), tz), int(column.notna().sum()), ("times without zone",))
     if pd.api.types.is_bool_dtype(column.dtype):
-        raise TimeError("the time column holds true and false, no times")
+        raise TimeError("the time column holds booleans, not times")
     if pd.api.types.is_numeric_dtype(column.dtype):
         return _read_numbers(column, tz)
     return _read_distinct(column, tz)
 
 
-def zone(tz: str | None) -> str:
-    """The zone, checked."""
+def check_zone(tz: str | None) -> str:
+    """Return the name of the zone. Raises TimeError when there is no such zone."""
     name = "UTC" if tz is None else tz
     try:
         pd.Timestamp(0, tz=name)
     except Exception:
-        raise TimeError(f"tz={tz!r} is no time zone; use a name like 'UTC' or 'Europe/Berlin'") from None
+        raise TimeError(f"tz={tz!r} is not a time zone; use a name like 'UTC' or 'Europe/Berlin'") from None
     return name
 
 
@@ -83,11 +83,11 @@ def _utc(naive: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
 
 
 def _read_distinct(column: pd.Series[Any], tz: str) -> Times:
-    """Text and objects repeat a lot in a time column, so each distinct value is read once."""
+    """Parse each distinct value once, because text and objects repeat a lot in a time column."""
     try:
         codes, distinct = pd.factorize(column)
     except TypeError:  # lists and dicts
-        raise TimeError(f"{column.iloc[0]!r} is no time; use epochs, ISO text, dates or datetimes") from None
+        raise TimeError(f"{column.iloc[0]!r} is not a time; use epochs, ISO text, dates or datetimes") from None
     listed = distinct.tolist() if hasattr(distinct, "tolist") else list(distinct)
     parsed = np.full(len(listed) + 1, np.datetime64("NaT", "ns"))
     naive = np.zeros(len(listed) + 1, dtype=bool)
@@ -136,33 +136,33 @@ def _text_kind(text: str) -> str:
 
 
 def _read_numbers(numbers: Any, tz: str) -> Times:
-    """Epochs by magnitude; a column of plain years or of YYYYMMDD is read as such."""
+    """Epochs, with the unit by magnitude. A column of only years, or only YYYYMMDD numbers, is read as such."""
     column = pd.to_numeric(pd.Series(numbers), errors="raise")
     values = column.to_numpy(dtype="float64", na_value=np.nan)
-    there = np.isfinite(values)
-    seen = values[there]
+    present = np.isfinite(values)
+    seen = values[present]
     if len(seen) and np.all(seen % 1 == 0):
         if np.all((seen >= 1500) & (seen <= 2200)):
-            return _read_text_numbers(column, there, "%Y", tz, "years")
+            return _read_text_numbers(column, present, "%Y", tz, "years")
         if np.all((seen >= 19000101) & (seen <= 21991231)):
-            return _read_text_numbers(column, there, "%Y%m%d", tz, "YYYYMMDD numbers")
-    nanoseconds, units = _epochs(column, values, there)
+            return _read_text_numbers(column, present, "%Y%m%d", tz, "YYYYMMDD numbers")
+    nanoseconds, units = _epochs(column, values, present)
     instants = pd.DatetimeIndex(nanoseconds.astype("datetime64[ns]")).tz_localize("UTC")
-    return Times(pd.DatetimeIndex(instants.where(there)), 0, tuple(f"epoch {unit}" for unit in units))
+    return Times(pd.DatetimeIndex(instants.where(present)), 0, tuple(f"epoch {unit}" for unit in units))
 
 
-def _read_text_numbers(column: pd.Series[Any], there: Any, layout: str, tz: str, kind: str) -> Times:
-    texts = np.full(len(there), None, dtype=object)
-    texts[there] = [str(int(value)) for value in column[there]]
+def _read_text_numbers(column: pd.Series[Any], present: Any, layout: str, tz: str, kind: str) -> Times:
+    texts = np.full(len(present), None, dtype=object)
+    texts[present] = [str(int(value)) for value in column[present]]
     parsed = pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format=layout, errors="coerce"))
-    _refuse_unread(parsed, list(texts), there)
-    return Times(_utc(parsed, tz), int(there.sum()), (kind,))
+    _refuse_unread(parsed, list(texts), present)
+    return Times(_utc(parsed, tz), int(present.sum()), (kind,))
 
 
-def _epochs(column: pd.Series[Any], values: Any, there: Any) -> tuple[Any, list[str]]:
-    """Nanoseconds since 1970. Whole numbers stay integers on the way, so that no nanosecond is lost."""
-    size = np.abs(np.where(there, values, 0.0))
-    whole = column.dtype.kind in "iu" and bool(there.all())
+def _epochs(column: pd.Series[Any], values: Any, present: Any) -> tuple[Any, list[str]]:
+    """Nanoseconds since 1970. Integers are not converted to floats, so that no nanosecond is lost."""
+    size = np.abs(np.where(present, values, 0.0))
+    whole = column.dtype.kind in "iu" and bool(present.all())
     exact = column.to_numpy().astype("int64") if whole else None
     nanoseconds = np.zeros(len(values), dtype="int64")
     units: list[str] = []
@@ -172,7 +172,7 @@ def _epochs(column: pd.Series[Any], values: Any, there: Any) -> tuple[Any, list[
         ("us", 1e14, 1e17, 1000),
         ("ns", 1e17, 9.2e18, 1),
     ):
-        mask = there & (size >= least) & (size < below)
+        mask = present & (size >= least) & (size < below)
         if not mask.any():
             continue
         units.append(unit)
@@ -180,13 +180,13 @@ def _epochs(column: pd.Series[Any], values: Any, there: Any) -> tuple[Any, list[
             nanoseconds[mask] = exact[mask] * factor
         else:
             nanoseconds[mask] = _scale(values[mask], factor)
-    if (there & (size >= 9.2e18)).any():
-        raise TimeError(f"{column[there & (size >= 9.2e18)].iloc[0]!r} is too large for a time in any unit")
+    if (present & (size >= 9.2e18)).any():
+        raise TimeError(f"{column[present & (size >= 9.2e18)].iloc[0]!r} is too large for a time in any unit")
     return nanoseconds, units
 
 
 def _scale(values: Any, factor: int) -> Any:
-    """Floating epochs: the whole part exactly, the fraction to the microsecond, which is what a double can hold."""
+    """Floating-point epochs: the integer part exactly, the fraction to the microsecond, which is what a double can hold."""
     whole = np.floor(values)
     fraction = np.round((values - whole) * factor / 1000) * 1000 if factor >= 1000 else 0
     return whole.astype("int64") * factor + np.asarray(fraction).astype("int64")
@@ -234,8 +234,8 @@ def _read_day_or_month_first(values: list[str], tz: str) -> Times:
     month_first = any(second > 12 for _, second in parts)
     if day_first == month_first:
         raise TimeError(
-            f"times like {values[0]!r} can be read day first or month first; convert the column with "
-            "pd.to_datetime(column, dayfirst=True) or dayfirst=False before"
+            f"times like {values[0]!r} can mean day first or month first; convert the column first, with "
+            "pd.to_datetime(column, dayfirst=True) or dayfirst=False"
         )
     parsed = pd.DatetimeIndex(
         pd.to_datetime(pd.Series(values, dtype=object), format="mixed", dayfirst=day_first, errors="coerce")
@@ -260,13 +260,15 @@ def _read_periods(values: list[Any], tz: str) -> Times:
 
 
 def _read_other(values: list[Any], _tz: str) -> Times:
-    raise TimeError(f"{values[0]!r} ({type(values[0]).__name__}) is no time; use epochs, ISO text, dates or datetimes")
+    raise TimeError(
+        f"{values[0]!r} ({type(values[0]).__name__}) is not a time; use epochs, ISO text, dates or datetimes"
+    )
 
 
-def _refuse_unread(parsed: pd.DatetimeIndex, values: list[Any], there: Any) -> None:
-    bad = [repr(values[i]) for i in np.flatnonzero(parsed.isna() & there)[:3]]
+def _refuse_unread(parsed: pd.DatetimeIndex, values: list[Any], present: Any) -> None:
+    bad = [repr(values[i]) for i in np.flatnonzero(parsed.isna() & present)[:3]]
     if bad:
-        raise TimeError(f"no time can be read from {', '.join(bad)}; use epochs, ISO 8601 text, dates or datetimes")
+        raise TimeError(f"cannot parse {', '.join(bad)} as a time; use epochs, ISO 8601 text, dates or datetimes")
 
 
 _READERS = {

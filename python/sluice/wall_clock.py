@@ -1,4 +1,4 @@
-"""Times on a wall clock as instants, on the days when clocks change too."""
+"""Converts wall clock times to instants, also on days when clocks change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def localize(naive: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
-    """Wall times in `tz`: of one that comes twice the first, of one that never comes the moment of the jump."""
+    """Wall clock times in `tz` as instants. An ambiguous time gives the first instant, a skipped time the moment of the jump."""
     wall = naive.as_unit("ns")
     if tz == "UTC":
         return wall.tz_localize("UTC")
@@ -18,7 +18,7 @@ def localize(naive: pd.DatetimeIndex, tz: str) -> pd.DatetimeIndex:
     jumped: Any = np.asarray(found.isna()) & np.asarray(wall.notna())
     if not jumped.any():
         return found
-    # pandas' own shift_forward is wrong where clocks jump by half an hour
+    # nonexistent="shift_forward" of pandas is wrong where clocks jump by half an hour.
     before = wall[jumped].tz_localize(tz, ambiguous=first[jumped], nonexistent="shift_backward")
     instants = found.asi8.copy()
     instants[jumped] = before.asi8 + 1

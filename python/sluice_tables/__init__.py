@@ -1,4 +1,4 @@
-"""Answers questions to one table: its schema, pages of rows, and the whole of it as a file.
+"""Answers questions about one table: its schema, pages of rows, and a download as a file.
 
-The host sends these modules into a table's sandbox (`src/data/tables/ask-table.ts`); they are not part of the snapshot.
+The host sends these modules into the sandbox of a table (`src/data/tables/ask-table.ts`). They are not part of the snapshot.
 """

@@ -1,4 +1,4 @@
-"""The cell that asks a table. The host puts `_asked` before it: alias, path, question, and the modules by name."""
+"""The cell that asks a table one question. The host defines `_asked` before it: alias, path, question, and the modules by name."""
 
 import json as _json
 import sys as _sys

@@ -1,4 +1,4 @@
-"""A table as a file: CSV that is safe to open in a spreadsheet, and Parquet."""
+"""Writes a table as a file: CSV that is safe to open in a spreadsheet, or Parquet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from sluice_tables.values import Refusal, to_plain
 
 MAX_COLUMNS = 16_384
-"""As many as a spreadsheet has. Every row has a cell for each column: rows with keys of their own would never end."""
+"""The limit of spreadsheets. Every row gets a cell per column, so rows with many different keys would make a huge file."""
 
 _BLOCK_ROWS = 2000
 _FEW_ROWS = 50
@@ -28,16 +28,23 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 _QUOTED = re.compile(r'[",\n\r]|^\s|\s$')
 
 
-def _odd_at(end: str, ends: str) -> re.Pattern[str]:
-    """Finds what cannot be written as it is beside the end of a cell. It begins with a literal, which is searched for several times as fast."""
+def _special_at(end: str, ends: str) -> re.Pattern[str]:
+    """A pattern for cells that need quoting or a prefix, found at the boundary `end`.
+
+    It starts with a literal, which makes the search several times as fast.
+    """
     return re.compile(rf"{end}(?:(?<=[^\S\n]{end})|[=@]|[^\S\n]|[+-](?!{_DIGITS}{ends}))")
 
 
-_ODD_AT_COMMA, _ODD_AT_LINE, _ODD_AT_CELL = _odd_at(",", r"[,\n]"), _odd_at(r"\n", r"[,\n]"), _odd_at(r"\0", r"\0")
+_SPECIAL_AT_COMMA, _SPECIAL_AT_LINE, _SPECIAL_AT_CELL = (
+    _special_at(",", r"[,\n]"),
+    _special_at(r"\n", r"[,\n]"),
+    _special_at(r"\0", r"\0"),
+)
 
 
 def csv_of_source(kind: str, raw: Any, path: list[str]) -> Iterator[str]:
-    """CSV, in blocks, from the bytes of CSV, TSV, JSON or JSON lines. Numbers keep the digits that were sent."""
+    """CSV in blocks, from the bytes of CSV, TSV, JSON or JSON lines. Numbers keep the digits that were sent."""
     if kind in ("csv", "tsv"):
         yield from _csv_of_lines(raw, "," if kind == "csv" else "\t")
         return
@@ -51,24 +58,26 @@ def csv_of_source(kind: str, raw: Any, path: list[str]) -> Iterator[str]:
 
 
 def _csv_of_lines(raw: Any, delimiter: str) -> Iterator[str]:
-    """Lines that need neither quotes nor other separators pass as they are."""
+    """Lines that need no change are passed through."""
     csv.field_size_limit(sys.maxsize)
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", errors="replace", newline="")
     while lines := text.readlines(_BLOCK_BYTES):
         block = "".join(lines).replace("\r\n", "\n").removesuffix("\n") + "\n"
-        is_odd = '"' in block or "\r" in block or _ODD_AT_COMMA.search(block) or _ODD_AT_LINE.search("\n" + block)
-        if delimiter == "," and not is_odd:
+        is_special = (
+            '"' in block or "\r" in block or _SPECIAL_AT_COMMA.search(block) or _SPECIAL_AT_LINE.search("\n" + block)
+        )
+        if delimiter == "," and not is_special:
             yield block
             continue
         reader = csv.reader(itertools.chain(lines, text), delimiter=delimiter)
         rows = []
-        while reader.line_num < len(lines):  # a quoted cell may go on past the block
+        while reader.line_num < len(lines):  # a quoted cell may continue after the block
             rows.append(next(reader))
         yield _write(rows)
 
 
 def csv_of_frame(frame: pd.DataFrame) -> Iterator[str]:
-    """CSV, in blocks, from a frame: times in ISO 8601, nulls as nothing, nested values as JSON."""
+    """CSV in blocks, from a frame: times in ISO 8601, nulls as empty cells, nested values as JSON."""
     yield _write([list(frame.columns)])
     for at in range(0, len(frame), _BLOCK_ROWS):
         block = frame.iloc[at : at + _BLOCK_ROWS]
@@ -77,11 +86,11 @@ def csv_of_frame(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def parquet_of_frame(frame: pd.DataFrame) -> bytes:
-    """The bytes of a Parquet file. Columns of mixed or nested values, which Parquet has no type for, become JSON text."""
-    made = io.BytesIO()
+    """The bytes of a Parquet file. Columns of mixed values, which Parquet has no type for, become JSON text."""
+    buffer = io.BytesIO()
     typed = frame.apply(_typed) if len(frame.columns) else frame
-    typed.to_parquet(made, index=False)
-    return made.getvalue()
+    typed.to_parquet(buffer, index=False)
+    return buffer.getvalue()
 
 
 def _typed(column: Any) -> Any:
@@ -93,7 +102,7 @@ def _typed(column: Any) -> Any:
 
 
 def _rows_of_json(kind: str, raw: Any, path: list[str]) -> list[Any]:
-    """Numbers are the bytes of their digits."""
+    """The rows of JSON text. Numbers are bytes: their digits as sent."""
 
     def parse(text: str) -> Any:
         return json.loads(text, parse_float=str.encode, parse_int=str.encode, parse_constant=lambda _: None)
@@ -118,16 +127,16 @@ def _row(value: Any) -> dict[str, Any]:
 
 
 def _write(rows: Sequence[Sequence[str]]) -> str:
-    """Lines of CSV. Text that a spreadsheet would take for a formula is prefixed with `'`; a number never is."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
+    """CSV lines. Text that a spreadsheet would read as a formula is prefixed with `'`; numbers never are."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     for few in itertools.batched(rows, _FEW_ROWS, strict=False):
-        is_odd = _ODD_AT_CELL.search("\0".join(("", *itertools.chain.from_iterable(few), "")))
-        if is_odd or 1 in map(len, few):  # the writer quotes a single cell that is empty
-            made.writelines(",".join(map(_cell, row)) + "\n" for row in few)
+        is_special = _SPECIAL_AT_CELL.search("\0".join(("", *itertools.chain.from_iterable(few), "")))
+        if is_special or 1 in map(len, few):  # the csv writer would quote a single empty cell
+            buffer.writelines(",".join(map(_cell, row)) + "\n" for row in few)
         else:
             writer.writerows(few)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _cell(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A frame of rows from any value that an input can have."""
+"""Reads a frame of rows from any value that an input can have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sluice_tables.values import Refusal, unique_names
 
 
 def read_frame(value: Any, path: list[str], notes: list[str]) -> pd.DataFrame:
-    """The rows at a path inside of a value, with distinct column names. What was done to get them goes into the notes."""
+    """The rows at a path inside a value, with distinct column names. Appends what was done to `notes`. Raises Refusal for bytes."""
     for key in path:
         value = value[key]
     frame = _frame(value, notes)

@@ -1,4 +1,4 @@
-"""One table and the questions it answers. The last few orders of rows are kept for the next page."""
+"""One table and the questions that it answers. It keeps the last few row orders for the next page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIECE_BYTES = 1 << 20
 
 
 class Table:
-    """Answers JSON questions with JSON texts. What is wrong with the data or the question is an answer, too: `refused`."""
+    """Answers questions with JSON text. A problem with the data or the question is also an answer: `refused`."""
 
     def __init__(self, inputs: Any, alias: str, path: list[str]) -> None:
         self._inputs, self._alias, self._path = inputs, alias, path
@@ -34,7 +34,7 @@ class Table:
         self._file: Iterator[bytes] | None = None
 
     def answer(self, question: dict[str, Any]) -> str:
-        """One answer; `ask` is the name of the question."""
+        """Answer one question. `ask` is its name."""
         ask = {"schema": self._schema, "page": self._page, "download": self._download}[question["ask"]]
         try:
             answer = ask(question)
@@ -44,7 +44,7 @@ class Table:
 
     @property
     def _frame(self) -> pd.DataFrame:
-        """Read with the first question, and refused in the same words ever after."""
+        """Read when the first question arrives. If that fails, every question is refused with the same facts."""
         if self._unreadable is not None:
             raise self._unreadable
         if self._read is None:
@@ -59,7 +59,7 @@ class Table:
         try:
             self._notes.extend(_sheets_left_out(*self._inputs._raw[self._alias]))
         except Exception:
-            self._notes.clear()  # whatever is wrong with it is reported below
+            self._notes.clear()  # a problem with the file is reported below
         try:
             value = self._inputs[self._alias]
         except ValueError as error:
@@ -69,7 +69,7 @@ class Table:
         except (Refusal, MemoryError):
             raise
         except Exception as error:
-            raise Refusal("unreadable", why=f"no table can be made of it: {error}") from None
+            raise Refusal("unreadable", why=f"building a table from it failed: {error}") from None
         self._inputs._values.pop(self._alias, None)
         return frame
 
@@ -89,7 +89,7 @@ class Table:
         return self._described
 
     def _download(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The next piece of the file; `more` says whether another one follows."""
+        """The next piece of the file. `more`: whether another one follows."""
         if self._file is None:
             self._file = self._write(question["as"])
         piece, size, more = [], 0, True
@@ -119,40 +119,40 @@ class Table:
             raise Refusal("column", column=name, columns=list(self._frame.columns[:300]))
         return self._frame[name]
 
-    def _holds(self, test: dict[str, Any]) -> Any:
+    def _matching(self, test: dict[str, Any]) -> Any:
         column, op, value = to_seconds(self._column(test["column"])), test["op"], test.get("value")
-        there = column.notna().to_numpy()
+        present = column.notna().to_numpy()
         if op == "isNull":
-            return ~there
+            return ~present
         if op == "notNull":
-            return there
+            return present
         if op in ("contains", "startsWith"):
             return matches(column, str(value), at_start=op == "startsWith")
         if op == "in":
             found = np.zeros(len(column), dtype=bool)
             for one in value or []:
-                found |= self._holds({"column": test["column"], "op": "eq", "value": one})
+                found |= self._matching({"column": test["column"], "op": "eq", "value": one})
             return found
-        other = _alike(test["column"], column, value)
+        other = _comparable(test["column"], column, value)
         if kind_of(column) in ("text", "other") and not isinstance(column.dtype, pd.StringDtype):
             column = to_texts(column).to_pandas()
         compare = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}[op]
-        held = np.zeros(len(column), dtype=bool)
-        held[there] = pd.Series(getattr(column[there], compare)(other)).fillna(False).to_numpy(dtype=bool)
-        return held
+        matching = np.zeros(len(column), dtype=bool)
+        matching[present] = pd.Series(getattr(column[present], compare)(other)).fillna(False).to_numpy(dtype=bool)
+        return matching
 
     def _order(self, question: dict[str, Any]) -> Any:
-        """Positions of the rows that match, in their order; None for all of them as they are."""
+        """The positions of the matching rows, sorted. None for all rows in their original order."""
         tests, words, keys = question.get("filter") or [], question.get("search"), question.get("sort") or []
         if not tests and not words and not keys:
             return None
-        known = json.dumps([tests, words, keys])
-        if known in self._orders:
-            self._orders[known] = self._orders.pop(known)
-            return self._orders[known]
+        order_key = json.dumps([tests, words, keys])
+        if order_key in self._orders:
+            self._orders[order_key] = self._orders.pop(order_key)
+            return self._orders[order_key]
         keep = np.ones(len(self._frame), dtype=bool)
         for test in tests:
-            keep &= self._holds(test)
+            keep &= self._matching(test)
         if words:
             found = np.zeros(len(self._frame), dtype=bool)
             for name in self._frame.columns:
@@ -163,7 +163,7 @@ class Table:
             rows = self._sort(rows, keys)
         while len(self._orders) >= _KEPT_ORDERS:
             self._orders.pop(next(iter(self._orders)))
-        self._orders[known] = rows
+        self._orders[order_key] = rows
         return rows
 
     def _sort(self, rows: Any, keys: list[dict[str, Any]]) -> Any:
@@ -181,7 +181,7 @@ class Table:
 
         try:
             return ordered(pd.DataFrame(columns))
-        except TypeError:  # values that cannot be compared with each other are ordered by their texts
+        except TypeError:  # values that cannot be compared with each other are sorted by their text
             return ordered(pd.DataFrame({number: to_texts(column).to_pandas() for number, column in columns.items()}))
 
     def _page(self, question: dict[str, Any]) -> str:
@@ -194,10 +194,10 @@ class Table:
         end = min(offset + question["limit"], matched)
         where = slice(offset, end) if order is None else order[offset:end]
         cells = [to_plain(self._frame[name].iloc[where].tolist()) for name in names]
-        most, cut, size = question["maxCellCharacters"], 0, 0
+        max_characters, cut, size = question["maxCellCharacters"], 0, 0
         texts: list[str] = []
         for row in zip(*cells, strict=True) if names else []:
-            clipped = [_clip(cell, most) for cell in row]
+            clipped = [_clip(cell, max_characters) for cell in row]
             cut += sum(was is not now for was, now in zip(row, clipped, strict=True))
             text = _json(dict(zip(names, clipped, strict=True)) if question["records"] else clipped)
             size += len(text.encode()) + 1
@@ -231,14 +231,14 @@ def _sheets_left_out(kind: str, raw: Any) -> list[str]:
     if len(names) < 2:
         return []
     rest = ", ".join(map(repr, names[1:20]))
-    return [f"of {len(names)} sheets only the first, {names[0]!r}, is read; not read: {rest}"]
+    return [f"only the first of {len(names)} sheets, {names[0]!r}, is read; not read: {rest}"]
 
 
 def _describe(name: str, given: Any) -> dict[str, Any]:
     column = to_seconds(given)
     kind = kind_of(column)
-    there = column.dropna()
-    nulls = len(column) - len(there)
+    present = column.dropna()
+    nulls = len(column) - len(present)
     facts: dict[str, Any] = {
         "name": name,
         "dtype": str(given.dtype),
@@ -247,17 +247,17 @@ def _describe(name: str, given: Any) -> dict[str, Any]:
         "nullShare": round(nulls / len(column), 6) if len(column) else 0,
     }
     try:
-        facts["distinct"] = int(there.nunique())
+        facts["distinct"] = int(present.nunique())
     except TypeError:
         facts["distinct"] = None
-    if len(there) and kind in ("integer", "number", "time", "text"):
+    if len(present) and kind in ("integer", "number", "time", "text"):
         try:
-            facts["min"], facts["max"] = to_short(there.min()), to_short(there.max())
+            facts["min"], facts["max"] = to_short(present.min()), to_short(present.max())
         except TypeError:
             pass
-    if len(there) and kind in ("integer", "number"):
-        facts["mean"] = to_plain(float(there.astype(float).mean()))
-    examples = there.head(1000)
+    if len(present) and kind in ("integer", "number"):
+        facts["mean"] = to_plain(float(present.astype(float).mean()))
+    examples = present.head(1000)
     try:
         examples = examples.drop_duplicates()
     except TypeError:
@@ -266,23 +266,23 @@ def _describe(name: str, given: Any) -> dict[str, Any]:
     return facts
 
 
-def _alike(name: str, column: Any, value: Any) -> Any:
-    """A value that can be compared with those of a column."""
+def _comparable(name: str, column: Any, value: Any) -> Any:
+    """Convert a value so that it can be compared with the values of a column. Raises Refusal."""
     kind = kind_of(column)
     wrong = Refusal("value", column=name, type=kind, value=str(value)[:200])
     try:
         if kind in ("integer", "number"):
-            return _alike_number(column, value)
+            return _comparable_number(column, value)
         if kind == "boolean":
             return {"true": True, "false": False}[str(value).lower()]
         if kind == "time":
-            return _alike_time(column, value)
+            return _comparable_time(column, value)
     except (KeyError, TypeError, ValueError, InvalidOperation):
         raise wrong from None
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _alike_number(column: Any, value: Any) -> Any:
+def _comparable_number(column: Any, value: Any) -> Any:
     if isinstance(value, bool):
         raise TypeError
     if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
@@ -292,7 +292,7 @@ def _alike_number(column: Any, value: Any) -> Any:
     return int(value) if str(value).strip().lstrip("+-").isdigit() else float(value)
 
 
-def _alike_time(column: Any, value: Any) -> Any:
+def _comparable_time(column: Any, value: Any) -> Any:
     moment: Any = pd.Timestamp(value)
     if column.dtype == object:
         return moment.date()
@@ -302,8 +302,10 @@ def _alike_time(column: Any, value: Any) -> Any:
     return moment.tz_localize(zone) if moment.tzinfo is None else moment.tz_convert(zone)
 
 
-def _clip(cell: Any, most: int) -> Any:
+def _clip(cell: Any, max_characters: int) -> Any:
     if cell is None or isinstance(cell, int | float):
         return cell
     text = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
-    return cell if len(text) <= most else f"{text[:most]}… [+{len(text) - most} characters]"
+    if len(text) <= max_characters:
+        return cell
+    return f"{text[:max_characters]}… [+{len(text) - max_characters} characters]"

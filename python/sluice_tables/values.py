@@ -1,4 +1,4 @@
-"""What columns hold, and cells as JSON values and as text."""
+"""The kinds of columns, and cells as JSON values and as text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INFERRED = {
 
 
 class Refusal(Exception):  # noqa: N818
-    """The data or the question does not allow an answer; the host turns the facts into a sentence."""
+    """A question that cannot be answered, because of the data or the question. The host turns the facts into a sentence."""
 
     def __init__(self, code: str, **facts: Any) -> None:
         super().__init__(code)
@@ -55,7 +55,7 @@ def kind_of(column: Any) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """A JSON value for any value; what has none becomes its text."""
+    """A JSON value for any value. A value without a JSON form becomes text."""
     try:
         return JsonValues(1 << 30).convert(value)
     except Exception:
@@ -64,14 +64,14 @@ def to_plain(value: Any) -> Any:
         return f"<{len(value)} bytes>" if isinstance(value, bytes | bytearray | memoryview) else str(value)
 
 
-def to_short(value: Any, most: int = 80) -> Any:
-    """A JSON value; a long text is cut."""
+def to_short(value: Any, max_characters: int = 80) -> Any:
+    """A JSON value, with long text cut."""
     value = to_plain(value)
-    return value[:most] + "…" if isinstance(value, str) and len(value) > most else value
+    return value[:max_characters] + "…" if isinstance(value, str) and len(value) > max_characters else value
 
 
 def to_seconds(column: Any) -> Any:
-    """A column of durations as numbers of seconds; any other column as it is."""
+    """Convert a column of durations to seconds. Any other column is returned unchanged."""
     return column.dt.total_seconds() if pd.api.types.is_timedelta64_dtype(column.dtype) else column
 
 
@@ -80,22 +80,22 @@ def to_texts(column: Any) -> Any:
     if column.dtype != object and kind_of(column) in ("text", "integer", "number", "boolean"):
         return pa.array(column, from_pandas=True).cast(pa.large_string())
 
-    def say(cell: Any) -> str | None:
+    def to_text(cell: Any) -> str | None:
         cell = to_plain(cell)
         return cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
 
-    return pa.array([say(cell) for cell in column], type=pa.large_string())
+    return pa.array([to_text(cell) for cell in column], type=pa.large_string())
 
 
 def matches(column: Any, words: str, *, at_start: bool = False) -> Any:
-    """Which cells hold a text, whatever its case."""
+    """Which cells contain a text, ignoring case."""
     test = pc.starts_with if at_start else pc.match_substring
     found = test(to_texts(column), words, ignore_case=True)
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def unique_names(names: Iterable[Any]) -> list[str]:
-    """Column names as texts, each of them once."""
+    """Column names as text, with a number appended to repeated names."""
     taken: set[str] = set()
     unique: list[str] = []
     for name in (to_plain(str(name)) for name in names):

@@ -44,7 +44,7 @@ def import_stack() -> None:
     import sluice
     import sluice._cell
 
-    sluice._cell.install()
+    sluice._cell.install_hooks()
     keep_freed_memory()
     warm()
 

@@ -1,4 +1,4 @@
-"""What `sluice snapshot verify` asks a snapshot from inside: one JSON list of checks on stdout."""
+"""The checks of `sluice snapshot verify` that run inside the snapshot. Prints one JSON list of results."""
 
 import importlib
 import importlib.metadata
@@ -29,15 +29,15 @@ SAMPLES = {
 
 
 class CheckFailedError(Exception):
-    """The snapshot is not as it must be."""
+    """The snapshot does not pass a check."""
 
 
 def forbidden(modules: list[str], programs: list[str]) -> str:
-    """Nothing that fetches, installs or compiles may be there, under any directory."""
+    """No module or program that fetches, installs or compiles exists in any directory."""
     found = [f"module {name}" for name in modules if _has_module(name)]
     distributions = {(d.metadata["Name"] or "").lower() for d in importlib.metadata.distributions()}
     found += [f"distribution {name}" for name in modules if name in distributions]
-    # Debian's own names too, x86_64-linux-gnu-gcc-14 or pip3.13.
+    # Also matches the names that Debian uses, like x86_64-linux-gnu-gcc-14 or pip3.13.
     alternatives = "|".join(re.escape(name) for name in programs)
     forbidden_name = re.compile(rf"(?:\w+-linux-gnu-)?(?:{alternatives})(?:-?\d[\d.]*)?")
     for directory, children, files in os.walk("/"):
@@ -59,7 +59,7 @@ def _has_module(name: str) -> bool:
 
 
 def libraries(names: list[str]) -> str:
-    """Each library imports and does a small thing."""
+    """Each library can be imported and used."""
     for name in names:
         importlib.import_module(name)
     import numpy as np
@@ -75,17 +75,17 @@ def libraries(names: list[str]) -> str:
     sheet = io.BytesIO()
     frame.to_excel(sheet, index=False)
     if len(pd.read_excel(sheet)) != 20:
-        raise CheckFailedError("a spreadsheet did not come back as written")
+        raise CheckFailedError("a spreadsheet was not read back as written")
     if "pyarrow" in names:
         table = io.BytesIO()
         frame.to_parquet(table)
         if not pd.read_parquet(table).equals(frame):
-            raise CheckFailedError("a Parquet file did not come back as written")
+            raise CheckFailedError("a Parquet file was not read back as written")
     return f"{len(names)} import and work"
 
 
 def bytecode() -> str:
-    """An import from the read-only root finds compiled code for everything."""
+    """Every module has compiled code, because imports cannot write any to the read-only root."""
     missing = []
     for directory in (*sys.path, "/usr/lib/python3.13"):
         for file in pathlib.Path(directory).rglob("*.py") if directory else ():
@@ -93,12 +93,12 @@ def bytecode() -> str:
             if not cached.exists() and not file.is_symlink():
                 missing.append(str(file))
     if missing:
-        raise CheckFailedError(f"{len(missing)} modules are not compiled, {missing[0]} for one")
+        raise CheckFailedError(f"{len(missing)} modules are not compiled, for example {missing[0]}")
     return "every module is compiled"
 
 
 def time_zones() -> str:
-    """Zones are known to the standard library and to pandas."""
+    """The standard library and pandas know the time zones."""
     import pandas as pd
 
     zones = zoneinfo.available_timezones()
@@ -109,7 +109,7 @@ def time_zones() -> str:
 
 
 def fonts() -> str:
-    """A figure with every script has no missing glyph, with the defaults."""
+    """A figure with text in every script has no missing glyph with the default fonts."""
     import matplotlib.pyplot as plt
 
     logged = io.StringIO()
@@ -128,18 +128,18 @@ def fonts() -> str:
 
 
 def font_cache(cache: str) -> str:
-    """Matplotlib takes the built-in list of fonts and does not search for them again."""
+    """Matplotlib uses the font list of the snapshot instead of searching for fonts again."""
     import matplotlib as mpl
     from matplotlib import font_manager
 
     file = pathlib.Path(mpl.get_cachedir()) / f"fontlist-v{font_manager.FontManager.__version__}.json"
     if file.read_bytes() != (pathlib.Path(cache) / file.name).read_bytes():
-        raise CheckFailedError(f"{file.name} was made anew")
+        raise CheckFailedError(f"matplotlib wrote {file.name} again")
     return f"{len(font_manager.fontManager.ttflist)} faces"
 
 
 def blas() -> str:
-    """The linear algebra in use is OpenBLAS."""
+    """Numpy uses OpenBLAS."""
     import numpy as np
 
     np.linalg.eigvalsh(np.eye(3))
@@ -150,7 +150,7 @@ def blas() -> str:
 
 
 def main() -> None:
-    """Run each check; a failed one does not keep the others from running."""
+    """Run every check, also after one failed."""
     options = json.loads(sys.argv[1])
     configuration = pathlib.Path(os.environ["MPLCONFIGDIR"])
     shutil.copytree(options["fontCache"], configuration, dirs_exist_ok=True)

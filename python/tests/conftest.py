@@ -13,13 +13,13 @@ from hypothesis import settings
 from sluice import _cell
 
 sys.path.insert(0, str(Path(__file__).parent))
-_cell.install()
+_cell.install_hooks()
 settings.register_profile("sluice", deadline=None, max_examples=60)
 settings.load_profile("sluice")
 
 
 class Cell:
-    """One cell without a worker: what it emitted, and its report."""
+    """One cell without a worker: its artifacts and its report."""
 
     def __init__(self, **limits: int) -> None:
         self.artifacts: list[tuple[str, dict[str, Any], bytes]] = []
@@ -46,7 +46,7 @@ class Cell:
         return figure
 
     def series(self, place: int = -1) -> list[dict[str, Any]]:
-        """Every series of the figure, whatever its axes."""
+        """Every series of the figure, from all axes."""
         return [series for axes in self.figure(place)["axes"] for series in axes["series"]]
 
 

@@ -1,4 +1,4 @@
-"""The corpus of JSON files that the TypeScript schemas check too."""
+"""Reads the corpus of JSON files that the TypeScript tests also use."""
 
 from __future__ import annotations
 

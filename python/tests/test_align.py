@@ -1,4 +1,4 @@
-"""`align_timeseries` and `safe_merge_timeseries`."""
+"""Tests of `align_timeseries` and `safe_merge_timeseries`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sluice import TimeError, align_timeseries, safe_merge_timeseries
 DAY = pd.Timestamp("2024-01-01", tz="UTC")
 
 
-def test_sources_come_back_on_one_index(cell: Cell) -> None:
+def test_all_sources_are_returned_on_one_index(cell: Cell) -> None:
     first, second = align_timeseries({"2024-01-01": 1, "2024-01-02": 2}, [["2024-01-02", 3], ["2024-01-03", 4]])
     assert first.index.equals(second.index)
     assert first.index.tolist() == [DAY, DAY + pd.Timedelta("1D"), DAY + pd.Timedelta("2D")]
@@ -54,17 +54,17 @@ def test_rules_for_duplicates(cell: Cell) -> None:
     assert spread["price"].tolist() == [1.0, 0.0]
 
 
-def test_rules_that_do_not_exist_or_do_not_fit(cell: Cell) -> None:
+def test_unknown_and_unsuitable_rules_are_refused(cell: Cell) -> None:
     rows = [{"t": "2024-01-01", "v": 1, "s": "x"}] * 2
-    with pytest.raises(TimeError, match="agg='avg' is no rule; use one of level, last, flow"):
+    with pytest.raises(TimeError, match="agg='avg' is not a rule; use one of level, last, flow"):
         safe_merge_timeseries(rows, agg="avg")
     with pytest.raises(TimeError, match="agg names 'w', but the columns are 'v', 's'"):
         safe_merge_timeseries(rows, agg={"w": "sum"})
-    with pytest.raises(TimeError, match="the column 's' holds"):
+    with pytest.raises(TimeError, match="the column 's' has the dtype"):
         safe_merge_timeseries(rows, agg="flow")
 
 
-def test_names_prefix_columns_and_unique_ones_keep_their_own_name_too(cell: Cell) -> None:
+def test_names_prefix_columns_and_unique_columns_are_also_unprefixed(cell: Cell) -> None:
     left = [{"date": "2024-01-01", "price": 1, "net_flow": 2}]
     right = [{"date": "2024-01-01", "price": 3, "fee": 4}]
     merged = safe_merge_timeseries(left, right, names=["cg", "ex"])
@@ -79,12 +79,12 @@ def test_names_prefix_columns_and_unique_ones_keep_their_own_name_too(cell: Cell
     ]
 
 
-def test_without_names_shared_columns_are_told_apart(cell: Cell) -> None:
+def test_without_names_shared_columns_are_prefixed_by_source(cell: Cell) -> None:
     merged = safe_merge_timeseries({"2024-01-01": 1}, {"2024-01-01": 2})
     assert merged.columns.tolist() == ["source1_value", "source2_value"]
 
 
-def test_how(cell: Cell) -> None:
+def test_how_selects_which_buckets_are_kept(cell: Cell) -> None:
     left, right = {"2024-01-01": 1, "2024-01-02": 2}, {"2024-01-02": 3, "2024-01-03": 4}
     lengths = {how: len(safe_merge_timeseries(left, right, how=how)) for how in ("outer", "inner", "left", "right")}
     assert lengths == {"outer": 3, "inner": 1, "left": 2, "right": 2}
@@ -105,42 +105,42 @@ def test_data_quality_is_attached_and_reported(cell: Cell) -> None:
     assert (first["cadence"], first["gaps"], first["assumedZone"]) == ("1D", 0, 0)
     assert (second["gaps"], second["largestGap"], second["assumedZone"]) == (3, "4D", 2)
     assert (quality["buckets"], quality["completeBuckets"], quality["overlap"]) == (4, 1, 0.25)
-    assert "b: 2 times have no zone and were taken as UTC" in quality["warnings"]
+    assert "b: 2 times have no zone and were read as UTC" in quality["warnings"]
     assert "only 1 of 4 buckets (25%) have every source" in quality["warnings"]
     assert cell.diagnostics["dataQuality"] == [quality]
     assert merged.head(1).attrs["data_quality"] == quality
 
 
-def test_fine_buckets_over_a_long_time_cost_nothing(cell: Cell) -> None:
+def test_small_buckets_over_a_long_time_are_cheap(cell: Cell) -> None:
     merged = safe_merge_timeseries({"2000-01-01": 1, "2024-01-01": 2}, freq="1s")
     assert merged.attrs["data_quality"]["sources"][0]["gaps"] == 24 * 365 * 86400 + 6 * 86400 - 1
 
 
-def test_half_of_the_buckets_is_enough(cell: Cell) -> None:
+def test_an_overlap_of_half_the_buckets_gives_no_warning(cell: Cell) -> None:
     quality = safe_merge_timeseries({"2024-01-01": 1, "2024-01-02": 1}, {"2024-01-02": 1}).attrs["data_quality"]
     assert not [warning for warning in quality["warnings"] if "have every source" in warning]
 
 
-def test_times_that_never_meet_are_warned_about_with_the_remedy(cell: Cell) -> None:
+def test_times_that_never_coincide_give_a_warning_with_advice(cell: Cell) -> None:
     left = pd.DataFrame({"time": pd.date_range("2024-01-01T00:00:01Z", periods=5, freq="D"), "v": 1})
     right = pd.DataFrame({"time": pd.date_range("2024-01-01T00:00:02Z", periods=5, freq="D"), "w": 1})
     assert "pass freq=" in safe_merge_timeseries(left, right).attrs["data_quality"]["warnings"][-1]
     assert len(safe_merge_timeseries(left, right, freq="1D")) == 5
 
 
-def test_never_an_empty_frame_without_a_reason(cell: Cell) -> None:
+def test_an_empty_result_is_an_error_that_explains_why(cell: Cell) -> None:
     with pytest.raises(TimeError) as caught:
         safe_merge_timeseries({"2024-01-01": 1}, {"2025-01-01": 1}, how="inner", names=["old", "new"])
-    assert "no bucket is in every source (how='inner')" in str(caught.value)
+    assert "no bucket exists in every source (how='inner')" in str(caught.value)
     assert "old has 1 buckets from 2024-01-01 00:00:00+00:00" in str(caught.value)
-    with pytest.raises(TimeError, match="there are no rows with a time"):
+    with pytest.raises(TimeError, match="no row has a time"):
         safe_merge_timeseries({"columns": ["time", "v"], "rows": []})
     empty = safe_merge_timeseries({"columns": ["time", "w"], "rows": []}, {"2024-01-01": 1})
     assert empty["w"].isna().all()
     assert "source1 has no rows with a time" in empty.attrs["data_quality"]["warnings"][0]
 
 
-def test_rows_of_several_entities_at_one_time_are_warned_about(cell: Cell) -> None:
+def test_rows_of_several_entities_at_one_time_give_a_warning(cell: Cell) -> None:
     rows = [{"t": f"2024-01-0{day}", "symbol": symbol, "p": 1} for day in (1, 2, 3) for symbol in ("btc", "eth")]
     warnings = safe_merge_timeseries(rows).attrs["data_quality"]["warnings"]
     assert any("differ in symbol; pivot or filter by it first" in warning for warning in warnings)
@@ -171,7 +171,7 @@ def test_the_time_column_is_found(source: Any, cell: Cell) -> None:
     assert merged["v"].tolist() == [1]
 
 
-def test_the_time_column_can_be_said_for_each_source(cell: Cell) -> None:
+def test_the_time_column_can_be_set_per_source(cell: Cell) -> None:
     left, right = [{"a": 1704067200, "x": 1}], [{"b": "2024-01-01", "y": 2}]
     assert len(safe_merge_timeseries(left, right, time_col=["a", "b"])) == 1
     with pytest.raises(TimeError, match="time_col='c' is not in source1, which has the columns 'a', 'x'"):
@@ -198,23 +198,23 @@ def test_gaps_are_counted_over_days_of_23_and_25_hours(cell: Cell) -> None:
         assert quality["sources"][0]["gaps"] == gaps
 
 
-def test_true_and_false_are_no_numbers(cell: Cell) -> None:
+def test_booleans_are_not_numbers(cell: Cell) -> None:
     merged = safe_merge_timeseries(
         [{"t": "2024-01-01T00", "open": True}, {"t": "2024-01-01T01", "open": None}], freq="1D"
     )
     assert merged["open"].tolist() == [True]
 
 
-def test_zones(cell: Cell) -> None:
+def test_tz_applies_to_times_without_a_zone_and_to_the_index(cell: Cell) -> None:
     berlin = safe_merge_timeseries({"2024-07-01T00:30:00": 1}, freq="1D", tz="Europe/Berlin")
     assert berlin.index.tolist() == [pd.Timestamp("2024-07-01", tz="Europe/Berlin")]
     utc = safe_merge_timeseries({"2024-07-01T00:30:00+02:00": 1}, freq="1D")
     assert utc.index.tolist() == [pd.Timestamp("2024-06-30", tz="UTC")]
-    with pytest.raises(TimeError, match="tz='Mars' is no time zone"):
+    with pytest.raises(TimeError, match="tz='Mars' is not a time zone"):
         safe_merge_timeseries({"2024-07-01": 1}, tz="Mars")
 
 
-def test_misuse_of_names_and_sources(cell: Cell) -> None:
+def test_wrong_names_and_sources_are_refused(cell: Cell) -> None:
     with pytest.raises(TimeError, match="names must be 2 different names"):
         safe_merge_timeseries({"2024-01-01": 1}, {"2024-01-01": 1}, names=["a"])
     with pytest.raises(TimeError, match="no source to align"):
@@ -252,7 +252,7 @@ def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int | None]], r
 
 
 @given(sources, sources, zones, st.sampled_from(["1h", "6h", "1D", "1W"]))
-def test_one_row_for_each_bucket_and_never_a_cross_join(
+def test_there_is_one_row_per_bucket_and_duplicates_never_multiply(
     left: list[tuple[int, int | None]], right: list[tuple[int, int | None]], tz: str, freq: str
 ) -> None:
     merged = safe_merge_timeseries(frame_of(left), frame_of(right), freq=freq, tz=tz, names=["l", "r"])
@@ -289,7 +289,7 @@ def test_duplicates_are_summed_in_any_order(rows: list[tuple[int, int | None]], 
 
 
 @given(sources, zones)
-def test_naive_times_and_their_instants_give_the_same(rows: list[tuple[int, int | None]], tz: str) -> None:
+def test_naive_times_and_the_same_instants_give_the_same_result(rows: list[tuple[int, int | None]], tz: str) -> None:
     frame = frame_of(rows, "2024-07-01T00:00Z")
     naive = frame.assign(time=frame["time"].dt.tz_convert(tz).dt.tz_localize(None))
     one = safe_merge_timeseries(frame, freq="1D", tz=tz)

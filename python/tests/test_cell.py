@@ -1,4 +1,4 @@
-"""What the worker relies on."""
+"""Tests of the cell report, which the worker relies on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_helper_has_a_docstring_with_an_example() -> None:
         assert ">>> " in documentation, name
 
 
-def test_a_cell_that_ends_in_an_expression_gives_its_value(cell: Cell) -> None:
+def test_the_value_of_the_last_expression_is_the_result(cell: Cell) -> None:
     finished = cell.report.finish(pd.Series([1, 2]), has_value=True)
     assert finished.result_json == b"[1,2]"
     assert finished.diagnostics == {"implicitResult": True}
@@ -39,7 +39,7 @@ def test_set_result_wins_over_the_last_expression(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize(("value", "has_value"), [(None, True), (None, False)])
-def test_without_a_value_there_is_no_result(cell: Cell, value: object, has_value: bool) -> None:
+def test_a_cell_without_a_value_has_no_result(cell: Cell, value: object, has_value: bool) -> None:
     finished = cell.report.finish(value, has_value=has_value)
     assert finished.result_json is None
     assert "implicitResult" not in finished.diagnostics
@@ -51,7 +51,7 @@ def test_a_last_expression_without_json_form_does_not_fail_the_cell(cell: Cell) 
     assert "Line2D" in finished.diagnostics["implicitResultError"]
 
 
-def test_a_last_expression_over_the_limit_is_an_output_limit() -> None:
+def test_a_last_expression_that_is_too_large_raises_an_output_limit_error() -> None:
     report = Cell(result_bytes=100).report
     with pytest.raises(sluice.OutputLimitError) as caught:
         report.finish("x" * 200, has_value=True)
@@ -65,7 +65,7 @@ def test_only_the_notes_of_the_last_result_count(cell: Cell) -> None:
     assert cell.diagnostics == {}
 
 
-def test_diagnostics_are_there_after_a_failure(cell: Cell) -> None:
+def test_diagnostics_are_available_after_a_failure(cell: Cell) -> None:
     plt.plot([1, 2])
     with pytest.raises(sluice.FigureError):
         sluice.save_figure("")
@@ -98,7 +98,7 @@ print(sluice._cell.collected[0].kind, sluice._cell.collected[0].header["alt"])
     assert ran.stdout == "image A line from one to two\n"
 
 
-def test_figures_of_an_earlier_cell_are_not_held_against_the_next(cell: Cell) -> None:
+def test_open_figures_of_an_earlier_cell_do_not_count_as_unsaved(cell: Cell) -> None:
     plt.plot([1, 2])
     assert cell.diagnostics["unsavedFigures"] == 1
     later = Cell()
@@ -107,15 +107,15 @@ def test_figures_of_an_earlier_cell_are_not_held_against_the_next(cell: Cell) ->
     assert len(later.artifacts) == 1
 
 
-def test_installing_twice_changes_nothing(cell: Cell) -> None:
-    _cell.install()
+def test_installing_the_hooks_twice_changes_nothing(cell: Cell) -> None:
+    _cell.install_hooks()
     plt.plot([1, 2])
     plt.show()
     assert cell.diagnostics["showCalls"] == 1
 
 
 def test_the_library_adds_at_most_50_ms_to_the_import(tmp_path: Path) -> None:
-    """With its byte code, as in a snapshot; without it Python would compile the library each time."""
+    """Measured with byte code, as in a snapshot. Without it Python would compile the library each time."""
     shutil.copytree(Path(sluice.__file__).parent, tmp_path / "sluice", ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(tmp_path / "sluice", quiet=2)
     code = """
@@ -123,7 +123,7 @@ import time
 import pandas, matplotlib.pyplot
 started = time.process_time()
 import sluice, sluice._cell
-sluice._cell.install()
+sluice._cell.install_hooks()
 print((time.process_time() - started) * 1000)
 """
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""`derive_change_series`: worked cases and laws."""
+"""Tests of `derive_change_series`: worked cases and laws."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check(series: pd.Series[Any], expected: list[float]) -> None:
     np.testing.assert_array_equal(series.to_numpy(dtype=float), np.array(expected, dtype=float))
 
 
-def test_a_venue_first_listed_at_35000(cell: Cell) -> None:
+def test_a_venue_first_listed_at_35000_is_coverage_and_not_flow(cell: Cell) -> None:
     changes = derive_change_series(wide(a=[100, 90, 95], b=[None, 35000, 35010]))
     assert changes.columns.tolist() == COLUMNS
     assert changes.index.name == "period"
@@ -58,7 +58,7 @@ def test_a_venue_first_listed_at_35000(cell: Cell) -> None:
     assert events(changes) == [(1, "b", "first_listed", 35000.0)]
 
 
-def test_a_venue_with_a_reporting_gap(cell: Cell) -> None:
+def test_a_reporting_gap_is_coverage_at_both_ends(cell: Cell) -> None:
     changes = derive_change_series(wide(a=[10, 11, 12, 13], b=[100, None, 120, 121]))
     check(changes["stable_entities_change"], [NAN, 1, 1, 2])
     check(changes["coverage_change"], [NAN, -100, 120, 0])
@@ -66,14 +66,14 @@ def test_a_venue_with_a_reporting_gap(cell: Cell) -> None:
     assert events(changes) == [(1, "b", "gap_start", 100.0), (2, "b", "gap_end", 120.0)]
 
 
-def test_a_venue_that_is_delisted(cell: Cell) -> None:
+def test_a_delisted_venue_is_coverage(cell: Cell) -> None:
     changes = derive_change_series(wide(a=[10, 11, 12], b=[5, 6, None]))
     check(changes["coverage_change"], [NAN, 0, -6])
     check(changes["exiting_entity_count"], [0, 0, 1])
     assert events(changes) == [(2, "b", "delisted", 6.0)]
 
 
-def test_a_null_placeholder_bucket(cell: Cell) -> None:
+def test_a_null_placeholder_does_not_hide_a_sample(cell: Cell) -> None:
     rows = [
         {"time": "2024-01-01T05:00Z", "venue": "a", "v": 10.0},
         {"time": "2024-01-02T00:00Z", "venue": "a", "v": None},
@@ -85,7 +85,7 @@ def test_a_null_placeholder_bucket(cell: Cell) -> None:
         assert changes.attrs["coverage_events"] == []
 
 
-def test_a_top_5_selection_over_40_entities(cell: Cell) -> None:
+def test_selecting_5_of_40_entities_adds_a_column_and_changes_no_other(cell: Cell) -> None:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.normal(1000, 50, (30, 40)).round(2), columns=[f"v{i}" for i in range(40)])
     frame.insert(0, "date", days(30))
@@ -110,7 +110,7 @@ def test_a_period_in_which_nothing_was_observed_is_null(cell: Cell) -> None:
     check(by_day["stable_entities_change"], [NAN, 1, NAN, NAN, 1])
 
 
-def test_a_single_period_is_one_row(cell: Cell) -> None:
+def test_a_single_period_gives_one_row(cell: Cell) -> None:
     changes = derive_change_series([{"t": "2024-01-01T05:10Z", "e": "a", "v": 1.0}], freq="1h")
     check(changes["total_value"], [1])
 
@@ -138,7 +138,7 @@ def test_in_the_first_period_changes_are_null_and_counts_zero(cell: Cell, kind: 
     assert first[changes].isna().all()
 
 
-def test_the_sign_turns_changes_and_not_levels(cell: Cell) -> None:
+def test_sign_inverts_changes_and_not_levels(cell: Cell) -> None:
     data = wide(a=[10, 12], b=[None, 5])
     plain, turned = derive_change_series(data), derive_change_series(data, sign=-1)
     for column in ("total_change", "stable_entities_change", "coverage_change"):
@@ -146,7 +146,7 @@ def test_the_sign_turns_changes_and_not_levels(cell: Cell) -> None:
     check(turned["total_value"], list(plain["total_value"]))
 
 
-def test_long_and_wide_give_the_same(cell: Cell) -> None:
+def test_long_and_wide_data_give_the_same_result(cell: Cell) -> None:
     data = wide(a=[10, None, 12], b=[5, 6, 7])
     long = data.melt("date", var_name="venue", value_name="held").dropna()
     one, two = derive_change_series(data), derive_change_series(long)
@@ -156,7 +156,7 @@ def test_long_and_wide_give_the_same(cell: Cell) -> None:
     assert events(one) == events(two)
 
 
-def test_other_inputs(cell: Cell) -> None:
+def test_other_shapes_of_data_are_accepted(cell: Cell) -> None:
     text = derive_change_series("date,a,b\n2024-01-01,1,2\n2024-01-02,3,4")
     check(text["total_change"], [NAN, 4])
     numbers_as_text = [{"t": "2024-01-01", "e": "x", "v": "1.5"}, {"t": "2024-01-01", "e": "y", "v": "2"}]
@@ -169,7 +169,7 @@ def test_other_inputs(cell: Cell) -> None:
     check(infinite["total_value"], [1, NAN, 3])
 
 
-def test_one_row_at_a_time_is_still_told_apart_by_its_entity(cell: Cell) -> None:
+def test_a_single_row_per_time_still_belongs_to_its_entity(cell: Cell) -> None:
     rows = [{"day": "2024-01-01", "venue": "a", "btc": 10.0}, {"day": "2024-01-02", "venue": "b", "btc": 35000.0}]
     changes = derive_change_series(rows)
     check(changes["stable_entities_change"], [NAN, 0])
@@ -177,18 +177,20 @@ def test_one_row_at_a_time_is_still_told_apart_by_its_entity(cell: Cell) -> None
     assert [event[1:3] for event in events(changes)] == [("b", "first_listed"), ("a", "delisted")]
 
 
-def test_columns_that_cannot_be_told_have_to_be_said(cell: Cell) -> None:
+def test_ambiguous_columns_have_to_be_named(cell: Cell) -> None:
     rows = [{"day": "2024-01-01", "venue": "a", "asset": "x", "btc": 10.0}]
-    with pytest.raises(TimeError, match=r"several columns may name the entity \('venue', 'asset'\); pass entity_col="):
+    with pytest.raises(
+        TimeError, match=r"several columns could name the entity \('venue', 'asset'\); pass entity_col="
+    ):
         derive_change_series(rows)
     check(derive_change_series(rows, entity_col="venue")["total_value"], [10])
     two = [{"day": "2024-01-01", "venue": "a", "btc": 10.0, "eth": 1.0}]
-    with pytest.raises(TimeError, match="value_col cannot be told: the numeric columns are 'btc', 'eth'"):
+    with pytest.raises(TimeError, match="value_col is not clear: the numeric columns are 'btc', 'eth'"):
         derive_change_series(two, entity_col="venue")
     check(derive_change_series(wide(a=[1, 2], b=[5, 6]), value_col="a")["total_value"], [1, 2])
 
 
-def test_long_data_is_never_summed_up_as_if_it_were_wide(cell: Cell) -> None:
+def test_long_data_is_never_read_as_wide(cell: Cell) -> None:
     rows = [{"day": "2024-01-01", "venue": venue, "price": 1.0, "volume": 2.0} for venue in ("a", "b")]
     with pytest.raises(TimeError) as caught:
         derive_change_series(rows)
@@ -198,12 +200,12 @@ def test_long_data_is_never_summed_up_as_if_it_were_wide(cell: Cell) -> None:
     )
     numbered = [{"day": "2024-01-01", "id": number, "v": 5.0} for number in (1, 2)]
     assert derive_change_series(numbered).attrs["data_quality"]["warnings"][-1] == (
-        "1 rows have the time of another row and were merged; "
-        "if a column names who each row is about, pass entity_col= and value_col="
+        "1 rows have the same time as another row and were merged; "
+        "if a column names the entity of each row, pass entity_col= and value_col="
     )
 
 
-def test_only_text_names_an_entity(cell: Cell) -> None:
+def test_only_text_columns_are_guessed_as_entities(cell: Cell) -> None:
     flagged = derive_change_series(wide(a=[1, 2]).assign(open=[True, False], seen=days(2)), time_col="date")
     check(flagged["stable_entities_change"], [NAN, 1])
     assert flagged.attrs["data_quality"]["warnings"] == ["the columns open, seen were not used"]
@@ -211,7 +213,7 @@ def test_only_text_names_an_entity(cell: Cell) -> None:
     check(derive_change_series(zeros)["total_value"], [10])
 
 
-def test_a_rule_without_a_value_is_no_observation(cell: Cell) -> None:
+def test_a_rule_that_gives_no_value_gives_no_observation(cell: Cell) -> None:
     rows = [("2024-01-01T00", "a", 1.0), ("2024-01-01T01", "a", 3.0), ("2024-01-01T00", "b", 7.0)]
     data = {"columns": ["t", "e", "v"], "rows": rows}
     check(derive_change_series(data, freq="1D", agg="var")["total_value"], [2])
@@ -219,7 +221,7 @@ def test_a_rule_without_a_value_is_no_observation(cell: Cell) -> None:
         derive_change_series(data, agg="std")
 
 
-def test_a_column_that_is_there_twice_is_named(cell: Cell) -> None:
+def test_a_duplicate_column_is_refused_by_name(cell: Cell) -> None:
     twice = pd.DataFrame([[1, 2]], columns=["a", "a"], index=days(1))
     with pytest.raises(TimeError, match="the data has the column 'a' more than once; rename it"):
         derive_change_series(twice)
@@ -239,21 +241,21 @@ def test_the_quality_is_attached_and_reported(cell: Cell) -> None:
         ({"kind": "stock"}, "kind='stock' is not known"),
         ({"sign": 2}, "sign=2 must be 1 or -1"),
         ({"selected": ["z"]}, "selected names 'z', but the entities are 'a', 'b'"),
-        ({"entity_col": "e"}, "entity_col='e' is not there; the columns are 'a', 'b'"),
+        ({"entity_col": "e"}, "entity_col='e' is not a column; the columns are 'a', 'b'"),
         ({"time_col": "t"}, "time_col='t' is not in the data"),
-        ({"freq": "often"}, "freq='often' is no bucket size"),
-        ({"agg": "avg"}, "agg='avg' is no rule"),
+        ({"freq": "often"}, "freq='often' is not a bucket size"),
+        ({"agg": "avg"}, "agg='avg' is not a rule"),
     ],
 )
-def test_misuse_is_named(more: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_refused_with_a_message(more: dict[str, Any], message: str) -> None:
     with pytest.raises(TimeError, match=message):
         derive_change_series(wide(a=[1, 2], b=[3, 4]), **more)
 
 
-def test_nothing_observed_at_all() -> None:
+def test_data_without_any_observation_is_refused() -> None:
     with pytest.raises(TimeError, match="every value is null"):
         derive_change_series(wide(a=[None, None]))
-    with pytest.raises(TimeError, match="no rows with a time"):
+    with pytest.raises(TimeError, match="no row has a time"):
         derive_change_series({"columns": ["time", "v"], "rows": []})
 
 
@@ -279,7 +281,7 @@ def matrices(draw: st.DrawFn) -> pd.DataFrame:
 
 
 def naive_changes(matrix: pd.DataFrame) -> pd.DataFrame:
-    """The definition, entity by entity and period by period."""
+    """A plain implementation of the definition, entity by entity and period by period."""
     rows = []
     for place in range(len(matrix)):
         now = matrix.iloc[place].dropna()
@@ -297,7 +299,7 @@ def naive_changes(matrix: pd.DataFrame) -> pd.DataFrame:
 
 
 @given(matrices())
-def test_any_membership_pattern_gives_the_definition(matrix: pd.DataFrame) -> None:
+def test_every_membership_pattern_matches_the_definition(matrix: pd.DataFrame) -> None:
     changes = derive_change_series(matrix)
     np.testing.assert_allclose(changes.to_numpy(float), naive_changes(matrix).to_numpy(float), rtol=1e-9, atol=1e-6)
 
@@ -351,7 +353,7 @@ def test_null_placeholders_and_repeated_samples_change_nothing(matrix: pd.DataFr
 
 
 @given(matrices())
-def test_events_are_the_counts_and_add_up_to_the_coverage(matrix: pd.DataFrame) -> None:
+def test_events_match_the_counts_and_add_up_to_the_coverage(matrix: pd.DataFrame) -> None:
     changes = derive_change_series(matrix)
     entering, exiting = pd.Series(0, changes.index), pd.Series(0, changes.index)
     coverage = pd.Series(0.0, changes.index)
@@ -366,7 +368,7 @@ def test_events_are_the_counts_and_add_up_to_the_coverage(matrix: pd.DataFrame) 
 
 
 @given(matrices())
-def test_each_entity_is_listed_once_and_delisted_once_at_most(matrix: pd.DataFrame) -> None:
+def test_each_entity_is_listed_and_delisted_at_most_once(matrix: pd.DataFrame) -> None:
     changes = derive_change_series(matrix)
     kinds = pd.DataFrame(list(changes.attrs["coverage_events"]), columns=["period", "entity", "kind", "value"])
     for entity, own in kinds.groupby("entity"):
@@ -379,7 +381,7 @@ def test_each_entity_is_listed_once_and_delisted_once_at_most(matrix: pd.DataFra
 
 
 @given(matrices(), st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]))
-def test_days_of_a_zone_with_summer_time(matrix: pd.DataFrame, tz: str) -> None:
+def test_periods_in_a_zone_with_summer_time_give_the_same_changes(matrix: pd.DataFrame, tz: str) -> None:
     local = pd.date_range("2024-03-29 12:00", periods=len(matrix), freq="D", tz=tz)
     changes = derive_change_series(matrix.set_axis(local), freq="1D", tz=tz)
     plain = derive_change_series(matrix)
@@ -387,7 +389,7 @@ def test_days_of_a_zone_with_summer_time(matrix: pd.DataFrame, tz: str) -> None:
     assert changes.index.equals(local.normalize().rename("period").as_unit("ns"))
 
 
-# zones, and the days on which clocks change
+# zones, and days on which clocks change
 
 AUTUMN = pd.Timestamp("2024-10-25T00:00Z")  # clocks go back in Berlin on the 27th and in New York on November 3rd
 samples = st.lists(
@@ -405,7 +407,7 @@ def long_of(rows: list[tuple[int, str, int | None]]) -> pd.DataFrame:
 
 
 @given(samples, local_zones, st.randoms(use_true_random=False), st.sampled_from(["level", "flow"]))
-def test_days_of_a_zone_hold_what_was_seen_on_them_in_any_order(
+def test_days_of_a_zone_contain_their_observations_in_any_order(
     rows: list[tuple[int, str, int | None]], tz: str, random: Any, kind: str
 ) -> None:
     frame = long_of(rows)

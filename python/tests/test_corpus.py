@@ -1,4 +1,4 @@
-"""What the TypeScript schemas accept is what Python writes."""
+"""Python writes what the TypeScript schemas accept: both are tested with the same corpus."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ NAMES = {"np": np, "pd": pd, "dt": dt, "decimal": decimal, "uuid": uuid, "Colour
 
 
 @pytest.mark.parametrize("case", cases("charts"))
-def test_chart(case: dict[str, Any]) -> None:
+def test_a_chart_of_the_corpus_has_exactly_its_issues(case: dict[str, Any]) -> None:
     assert sorted({issue.path for issue in check_chart(case["spec"], case["data"])}) == sorted(case["issues"])
 
 
 @pytest.mark.parametrize("case", [case for case in cases("charts") if not case.values[0]["issues"]])
-def test_rendered_chart_is_the_one_in_the_corpus(case: dict[str, Any], cell: Cell) -> None:
+def test_a_valid_chart_of_the_corpus_is_emitted_unchanged(case: dict[str, Any], cell: Cell) -> None:
     sluice.render_chart(case["spec"], case["data"])
     kind, _, body = cell.artifacts[0]
     emitted = json.loads(body)
@@ -50,7 +50,7 @@ def test_rendered_chart_is_the_one_in_the_corpus(case: dict[str, Any], cell: Cel
 
 
 @pytest.mark.parametrize("case", cases("results"))
-def test_result(case: dict[str, Any], cell: Cell) -> None:
+def test_a_result_of_the_corpus_gives_its_json(case: dict[str, Any], cell: Cell) -> None:
     sluice.set_result(eval(case["python"], NAMES))
     assert cell.result == case["json"]
     if int(pd.__version__.partition(".")[0]) < 3 and "diagnostics" in case:
@@ -64,7 +64,7 @@ def test_result(case: dict[str, Any], cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("case", cases("figures"))
-def test_figure(case: dict[str, Any], cell: Cell) -> None:
+def test_a_figure_of_the_corpus_gives_its_data(case: dict[str, Any], cell: Cell) -> None:
     _, ax = plt.subplots()
     exec(case["python"], {**NAMES, "plt": plt, "ax": ax})
     sluice.save_figure("A figure of the corpus")
@@ -72,7 +72,7 @@ def test_figure(case: dict[str, Any], cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("case", read("alt-texts.json"), ids=lambda case: repr(case["alt"]))
-def test_alt_text(case: dict[str, Any]) -> None:
+def test_an_alt_text_of_the_corpus_is_accepted_or_refused(case: dict[str, Any]) -> None:
     if case["ok"]:
         assert check_alt(case["alt"]) == case["alt"].strip()
     else:

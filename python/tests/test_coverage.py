@@ -1,4 +1,4 @@
-"""Coverage of plotted time series."""
+"""Tests of the coverage check for plotted time series."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def low(cell: Cell, **more: Any) -> dict[str, dict[str, Any]]:
     return {entry["label"]: entry for entry in cell.diagnostics.get("lowCoverage", [])}
 
 
-def test_a_line_with_a_hole_is_reported_with_its_numbers(cell: Cell) -> None:
+def test_a_line_with_a_gap_is_reported_with_its_numbers(cell: Cell) -> None:
     values = np.arange(100.0)
     values[10:60] = np.nan
     plt.plot(DAYS, values, label="holes")
@@ -39,7 +39,7 @@ def test_the_threshold_is_60_percent(cell: Cell, missing: int, reported: bool) -
     assert bool(low(cell)) == reported
 
 
-def test_rows_that_are_missing_count_like_nulls(cell: Cell) -> None:
+def test_missing_rows_count_like_nulls(cell: Cell) -> None:
     keep = np.r_[0:15, 80:100]
     plt.plot(DAYS[keep], np.arange(35), label="a")
     assert low(cell)["a"]["coverage"] == pytest.approx(0.35)
@@ -53,7 +53,7 @@ def test_the_span_is_that_of_the_figure(cell: Cell) -> None:
     assert (found["part"]["observed"], found["part"]["expected"], found["part"]["largestGap"]) == (20, 100, "80D")
 
 
-def test_the_span_that_was_set_by_hand_counts(cell: Cell) -> None:
+def test_limits_that_were_set_define_the_span(cell: Cell) -> None:
     plt.plot(DAYS[:50], np.arange(50), label="a")
     plt.gca().set_xlim(DAYS[0], DAYS[-1])  # type: ignore[arg-type]
     assert low(cell)["a"]["expected"] == 100
@@ -73,7 +73,7 @@ def test_twin_axes_share_their_span(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("freq", ["D", "h", "15min", "7D", "MS", "ME", "QS", "YS", "B", "W-MON"])
-def test_each_line_is_held_to_its_own_cadence(cell: Cell, freq: str) -> None:
+def test_each_line_is_measured_by_its_own_cadence(cell: Cell, freq: str) -> None:
     times = pd.date_range("2020-01-01", periods=60, freq=freq)
     plt.plot(times, np.arange(60), label="whole")
     assert low(cell) == {}
@@ -94,7 +94,7 @@ def test_a_daily_line_on_an_hourly_index_is_sparse(cell: Cell) -> None:
     assert low(cell)["a"]["coverage"] == pytest.approx(10 / 217)
 
 
-def test_irregular_events_are_not_accused(cell: Cell) -> None:
+def test_irregular_events_are_not_reported(cell: Cell) -> None:
     rng = np.random.default_rng(3)
     events = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.integers(0, 100 * 86400, 40)), unit="s")
     plt.plot(DAYS, np.arange(100), label="daily")
@@ -102,13 +102,13 @@ def test_irregular_events_are_not_accused(cell: Cell) -> None:
     assert low(cell) == {}
 
 
-def test_one_step_is_no_rhythm(cell: Cell) -> None:
+def test_a_single_step_is_not_a_cadence(cell: Cell) -> None:
     plt.plot(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-09"]), [1, 2, 3], label="three")
     assert low(cell) == {}
 
 
 @pytest.mark.parametrize("freq", ["M", "Q", "W", "Y", "D", "h"])
-def test_periods_drawn_by_pandas_are_judged(cell: Cell, freq: str) -> None:
+def test_periods_drawn_by_pandas_are_checked(cell: Cell, freq: str) -> None:
     periods = pd.period_range("2020-01", periods=60, freq=freq)
     pd.Series(np.arange(60.0), index=periods).plot(label="whole")
     assert low(cell) == {}
@@ -117,7 +117,7 @@ def test_periods_drawn_by_pandas_are_judged(cell: Cell, freq: str) -> None:
     assert low(cell)["half"]["coverage"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_markers_without_a_line_are_not_accused(cell: Cell) -> None:
+def test_markers_without_a_line_are_not_reported(cell: Cell) -> None:
     plt.plot(DAYS, np.arange(100), label="daily")
     plt.plot(DAYS[:10], np.arange(10), "o", label="markers")
     plt.plot(DAYS[:10], np.arange(10), linestyle="", marker="x", label="crosses")
@@ -125,7 +125,7 @@ def test_markers_without_a_line_are_not_accused(cell: Cell) -> None:
     assert low(cell) == {}
 
 
-def test_sparse_by_design_is_said_with_a_cadence(cell: Cell) -> None:
+def test_a_line_that_is_sparse_by_design_is_accepted_with_a_cadence(cell: Cell) -> None:
     values = np.where(np.arange(100) % 7 == 0, 1.0, np.nan)
     plt.plot(DAYS, values, label="label", marker="o")
     assert low(cell, cadence={"label": "7D"}) == {}
@@ -135,32 +135,32 @@ def test_sparse_by_design_is_said_with_a_cadence(cell: Cell) -> None:
     assert list(low(cell)) == ["label"]
 
 
-def test_a_cadence_for_a_line_that_is_not_there(cell: Cell) -> None:
+def test_a_cadence_for_an_unknown_line_is_refused(cell: Cell) -> None:
     plt.plot(DAYS, np.arange(100), label="a")
     with pytest.raises(sluice.FigureError, match="cadence names 'b', but the lines are 'a'"):
         low(cell, cadence={"b": "7D"})
 
 
-def test_a_given_cadence_is_judged_too(cell: Cell) -> None:
+def test_a_line_is_checked_against_a_given_cadence(cell: Cell) -> None:
     keep = [0, 7, 14, 98]
     plt.plot(DAYS[keep], np.arange(4), label="weekly")
     assert low(cell, cadence={"weekly": "7D"})["weekly"]["coverage"] == pytest.approx(4 / 15)
 
 
-def test_market_hours_are_complete(cell: Cell) -> None:
+def test_a_line_within_market_hours_is_complete(cell: Cell) -> None:
     minutes = pd.date_range("2024-01-01", "2024-01-31", freq="5min")
     session = minutes[(minutes.day_of_week < 5) & (minutes.hour >= 10) & (minutes.hour < 16)]
     plt.plot(session, np.arange(len(session)), label="stock")
     assert low(cell) == {}
 
 
-def test_weekends_without_data_are_complete_for_a_daily_line(cell: Cell) -> None:
+def test_a_daily_line_without_weekends_is_complete(cell: Cell) -> None:
     days = pd.bdate_range("2024-01-01", periods=60)
     plt.plot(days, np.arange(60), label="stock")
     assert low(cell) == {}
 
 
-def test_steps_and_lines_of_pandas_are_judged(cell: Cell) -> None:
+def test_steps_and_lines_drawn_by_pandas_are_checked(cell: Cell) -> None:
     values = pd.Series(np.where(np.arange(100) < 70, np.nan, 1.0), index=DAYS, name="p")
     values.plot(label="pandas")
     assert low(cell)["pandas"]["observed"] == 30
@@ -168,16 +168,16 @@ def test_steps_and_lines_of_pandas_are_judged(cell: Cell) -> None:
     assert low(cell)["steps"]["observed"] == 31
 
 
-def test_lines_over_numbers_are_not_judged(cell: Cell) -> None:
+def test_lines_over_numbers_are_not_checked(cell: Cell) -> None:
     plt.plot(np.arange(100), np.where(np.arange(100) < 80, np.nan, 1.0), label="a")
     assert low(cell) == {}
 
 
-def test_a_line_without_a_label_is_called_by_its_place(cell: Cell) -> None:
+def test_a_line_without_a_label_is_named_by_its_position(cell: Cell) -> None:
     plt.plot(DAYS, np.where(np.arange(100) % 70 < 5, 1.0, np.nan))
     assert list(low(cell)) == ["line 1"]
 
 
-def test_what_the_figure_does_not_show_is_not_expected(cell: Cell) -> None:
+def test_points_outside_the_shown_span_are_not_expected(cell: Cell) -> None:
     plt.plot(DAYS, np.where(np.arange(100) < 70, np.nan, 1.0), label="late")
     assert low(cell) == {}

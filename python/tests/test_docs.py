@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, and print what the page says."""
+"""The examples of docs/python.md run and print what the page shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text()
 FENCE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
-def test_the_examples_run_and_print_what_the_page_says(cell: Cell) -> None:
+def test_the_examples_run_and_print_what_the_page_shows(cell: Cell) -> None:
     names: dict[str, Any] = {"pd": pd, "np": np, "plt": plt, **{name: getattr(sluice, name) for name in sluice.__all__}}
     fences = FENCE.findall(PAGE)
     assert len(fences) >= 8

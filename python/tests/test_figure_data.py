@@ -1,4 +1,4 @@
-"""The data behind a picture beyond the corpus: exactness, change after drawing, pandas' own plots."""
+"""Tests of figure data beyond the corpus: exact values, changes after drawing, plots of pandas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unread(cell: Cell) -> list[dict[str, str]]:
 
 @quick
 @given(values=st.lists(numbers, min_size=1, max_size=8), data=st.data())
-def test_stacked_bars_with_errors_come_back_bit_by_bit(values: list[float], data: st.DataObject) -> None:
+def test_stacked_bars_with_errors_are_read_back_exactly(values: list[float], data: st.DataObject) -> None:
     bottoms = data.draw(st.lists(numbers, min_size=len(values), max_size=len(values)))
     errors = data.draw(st.lists(st.floats(0, 1e6), min_size=len(values), max_size=len(values)))
     places = data.draw(st.lists(numbers, min_size=len(values), max_size=len(values), unique=True))
@@ -51,7 +51,7 @@ def test_stacked_bars_with_errors_come_back_bit_by_bit(values: list[float], data
 @given(
     values=st.lists(numbers | st.just(float("nan")), min_size=2, max_size=30).filter(lambda v: not np.isnan(v).all())
 )
-def test_lines_come_back_bit_by_bit_with_their_gaps(values: list[float]) -> None:
+def test_lines_are_read_back_exactly_with_their_gaps(values: list[float]) -> None:
     cell = Cell()
     times = pd.date_range("2024-01-01T00:00:00.123456", periods=len(values), freq="17min")
     plt.plot(times, values)
@@ -73,7 +73,7 @@ def test_day_numbers_under_a_date_formatter_are_times(cell: Cell) -> None:
     assert saved(cell)[0]["x"] == ["2024-01-01T00:00:00", "2024-01-02T00:00:00"]
 
 
-def test_bars_changed_after_they_were_drawn_are_read_as_they_are_shown(cell: Cell) -> None:
+def test_bars_changed_after_drawing_are_read_as_shown(cell: Cell) -> None:
     bars = plt.bar([1, 2], [3, 4])
     bars[0].set_height(30)
     bars[1].set_x(10)
@@ -82,19 +82,19 @@ def test_bars_changed_after_they_were_drawn_are_read_as_they_are_shown(cell: Cel
     assert series["x"][1] == pytest.approx(10.4)
 
 
-def test_a_histogram_changed_after_it_was_drawn_is_read_as_it_is_shown(cell: Cell) -> None:
+def test_a_histogram_changed_after_drawing_is_read_as_shown(cell: Cell) -> None:
     bars: Any = plt.hist([1, 2, 2], bins=2)[2]
     bars[0].set_height(7)
     assert saved(cell)[0]["y"] == [7.0, 2.0]
 
 
-def test_a_line_changed_after_it_was_drawn(cell: Cell) -> None:
+def test_a_line_changed_after_drawing_is_read_as_shown(cell: Cell) -> None:
     (line,) = plt.plot([1, 2], [3, 4])
     line.set_ydata([5, 6])
     assert saved(cell)[0]["y"] == [5.0, 6.0]
 
 
-def test_an_area_changed_after_it_was_drawn_is_unread(cell: Cell) -> None:
+def test_an_area_changed_after_drawing_is_unread(cell: Cell) -> None:
     area = plt.fill_between([1, 2], [3, 4])
     area.set_verts([[(0, 0), (9, 9), (9, 0)]])
     saved(cell)
@@ -103,7 +103,7 @@ def test_an_area_changed_after_it_was_drawn_is_unread(cell: Cell) -> None:
     ]
 
 
-def test_histograms_of_every_kind(cell: Cell) -> None:
+def test_histograms_of_every_type_give_counts_and_edges(cell: Cell) -> None:
     values = [[1, 2, 2, 3], [3, 3]]
     for kind in ("bar", "barstacked", "step", "stepfilled"):
         plt.hist(values, bins=[1, 2, 3, 4], histtype=kind, label=["a", "b"])
@@ -114,7 +114,7 @@ def test_histograms_of_every_kind(cell: Cell) -> None:
         assert all(one["edges"] == [1.0, 2.0, 3.0, 4.0] for one in series)
 
 
-def test_a_histogram_of_dates_with_density_and_weights(cell: Cell) -> None:
+def test_a_histogram_of_dates_with_weights_gives_counts_and_edges(cell: Cell) -> None:
     times = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"])
     edges = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"])
     plt.hist(times, bins=edges, weights=[0.5, 0.25, 0.25])  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def test_a_histogram_of_dates_with_density_and_weights(cell: Cell) -> None:
     assert series["edges"] == ["2024-01-01T00:00:00", "2024-01-02T00:00:00", "2024-01-03T00:00:00"]
 
 
-def test_a_horizontal_histogram_and_stairs(cell: Cell) -> None:
+def test_a_horizontal_histogram_and_stairs_are_read(cell: Cell) -> None:
     plt.hist([1, 2, 2], bins=2, orientation="horizontal")
     assert saved(cell)[0]["x"] == [1.0, 2.0]
     plt.stairs([3, 4], [0, 1, 2], label="s")
@@ -132,7 +132,7 @@ def test_a_horizontal_histogram_and_stairs(cell: Cell) -> None:
     }  # fmt: skip
 
 
-def test_mixed_artists_do_not_disturb_each_other(cell: Cell) -> None:
+def test_artists_of_one_axes_are_read_independently(cell: Cell) -> None:
     _, axes = plt.subplots()
     axes.bar([1, 2, 3], [4, 5, 6], yerr=0.5, label="bars")
     axes.plot([1, 2, 3], [7, 8, 9], label="line")
@@ -148,10 +148,10 @@ def test_mixed_artists_do_not_disturb_each_other(cell: Cell) -> None:
         "bars": "bar", "line": "line", "dots": "errorbar", "point": "scatter", "area": "area", "hist": "histogram",
         "box": "box",
     }  # fmt: skip
-    assert [entry["reason"] for entry in unread(cell)] == ["a reference area, no data"]
+    assert [entry["reason"] for entry in unread(cell)] == ["a reference area, not data"]
 
 
-def test_a_category_axis_shared_by_bars_and_a_line(cell: Cell) -> None:
+def test_bars_and_a_line_may_share_a_category_axis(cell: Cell) -> None:
     plt.bar(["b", "a", "c"], [1, 2, 3])
     plt.plot(["a", "c"], [9, 8])
     bars, line = saved(cell)
@@ -159,7 +159,7 @@ def test_a_category_axis_shared_by_bars_and_a_line(cell: Cell) -> None:
     assert line["x"] == ["a", "c"]
 
 
-def test_grouped_and_stacked_bars_drawn_by_pandas(cell: Cell) -> None:
+def test_grouped_and_stacked_bars_drawn_by_pandas_are_read(cell: Cell) -> None:
     frame = pd.DataFrame({"u": [0.1, 0.2], "v": [0.3, 0.4]}, index=["p", "q"])
     frame.plot.bar()
     assert [(one["label"], one["x"], one["y"]) for one in saved(cell)] == [
@@ -173,7 +173,7 @@ def test_grouped_and_stacked_bars_drawn_by_pandas(cell: Cell) -> None:
     ]
 
 
-def test_time_series_drawn_by_pandas(cell: Cell) -> None:
+def test_time_series_drawn_by_pandas_are_read(cell: Cell) -> None:
     days = pd.date_range("2024-01-01", periods=3)
     frame = pd.DataFrame({"u": [0.1, np.nan, 0.3]}, index=days)
     expected = ["2024-01-01T00:00:00", "2024-01-02T00:00:00", "2024-01-03T00:00:00"]
@@ -185,7 +185,7 @@ def test_time_series_drawn_by_pandas(cell: Cell) -> None:
     assert saved(cell)[0]["type"] == "scatter"
 
 
-def test_boxes_violins_and_pies_drawn_by_pandas(cell: Cell) -> None:
+def test_boxes_and_pies_drawn_by_pandas_are_read(cell: Cell) -> None:
     frame = pd.DataFrame({"u": [1, 2, 3], "v": [4, 5, 60]})
     frame.plot.box()
     assert saved(cell)[0]["x"] == ["u", "v"]
@@ -196,19 +196,19 @@ def test_boxes_violins_and_pies_drawn_by_pandas(cell: Cell) -> None:
     assert (series["type"], series["x"][0], series["y"]) == ("violin", [1.0, 1.5, 2.0, 2.5, 3.0], [1.0, 2.0])
 
 
-def test_a_pie_that_is_not_full_and_one_without_labels(cell: Cell) -> None:
+def test_a_partial_pie_and_a_pie_without_labels_are_read(cell: Cell) -> None:
     plt.pie([0.25, 0.5], normalize=False)
     assert saved(cell)[0] == {"type": "pie", "x": ["slice 1", "slice 2"], "y": [0.25, 0.5]}
 
 
-def test_images_with_an_extent_and_from_below(cell: Cell) -> None:
+def test_images_with_an_extent_and_a_lower_origin_are_read(cell: Cell) -> None:
     plt.imshow([[1, 2], [3, 4]], extent=(0, 4, 0, 2), origin="lower")
     assert saved(cell)[0] == {"type": "heatmap", "x": [1.0, 3.0], "y": [0.5, 1.5], "z": [[1, 2], [3, 4]]}
     plt.imshow([[1, 2]], extent=(0, 4, 0, 2))
     assert saved(cell)[0]["y"] == [1.0]
 
 
-def test_a_heatmap_with_named_rows_and_columns_and_a_colour_bar(cell: Cell) -> None:
+def test_a_heatmap_with_named_rows_columns_and_a_colour_bar_is_read(cell: Cell) -> None:
     image = plt.imshow([[1, 2], [3, 4]])
     plt.colorbar(image)
     plt.xticks([0, 1], ["mon", "tue"])
@@ -220,7 +220,7 @@ def test_a_heatmap_with_named_rows_and_columns_and_a_colour_bar(cell: Cell) -> N
     assert axes[0]["series"] == [{"type": "heatmap", "x": ["mon", "tue"], "y": ["am", "pm"], "z": [[1, 2], [3, 4]]}]
 
 
-def test_a_mesh_over_dates_and_one_that_is_masked(cell: Cell) -> None:
+def test_a_mesh_over_dates_and_a_masked_mesh_are_read(cell: Cell) -> None:
     days = pd.date_range("2024-01-01", periods=2)
     plt.pcolormesh(days, [1, 2], np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]]))
     series = saved(cell)[0]
@@ -230,7 +230,7 @@ def test_a_mesh_over_dates_and_one_that_is_masked(cell: Cell) -> None:
     assert saved(cell)[0]["z"] == [[1.0, 0.0], [0.0, 2.0]]
 
 
-def test_log_scales_twins_insets_and_several_axes(cell: Cell) -> None:
+def test_log_scales_twins_insets_and_several_axes_are_read(cell: Cell) -> None:
     _, (left, right) = plt.subplots(1, 2)
     left.loglog([1, 10], [1, 100])
     right.plot([1, 2], [3, 4])
@@ -244,7 +244,7 @@ def test_log_scales_twins_insets_and_several_axes(cell: Cell) -> None:
     assert axes[2]["series"][0]["x"] == [7.0, 8.0]
 
 
-def test_error_bars_on_dates_without_a_line(cell: Cell) -> None:
+def test_error_bars_on_dates_without_a_line_are_read(cell: Cell) -> None:
     plt.errorbar(pd.to_datetime(["2024-01-01", "2024-01-02"]), [1, 2], yerr=[0.1, 0.3], fmt="none")
     assert saved(cell)[0] == {
         "type": "errorbar",
@@ -258,7 +258,7 @@ def test_error_bars_along_a_time_axis_keep_their_points(cell: Cell) -> None:
     hour = pd.Timedelta("1h").to_pytimedelta()
     plt.errorbar(pd.to_datetime(["2024-01-01", "2024-01-02"]), [1, 2], xerr=hour, label="e")  # type: ignore[arg-type]
     assert saved(cell)[0]["y"] == [1.0, 2.0]
-    assert unread(cell)[0]["reason"] == "the lengths of error bars along a time axis"
+    assert unread(cell)[0]["reason"] == "the lengths of error bars on a time axis"
 
 
 @pytest.mark.parametrize("freq", ["M", "Q", "Y", "W", "D", "h", "min"])
@@ -280,7 +280,7 @@ def test_a_regular_series_is_drawn_by_pandas_at_the_start_of_each_period(cell: C
     assert (series["x"][1], series["y"]) == (f"{second}T00:00:00", [0.1, 0.2, 0.3])
 
 
-def test_a_gantt_chart(cell: Cell) -> None:
+def test_a_gantt_chart_gives_start_and_end_of_each_bar(cell: Cell) -> None:
     start = pd.to_datetime(["2024-01-01", "2024-01-03"])
     plt.barh(["a", "b"], pd.to_timedelta(["2D", "1D"]), left=start)
     series = saved(cell)[0]
@@ -325,31 +325,31 @@ def draw_curved_mesh() -> None:
     "draw",
     [draw_contour, draw_hexbin, draw_lines, draw_polygon, draw_picture, draw_table, draw_in_3d, draw_curved_mesh],
 )
-def test_what_cannot_be_read_is_named_and_never_dropped(cell: Cell, draw: Any) -> None:
+def test_unreadable_artists_are_listed_and_never_dropped(cell: Cell, draw: Any) -> None:
     draw()
     assert saved(cell) == []
     assert unread(cell)[0]["artist"]
     assert unread(cell)[0]["reason"]
 
 
-def test_sizes_of_markers_are_named_as_unread(cell: Cell) -> None:
+def test_marker_sizes_are_listed_as_unread(cell: Cell) -> None:
     plt.scatter([1, 2], [3, 4], s=[10, 20], label="bubbles")
     assert saved(cell)[0]["y"] == [3.0, 4.0]
     assert unread(cell) == [{"artist": "PathCollection 'bubbles'", "reason": "the sizes of the markers"}]
 
 
-def test_hidden_artists_are_not_shown_and_not_read(cell: Cell) -> None:
+def test_hidden_artists_are_not_read(cell: Cell) -> None:
     plt.plot([1, 2], label="seen")
     plt.plot([3, 4], label="hidden", visible=False)
     assert [series["label"] for series in saved(cell)] == ["seen"]
 
 
-def test_stems(cell: Cell) -> None:
+def test_stems_give_their_points(cell: Cell) -> None:
     plt.stem([1, 2], [3, 4], label="s")
     assert saved(cell) == [{"type": "scatter", "label": "s", "x": [1.0, 2.0], "y": [3.0, 4.0]}]
 
 
-def test_more_values_than_can_be_sent_are_named(cell: Cell) -> None:
+def test_an_artist_with_too_many_values_is_listed_as_unread(cell: Cell) -> None:
     plt.plot(np.zeros(500_001), label="long")
     plt.plot([1, 2], label="short")
     assert [series["label"] for series in saved(cell)] == ["short"]
@@ -358,15 +358,15 @@ def test_more_values_than_can_be_sent_are_named(cell: Cell) -> None:
     ]
 
 
-def test_what_is_drawn_on_the_figure_itself_is_named(cell: Cell) -> None:
+def test_artists_outside_any_axes_are_listed_as_unread(cell: Cell) -> None:
     figure, axes = plt.subplots()
     axes.plot([1, 2])
     figure.add_artist(Line2D([0, 1], [0, 1]))
     saved(cell)
-    assert unread(cell) == [{"artist": "Line2D", "reason": "drawn on the figure and in no axes"}]
+    assert unread(cell) == [{"artist": "Line2D", "reason": "drawn on the figure, not in an axes"}]
 
 
-def test_ten_thousand_categories(cell: Cell) -> None:
+def test_ten_thousand_categories_are_read(cell: Cell) -> None:
     names = [f"name {i}" for i in range(10_000)]
     plt.plot(names, range(10_000))
     plt.xticks([])

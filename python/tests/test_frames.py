@@ -1,4 +1,4 @@
-"""Frames are read whole, in whatever pieces they come, and what was read ahead of one is the beginning of the next."""
+"""Frames arrive complete however they are split, and bytes read ahead belong to the next frame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ bodies = st.lists(st.one_of(st.binary(max_size=200), st.integers(0, 200_000).map
 
 
 @given(bodies=bodies, pieces=st.lists(st.integers(1, 100_000), max_size=20), copied=st.booleans())
-def test_frames_are_what_was_sent_however_they_are_cut(bodies: list[bytes], pieces: list[int], copied: bool) -> None:
+def test_frames_arrive_as_sent_however_they_are_split(bodies: list[bytes], pieces: list[int], copied: bool) -> None:
     sent = b"".join(encode({"type": "one", "number": at}, len(body)) + body for at, body in enumerate(bodies))
     read_end, write_end = os.pipe()
     writer = threading.Thread(target=_write, args=(write_end, sent, pieces))

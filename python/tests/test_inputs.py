@@ -1,4 +1,4 @@
-"""What becomes of names when an input changes."""
+"""What happens to variables when an input is replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _add(inputs: Inputs, alias: str, text: str) -> None:
     inputs.add(alias, "json", fd, len(text))
 
 
-def test_only_names_that_still_stand_for_the_old_value_are_unbound() -> None:
+def test_only_variables_that_still_hold_the_old_value_are_unbound() -> None:
     inputs = Inputs()
     inputs.name({"local": "prices"})
     _add(inputs, "prices", "[1]")

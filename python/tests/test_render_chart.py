@@ -1,4 +1,4 @@
-"""`render_chart` beyond the corpus."""
+"""Tests of `render_chart` beyond the corpus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refused(spec: Any, data: Any) -> str:
     return str(caught.value)
 
 
-def test_times_become_iso_text_and_the_axis_a_time_axis(cell: Cell) -> None:
+def test_times_become_iso_text_on_a_time_axis(cell: Cell) -> None:
     times = pd.date_range("2024-01-01", periods=2, tz="UTC")
     sluice.render_chart(LINE, pd.DataFrame({"t": times, "v": [1.5, np.nan]}), title="T")
     kind, header, _ = cell.artifacts[0]
@@ -47,14 +47,14 @@ def test_the_index_is_a_column(cell: Cell) -> None:
     assert emitted(cell)["data"][1] == {"index": "b", "v": 2}
 
 
-def test_only_named_columns_go_along_and_the_callers_spec_is_left_alone(cell: Cell) -> None:
+def test_only_named_columns_are_sent_and_the_callers_spec_is_not_changed(cell: Cell) -> None:
     spec = json.loads(json.dumps(LINE))
     sluice.render_chart(spec, [{"t": dt.date(2024, 1, 1), "v": decimal.Decimal("1.5"), "secret": "x"}])
     assert emitted(cell)["data"] == [{"t": "2024-01-01", "v": 1.5}]
     assert spec == LINE
 
 
-def test_other_shapes_of_data(cell: Cell) -> None:
+def test_other_shapes_of_data_are_accepted(cell: Cell) -> None:
     sluice.render_chart({**LINE, "xKey": "time", "series": [{"key": "value"}]}, [[1704067200000, 5]])
     assert emitted(cell)["data"] == [{"time": "2024-01-01T00:00:00+00:00", "value": 5}]
     sluice.render_chart(LINE, "t,v\na,1\nb,2")
@@ -71,7 +71,7 @@ def test_a_heatmap_and_a_candlestick_need_no_series(cell: Cell) -> None:
     assert emitted(cell)["spec"]["series"] == []
 
 
-def test_the_spec_may_hold_what_came_out_of_pandas(cell: Cell) -> None:
+def test_the_spec_may_contain_pandas_and_numpy_values(cell: Cell) -> None:
     lines = ({"axis": "y", "value": np.int64(3)}, {"axis": "x", "value": pd.Timestamp("2024-01-01")})
     areas = [{"x1": dt.date(2024, 1, 1), "x2": dt.date(2024, 1, 2)}]
     spec = {**LINE, "legend": np.True_, "referenceLines": lines, "referenceAreas": areas}
@@ -82,13 +82,13 @@ def test_the_spec_may_hold_what_came_out_of_pandas(cell: Cell) -> None:
         "referenceLines": [{"axis": "y", "value": 3}, {"axis": "x", "value": "2024-01-01T00:00:00"}],
         "referenceAreas": [{"x1": "2024-01-01", "x2": "2024-01-02"}],
     }
-    assert refused({**LINE, "xKey": len}, []).startswith("the chart does not hold: in the spec $.xKey is a builtin")
+    assert refused({**LINE, "xKey": len}, []).startswith("the chart is not valid: in the spec $.xKey is a builtin")
     assert "data $.t[0] is a bytes" in refused(LINE, [{"t": b"x", "v": 1}])
 
 
 def test_errors_name_the_path_and_the_allowed_values(cell: Cell) -> None:
     assert refused({**LINE, "type": "pie"}, [{"t": 1, "v": 1}]) == (
-        "the chart does not hold: type must be one of line, bar, area, scatter, composed, histogram, heatmap, "
+        "the chart is not valid: type must be one of line, bar, area, scatter, composed, histogram, heatmap, "
         "candlestick, got 'pie'"
     )
     assert "series[0].yAxis must be one of left, right, got 'top'" in refused(
@@ -104,7 +104,7 @@ def test_errors_name_the_path_and_the_allowed_values(cell: Cell) -> None:
     assert cell.artifacts == []
 
 
-def test_at_most_5000_rows_and_how_to_aggregate(cell: Cell) -> None:
+def test_more_than_5000_rows_are_refused_with_advice_to_aggregate(cell: Cell) -> None:
     times = pd.date_range("2024-01-01", periods=5001, freq="h")
     frame = pd.DataFrame({"t": times, "v": np.arange(5001)})
     message = refused(LINE, frame)
@@ -115,12 +115,12 @@ def test_at_most_5000_rows_and_how_to_aggregate(cell: Cell) -> None:
     assert len(emitted(cell)["data"]) == 5000
 
 
-def test_over_the_limit_of_bytes() -> None:
+def test_a_chart_that_is_too_large_is_refused() -> None:
     Cell(artifact_bytes=50)
     with pytest.raises(sluice.OutputLimitError) as caught:
         sluice.render_chart(LINE, [{"t": "a" * 50, "v": 1}])
     assert caught.value.name == "artifactBytes"
 
 
-def test_duplicate_columns(cell: Cell) -> None:
+def test_duplicate_columns_are_refused(cell: Cell) -> None:
     assert "the column 'v' more than once" in refused(LINE, pd.DataFrame([[1, 2, 3]], columns=["t", "v", "v"]))

@@ -1,4 +1,4 @@
-"""Sentences of the issue about results that the corpus does not show."""
+"""Tests of `set_result` beyond the corpus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refused(value: object) -> str:
     return str(caught.value)
 
 
-def test_pyarrow_tables(cell: Cell) -> None:
+def test_pyarrow_tables_become_records(cell: Cell) -> None:
     pa = pytest.importorskip("pyarrow")
     times = pa.array([0, None], type=pa.timestamp("ms", tz="UTC"))
     table = pa.table({"b": [1, None], "a": ["x", "y"], "t": times, "d": pa.array([decimal.Decimal("1.50"), None])})
@@ -38,7 +38,7 @@ def test_pyarrow_tables(cell: Cell) -> None:
     assert list(cell.result["table"][0]) == ["b", "a", "t", "d"]
 
 
-def test_arrow_backed_frames(cell: Cell) -> None:
+def test_arrow_backed_frames_become_records(cell: Cell) -> None:
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"n": [2**60, None], "s": ["a", None]}).convert_dtypes(dtype_backend="pyarrow")
     frame["n"] = pd.array([2**60, None], dtype="int64[pyarrow]")
@@ -60,7 +60,7 @@ def test_duplicate_columns_are_an_error(cell: Cell) -> None:
     assert "the index counts as a column" in refused(frame)
 
 
-def test_what_has_no_json_form_is_named_by_its_path(cell: Cell) -> None:
+def test_a_value_without_a_json_form_is_refused_with_its_path(cell: Cell) -> None:
     assert refused({"a": [1, len]}).startswith("$.a[1] is a builtin_function_or_method, which has no JSON form")
     assert refused({"a": b"x"}).startswith("$.a is a bytes, which has no JSON form; decode it")
     assert refused([1 + 2j]).startswith("$[0] is a complex")
@@ -68,11 +68,11 @@ def test_what_has_no_json_form_is_named_by_its_path(cell: Cell) -> None:
     assert refused(pd.DataFrame({"a": [1, 2], "b": ["x", lambda: 1]})).startswith("$[1].b is a function")
     assert refused({"o": object()}).startswith("$.o is a object")
     assert "save_figure" in refused(__import__("matplotlib.figure").figure.Figure())
-    assert "make it a list" in refused(iter([1]))
+    assert "convert it to a list" in refused(iter([1]))
     assert refused({"a": {frozenset(): 1}}).startswith("$.a has the key frozenset()")
 
 
-def test_cycles_are_named_by_their_path(cell: Cell) -> None:
+def test_cycles_are_refused_with_their_path(cell: Cell) -> None:
     loop: list[Any] = [1]
     loop.append({"again": loop})
     assert refused(loop).startswith("$[1].again contains itself")
@@ -81,7 +81,7 @@ def test_cycles_are_named_by_their_path(cell: Cell) -> None:
     assert cell.result == [[1], [1]]
 
 
-def test_cycles_through_frames_series_and_arrays_are_named_too(cell: Cell) -> None:
+def test_cycles_through_frames_series_and_arrays_are_refused(cell: Cell) -> None:
     series = pd.Series([None], dtype=object)
     series[0] = series
     assert refused({"s": series}).startswith("$.s[0] contains itself (a cycle of pandas")
@@ -94,26 +94,26 @@ def test_cycles_through_frames_series_and_arrays_are_named_too(cell: Cell) -> No
     assert refused(square) == "$[0][0] contains itself (a cycle of numpy.ndarray); build a plain tree"
 
 
-def test_a_length_of_time_without_a_fixed_size_is_refused(cell: Cell) -> None:
+def test_a_duration_without_a_fixed_length_is_refused(cell: Cell) -> None:
     assert refused({"t": np.timedelta64(3, "M")}) == (
-        "$.t is a numpy.timedelta64, which has no JSON form; give a length of time in days, seconds or smaller"
+        "$.t is a numpy.timedelta64, which has no JSON form; use a duration in days, seconds or a smaller unit"
     )
 
 
-def test_nesting_without_end_is_refused(cell: Cell) -> None:
+def test_nesting_that_is_too_deep_is_refused(cell: Cell) -> None:
     deep: list[Any] = []
     for _ in range(5000):
         deep = [deep]
     assert "nested more than 200 levels" in refused(deep)
 
 
-def test_an_error_leaves_the_earlier_result(cell: Cell) -> None:
+def test_an_error_keeps_the_earlier_result(cell: Cell) -> None:
     sluice.set_result(1)
     refused(len)
     assert cell.result == 1
 
 
-def test_the_value_is_taken_when_set_result_is_called(cell: Cell) -> None:
+def test_changing_a_value_after_set_result_has_no_effect(cell: Cell) -> None:
     value = [1]
     sluice.set_result(value)
     value.append(2)
@@ -130,7 +130,7 @@ def test_nonfinite_values_are_counted_by_path(cell: Cell) -> None:
     ]
 
 
-def test_many_paths_are_summed_up(cell: Cell) -> None:
+def test_many_paths_are_summarised(cell: Cell) -> None:
     sluice.set_result({str(i): math.nan for i in range(150)})
     noted = cell.diagnostics["nonFinite"]
     assert len(noted) == 101
@@ -149,7 +149,7 @@ def test_large_frames_keep_precision_and_order(cell: Cell) -> None:
     assert cell.diagnostics["frames"]["$"]["rows"] == 20_000
 
 
-def test_a_result_over_the_limit_is_refused_before_it_is_spread_out() -> None:
+def test_a_frame_that_is_too_large_is_refused_before_it_is_converted() -> None:
     Cell(result_bytes=1000)
     with pytest.raises(sluice.OutputLimitError) as caught:
         sluice.set_result(pd.DataFrame({"a": np.zeros(5_000_000, dtype="int8")}))
@@ -160,7 +160,7 @@ def test_a_result_over_the_limit_is_refused_before_it_is_spread_out() -> None:
         sluice.set_result(["ü" * 600])
 
 
-def test_half_a_surrogate_pair_is_still_valid_json(cell: Cell) -> None:
+def test_a_lone_surrogate_still_gives_valid_json(cell: Cell) -> None:
     sluice.set_result({"\ud800": "a\udc00b"})
     assert cell.result == {"\ufffd": "a\ufffdb"}
 
@@ -169,12 +169,12 @@ def test_integers_too_long_to_print_are_refused(cell: Cell) -> None:
     assert "$.n is an integer of" in refused({"n": 10**5000})
 
 
-def test_whatever_is_a_sequence_is_an_array(cell: Cell) -> None:
+def test_every_sequence_becomes_an_array(cell: Cell) -> None:
     sluice.set_result([collections.deque([1, math.nan]), collections.UserList(["x"]), array.array("d", [0.1])])
     assert cell.result == [[1, None], ["x"], [0.1]]
 
 
-def test_structured_arrays_and_fractions(cell: Cell) -> None:
+def test_structured_arrays_become_records_and_fractions_text(cell: Cell) -> None:
     sluice.set_result([np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")]), fractions.Fraction(1, 3), range(3)])
     assert cell.result == [[{"a": 1, "b": 2.5}], "1/3", [0, 1, 2]]
 
@@ -193,6 +193,6 @@ def test_the_json_is_always_valid(value: object) -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
-def test_floats_come_back_bit_by_bit(numbers: list[float]) -> None:
+def test_floats_are_written_exactly(numbers: list[float]) -> None:
     text, _ = serialise(np.array(numbers), 10**9)
     assert np.array(json.loads(text), dtype=float).tobytes() == np.array(numbers, dtype=float).tobytes()

@@ -1,4 +1,4 @@
-"""What `save_figure` hands over, refuses and notes."""
+"""What `save_figure` emits, refuses and notes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pixels(png: bytes) -> Any:
     return np.asarray(PIL.Image.open(io.BytesIO(png)).convert("RGBA"))
 
 
-def test_png_at_150_dpi_with_a_tight_box(cell: Cell) -> None:
+def test_the_png_has_150_dpi_and_is_cropped_to_its_content(cell: Cell) -> None:
     figure, axes = plt.subplots(figsize=(4, 3))
     axes.plot([1, 2, 3])
     whole, tight = saved(figure), saved(figure, bbox_inches="tight")
@@ -45,7 +45,7 @@ def test_png_at_150_dpi_with_a_tight_box(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("ground", ["#00000000", "#ff000080"])
-def test_a_ground_that_is_not_opaque_stays_so(cell: Cell, ground: str) -> None:
+def test_a_transparent_background_stays_transparent(cell: Cell, ground: str) -> None:
     figure, axes = plt.subplots(figsize=(4, 3), facecolor=ground)
     axes.plot([1, 2, 3])
     expected = saved(figure, bbox_inches="tight")
@@ -53,7 +53,7 @@ def test_a_ground_that_is_not_opaque_stays_so(cell: Cell, ground: str) -> None:
     assert (pixels(cell.png()) == expected).all()
 
 
-def test_what_reaches_over_the_edge_is_in_the_picture(cell: Cell) -> None:
+def test_content_beyond_the_edge_of_the_figure_is_in_the_picture(cell: Cell) -> None:
     figure, axes = plt.subplots(figsize=(4, 3))
     axes.plot([1, 2, 3])
     axes.text(2.6, 1, "far to the right of the figure")
@@ -99,7 +99,7 @@ def test_the_current_figure_is_the_default(cell: Cell) -> None:
     assert cell.series()[0]["label"] == "first"
 
 
-def test_axes_and_figures_without_pyplot_are_taken(cell: Cell) -> None:
+def test_axes_and_figures_without_pyplot_are_accepted(cell: Cell) -> None:
     _, axes = plt.subplots()
     axes.plot([1, 2])
     sluice.save_figure(ALT, fig=axes)
@@ -118,7 +118,7 @@ def refused(fig: Any = None) -> str:
     return str(caught.value)
 
 
-def test_no_figure(cell: Cell) -> None:
+def test_saving_without_a_figure_is_refused(cell: Cell) -> None:
     assert refused() == "there is no figure to save; plot something first, or pass fig="
     assert "got list" in refused([1])
 
@@ -146,7 +146,7 @@ def test_an_empty_figure_is_refused(cell: Cell) -> None:
     assert cell.artifacts == []
 
 
-def test_a_figure_of_words_is_not_empty(cell: Cell) -> None:
+def test_a_figure_of_text_is_not_empty(cell: Cell) -> None:
     plt.figure().text(0.5, 0.5, "Nothing was sold in May")
     sluice.save_figure(ALT)
     assert len(cell.artifacts) == 1
@@ -156,11 +156,11 @@ def test_a_figure_saved_twice_is_refused(cell: Cell) -> None:
     figure, axes = plt.subplots()
     axes.plot([1, 2])
     sluice.save_figure(ALT)
-    assert refused(figure) == "this figure was saved before; make a new figure for each save_figure"
+    assert refused(figure) == "this figure was already saved; create a new figure for each save_figure"
     assert len(cell.artifacts) == 1
 
 
-def test_a_figure_that_was_refused_can_be_repaired(cell: Cell) -> None:
+def test_a_refused_figure_can_be_fixed_and_saved(cell: Cell) -> None:
     plt.plot([1, 2])
     with pytest.raises(sluice.FigureError, match="alt must say"):
         sluice.save_figure("plot.png")
@@ -169,7 +169,7 @@ def test_a_figure_that_was_refused_can_be_repaired(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("alt", [None, 3, "", "chart", "figure.png", "123 456 789 0"])
-def test_alt_is_required_and_must_say_something(cell: Cell, alt: Any) -> None:
+def test_alt_is_required_and_must_describe_the_picture(cell: Cell, alt: Any) -> None:
     plt.plot([1, 2])
     with pytest.raises(sluice.FigureError, match="alt must say what the picture shows, in at least 10 characters"):
         sluice.save_figure(alt)
@@ -177,7 +177,7 @@ def test_alt_is_required_and_must_say_something(cell: Cell, alt: Any) -> None:
         sluice.save_figure()  # type: ignore[call-arg]
 
 
-def test_over_50_megapixels_is_refused_before_it_is_drawn(cell: Cell) -> None:
+def test_more_than_50_megapixels_are_refused_before_drawing(cell: Cell) -> None:
     plt.figure(figsize=(60, 40)).gca().plot([1, 2])
     with pytest.raises(sluice.OutputLimitError) as caught:
         sluice.save_figure(ALT)
@@ -190,7 +190,7 @@ def test_over_50_megapixels_is_refused_before_it_is_drawn(cell: Cell) -> None:
         sluice.save_figure(ALT)
 
 
-def test_over_the_limit_of_bytes_is_refused() -> None:
+def test_a_picture_that_is_too_large_is_refused() -> None:
     Cell(artifact_bytes=5000)
     plt.imshow(np.random.default_rng(0).random((200, 200)))
     with pytest.raises(sluice.OutputLimitError) as caught:
@@ -200,7 +200,7 @@ def test_over_the_limit_of_bytes_is_refused() -> None:
     plt.close("all")
 
 
-def test_figure_data_that_does_not_fit_is_named_as_unread() -> None:
+def test_figure_data_that_does_not_fit_is_listed_as_unread() -> None:
     cell = Cell(artifact_bytes=60_000)
     plt.plot(np.random.default_rng(0).random(20_000), linewidth=0.1, label="long", color="white")
     plt.plot([0, 1], [0, 1], label="short")
@@ -223,7 +223,7 @@ def test_figures_left_unsaved_are_noted(cell: Cell) -> None:
     assert cell.diagnostics == {"unsavedFigures": 1}
 
 
-def test_show_is_noted_and_harmless(cell: Cell) -> None:
+def test_show_does_nothing_and_is_counted(cell: Cell) -> None:
     figure, axes = plt.subplots()
     axes.plot([1, 2])
     plt.show()
@@ -232,7 +232,7 @@ def test_show_is_noted_and_harmless(cell: Cell) -> None:
     assert cell.diagnostics == {"showCalls": 2}
 
 
-def test_savefig_without_save_figure_is_noted(cell: Cell) -> None:
+def test_savefig_without_save_figure_is_counted(cell: Cell) -> None:
     plt.plot([1, 2])
     plt.savefig(io.BytesIO())
     sluice.save_figure(ALT)
@@ -243,7 +243,7 @@ def test_savefig_without_save_figure_is_noted(cell: Cell) -> None:
     assert cell.diagnostics == {"savefigCalls": 1}
 
 
-def test_glyphs_that_no_font_has_are_noted_with_their_text(cell: Cell) -> None:
+def test_missing_glyphs_are_noted_with_their_text(cell: Cell) -> None:
     plt.rcParams["font.family"] = ["DejaVu Sans"]
     plt.plot([1, 2])
     plt.title("Price of \U00012000 and a")
@@ -262,7 +262,7 @@ def test_overlapping_tick_labels_are_noted(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("rotation", [45, 60, 90, -45])
-def test_turned_tick_labels_do_not_overlap(cell: Cell, rotation: float) -> None:
+def test_rotated_tick_labels_do_not_overlap(cell: Cell, rotation: float) -> None:
     plt.figure(figsize=(8, 4))
     plt.bar([f"a rather long name {i}" for i in range(12)], range(12))
     plt.xticks(rotation=rotation)
@@ -270,7 +270,7 @@ def test_turned_tick_labels_do_not_overlap(cell: Cell, rotation: float) -> None:
     assert "overlappingLabels" not in cell.diagnostics
 
 
-def test_usual_tick_labels_do_not_overlap(cell: Cell) -> None:
+def test_default_tick_labels_do_not_overlap(cell: Cell) -> None:
     plt.plot(np.arange(1000) * 12345)
     sluice.save_figure(ALT)
     assert cell.diagnostics == {}

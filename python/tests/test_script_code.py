@@ -1,4 +1,4 @@
-"""A script as one function."""
+"""Tests of compiling a script into one function."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def value_of(code: str) -> Any:
         ("(lambda: (yield))().__class__.__name__", "generator"),
     ],
 )
-def test_a_script_is_like_a_module_that_may_return_and_await(code: str, value: object) -> None:
+def test_a_script_behaves_like_a_module_that_may_return_and_await(code: str, value: object) -> None:
     assert value_of(code) == value
 
 
@@ -69,7 +69,7 @@ def test_a_script_is_like_a_module_that_may_return_and_await(code: str, value: o
         ("x = 1\nfrom nowhere import (", "'(' was never closed", 2),
     ],
 )
-def test_what_is_no_script_is_a_syntax_error_at_its_line(code: str, message: str, line: int) -> None:
+def test_invalid_code_is_a_syntax_error_with_its_line(code: str, message: str, line: int) -> None:
     with pytest.raises(SyntaxError) as caught:
         compile_script(code)
     assert (caught.value.msg, caught.value.lineno) == (message, line)
@@ -78,10 +78,10 @@ def test_what_is_no_script_is_a_syntax_error_at_its_line(code: str, message: str
 @pytest.mark.parametrize(
     "code", ["import socket", "import urllib", "import urllib.request", "from http import client", "__import__('ssl')"]
 )
-def test_modules_for_the_network_are_not_there(code: str) -> None:
+def test_network_modules_cannot_be_imported(code: str) -> None:
     with pytest.raises(ModuleNotFoundError, match="No module named"):
         value_of(code)
 
 
-def test_a_part_that_only_computes_is_there() -> None:
+def test_a_submodule_that_needs_no_network_can_be_imported() -> None:
     assert value_of("from urllib.parse import quote\nfrom urllib import parse\nparse.quote(quote(' '))") == "%2520"

@@ -1,4 +1,4 @@
-"""Tables: the schema, pages, filters, and the files that downloads are made of."""
+"""Tests of tables: schema, pages, filters and downloads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sluice_worker.inputs import PARSERS
 
 
 class Given:
-    """Inputs as a worker holds them."""
+    """Inputs like those of the worker."""
 
     def __init__(self, kind: str, raw: bytes) -> None:
         self._raw = {"data": (kind, raw)}
@@ -58,12 +58,12 @@ def to_csv(value: Any, kind: str = "json", path: list[str] | None = None) -> str
     return download(table(value, kind, path), "csv").decode()
 
 
-def test_a_csv_has_all_columns_in_their_order_and_the_digits_that_were_sent() -> None:
+def test_csv_has_all_columns_in_order_and_the_digits_that_were_sent() -> None:
     text = '[{"id":12345678901234567890,"x":1.10},{"x":null,"y":true,"n":{"a":1.0}}]'
     assert to_csv(text) == 'id,x,y,n\n12345678901234567890,1.10,,\n,,true,"{""a"":1.0}"\n'
 
 
-def test_text_that_a_spreadsheet_takes_for_a_formula_is_prefixed_and_no_number_is() -> None:
+def test_text_that_looks_like_a_formula_is_prefixed_and_numbers_are_not() -> None:
     cells = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-5", "-1.5e3", "plain"]
     written = ["'=1+1", "'+x", "'-x", "'@x", "'\tx", '"\'\rx"', "-5", "-1.5e3", "plain"]
     expected = "'=cell,n\n" + "".join(f"{cell},-5\n" for cell in written)
@@ -72,7 +72,7 @@ def test_text_that_a_spreadsheet_takes_for_a_formula_is_prefixed_and_no_number_i
     assert "".join(csv_of_frame(pd.DataFrame(rows))) == expected
 
 
-def test_rows_inside_values_lists_and_maps_are_rows() -> None:
+def test_rows_are_found_inside_values_lists_and_maps() -> None:
     assert to_csv({"data": {"items": [1, "a"]}}, path=["data", "items"]) == "value\n1\na\n"
     assert to_csv([[1, 2]]) == "0,1\n1,2\n"
     assert to_csv({"A": {"x": 1}, "B": {"x": 2}}) == "key,x\nA,1\nB,2\n"
@@ -80,7 +80,7 @@ def test_rows_inside_values_lists_and_maps_are_rows() -> None:
     assert to_csv('[{"x": NaN}]') == "x\n\n"
 
 
-def test_csv_that_was_sent_is_made_safe_and_stays_as_it_is_otherwise() -> None:
+def test_sent_csv_is_made_safe_and_is_otherwise_unchanged() -> None:
     assert to_csv('a,b\r\n"=1,2",x\r\n"say ""hi""",-3\r\n', "csv") == 'a,b\n"\'=1,2",x\n"say ""hi""",-3\n'
     assert to_csv("a\tb\n1\t@x\n", "tsv") == "a,b\n1,'@x\n"
     assert to_csv("\ufeffid,when\n007,NA\n", "csv") == "id,when\n007,NA\n"
@@ -96,7 +96,7 @@ def test_a_csv_can_be_read_back(rows: list[tuple[str, str]]) -> None:
 
 
 @given(st.text(st.sampled_from("a1=+-@.,,\t\r\n\n \u00a0\"'"), max_size=80))
-def test_csv_in_blocks_is_what_it_is_cell_by_cell(source: str) -> None:
+def test_csv_written_in_blocks_equals_csv_written_cell_by_cell(source: str) -> None:
     read = csv.reader(io.StringIO(source, newline=""))
     expected = "".join(",".join(map(files._cell, row)) + "\n" for row in read)
     with pytest.MonkeyPatch.context() as patch:
@@ -105,12 +105,12 @@ def test_csv_in_blocks_is_what_it_is_cell_by_cell(source: str) -> None:
         assert "".join(csv_of_source("csv", source.encode(), [])) == expected
 
 
-def test_a_file_comes_in_pieces() -> None:
+def test_a_file_is_downloaded_in_pieces() -> None:
     rows = [{"id": number} for number in range(5000)]
     assert download(table(rows), "csv", 1000).decode() == "id\n" + "".join(f"{number}\n" for number in range(5000))
 
 
-def test_parquet_holds_mixed_and_nested_values_as_json_text() -> None:
+def test_parquet_stores_mixed_and_nested_values_as_json_text() -> None:
     rows = [{"day": "mon", "price": 1.5, "more": {"a": 1}}, {"day": "tue", "price": None, "more": "x"}]
     made = pd.read_parquet(io.BytesIO(download(table(rows), "parquet")))
     assert json.loads(made.to_json(orient="records")) == [
@@ -125,7 +125,7 @@ def test_more_columns_than_a_spreadsheet_has_are_refused() -> None:
     assert answer == {"refused": {"code": "wide", "columns": 16_385, "most": 16_384}}
 
 
-def test_what_cannot_be_read_is_refused_each_time() -> None:
+def test_unreadable_data_is_refused_for_every_question() -> None:
     broken = table("{", "json")
     for _ in range(2):
         assert ask(broken, ask="schema")["refused"]["code"] == "unreadable"
@@ -161,12 +161,12 @@ ROWS = [
         ({"column": "name", "op": "ne", "value": "bob"}, [1]),
     ],
 )
-def test_filters(test: dict[str, Any], ids: list[int]) -> None:
+def test_a_filter_selects_its_rows(test: dict[str, Any], ids: list[int]) -> None:
     found = page(table(ROWS), filter=[test], columns=["id"])
     assert ([row[0] for row in found["rows"]], found["matched"], found["total"]) == (ids, len(ids), 3)
 
 
-def test_a_page_is_searched_sorted_cut_and_says_where_to_go_on() -> None:
+def test_a_page_is_searched_sorted_and_cut_and_has_the_next_offset() -> None:
     asked = table(ROWS)
     assert page(asked, search="B")["rows"] == [[2, "bob", False]]
     falling = page(asked, sort=[{"column": "name", "descending": True}], columns=["id"], limit=2)
@@ -178,7 +178,7 @@ def test_a_page_is_searched_sorted_cut_and_says_where_to_go_on() -> None:
     assert (small["rows"], small["returned"], small["nextOffset"]) == ([ROWS[0]], 1, 1)
 
 
-def test_a_question_that_does_not_fit_the_table_is_refused_with_what_is_there() -> None:
+def test_a_question_that_does_not_fit_the_table_is_refused_with_what_exists() -> None:
     columns = ["id", "name", "on"]
     asked = table(ROWS)
     assert page(asked, columns=["nam"]) == {"refused": {"code": "column", "column": "nam", "columns": columns}}

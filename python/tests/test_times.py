@@ -1,4 +1,4 @@
-"""Times as tools write them."""
+"""Tests of parsing times and of buckets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ zones = st.sampled_from(
 @given(
     st.lists(st.tuples(moments, st.sampled_from(["s", "ms", "us", "ns", "text", "iso", "offset", "aware"])), min_size=1)
 )
-def test_every_way_to_write_an_instant_in_one_column(written: list[tuple[int, str]]) -> None:
+def test_one_column_may_mix_every_notation_of_an_instant(written: list[tuple[int, str]]) -> None:
     def write(seconds: int, how: str) -> Any:
         stamp = pd.Timestamp(seconds, unit="s", tz="UTC")
         return {
@@ -44,7 +44,7 @@ def test_every_way_to_write_an_instant_in_one_column(written: list[tuple[int, st
 
 
 @given(st.lists(moments, min_size=1), zones)
-def test_a_naive_time_is_taken_in_the_zone_asked_for(seconds: list[int], tz: str) -> None:
+def test_a_naive_time_is_read_in_the_given_zone(seconds: list[int], tz: str) -> None:
     walls = [pd.Timestamp(second, unit="s", tz="UTC").tz_convert(tz).tz_localize(None) for second in seconds]
     read = read_times([wall.isoformat() for wall in walls], tz)
     assert read.naive == len(seconds)
@@ -77,7 +77,7 @@ def test_missing_times_stay_missing() -> None:
         ([np.datetime64("2024-01-01")], "2024-01-01"),
     ],
 )
-def test_dates(values: Any, expected: str) -> None:
+def test_dates_are_parsed(values: Any, expected: str) -> None:
     read = read_times(values)
     assert read.instants[0] == pd.Timestamp(expected, tz="UTC")
     assert read.naive == len(values)
@@ -87,20 +87,20 @@ def test_dates(values: Any, expected: str) -> None:
     ("values", "message"),
     [
         (["01/02/2024"], "day first or month first"),
-        (["soon"], "no time can be read from 'soon'"),
-        ([True, False], "no times"),
-        ([{}], "is no time"),
+        (["soon"], "cannot parse 'soon' as a time"),
+        ([True, False], "not times"),
+        ([{}], "is not a time"),
         ([1e30], "too large"),
     ],
 )
-def test_what_is_no_time_is_refused(values: list[Any], message: str) -> None:
+def test_values_that_are_not_times_are_refused(values: list[Any], message: str) -> None:
     with pytest.raises(TimeError, match=message):
         read_times(values)
 
 
 @st.composite
 def instants_in_a_zone(draw: st.DrawFn) -> tuple[pd.DatetimeIndex, str]:
-    """Most of them within half a day of a moment at which the clocks of the zone change."""
+    """Instants, most of them within half a day of a clock change of the zone."""
     tz = draw(zones)
     seconds = st.tuples(st.sampled_from(CHANGES[tz]), st.integers(-43_200, 43_200)).map(sum) if CHANGES[tz] else moments
     drawn = draw(st.lists(seconds | moments, min_size=1, max_size=40))
@@ -123,7 +123,7 @@ SIZES = ["15min", "30min", "1h", "2h", "3h", "4h", "6h", "12h", "1D", "3D", "1W"
 
 
 @given(instants_in_a_zone(), st.sampled_from([*SIZES, "7min", "45min", "100min"]))
-def test_an_instant_is_in_the_bucket_that_starts_before_it_and_buckets_keep_their_order(
+def test_a_bucket_starts_before_its_instants_and_buckets_keep_their_order(
     drawn: tuple[pd.DatetimeIndex, str], freq: str
 ) -> None:
     (instants, tz), bucket = drawn, read_bucket(freq)
@@ -141,15 +141,13 @@ def test_an_instant_is_in_the_bucket_that_starts_before_it_and_buckets_keep_thei
 
 
 @given(instants_in_a_zone(), st.sampled_from(["4h", "6h", "12h", "1D"]))
-def test_buckets_are_those_of_the_wall_clock_while_clocks_change(
-    drawn: tuple[pd.DatetimeIndex, str], freq: str
-) -> None:
+def test_buckets_follow_the_wall_clock_when_clocks_change(drawn: tuple[pd.DatetimeIndex, str], freq: str) -> None:
     (instants, tz), bucket = drawn, read_bucket(freq)
     assert bucket is not None
     wall = instants.tz_convert(tz).tz_localize(None).floor(freq)
     buckets = bucket.floor(instants, tz)
     by_wall = pd.Series(buckets).groupby(wall.asi8).nunique()
-    if tz != "America/Havana":  # there the hour that comes twice is the first of the day
+    if tz != "America/Havana":  # where the repeated hour is the first of the day
         assert (by_wall == 1).all(), "one wall bucket is one bucket"
         assert buckets.nunique() == wall.nunique()
         assert (buckets.tz_localize(None) == wall).all()
@@ -164,14 +162,14 @@ def test_a_bucket_of_hours_in_which_clocks_change_stays_one_bucket() -> None:
     assert bucket.floor(spring, "Europe/Berlin").unique().tolist() == [pd.Timestamp("2024-03-31", tz="Europe/Berlin")]
 
 
-def test_a_wall_time_that_never_comes_is_the_moment_of_the_jump() -> None:
+def test_a_skipped_wall_time_is_the_moment_of_the_jump() -> None:
     berlin = read_times(["2024-03-31T02:30:00"], "Europe/Berlin").instants
     assert berlin.tolist() == [pd.Timestamp("2024-03-31T01:00Z")]
     half_an_hour = read_times(["2023-10-01T02:10:00"], "Australia/Lord_Howe").instants
     assert half_an_hour.tolist() == [pd.Timestamp("2023-09-30T15:30Z")]
 
 
-def test_days_start_at_midnight_of_the_zone_on_the_day_the_clocks_change() -> None:
+def test_days_start_at_local_midnight_when_clocks_change() -> None:
     bucket = read_bucket("1D")
     assert bucket is not None
     hours = pd.date_range("2024-10-26T22:00Z", periods=25, freq="h")
@@ -180,7 +178,7 @@ def test_days_start_at_midnight_of_the_zone_on_the_day_the_clocks_change() -> No
     assert bucket.floor(spring, "Europe/Berlin").unique().tolist() == [pd.Timestamp("2024-03-31", tz="Europe/Berlin")]
 
 
-def test_the_hour_that_comes_twice_stays_two_hours() -> None:
+def test_the_repeated_hour_stays_two_hours() -> None:
     bucket = read_bucket("1h")
     assert bucket is not None
     times = pd.DatetimeIndex(["2024-10-27T00:30Z", "2024-10-27T01:30Z"])
@@ -188,8 +186,8 @@ def test_the_hour_that_comes_twice_stays_two_hours() -> None:
 
 
 @pytest.mark.parametrize("freq", ["", "x", "0D", "5 bananas", "-1h", pd.Timedelta(0), 5])
-def test_what_is_no_bucket_size_is_refused(freq: Any) -> None:
-    with pytest.raises(TimeError, match="is no bucket size; use a count and a unit"):
+def test_invalid_bucket_sizes_are_refused(freq: Any) -> None:
+    with pytest.raises(TimeError, match="is not a bucket size; use a count and a unit"):
         read_bucket(freq)
 
 
@@ -201,7 +199,7 @@ WORDS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("freq", "text"), WORDS)
-def test_words_for_bucket_sizes(freq: Any, text: str) -> None:
+def test_bucket_sizes_are_parsed(freq: Any, text: str) -> None:
     bucket = read_bucket(freq)
     assert bucket is not None
     assert bucket.text == text

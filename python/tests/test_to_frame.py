@@ -1,4 +1,4 @@
-"""The shapes tools really return."""
+"""Tests of `to_frame` with the shapes that tools return."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ SHAPES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES.keys())
-def test_shape(value: Any) -> None:
+def test_every_supported_shape_gives_the_same_frame(value: Any) -> None:
     frame = to_frame(value)
     pd.testing.assert_frame_equal(frame, EXPECTED, check_dtype=False)
     assert frame.attrs["to_frame"], "it says what it did"
 
 
-def test_series_and_arrow_tables() -> None:
+def test_series_and_arrow_tables_become_frames() -> None:
     assert to_frame(pd.Series([1, 2])).columns.tolist() == ["value"]
     assert to_frame(pd.Series([1, 2], name="n", index=["a", "b"])).index.tolist() == ["a", "b"]
     pa = pytest.importorskip("pyarrow")
     pd.testing.assert_frame_equal(to_frame(pa.table({"day": ["mon", "tue"], "sold": [5, 7]})), EXPECTED)
 
 
-def test_a_dict_keyed_by_date() -> None:
+def test_a_dict_keyed_by_date_gets_a_date_column() -> None:
     frame = to_frame({"2024-01-02": 5, "2024-01-01": 7})
     assert frame["date"].tolist() == [pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-01")]
     assert frame["value"].tolist() == [5, 7]
@@ -72,7 +72,7 @@ def test_a_dict_keyed_by_date() -> None:
     assert "left out Meta" in nested.attrs["to_frame"][0]
 
 
-def test_pairs_of_time_and_value() -> None:
+def test_pairs_of_time_and_value_get_a_time_column() -> None:
     frame = to_frame({"prices": [[1704067200000, 1.5], [1704153600000, None]], "id": "btc"})
     assert frame["time"].tolist() == [pd.Timestamp("2024-01-01", tz="UTC"), pd.Timestamp("2024-01-02", tz="UTC")]
     assert frame["value"].isna().tolist() == [False, True]
@@ -82,19 +82,19 @@ def test_pairs_of_time_and_value() -> None:
     assert candles.columns.tolist() == ["time", "value_1", "value_2", "value_3", "value_4"]
 
 
-def test_it_says_which_key_it_took_and_which_it_left() -> None:
+def test_the_steps_name_the_key_that_was_used_and_those_left_out() -> None:
     assert to_frame({"status": "ok", "page": 1, "items": RECORDS}).attrs["to_frame"] == [
         "took the table under 'items', left out status, page",
         "took a list of 2 records",
     ]
 
 
-def test_one_record_is_one_row_however_it_is_written() -> None:
+def test_one_record_is_one_row_in_every_notation() -> None:
     for value in ({"a": 1}, '{"a": 1}', {"type": "text", "text": '{"a": 1}'}):
         assert to_frame(value).to_dict("records") == [{"a": 1}]
 
 
-def test_it_only_says_what_it_did() -> None:
+def test_the_steps_contain_only_what_was_done() -> None:
     frame = to_frame({"content": [{"type": "buy", "amount": 1}, {"type": "sell", "amount": 2}]})
     assert frame.attrs["to_frame"] == ["took the table under 'content'", "took a list of 2 records"]
 
@@ -122,19 +122,19 @@ def test_integers_of_an_arrow_table_stay_exact() -> None:
     assert to_frame(pa.chunked_array([[BIG], [None]]))["value"].iloc[0] == BIG
 
 
-def test_names_made_of_digits_keep_their_zeros() -> None:
+def test_text_of_digits_keeps_its_leading_zeros() -> None:
     frame = to_frame("id,n\n007,0.5\n010,3")
     assert frame["id"].tolist() == ["007", "010"]
     assert frame["n"].tolist() == [0.5, 3.0]
 
 
-def test_epochs_are_dates_as_keys() -> None:
+def test_epochs_as_keys_are_dates() -> None:
     for keys in ((1704067200, 1704153600), ("1704067200", "1704153600")):
         frame = to_frame({keys[0]: 5, keys[1]: 7})
         assert frame["date"].tolist() == [pd.Timestamp("2024-01-01", tz="UTC"), pd.Timestamp("2024-01-02", tz="UTC")]
 
 
-def test_a_picture_is_no_table() -> None:
+def test_a_picture_is_not_a_table() -> None:
     with pytest.raises(ShapeError, match="there is no text to read a table from; the MCP content blocks are: image"):
         to_frame({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]})
 
@@ -143,7 +143,7 @@ def test_numbers_in_csv_are_exact() -> None:
     assert to_frame("a,b\n0.1,1e-300\n123456789.123456789,5e-324")["a"].tolist() == [0.1, 123456789.123456789]
 
 
-def test_no_rows_but_columns() -> None:
+def test_columns_without_rows_give_an_empty_frame() -> None:
     assert to_frame({"columns": ["a"], "rows": []}).shape == (0, 1)
 
 
@@ -167,7 +167,7 @@ def test_no_rows_but_columns() -> None:
         ("| a | b |\n|---|---|\n| 1 | 2 |", "text of 29 characters"),
     ],
 )
-def test_when_it_cannot_tell_it_says_what_it_saw_and_what_it_knows(value: Any, seen: str) -> None:
+def test_an_unknown_shape_is_refused_with_its_description_and_the_supported_shapes(value: Any, seen: str) -> None:
     with pytest.raises(ShapeError) as caught:
         to_frame(value)
     assert seen in str(caught.value)
@@ -175,24 +175,24 @@ def test_when_it_cannot_tell_it_says_what_it_saw_and_what_it_knows(value: Any, s
     assert "CSV text" in str(caught.value)
 
 
-def test_two_tables_are_for_the_caller_to_choose_from() -> None:
+def test_two_tables_are_refused_so_that_the_caller_chooses() -> None:
     with pytest.raises(ShapeError, match=r"2 tables in this value; pass one of value\['bids'\], value\['asks'\]"):
         to_frame({"bids": RECORDS, "asks": RECORDS})
 
 
-def test_columns_of_different_length() -> None:
-    with pytest.raises(ShapeError, match=r"not equally long: \{'a': 2, 'b': 1\}"):
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"do not have the same length: \{'a': 2, 'b': 1\}"):
         to_frame({"a": [1, 2], "b": [1]})
     with pytest.raises(ShapeError, match="2 columns, but the rows under 'rows' have"):
         to_frame({"columns": ["a", "b"], "rows": [[1]]})
 
 
-def test_the_error_of_a_tool_is_no_data() -> None:
-    with pytest.raises(ShapeError, match="a tool's error, not data: rate limit exceeded"):
+def test_an_error_of_a_tool_is_not_data() -> None:
+    with pytest.raises(ShapeError, match="an error of a tool, not data: rate limit exceeded"):
         to_frame({"content": [{"type": "text", "text": "rate limit exceeded"}], "isError": True})
 
 
-def test_the_callers_frame_is_left_alone() -> None:
+def test_the_callers_frame_is_not_changed() -> None:
     frame = pd.DataFrame({"a": [1]})
     for taken in (to_frame(frame), to_frame({"nested": frame})):
         taken["b"] = 1

@@ -1,4 +1,4 @@
-"""Tracebacks as the author of a cell sees them."""
+"""Tests of error descriptions for the author of a cell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broken() -> Inputs:
     return inputs
 
 
-def test_an_input_that_cannot_be_read_shows_the_line_that_used_it() -> None:
+def test_an_unreadable_input_shows_the_line_that_used_it() -> None:
     found = failure("x = 1\ny = inputs['prices']", inputs=broken())
     message = "input 'prices' is not readable as json: Expecting value: line 1 column 7 (char 6)"
     assert (found["type"], found["message"], found["line"]) == ("InputError", message, 2)
@@ -42,7 +42,7 @@ def test_an_input_that_cannot_be_read_shows_the_line_that_used_it() -> None:
     ]
 
 
-def test_an_input_that_is_bound_by_its_name_shows_the_line_too() -> None:
+def test_an_input_used_by_its_name_shows_the_line_too() -> None:
     remember_source(CELL, "x = 1\ny = prices")
     error = InputError("input 'prices' is not readable as json")
     error.line = 2
@@ -54,7 +54,7 @@ def test_an_input_that_is_bound_by_its_name_shows_the_line_too() -> None:
     ]
 
 
-def test_a_helper_that_refuses_shows_the_call_and_not_its_own_frames() -> None:
+def test_an_error_of_a_helper_shows_the_call_and_not_the_helpers_frames() -> None:
     found = failure("x = 1\n\nto_frame(3)", to_frame=sluice.to_frame)
     assert (found["type"], found["line"]) == ("ShapeError", 3)
     assert [line for line in found["traceback"].splitlines() if line.startswith("  File")] == [
@@ -62,7 +62,7 @@ def test_a_helper_that_refuses_shows_the_call_and_not_its_own_frames() -> None:
     ]
 
 
-def test_frames_of_other_libraries_stay() -> None:
+def test_frames_of_other_libraries_are_kept() -> None:
     found = failure("import json\njson.loads('{')")
     assert sum(line.startswith("  File") for line in found["traceback"].splitlines()) > 1
 
@@ -76,11 +76,11 @@ def test_frames_of_other_libraries_stay() -> None:
         "raise OSError(101, 'Network is unreachable')",
     ],
 )
-def test_what_reaches_for_a_network_is_told_that_there_is_none(code: str) -> None:
+def test_network_errors_say_that_there_is_no_network(code: str) -> None:
     assert failure(code)["message"].endswith(
         ". The sandbox has no network: compute with data that tools have already fetched."
     )
 
 
-def test_an_error_of_a_file_says_nothing_of_a_network() -> None:
+def test_file_errors_do_not_mention_the_network() -> None:
     assert failure("open('/nowhere')")["message"] == "[Errno 2] No such file or directory: '/nowhere'"

@@ -294,7 +294,7 @@ threading.Thread(target=later, daemon=True).start()
     "the monitor's code, which runs elsewhere":
       "import sluice_worker.monitor as m\nm.Monitor._finish = m.Monitor._kill_cell = m.kill_others = lambda *_: None",
     "the limits of a cell":
-      "import sluice._cell as c\nc.CellReport.refuse_more_artifacts = lambda self: None\nc.CellReport.finish = lambda self, value, has: c.Finished(b'\"' + b'r' * (11 << 20) + b'\"', {})",
+      "import sluice._cell as c\nc.CellReport.check_artifact_count = lambda self: None\nc.CellReport.finish = lambda self, value, has: c.FinishedCell(b'\"' + b'r' * (11 << 20) + b'\"', {})",
     "the cell report": "import sluice._cell as c\nc.begin = lambda *_: None",
     "its own stack frames": "import sys\nat = sys._getframe()\nwhile at.f_back is not None:\n    at = at.f_back\nat.f_globals.clear()",
     tracing:

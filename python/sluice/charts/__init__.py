@@ -1,1 +1,1 @@
-"""Charts as data: the same schema and the same rules as the host."""
+"""Checks charts with the same schema and the same rules as the host."""

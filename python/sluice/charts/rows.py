@@ -1,4 +1,4 @@
-"""Rows of a chart from whatever the caller has."""
+"""Turns the data of a chart into rows of strings, numbers and nulls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = list[dict[str, Any]]
 
 
 def chart_frame(data: Any) -> pd.DataFrame:
-    """The data as a frame with text columns; an index that says something is a column of it."""
+    """The data as a frame with text column names. An index that is not just 0, 1, 2, … becomes a column."""
     if isinstance(data, list) and not data:
         return pd.DataFrame()
     frame = to_frame(data)
@@ -27,19 +27,19 @@ def chart_frame(data: Any) -> pd.DataFrame:
             frame.reset_index(names=frame.index.name or "index") if frame.index.nlevels == 1 else frame.reset_index()
         )
     names = [key_text(column) for column in frame.columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
         raise ChartError(
-            f"the data has the column {twice!r} more than once (the index counts as a column); rename one of them"
+            f"the data has the column {duplicate!r} more than once (the index counts as a column); rename one of them"
         )
     return frame.set_axis(names, axis=1)
 
 
 def chart_rows(frame: pd.DataFrame, keys: list[str]) -> tuple[Rows, list[Issue]]:
-    """The named columns as rows of strings, numbers and nulls; times are ISO text."""
-    there = [key for key in keys if key in frame.columns]
+    """The named columns as rows of strings, numbers and nulls, with times as ISO text. Also returns what is wrong with them."""
+    present = [key for key in keys if key in frame.columns]
     try:
-        columns = {key: _cells(frame[key], key) for key in there}
+        columns = {key: _cells(frame[key], key) for key in present}
     except ResultError as error:
         return [], [Issue("data", str(error))]
     issues = [
@@ -50,7 +50,7 @@ def chart_rows(frame: pd.DataFrame, keys: list[str]) -> tuple[Rows, list[Issue]]
     ]
     if not columns:
         return [{} for _ in range(len(frame))], issues
-    return [dict(zip(there, row, strict=True)) for row in zip(*columns.values(), strict=True)], issues[:1]
+    return [dict(zip(present, row, strict=True)) for row in zip(*columns.values(), strict=True)], issues[:1]
 
 
 def _cells(series: pd.Series[Any], key: str) -> list[Any]:
@@ -63,7 +63,7 @@ def _cells(series: pd.Series[Any], key: str) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """Exact text does not help a chart: decimals are numbers here, and a period is its first moment."""
+    """Decimals become numbers and a period its start, because exact text cannot be drawn."""
     if isinstance(value, decimal.Decimal):
         return float(value)
     return value.start_time if isinstance(value, pd.Period) else value

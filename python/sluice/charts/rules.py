@@ -1,4 +1,4 @@
-"""The rules between the parts of a chart and its rows: the same as in check-chart.ts, held to the same corpus."""
+"""The rules for charts that the schema cannot express. The same as in check-chart.ts; both are tested with the same corpus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows = list[dict[str, Any]]
 
 
 def check_chart(spec: Any, rows: Rows) -> list[Issue]:
-    """Everything wrong with a chart; an empty list when it holds."""
+    """Everything that is wrong with a chart; an empty list when it is valid."""
     issues = check_spec(spec)
     if len(rows) > MAX_ROWS:
         issues.append(Issue("data", f"has {len(rows):,} rows, at most {MAX_ROWS:,} are allowed"))
@@ -24,7 +24,7 @@ def check_chart(spec: Any, rows: Rows) -> list[Issue]:
 
 
 def check_spec(spec: Any) -> list[Issue]:
-    """What the schema says about a spec."""
+    """What is wrong with a spec according to the schema."""
     return check_value(spec, chart_schema())
 
 
@@ -69,7 +69,7 @@ def _check_series(spec: dict[str, Any]) -> Iterator[Issue]:
     seen: set[str] = set()
     for place, series in enumerate(spec["series"]):
         if series["key"] in seen:
-            yield Issue(f"series[{place}].key", f"{series['key']} is there twice")
+            yield Issue(f"series[{place}].key", f"{series['key']} is used twice")
         seen.add(series["key"])
         if spec["type"] != "composed" and series.get("type", spec["type"]) != spec["type"]:
             yield Issue(f"series[{place}].type", "only a composed chart mixes types")
@@ -83,7 +83,7 @@ def _check_measures(spec: dict[str, Any]) -> Iterator[Issue]:
         if "satisfies" in series and series["satisfies"] not in expected:
             yield Issue(
                 f"series[{place}].satisfies",
-                f"{series['satisfies']} is none of the expected measures {', '.join(expected)}",
+                f"{series['satisfies']} is not one of the expected measures {', '.join(expected)}",
             )
     shown = {series.get(name) for series in spec["series"] for name in ("key", "label", "satisfies")}
     for place, measure in enumerate(expected):
@@ -111,12 +111,12 @@ def _check_rows(spec: dict[str, Any], rows: Rows) -> Iterator[Issue]:
         yield Issue("data", "there are no rows")
         return
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    yield from _check_places(spec, rows, columns)
+    yield from _check_positions(spec, rows, columns)
     for path, key in _numeric_keys(spec):
         yield from _check_numbers(path, key, rows, columns)
 
 
-def _check_places(spec: dict[str, Any], rows: Rows, columns: list[str]) -> Iterator[Issue]:
+def _check_positions(spec: dict[str, Any], rows: Rows, columns: list[str]) -> Iterator[Issue]:
     for path, axis in (("xKey", "xAxis"), ("yKey", "yAxis")):
         if path not in spec:
             continue
@@ -124,14 +124,14 @@ def _check_places(spec: dict[str, Any], rows: Rows, columns: list[str]) -> Itera
         if key not in columns:
             yield _missing(path, key, columns)
             continue
-        bad = next((place for place, row in enumerate(rows) if not _is_place(row.get(key), kind)), None)
+        bad = next((place for place, row in enumerate(rows) if not _has_position(row.get(key), kind)), None)
         if bad is not None:
             yield Issue(
-                f"data[{bad}].{key}", f"{rows[bad].get(key)!r} is no place on {f'a {kind}' if kind else 'an'} axis"
+                f"data[{bad}].{key}", f"{rows[bad].get(key)!r} has no position on {f'a {kind}' if kind else 'an'} axis"
             )
 
 
-def _is_place(cell: Any, kind: str | None) -> bool:
+def _has_position(cell: Any, kind: str | None) -> bool:
     if cell is None:
         return False
     if kind == "number":

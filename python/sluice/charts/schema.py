@@ -1,4 +1,4 @@
-"""Checks a value against the JSON Schema that the host's own chart schema was written out as."""
+"""Checks a value against `chart_schema.json`, which is generated from the host's chart schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chart_schema() -> dict[str, Any]:
 
 
 def check_value(value: Any, schema: dict[str, Any], path: str = "") -> list[Issue]:
-    """Everything about `value` that `schema` does not allow. Knows the keywords that the schema uses."""
+    """Everything in `value` that `schema` does not allow. Supports only the keywords that our schema uses."""
     if "anyOf" in schema:
         tried = [check_value(value, option, path) for option in schema["anyOf"]]
         return [] if [] in tried else [Issue(path, f"must be {_options(schema)}, got {_shown(value)}")]
@@ -65,7 +65,7 @@ def _check_object(value: dict[str, Any], schema: dict[str, Any], path: str) -> l
         if name in known:
             issues += check_value(item, known[name], _join(path, name))
         elif schema.get("additionalProperties") is False:
-            issues.append(Issue(_join(path, name), f"is not a known key; there are {', '.join(known)}"))
+            issues.append(Issue(_join(path, name), f"is not a known key; known keys are {', '.join(known)}"))
     return issues
 
 

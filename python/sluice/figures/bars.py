@@ -1,4 +1,4 @@
-"""Bars: vertical, horizontal, grouped, stacked, with errors, and histograms."""
+"""Reads bars (vertical, horizontal, grouped, stacked, with error bars) and histograms."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from sluice.figures.errors import error_lengths
-from sluice.figures.given import given
+from sluice.figures.error_bars import error_lengths
+from sluice.figures.plot_calls import call_record
+from sluice.figures.reading import Reading, shown_label
 from sluice.figures.scales import Scale, as_floats, plain_numbers
-from sluice.figures.series import Reading, shown_label
 
 
 def read_bars(reading: Reading) -> None:
-    """Every container of bars in the axes."""
+    """Read every container of bars in the axes."""
     from matplotlib.container import BarContainer
 
     for container in reading.axes.containers:
         if not isinstance(container, BarContainer):
             continue
-        patches = reading.left(container.patches)
-        reading.take(*container.patches)
+        patches = reading.remaining(container.patches)
+        reading.claim(*container.patches)
         if not patches:
             continue
-        histogram = given(container, "hist")
-        if histogram is not None and _still_fits(patches, histogram):
+        histogram = call_record(container, "hist")
+        if histogram is not None and _matches_record(patches, histogram):
             read_histogram(reading, histogram)
         elif getattr(container, "orientation", None) == "horizontal":
             _read_horizontal(reading, container, patches)
@@ -33,7 +33,7 @@ def read_bars(reading: Reading) -> None:
 
 
 def read_histogram(reading: Reading, record: dict[str, Any]) -> None:
-    """A histogram by the counts and edges that it was drawn from."""
+    """Add a histogram from the counts and edges that it was drawn from."""
     edges = record["edges"]
     centres = (edges[:-1] + edges[1:]) / 2
     counts = plain_numbers(record["counts"])
@@ -46,12 +46,12 @@ def read_histogram(reading: Reading, record: dict[str, Any]) -> None:
 
 
 def read_stairs(reading: Reading) -> None:
-    """Patches of `stairs`."""
+    """Read the patches that `stairs` draws."""
     from matplotlib.patches import StepPatch
 
-    for patch in reading.left(reading.axes.patches):
+    for patch in reading.remaining(reading.axes.patches):
         if isinstance(patch, StepPatch):
-            reading.take(patch)
+            reading.claim(patch)
             values, edges, baseline = patch.get_data()
             edges = as_floats(edges)
             record = {
@@ -67,11 +67,11 @@ def read_stairs(reading: Reading) -> None:
 
 
 def read_outline_histograms(reading: Reading) -> None:
-    """Histograms drawn as one outline; their bars are no longer to be seen, but their counts were kept."""
-    for patch in reading.left(reading.axes.patches):
-        record = given(patch, "hist")
+    """Read histograms drawn as one outline. They have no bars, but their counts were recorded."""
+    for patch in reading.remaining(reading.axes.patches):
+        record = call_record(patch, "hist")
         if record is not None:
-            reading.take(patch)
+            reading.claim(patch)
             read_histogram(reading, record)
 
 
@@ -98,18 +98,18 @@ def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> No
 
 
 def _label(container: Any) -> str | None:
-    """The label of all bars together; bars with labels of their own have none."""
+    """The common label of all bars. None when the bars have different labels."""
     own = {shown_label(patch.get_label()) for patch in container.patches}
     return shown_label(container.get_label()) or (own.pop() if len(own) == 1 else None)
 
 
 def _exact_lengths(container: Any, drawn: list[float], starts: Any) -> Any:
-    """On top of others a bar's drawn length is off by a rounding, so the value that was given is taken if it fits."""
+    """The lengths passed to the call, if they match the drawn ones. The drawn length of a stacked bar has rounding errors."""
     lengths = np.array(drawn, dtype=float)
-    record = given(container, "bar")
+    record = call_record(container, "bar")
     try:
         values = np.broadcast_to(as_floats(record["length"]), lengths.shape) if record else lengths
-    except (TypeError, ValueError):  # lengths of time
+    except (TypeError, ValueError):  # durations
         return lengths
     rounding = 1e-12 * np.nanmax(np.abs(starts) + np.abs(lengths), initial=0)
     fits = np.allclose(values, lengths, rtol=1e-12, atol=rounding, equal_nan=True)
@@ -117,16 +117,16 @@ def _exact_lengths(container: Any, drawn: list[float], starts: Any) -> Any:
 
 
 def _lengths(scale: Scale, lengths: Any, starts: Any) -> tuple[list[Any], list[Any] | None]:
-    """Bars have a length from a baseline; along a time axis they have an end instead."""
+    """The lengths and baselines of bars. On a time axis, the ends instead of the lengths."""
     if scale.kind == "time":
         return scale.values(starts + lengths), scale.values(starts)
     return plain_numbers(lengths), plain_numbers(starts) if np.any(np.nan_to_num(starts)) else None
 
 
 def _centres(container: Any, starts: list[float], widths: list[float]) -> tuple[Any, Any]:
-    """The places of bars: the middle of a drawn bar may be off by a rounding, so what was given is taken if it fits."""
+    """The positions passed to the call, if they match the drawn ones, whose middle may have rounding errors."""
     drawn = np.array(starts, dtype=float) + np.array(widths, dtype=float) / 2
-    record = given(container, "bar")
+    record = call_record(container, "bar")
     if record is None or record["position"] is None or len(record["position"]) != len(drawn):
         return drawn, None
     if not np.allclose(record["position"], drawn, rtol=1e-12, atol=1e-9, equal_nan=True):
@@ -135,6 +135,6 @@ def _centres(container: Any, starts: list[float], widths: list[float]) -> tuple[
     return record["position"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain
 
 
-def _still_fits(patches: list[Any], record: dict[str, Any]) -> bool:
+def _matches_record(patches: list[Any], record: dict[str, Any]) -> bool:
     lengths = [patch.get_width() if record["horizontal"] else patch.get_height() for patch in patches]
     return len(lengths) == len(record["counts"]) and np.allclose(lengths, record["counts"], equal_nan=True)

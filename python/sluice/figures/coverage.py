@@ -1,4 +1,4 @@
-"""Coverage of plotted time series: how many of the points that a line promises are there."""
+"""The coverage of plotted time series: which share of the expected points a line has."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pandas as pd
 from sluice.buckets import CLOCK, read_bucket
 from sluice.cadence import DAY, Cadence, find_cadence, gap_text
 from sluice.errors import FigureError
-from sluice.figures.series import Reading
+from sluice.figures.reading import Reading
 
-#: A line with less than this share of its points is reported.
-ENOUGH = 0.6
+#: A line with a smaller share of its expected points is reported.
+MIN_COVERAGE = 0.6
 
 CadenceArgument = Mapping[str, Any] | str | None
 
@@ -22,9 +22,9 @@ CadenceArgument = Mapping[str, Any] | str | None
 def low_coverage(readings: list[Reading], cadence: CadenceArgument) -> list[dict[str, Any]]:
     """The lines whose coverage is too low.
 
-    A line's cadence is the rhythm of its own points; the expected points are those of that rhythm over the span that
-    the figure shows. Markers without a line and lines without a rhythm promise nothing and are not judged. Rhythms
-    that rest at night or at weekends are expected to rest.
+    The expected points are those of the line's own cadence over the time span that the figure shows. Markers without a
+    line and lines without a cadence are not checked. A line that never has points at night or on weekends is not
+    expected to have any then.
     """
     _refuse_unknown_labels(readings, cadence)
     found = []
@@ -35,27 +35,29 @@ def low_coverage(readings: list[Reading], cadence: CadenceArgument) -> list[dict
         span = _span(reading)
         for position, (line, series) in enumerate(lines):
             label = series.get("label", f"line {position + 1}")
-            judged = _judge(reading, line, span, *_given_cadence(cadence, label))
-            if judged is not None and judged["coverage"] < ENOUGH:
-                found.append({"axes": number, "label": label, **judged})
+            measured = _measure(reading, line, span, *_chosen_cadence(cadence, label))
+            if measured is not None and measured["coverage"] < MIN_COVERAGE:
+                found.append({"axes": number, "label": label, **measured})
     return found
 
 
-def _judge(
+def _measure(
     reading: Reading, line: Any, span: tuple[int, int] | None, fixed: Cadence | None, skip: bool
 ) -> dict[str, Any] | None:
     stamps = reading.x.instants(line.get_xdata(orig=False), line.get_xdata(orig=True))
     if stamps is None or skip:
         return None
-    places = stamps.asi8
-    there = np.isfinite(np.ma.filled(np.ma.asarray(line.get_ydata(orig=False), dtype=float), np.nan)) & ~stamps.isna()
-    drawn = np.unique(places[~stamps.isna()])
+    moments = stamps.asi8
+    has_value = (
+        np.isfinite(np.ma.filled(np.ma.asarray(line.get_ydata(orig=False), dtype=float), np.nan)) & ~stamps.isna()
+    )
+    drawn = np.unique(moments[~stamps.isna()])
     start, end = span if span is not None else (int(drawn[0]), int(drawn[-1])) if len(drawn) else (0, 0)
     shown = drawn[(drawn >= start) & (drawn <= end)]
     cadence = fixed or find_cadence(shown)
     if cadence is None or not len(shown):
         return None
-    points = np.unique(places[there])
+    points = np.unique(moments[has_value])
     points = points[(points >= start) & (points <= end)]
     expected = _expected(cadence, shown, start, end)
     if fixed is not None:
@@ -77,11 +79,11 @@ def _judge(
 def _expected(cadence: Cadence, shown: Any, start: int, end: int) -> int:
     if cadence.months or cadence.weekdays_only or cadence.step >= DAY or end - start < 3 * DAY:
         return cadence.expected(start, end, int(shown[0]))
-    return _expected_in_sessions(cadence, shown, start, end)
+    return _expected_in_active_hours(cadence, shown, start, end)
 
 
-def _expected_in_sessions(cadence: Cadence, shown: Any, start: int, end: int) -> int:
-    """Only the slots of a day that the line uses on most days are expected, and no weekends if it has none."""
+def _expected_in_active_hours(cadence: Cadence, shown: Any, start: int, end: int) -> int:
+    """Expect only the times of day that the line uses on most days, and no weekends if it has none."""
     slots_a_day = max(round(DAY / cadence.step), 1)
     days = shown // DAY
     slots = np.minimum((shown % DAY) * slots_a_day // DAY, slots_a_day - 1)
@@ -90,14 +92,14 @@ def _expected_in_sessions(cadence: Cadence, shown: Any, start: int, end: int) ->
     active = int((per_slot >= 0.5 * used_days).sum())
     if active >= 0.9 * slots_a_day or not active or used_days < 3:
         return cadence.expected(start, end, int(shown[0]))
-    rests = bool(np.all((days + 3) % 7 < 5)) and used_days >= 4
+    skips_weekends = bool(np.all((days + 3) % 7 < 5)) and used_days >= 4
     first, last = (np.array([start, end]) // DAY).astype("datetime64[D]")
-    all_days = int(np.busday_count(first, last + 1)) if rests else int((last - first).astype("int64")) + 1
+    all_days = int(np.busday_count(first, last + 1)) if skips_weekends else int((last - first).astype("int64")) + 1
     return active * all_days
 
 
 def _span(reading: Reading) -> tuple[int, int] | None:
-    """The time that the figure shows: as set by hand, or else from the first to the last datum on a shared axis."""
+    """The time span that the figure shows: the limits if they were set, otherwise from the first to the last value."""
     axes = reading.axes
     low, high = sorted(axes.get_xlim())
     siblings = axes.get_shared_x_axes().get_siblings(axes)
@@ -115,14 +117,14 @@ def _largest_gap(points: Any, start: int, end: int) -> tuple[int, int]:
     return int(bounds[widest]), int(bounds[widest + 1])
 
 
-def _given_cadence(cadence: CadenceArgument, label: str) -> tuple[Cadence | None, bool]:
-    """The cadence that the caller says, and whether the line is not to be judged at all."""
-    given = cadence.get(label, "") if isinstance(cadence, Mapping) else cadence or ""
-    if given is None:
+def _chosen_cadence(cadence: CadenceArgument, label: str) -> tuple[Cadence | None, bool]:
+    """The cadence that the caller set, and whether to skip the check."""
+    chosen = cadence.get(label, "") if isinstance(cadence, Mapping) else cadence or ""
+    if chosen is None:
         return None, True
-    if given == "":
+    if chosen == "":
         return None, False
-    bucket = read_bucket(given)
+    bucket = read_bucket(chosen)
     assert bucket is not None
     months = {"M": 1, "Q": 3, "Y": 12}.get(bucket.unit, 0) * bucket.count
     if months:

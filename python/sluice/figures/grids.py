@@ -1,4 +1,4 @@
-"""Heatmaps: images and meshes of numbers."""
+"""Reads heatmaps: images and meshes of numbers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from sluice.figures.given import given
+from sluice.figures.plot_calls import call_record
+from sluice.figures.reading import Reading
 from sluice.figures.scales import Scale, plain_numbers
-from sluice.figures.series import Reading
 
 
 def read_images(reading: Reading) -> None:
-    """Images of numbers, with the centres of their cells; images of colours are named as unread."""
-    for image in reading.left(reading.axes.images):
-        reading.take(image)
+    """Read images of numbers, with the centres of their cells. Images of colours are listed as unread."""
+    for image in reading.remaining(reading.axes.images):
+        reading.claim(image)
         values = np.ma.asarray(image.get_array())
         if values.ndim != 2:
-            reading.cannot_read(image, "a picture of colours, no numbers")
+            reading.cannot_read(image, "an image of colours, not of numbers")
             continue
         if reading.is_too_large(image, values.size):
             continue
@@ -30,15 +30,15 @@ def read_images(reading: Reading) -> None:
 
 
 def read_meshes(reading: Reading) -> None:
-    """Meshes whose columns and rows are straight."""
-    for mesh in reading.left(reading.axes.collections):
+    """Read meshes whose columns and rows are straight."""
+    for mesh in reading.remaining(reading.axes.collections):
         if not hasattr(mesh, "get_coordinates"):
             continue
-        reading.take(mesh)
+        reading.claim(mesh)
         values = mesh.get_array()
         corners: Any = np.ma.filled(np.ma.asarray(mesh.get_coordinates(), dtype=float), np.nan)
         if values is None or np.ndim(values) > 2:
-            reading.cannot_read(mesh, "a mesh of colours, no numbers")
+            reading.cannot_read(mesh, "a mesh of colours, not of numbers")
             continue
         if reading.is_too_large(mesh, np.size(values)):
             continue
@@ -51,10 +51,10 @@ def read_meshes(reading: Reading) -> None:
 
 
 def _add_mesh(reading: Reading, mesh: Any, x_edges: Any, y_edges: Any, values: Any) -> None:
-    record = given(mesh, "pcolormesh")
+    record = call_record(mesh, "pcolormesh")
     if record is not None and (len(record["y"]), len(record["x"])) == values.shape:
         _add(reading, mesh, record["x"], record["y"], values)
-    elif values.shape == (len(y_edges), len(x_edges)):  # gouraud: the corners are the points
+    elif values.shape == (len(y_edges), len(x_edges)):  # gouraud shading: the corners are the points
         _add(reading, mesh, x_edges, y_edges, values)
     else:
         edges = [_bounds(reading.x, x_edges), _bounds(reading.y, y_edges)]

@@ -1,4 +1,4 @@
-"""Tick labels that are drawn over each other, and legends that nobody can read."""
+"""Finds tick labels that overlap, and legends with too many entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_LABELS = 300
 
 @dataclass(frozen=True)
 class _Box:
-    """The drawn box of a label in its own direction: a rotated label is only as tall as its letters."""
+    """The drawn box of a label, along its own direction: a rotated label is only as tall as its letters."""
 
     text: str
     x: float
@@ -31,7 +31,7 @@ class _Box:
 
 
 def overlapping_labels(axes: Any, number: int, renderer: Any) -> list[dict[str, Any]]:
-    """For each axis of a drawn axes, how many neighbouring tick labels overlap."""
+    """How many neighbouring tick labels overlap on each axis of a drawn axes."""
     found = []
     for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
         if not axes.get_visible() or not axis.get_visible() or not axes.axison:
@@ -46,7 +46,7 @@ def overlapping_labels(axes: Any, number: int, renderer: Any) -> list[dict[str, 
 
 
 def large_legends(figure: Any, axes: list[Any]) -> list[dict[str, Any]]:
-    """Legends with more entries than a reader can tell apart."""
+    """The legends with more entries than a reader can tell apart."""
     legends = [(number, one.get_legend()) for number, one in enumerate(axes)] + [
         (None, legend) for legend in figure.legends
     ]
@@ -55,7 +55,7 @@ def large_legends(figure: Any, axes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _labels(axis: Any) -> list[Any]:
-    """Labels of major ticks within the view, in their order along the axis."""
+    """The labels of major ticks within the view, in order along the axis."""
     low, high = sorted(axis.get_view_interval())
     ticks = [tick for tick in axis.get_major_ticks()[:MAX_LABELS] if low - 1e-9 <= tick.get_loc() <= high + 1e-9]
     ticks.sort(key=lambda tick: tick.get_loc())

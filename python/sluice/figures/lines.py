@@ -1,4 +1,4 @@
-"""Lines, steps, stems and markers."""
+"""Reads lines, steps, stems and markers."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from sluice.figures.reading import Reading
 from sluice.figures.scales import plain_numbers
-from sluice.figures.series import Reading
 
 
 def read_stems(reading: Reading) -> None:
-    """The heads of `stem` are its points; stalks and base line only decorate them."""
+    """Read the points of `stem` from its heads. Stalks and the base line only decorate them."""
     from matplotlib.container import StemContainer
 
     for container in reading.axes.containers:
         if isinstance(container, StemContainer):
             stalks = container.stemlines if isinstance(container.stemlines, list) else [container.stemlines]
-            reading.take(container.markerline, container.baseline, *stalks)
+            reading.claim(container.markerline, container.baseline, *stalks)
             _add(reading, "scatter", container.markerline, container.get_label())
 
 
 def read_lines(reading: Reading) -> None:
-    """Every line that is data; lines across the whole axes are named as the reference lines that they are."""
+    """Read every line that shows data. Lines across the whole axes are listed as reference lines."""
     from matplotlib.lines import AxLine
 
-    for line in reading.left(reading.axes.lines):
-        reading.take(line)
+    for line in reading.remaining(reading.axes.lines):
+        reading.claim(line)
         if isinstance(line, AxLine):
-            reading.cannot_read(line, "a reference line, no data")
+            reading.cannot_read(line, "a reference line, not data")
         elif not reading.is_data(line):
             reading.cannot_read(line, _reference(reading, line))
         elif len(line.get_xdata(orig=False)):
@@ -36,13 +36,13 @@ def read_lines(reading: Reading) -> None:
 
 
 def read_scatters(reading: Reading) -> None:
-    """Clouds of points; the numbers behind their colours come along, sizes are named as unread."""
+    """Read scatter plots, with the numbers behind their colours. Marker sizes are listed as unread."""
     from matplotlib.collections import PathCollection
 
-    for points in reading.left(reading.axes.collections):
+    for points in reading.remaining(reading.axes.collections):
         if not isinstance(points, PathCollection) or not _is_at_data(reading, points):
             continue
-        reading.take(points)
+        reading.claim(points)
         offsets: Any = np.ma.asarray(points.get_offsets())
         if not len(offsets) or reading.is_too_large(points, len(offsets)):
             continue
@@ -80,4 +80,4 @@ def _reference(reading: Reading, line: Any) -> str:
         scale, numbers = (reading.x, line.get_xdata(orig=False)) if in_x else (reading.y, line.get_ydata(orig=False))
         value = scale.values(numbers)
         return f"a reference line at {'x' if in_x else 'y'} = {value[0] if value else '?'}"
-    return "a line in coordinates of the picture, no data"
+    return "a line in figure coordinates, not data"

@@ -1,4 +1,4 @@
-"""Draws a figure once, and looks at what was drawn."""
+"""Draws a figure to PNG, and finds problems in what was drawn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MISSING_GLYPH = re.compile(r"Glyph (\d+) .*missing from")
 
 @dataclass
 class Rendered:
-    """The picture, and what is to be said about it."""
+    """The picture, and the problems found in it."""
 
     png: bytes
     overlapping: list[dict[str, Any]] = field(default_factory=list)
@@ -28,12 +28,12 @@ class Rendered:
 
 
 def render(figure: Any, axes: list[Any]) -> Rendered:
-    """The figure as PNG at 150 dpi, cut to what is drawn.
+    """Draw the figure as PNG at 150 dpi, cropped to its content.
 
     Raises
     ------
     OutputLimitError
-        For a picture over 50 megapixels; it is measured before it is drawn.
+        For a picture of more than 50 megapixels. The size is checked before drawing.
     """
     _refuse_too_many_pixels(*(float(inches) * DPI for inches in figure.get_size_inches()))
     canvas = _agg_canvas(figure)
@@ -50,7 +50,7 @@ def render(figure: Any, axes: list[Any]) -> Rendered:
             overlapping = [
                 entry for number, one in enumerate(axes) for entry in overlapping_labels(one, number, renderer)
             ]
-            png = _cut(canvas, box) if _can_be_cut(figure, content) else _draw_again(canvas, box)
+            png = _crop(canvas, box) if _can_crop(figure, content) else _draw_again(canvas, box)
         finally:
             _free_pixels(canvas)
             figure.dpi = before
@@ -59,23 +59,26 @@ def render(figure: Any, axes: list[Any]) -> Rendered:
     return Rendered(png, overlapping, _texts_with(figure, codes))
 
 
-def _can_be_cut(figure: Any, content: Any) -> bool:
-    """Whether the picture is a part of what was drawn already: nothing reaches over the figure's edge, and its ground is its own."""
+def _can_crop(figure: Any, content: Any) -> bool:
+    """Whether the picture can be cropped from the drawn pixels.
+
+    That is so if nothing reaches over the edge of the figure, and saving would not change its opaque background.
+    """
     from matplotlib import rcParams
     from matplotlib.colors import to_rgba
 
     width, height = figure.get_size_inches()
     inside = content.x0 >= 0 and content.y0 >= 0 and content.x1 <= width and content.y1 <= height
-    own = (
+    unchanged = (
         rcParams["savefig.facecolor"] == rcParams["savefig.edgecolor"] == "auto" and not rcParams["savefig.transparent"]
     )
-    ground = figure.patch
-    opaque = ground.get_visible() and to_rgba(ground.get_facecolor())[3] == 1
-    return inside and own and opaque and not ground.get_linewidth()
+    background = figure.patch
+    opaque = background.get_visible() and to_rgba(background.get_facecolor())[3] == 1
+    return inside and unchanged and opaque and not background.get_linewidth()
 
 
-def _cut(canvas: Any, box: Any) -> bytes:
-    """The drawn pixels within the box; where its margin reaches over the figure's edge, the figure's ground goes on."""
+def _crop(canvas: Any, box: Any) -> bytes:
+    """The drawn pixels within the box. Where its margin exceeds the figure, the background colour is continued."""
     import numpy as np
     from matplotlib.colors import to_rgba
 
@@ -86,10 +89,10 @@ def _cut(canvas: Any, box: Any) -> bytes:
     part = drawn[max(top, 0) : min(bottom, height), max(left, 0) : min(right, width)]
     margins = ((max(-top, 0), max(bottom - height, 0)), (max(-left, 0), max(right - width, 0)))
     if margins != ((0, 0), (0, 0)):
-        whole = np.empty((bottom - top, right - left, 4), np.uint8)
-        whole[:] = [round(255 * share) for share in to_rgba(canvas.figure.get_facecolor())]
-        whole[margins[0][0] : margins[0][0] + part.shape[0], margins[1][0] : margins[1][0] + part.shape[1]] = part
-        part = whole
+        padded = np.empty((bottom - top, right - left, 4), np.uint8)
+        padded[:] = [round(255 * share) for share in to_rgba(canvas.figure.get_facecolor())]
+        padded[margins[0][0] : margins[0][0] + part.shape[0], margins[1][0] : margins[1][0] + part.shape[1]] = part
+        part = padded
     return to_png(part, DPI)
 
 
@@ -106,10 +109,13 @@ def _agg_canvas(figure: Any) -> Any:
 
 
 def _free_pixels(canvas: Any) -> None:
-    """A figure is a cycle of references: its megabytes of pixels would wait for the collector, and the next picture take fresh memory, page by page."""
+    """Free the megabytes of pixels now.
+
+    A figure is a reference cycle, so they would stay until garbage collection, and the next picture would need new memory.
+    """
     renderer = canvas.get_renderer()
     renderer.__init__(1, 1, renderer.dpi)
-    canvas._lastKey = None  # whoever draws it again gets a renderer of the right size
+    canvas._lastKey = None  # so that drawing again creates a renderer of the right size
 
 
 def _refuse_too_many_pixels(width: float, height: float) -> None:
@@ -125,7 +131,7 @@ def _refuse_too_many_pixels(width: float, height: float) -> None:
 
 
 def _texts_with(figure: Any, codes: list[int]) -> list[dict[str, Any]]:
-    """The texts that use a character which no font has."""
+    """The texts with a character that no font has."""
     if not codes:
         return []
     from matplotlib.text import Text

@@ -1,4 +1,4 @@
-"""What the numbers along an axis stand for: numbers, times, or categories."""
+"""What the positions on an axis stand for: numbers, times, or categories."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Scale:
     kind : {"linear", "log", "time", "category"}
         What the axis shows.
     categories : dict
-        Text by place, for categories.
+        Text by position, for categories.
     loose : bool
-        The categories are tick labels that somebody set; bars next to a tick belong to it.
+        Whether the categories are tick labels that were set by hand. Then bars next to a tick belong to it.
     """
 
     kind: str
@@ -34,81 +34,84 @@ class Scale:
     period_freq: Any = None
 
     def values(self, numbers: Any, plain: Any = None) -> list[Any]:
-        """JSON values for places along this axis; `plain` is what was plotted, before it was made numbers."""
-        places = as_floats(numbers)
+        """JSON values for positions on this axis. `plain` is what was plotted, before its conversion to numbers."""
+        positions = as_floats(numbers)
         if self.kind == "time":
-            return self._times(places, plain)
+            return self._times(positions, plain)
         if self.categories:
-            return self._categories(places)
-        return [_number(value) for value in places.tolist()]
+            return self._categories(positions)
+        return [_number(value) for value in positions.tolist()]
 
     def instants(self, numbers: Any, plain: Any = None) -> Any:
-        """Nanoseconds for places along a time axis, or None when they are no times."""
+        """Timestamps for positions on a time axis, or None when they are not times."""
         stamps = self._stamps(as_floats(numbers), plain)
         return None if stamps is None else stamps.as_unit("ns")
 
-    def _times(self, places: Any, plain: Any) -> list[Any]:
-        stamps = self._stamps(places, plain)
+    def _times(self, positions: Any, plain: Any) -> list[Any]:
+        stamps = self._stamps(positions, plain)
         if stamps is None:
-            return [_number(value) for value in places.tolist()]
+            return [_number(value) for value in positions.tolist()]
         return [None if pd.isna(stamp) else stamp.isoformat() for stamp in stamps]
 
-    def _stamps(self, places: Any, plain: Any) -> pd.DatetimeIndex | None:
-        exact = _plain_times(plain, len(places))
+    def _stamps(self, positions: Any, plain: Any) -> pd.DatetimeIndex | None:
+        exact = _plain_times(plain, len(positions))
         if exact is not None:
             return exact
         if self.period_freq is not None:
-            return self._from_ordinals(places)
-        return self._from_day_numbers(places)
+            return self._from_ordinals(positions)
+        return self._from_day_numbers(positions)
 
-    def _from_ordinals(self, places: Any) -> pd.DatetimeIndex:
-        """Pandas draws periods by their number."""
+    def _from_ordinals(self, positions: Any) -> pd.DatetimeIndex:
+        """Pandas draws periods at their ordinal."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # it draws business days so, and warns of it
+            warnings.simplefilter(
+                "ignore", FutureWarning
+            )  # pandas itself draws business days this way, and warns about it
             starts = [
-                pd.Period(ordinal=round(place), freq=self.period_freq).start_time if np.isfinite(place) else pd.NaT
-                for place in places
+                pd.Period(ordinal=round(position), freq=self.period_freq).start_time
+                if np.isfinite(position)
+                else pd.NaT
+                for position in positions
             ]
         return pd.DatetimeIndex(starts)
 
-    def _from_day_numbers(self, places: Any) -> pd.DatetimeIndex | None:
-        """Matplotlib's dates are days since its epoch; a double holds them to the microsecond."""
+    def _from_day_numbers(self, positions: Any) -> pd.DatetimeIndex | None:
+        """Matplotlib draws dates at their number of days since its epoch, which a double holds to the microsecond."""
         from matplotlib import dates
 
         epoch: Any = dates.get_epoch()  # type: ignore[no-untyped-call]
-        there = np.isfinite(places)
-        if np.abs(places[there]).max(initial=0) > 1e8:
+        present = np.isfinite(positions)
+        if np.abs(positions[present]).max(initial=0) > 1e8:
             return None
-        micros = np.round(np.where(there, places, 0) * MICROSECONDS_A_DAY).astype("int64")
+        micros = np.round(np.where(present, positions, 0) * MICROSECONDS_A_DAY).astype("int64")
         near = np.round(micros / 1000).astype("int64") * 1000
-        micros = np.where(
-            np.abs(micros - near) <= 2, near, micros
-        )  # sums of day numbers are off by a microsecond or two
+        # Sums of day numbers are off by a microsecond or two.
+        micros = np.where(np.abs(micros - near) <= 2, near, micros)
         stamps = np.datetime64(epoch, "us") + micros.astype("timedelta64[us]")
-        index = pd.DatetimeIndex(np.where(there, stamps, np.datetime64("NaT", "us")))
+        index = pd.DatetimeIndex(np.where(present, stamps, np.datetime64("NaT", "us")))
         return index if self.zone is None else index.tz_localize("UTC").tz_convert(self.zone)
 
-    def _categories(self, places: Any) -> list[Any]:
-        """The category of each place, or plain numbers when some place has none or two share one."""
+    def _categories(self, positions: Any) -> list[Any]:
+        """The category of each position. Numbers if some position has no category or two share one."""
         ticks = np.array(sorted(self.categories))
-        above = np.clip(np.searchsorted(ticks, places), 1, max(len(ticks) - 1, 1))
+        above = np.clip(np.searchsorted(ticks, positions), 1, max(len(ticks) - 1, 1))
         below = ticks[above - 1]
         above = ticks[np.minimum(above, len(ticks) - 1)]
-        nearest = np.where(np.abs(places - below) <= np.abs(above - places), below, above)
+        nearest = np.where(np.abs(positions - below) <= np.abs(above - positions), below, above)
         reach = 0.5 * (np.diff(ticks).min() if len(ticks) > 1 else 1.0) if self.loose else 1e-6
-        fits = np.abs(places - nearest) < reach
-        if not fits.all() or len(np.unique(nearest)) < len(np.unique(places)):
-            return [_number(value) for value in places.tolist()]
-        return [self.categories[place] for place in nearest.tolist()]
+        fits = np.abs(positions - nearest) < reach
+        if not fits.all() or len(np.unique(nearest)) < len(np.unique(positions)):
+            return [_number(value) for value in positions.tolist()]
+        return [self.categories[position] for position in nearest.tolist()]
 
 
 def read_scale(axis: Any) -> Scale:
     """The scale of one axis of an axes."""
     converter = axis.get_converter() if hasattr(axis, "get_converter") else axis.converter
     name = type(converter).__name__
-    period_freq = getattr(axis.get_major_formatter(), "freq", None)  # only pandas' formatter for periods has one
+    period_freq = getattr(axis.get_major_formatter(), "freq", None)  # only the formatter of pandas for periods has one
     if name == "StrCategoryConverter":
-        return Scale("category", {float(place): str(text) for text, place in axis.units._mapping.items()})
+        return Scale("category", {float(position): str(text) for text, position in axis.units._mapping.items()})
     if "Date" in name or name == "PeriodConverter" or _has_date_ticks(axis):
         return Scale("time", {}, zone=_zone(axis.get_units()), period_freq=_freq(period_freq))
     labels = _set_labels(axis)
@@ -118,7 +121,7 @@ def read_scale(axis: Any) -> Scale:
 
 
 def as_floats(numbers: Any) -> Any:
-    """A flat array of floats; what is masked is NaN."""
+    """A flat array of floats, with NaN for masked values."""
     array = np.ma.asarray(numbers)
     if array.dtype.kind not in "fiub":
         array = np.ma.asarray([np.nan if value is None else value for value in array.ravel().tolist()], dtype=float)
@@ -126,7 +129,7 @@ def as_floats(numbers: Any) -> Any:
 
 
 def plain_numbers(numbers: Any) -> list[float | None]:
-    """Floats as JSON numbers; what is not finite is null. Whole numbers stay whole."""
+    """JSON numbers, with null for values that are not finite. Integers stay integers."""
     array = np.ma.asarray(numbers)
     if array.dtype.kind in "iu" and not np.ma.is_masked(array):
         return [int(value) for value in array.ravel().tolist()]
@@ -138,7 +141,7 @@ def _number(value: float) -> float | None:
 
 
 def _has_date_ticks(axis: Any) -> bool:
-    """Date numbers plotted as plain floats, with a date formatter on the axis."""
+    """Whether the axis has a date formatter, for dates that were plotted as plain floats."""
     from matplotlib.dates import AutoDateFormatter, ConciseDateFormatter, DateFormatter
 
     return isinstance(axis.get_major_formatter(), AutoDateFormatter | ConciseDateFormatter | DateFormatter)
@@ -149,32 +152,32 @@ def _zone(units: Any) -> Any:
 
 
 def _freq(freq: Any) -> Any:
-    """As an offset: months are ``ME`` among offsets and ``M`` among periods, and a period takes the offset itself."""
+    """The frequency as an offset object: its text differs between offsets (``ME``) and periods (``M``)."""
     return pd.tseries.frequencies.to_offset(freq) if isinstance(freq, str) else freq
 
 
 def _set_labels(axis: Any) -> dict[float, str]:
-    """Tick labels that were set by hand, by place; labels that only repeat the numbers are no categories."""
+    """Tick labels that were set by hand, by position. Empty if they only repeat the numbers."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter
 
     locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
     if not isinstance(locator, FixedLocator) or not isinstance(formatter, FixedFormatter | FuncFormatter):
         return {}
-    places = [float(place) for place in np.ravel(locator())]
-    texts = formatter.format_ticks(places)
-    labels = {place: str(text) for place, text in zip(places, texts, strict=False) if str(text)}
-    return labels if any(not _repeats(place, text) for place, text in labels.items()) else {}
+    positions = [float(position) for position in np.ravel(locator())]
+    texts = formatter.format_ticks(positions)
+    labels = {position: str(text) for position, text in zip(positions, texts, strict=False) if str(text)}
+    return labels if any(not _repeats(position, text) for position, text in labels.items()) else {}
 
 
-def _repeats(place: float, text: str) -> bool:
+def _repeats(position: float, text: str) -> bool:
     try:
-        return float(text.replace("\N{MINUS SIGN}", "-").replace(",", "").rstrip("%")) in (place, place * 100)
+        return float(text.replace("\N{MINUS SIGN}", "-").replace(",", "").rstrip("%")) in (position, position * 100)
     except ValueError:
         return False
 
 
 def _plain_times(plain: Any, count: int) -> pd.DatetimeIndex | None:
-    """Datetimes as they were plotted, with their zone and all digits; None when these were no datetimes."""
+    """The datetimes as they were plotted, with zone and all digits. None if something else was plotted."""
     if plain is None or isinstance(plain, str) or not hasattr(plain, "__len__") or len(plain) != count or not count:
         return None
     if isinstance(plain, np.ndarray) and plain.dtype.kind not in "MO":
@@ -189,5 +192,5 @@ def _plain_times(plain: Any, count: int) -> pd.DatetimeIndex | None:
         return None
     try:
         return pd.DatetimeIndex([pd.Timestamp(value) for value in listed])
-    except (ValueError, TypeError):  # zones that differ
+    except (ValueError, TypeError):  # different zones
         return pd.DatetimeIndex([pd.Timestamp(value).tz_convert("UTC") for value in listed])

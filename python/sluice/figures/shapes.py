@@ -1,4 +1,4 @@
-"""Pies, boxes, violins and filled areas: shapes that do not show the numbers they were made from."""
+"""Reads pies, boxes, violins and filled areas, whose artists do not keep the plotted numbers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from sluice.figures.given import given, owner
+from sluice.figures.plot_calls import any_call_record, call_record
+from sluice.figures.reading import Reading, shown_label
 from sluice.figures.scales import Scale, plain_numbers
-from sluice.figures.series import Reading, shown_label
 
 
 def read_pies(reading: Reading) -> None:
-    """Wedges by the values they were given, else by their share of the circle."""
+    """Read wedges: the plotted values if they were recorded, otherwise the shares of the circle."""
     from matplotlib.patches import Wedge
 
-    wedges = [patch for patch in reading.left(reading.axes.patches) if isinstance(patch, Wedge)]
-    reading.take(*wedges)
+    wedges = [patch for patch in reading.remaining(reading.axes.patches) if isinstance(patch, Wedge)]
+    reading.claim(*wedges)
     while wedges:
-        record = given(wedges[0], "pie")
-        group = [wedge for wedge in wedges if given(wedge, "pie") is record]
-        wedges = [wedge for wedge in wedges if given(wedge, "pie") is not record]
+        record = call_record(wedges[0], "pie")
+        group = [wedge for wedge in wedges if call_record(wedge, "pie") is record]
+        wedges = [wedge for wedge in wedges if call_record(wedge, "pie") is not record]
         shares = [(wedge.theta2 - wedge.theta1) / 360 for wedge in group]
         labels = [shown_label(wedge.get_label()) for wedge in group]
         if record is not None and len(record["values"]) == len(group) and _same_shares(record["values"], shares):
@@ -32,28 +32,28 @@ def read_pies(reading: Reading) -> None:
 
 
 def read_boxes(reading: Reading) -> None:
-    """Box plots and violins: five numbers each (low, lower quartile, median, upper quartile, high), outliers as z."""
+    """Read box plots and violins: five numbers each (low, lower quartile, median, upper quartile, high), outliers as z."""
     axes = reading.axes
     for artist in [*axes.lines, *axes.patches, *axes.collections]:
-        record = owner(artist)
+        record = any_call_record(artist)
         if record is None or record["method"] not in ("bxp", "violin"):
             continue
-        reading.take(artist)
-        if id(record) in reading.done:
+        reading.claim(artist)
+        if id(record) in reading.claimed:
             continue
-        reading.done.add(id(record))
+        reading.claimed.add(id(record))
         _read_box(reading, record)
 
 
 def read_areas(reading: Reading) -> None:
-    """Areas of `fill_between` and `stackplot`: y is the first edge, baseline the second."""
+    """Read areas of `fill_between` and `stackplot`: y is the first edge, baseline the second."""
     from matplotlib.collections import PolyCollection
 
-    for area in reading.left(reading.axes.collections):
-        record = given(area, "fill_between")
+    for area in reading.remaining(reading.axes.collections):
+        record = call_record(area, "fill_between")
         if not isinstance(area, PolyCollection) or record is None:
             continue
-        reading.take(area)
+        reading.claim(area)
         if not _is_same_area(area, record):
             reading.cannot_read(area, "the area was changed after it was drawn")
             continue
@@ -68,8 +68,8 @@ def read_areas(reading: Reading) -> None:
 
 def _same_shares(values: list[float], shares: list[float]) -> bool:
     total = sum(values) if sum(values) > 0 else 1.0
-    whole = np.allclose(np.array(values) / total, shares, atol=1e-5)
-    return bool(whole or np.allclose(values, shares, atol=1e-5))
+    normalized = np.allclose(np.array(values) / total, shares, atol=1e-5)
+    return bool(normalized or np.allclose(values, shares, atol=1e-5))
 
 
 def _read_box(reading: Reading, record: dict[str, Any]) -> None:
@@ -91,11 +91,11 @@ def _read_box(reading: Reading, record: dict[str, Any]) -> None:
     x, y = (summaries, places) if record["horizontal"] else (places, summaries)
     kind = "box" if record["method"] == "bxp" else "violin"
     reading.add(kind, None, x, y, z=outliers)
-    reading.unread += [{"artist": kind, "reason": f"the {name} that are marked"} for name in record["unread"]]
+    reading.unread += [{"artist": kind, "reason": f"the marked {name}"} for name in record["unread"]]
 
 
 def _is_same_area(area: Any, record: dict[str, Any]) -> bool:
-    """Compares the drawn extent with the extent of the record."""
+    """Whether the drawn extent matches the recorded values."""
     drawn = [path.vertices for path in area.get_paths() if len(path.vertices)]
     known = np.isfinite(record["x"]) & np.isfinite(record["y"]) & np.isfinite(record["baseline"])
     if not drawn or not known.any():

@@ -1,1 +1,1 @@
-"""The shapes that tools return, one file for each family; `sluice.frame.to_frame` is the way in."""
+"""Readers for the shapes that tools return, one file per family. `sluice.frame.to_frame` uses them."""

@@ -1,4 +1,4 @@
-"""Dicts that are one table themselves: columns and rows, a dict of columns, a dict keyed by date or by name."""
+"""Reads dicts that are one table: columns and rows, a dict of columns, a dict keyed by date or by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALLEST_EPOCH_KEY = 10**8
 
 
 def read_columns_and_rows(value: Mapping[Any, Any], steps: list[str]) -> pd.DataFrame | None:
-    """``{columns, rows}`` and its other spellings, with the index of pandas' ``split`` if it is there."""
+    """``{columns, rows}`` and its variants, including the index of pandas' ``split`` format."""
     columns = next(
         (value[key] for key in ("columns", "fields", "headers") if isinstance(value.get(key), list | tuple)), None
     )
@@ -67,7 +67,7 @@ def read_by_date(value: Mapping[Any, Any], steps: list[str]) -> pd.DataFrame | N
 
 
 def read_dict_of_columns(value: Mapping[Any, Any], steps: list[str]) -> pd.DataFrame | None:
-    """Equally long columns; single values beside two columns or more are facts about them, and are left out."""
+    """Columns of equal length. Single values next to two or more columns are left out."""
     columns = {name: column for name, column in value.items() if isinstance(column, COLUMNS)}
     left = [str(name) for name in value if name not in columns]
     if not columns or any(
@@ -79,17 +79,17 @@ def read_dict_of_columns(value: Mapping[Any, Any], steps: list[str]) -> pd.DataF
     ):
         return None
     lengths = {str(name): len(column) for name, column in columns.items()}
-    if len(value) == 1 and not any(lengths.values()):  # {"data": []} has neither a name for a column nor a row
+    if len(value) == 1 and not any(lengths.values()):  # in {"data": []} "data" is hardly the name of a column
         return None
     if len(set(lengths.values())) > 1:
-        raise ShapeError(f"the columns are not equally long: {lengths}")
+        raise ShapeError(f"the columns do not have the same length: {lengths}")
     steps.append(f"took a dict of {len(columns)} columns" + (f", left out {', '.join(left[:10])}" if left else ""))
     listed = {name: column if isinstance(column, pd.Series) else list(column) for name, column in columns.items()}
     return keep_integers(pd.DataFrame(listed), lambda position: list(listed.values())[position])
 
 
 def read_named_records(value: Mapping[Any, Any], steps: list[str]) -> pd.DataFrame | None:
-    """Records of the same keys, by name."""
+    """Records with the same keys, by name."""
     records = list(value.values())
     if len(records) < 2 or not all(isinstance(record, Mapping) and record for record in records):
         return None

@@ -1,4 +1,4 @@
-"""A shape in a few words, for who has to change it."""
+"""Describes the shape of a value in error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integers beyond 2^53 that pandas made floats because some cell next to them is missing."""
+"""Restores integers beyond 2^53 that pandas turned into floats because the column has missing cells."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: From here on neighbouring integers share one double.
+#: From here on, neighbouring integers have the same double.
 INEXACT = 2.0**53
 
 
 def keep_integers(frame: pd.DataFrame, cells_of: Callable[[int], Iterable[Any]]) -> pd.DataFrame:
-    """The frame with such columns made `Int64` again, from the cells that `cells_of` has for a position."""
+    """The frame with such columns as `Int64`. `cells_of` returns the original cells of the column at a position."""
     for position in [place for place, dtype in enumerate(frame.dtypes) if dtype == np.float64]:
         column = frame.iloc[:, position]
         if (column.abs() >= INEXACT).any():

@@ -1,4 +1,4 @@
-"""Lists and arrays: records, rows under a header, rows that start with a time, plain numbers."""
+"""Reads lists and arrays: records, rows with a header, rows that start with a time, plain numbers."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from sluice.times import read_times
 
 
 def read_array(value: Any, steps: list[str]) -> pd.DataFrame | None:
-    """A numpy array: structured, one column of numbers, or rows."""
+    """A numpy array: structured, one-dimensional numbers, or rows."""
     if value.dtype.names:
         steps.append("took the fields of a structured array as columns")
         return pd.DataFrame(value)
     if value.ndim == 1 and value.dtype.kind in "iuf":
-        steps.append("made the array one column named 'value'")
+        steps.append("turned the array into one column named 'value'")
         return pd.DataFrame({"value": value})
     return read_list(value.tolist(), steps) if value.ndim == 2 and len(value) else None
 
 
 def read_list(rows: list[Any], steps: list[str]) -> pd.DataFrame | None:
-    """A list with something in it."""
+    """A list that is not empty."""
     if all(isinstance(row, Mapping) for row in rows):
         steps.append(f"took a list of {len(rows)} records")
         return frame_of_records(rows)
     if all(isinstance(row, list | tuple) for row in rows):
         return _read_rows(rows, steps)
     if all(isinstance(row, int | float | None) and not isinstance(row, bool) for row in rows):
-        steps.append("made the list one column named 'value'")
+        steps.append("turned the list into one column named 'value'")
         return keep_integers(pd.DataFrame({"value": rows}), lambda _: rows)
     return None
 
 
 def frame_of_records(records: list[Any]) -> pd.DataFrame:
-    """A frame with a row for each record, its integers exact."""
+    """A frame with one row per record. Integers stay exact."""
     frame = pd.DataFrame.from_records(records)
     return keep_integers(frame, lambda position: [record.get(frame.columns[position]) for record in records])
 
 
 def frame_of_rows(rows: list[Any], columns: list[Any]) -> pd.DataFrame:
-    """A frame of rows that are as long as there are columns, its integers exact."""
+    """A frame of rows that have one cell per column. Integers stay exact."""
     return keep_integers(pd.DataFrame(rows, columns=columns), lambda position: [row[position] for row in rows])
 
 
 def times_or_none(values: Any) -> Any:
-    """Parsed times; None when these are no times. Zone-less ones stay without a zone."""
+    """The parsed times, or None when the values are not times. Times without a zone stay without one."""
     try:
         times = read_times(list(values))
     except (TimeError, ValueError, OverflowError):
@@ -69,7 +69,7 @@ def _read_rows(rows: list[Any], steps: list[str]) -> pd.DataFrame | None:
         and all(isinstance(name, str) for name in rows[0])
         and not all(isinstance(cell, str) for cell in rows[1])
     ):
-        steps.append("took the first of the rows as column names")
+        steps.append("took the first row as column names")
         return frame_of_rows(rows[1:], list(rows[0]))
     times = times_or_none([row[0] for row in rows])
     if times is None:

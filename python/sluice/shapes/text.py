@@ -1,4 +1,4 @@
-"""Text that holds a table: JSON, JSON lines, CSV."""
+"""Parses text that contains a table: JSON, JSON lines, CSV."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pandas as pd
 from sluice.shapes.integers import INEXACT
 
 SEPARATORS = ",\t;|"
-#: From pandas 3 on floats in text are read exactly by default, and the option is deprecated.
+#: Pandas 3 parses floats exactly by default and deprecates the option.
 EXACT_FLOATS: dict[str, Any] = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
 PROSE = re.compile(r".*\s.*[.!?:…]")
-ZEROS_IN_FRONT = re.compile(r"\s*[+-]?0\d+")
+LEADING_ZERO = re.compile(r"\s*[+-]?0\d+")
 INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 
 
 def parse_text(text: str, steps: list[str]) -> Any:
-    """The value of JSON text or JSON lines, the frame of CSV text, or None when it is neither."""
+    """The value of JSON text or JSON lines, the frame of CSV text, or None for any other text."""
     stripped = text.strip().lstrip("\ufeff")
     if stripped[:1] not in ("{", "["):
         return _parse_csv(stripped, steps)
@@ -50,7 +50,7 @@ def _parse_csv(text: str, steps: list[str]) -> pd.DataFrame | None:
     options: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "index_col": False}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows with more cells than there are names
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # raised for rows with more cells than column names
             frame = _keep_digits(pd.read_csv(io.StringIO(text), **options, **EXACT_FLOATS), text, options)
     except (ValueError, pd.errors.ParserWarning):
         return None
@@ -59,7 +59,7 @@ def _parse_csv(text: str, steps: list[str]) -> pd.DataFrame | None:
 
 
 def _separator(lines: list[str]) -> str | None:
-    """What separates the cells of both lines; None for one line, for sentences, and for tables drawn with bars."""
+    """The separator of the cells in both lines. None for a single line, for sentences, and for Markdown tables."""
     if len(lines) < 2 or PROSE.fullmatch(lines[0].strip()) or lines[0].startswith("|"):
         return None
     counts = {separator: min(line.count(separator) for line in lines) for separator in SEPARATORS}
@@ -68,7 +68,7 @@ def _separator(lines: list[str]) -> str | None:
 
 
 def _keep_digits(frame: pd.DataFrame, text: str, options: dict[str, Any]) -> pd.DataFrame:
-    """Columns whose digits got lost are read again: names like 007 stay text, long integers next to gaps exact."""
+    """Read columns again that lost digits: names like 007 stay text, and long integers next to gaps stay exact."""
     numeric = {
         column: frame[column] for column in frame.columns if pd.api.types.is_any_real_numeric_dtype(frame[column])
     }
@@ -80,9 +80,9 @@ def _keep_digits(frame: pd.DataFrame, text: str, options: dict[str, Any]) -> pd.
     written = pd.read_csv(io.StringIO(text), usecols=suspects, dtype=dict.fromkeys(suspects, object), **options)
     for column in suspects:
         cells = written[column]
-        there = cells.dropna().astype(str)
-        if there.map(lambda cell: ZEROS_IN_FRONT.fullmatch(cell) is not None).any():
+        present = cells.dropna().astype(str)
+        if present.map(lambda cell: LEADING_ZERO.fullmatch(cell) is not None).any():
             frame[column] = cells
-        elif column in long and there.map(lambda cell: INTEGER.fullmatch(cell) is not None).all():
+        elif column in long and present.map(lambda cell: INTEGER.fullmatch(cell) is not None).all():
             frame[column] = pd.array([pd.NA if cell is np.nan else int(cell) for cell in cells], dtype="Int64")
     return frame

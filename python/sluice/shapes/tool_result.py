@@ -1,4 +1,4 @@
-"""MCP tool results and content blocks: what they carry is unwrapped, and read like anything else."""
+"""Unwraps MCP tool results and content blocks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BLOCKS = ("text", "image", "audio", "resource", "resource_link")
 
 
 def unwrap_tool_result(value: Mapping[Any, Any], steps: list[str]) -> Any:
-    """What a tool result or a content block carries, or None when this is neither.
+    """The content of a tool result or content block, or None when the value is neither.
 
     Raises
     ------
     ShapeError
-        For the error of a tool, and for a result without any text or data.
+        For an error of a tool, and for a result without text or data.
     """
     if is_content_block(value):
         return unwrap_content([value], steps)
@@ -28,7 +28,7 @@ def unwrap_tool_result(value: Mapping[Any, Any], steps: list[str]) -> Any:
         return None
     if value.get("isError") is True:
         texts = " ".join(str(block.get("text", "")) for block in content) if is_result else ""
-        raise ShapeError(f"this is a tool's error, not data: {texts[:300]}")
+        raise ShapeError(f"this is an error of a tool, not data: {texts[:300]}")
     if isinstance(value.get("structuredContent"), Mapping | list):
         steps.append("took structuredContent of the MCP tool result")
         return value["structuredContent"]
@@ -36,7 +36,7 @@ def unwrap_tool_result(value: Mapping[Any, Any], steps: list[str]) -> Any:
 
 
 def is_content_block(value: Any) -> bool:
-    """Whether this is a block of text, or a resource that is embedded."""
+    """Whether this is a text block or an embedded resource."""
     if not isinstance(value, Mapping):
         return False
     return (value.get("type") == "text" and isinstance(value.get("text"), str)) or (
@@ -45,7 +45,7 @@ def is_content_block(value: Any) -> bool:
 
 
 def unwrap_content(blocks: list[Any], steps: list[str]) -> Any:
-    """The text of one block, the only table among several, or the JSON of all of them as a list."""
+    """The text of a single block, the only table among several, or the JSON of all blocks as a list."""
     texts = [text for block in blocks if is_content_block(block) and (text := _text(block))]
     if not texts:
         kinds = ", ".join(dict.fromkeys(str(block.get("type")) for block in blocks))
@@ -55,7 +55,7 @@ def unwrap_content(blocks: list[Any], steps: list[str]) -> Any:
         return texts[0]
     tables = [text for text in texts if parse_text(text, []) is not None]
     if len(tables) == 1:
-        steps.append(f"took the only one of {len(texts)} MCP content blocks that is no prose")
+        steps.append(f"took the only one of {len(texts)} MCP content blocks that is not prose")
         return tables[0]
     try:
         parsed = [json.loads(text) for text in texts]

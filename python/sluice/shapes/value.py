@@ -1,4 +1,4 @@
-"""Any value: sent to the reader of its family, and searched for the one table inside it."""
+"""Reads any value: picks the reader for its shape, and finds the one table inside nested values."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MAX_NESTING = 6
 
 
 def read_value(value: Any, steps: list[str], depth: int = 0) -> pd.DataFrame | None:
-    """The frame of a value, or None when its shape cannot be told; `steps` gets a sentence for each thing done."""
+    """The frame of a value, or None when its shape is not recognized. Appends each step taken to `steps`."""
     if isinstance(value, pd.DataFrame):
-        steps.append("took the DataFrame as it is")
+        steps.append("used the DataFrame unchanged")
         return value.copy(deep=False)
     if isinstance(value, pd.Series):
-        steps.append("made the Series a column; its index is kept")
+        steps.append("turned the Series into a column and kept its index")
         return value.to_frame(name="value" if value.name is None else value.name)
     if isinstance(value, str | bytes | bytearray):
         return _read_text(value if isinstance(value, str) else bytes(value).decode("utf-8", "replace"), steps, depth)
@@ -77,7 +77,7 @@ def _read_mapping(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.
         read_named_records,
     )
     for reader in readers:
-        taken: list[str] = []  # what a reader says that found nothing in the end is not true
+        taken: list[str] = []  # the steps of a reader that finds nothing are dropped
         frame = reader(value, taken)
         if frame is not None:
             steps.extend(taken)
@@ -89,7 +89,7 @@ def _read_mapping(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.
 
 
 def _read_nested(value: Mapping[Any, Any], steps: list[str], depth: int) -> pd.DataFrame | None:
-    """Records under one key; the other keys are named as left out."""
+    """The table under one key. The steps name the keys that were left out."""
     found: dict[Any, tuple[pd.DataFrame, list[str]]] = {}
     for key, item in value.items():
         inner: list[str] = []
@@ -118,7 +118,7 @@ def _read_table(item: Any, steps: list[str], depth: int) -> pd.DataFrame | None:
 def _join_pairs(
     value: Mapping[Any, Any], found: dict[Any, tuple[pd.DataFrame, list[str]]], steps: list[str]
 ) -> pd.DataFrame | None:
-    """Lists of pairs with the same times are columns of one table; among other tables the caller has to choose."""
+    """Join lists of pairs that have the same times. Raises ShapeError for other tables, because the caller has to choose."""
     if all(isinstance(item, Mapping) for item in value.values()):
         return None
     frames = {key: frame for key, (frame, _) in found.items()}

@@ -1,8 +1,8 @@
-"""What a plotting call was given, kept with the artists that it made.
+"""Records the arguments of plotting calls on the artists that they create.
 
-Most values can be read back from artists. Some cannot: a histogram's bars look like any bars, a pie keeps angles, an
-area keeps a polygon, error bars keep end points. `watch_axes` wraps those few methods, so that the artists carry what
-was plotted. Readers still trust the artist: a record that no longer fits it (it was changed later) is not used.
+Most values can be read back from the artists. Some cannot: the bars of a histogram look like any bars, a pie keeps
+angles, an area a polygon, error bars their end points. `watch_axes` wraps the methods that draw those. Readers still
+trust the artist: a record that no longer matches it, because the artist was changed later, is not used.
 """
 
 from __future__ import annotations
@@ -13,54 +13,54 @@ from typing import Any
 
 import numpy as np
 
-MARK = "_sluice_given"
+RECORD_ATTRIBUTE = "_sluice_call"
 
 
-def given(artist: Any, method: str) -> dict[str, Any] | None:
-    """What `method` was given when it made this artist or container, if it did."""
-    record = getattr(artist, MARK, None)
+def call_record(artist: Any, method: str) -> dict[str, Any] | None:
+    """The record of the call if `method` created this artist or container, else None."""
+    record = getattr(artist, RECORD_ATTRIBUTE, None)
     return record if isinstance(record, dict) and record["method"] == method else None
 
 
-def owner(artist: Any) -> dict[str, Any] | None:
-    """The record of the call that made this artist as one of several."""
-    record = getattr(artist, MARK, None)
+def any_call_record(artist: Any) -> dict[str, Any] | None:
+    """The record of whichever call created this artist, or None."""
+    record = getattr(artist, RECORD_ATTRIBUTE, None)
     return record if isinstance(record, dict) else None
 
 
 def watch_axes() -> None:
-    """Wrap the methods of Axes; calling it again changes nothing."""
+    """Wrap the plotting methods of Axes. Calling it again changes nothing."""
     from matplotlib.axes import Axes
 
     axes: Any = Axes
     if getattr(axes.hist, "_sluice_watched", False):
         return
-    for method, keep in _KEEPERS.items():
-        setattr(axes, method, _wrapped(getattr(axes, method), keep))
+    for method, record in _RECORDERS.items():
+        setattr(axes, method, _wrapped(getattr(axes, method), record))
 
 
-def _wrapped(plain: Any, keep: Callable[[Any, Any, dict[str, Any]], None]) -> Any:
+def _wrapped(original: Any, record: Callable[[Any, Any, dict[str, Any]], None]) -> Any:
     import inspect
 
-    signature = inspect.signature(plain)
+    signature = inspect.signature(original)
 
-    @functools.wraps(plain)
+    @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        made = plain(*args, **kwargs)
+        created = original(*args, **kwargs)
         try:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            keep(args[0], made, _resolve_data(bound.arguments))
-        except Exception:  # a plot that was drawn is never lost because its record could not be kept
-            return made
-        return made
+            record(args[0], created, _resolve_data(bound.arguments))
+        except Exception:  # a missing record must not break a plot
+            return created
+        return created
 
     call._sluice_watched = True  # type: ignore[attr-defined]
     return call
 
 
 def _resolve_data(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Names of columns stand for the columns when `data=` was passed."""
+    """Replace column names by the columns when `data=` was passed."""
     data = arguments.get("data")
     if data is None:
         return arguments
@@ -69,20 +69,20 @@ def _resolve_data(arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _put(artists: Any, record: dict[str, Any]) -> None:
-    """The outermost call has the last word: a histogram draws with `bar`, a violin with `fill_between`."""
+def _store(artists: Any, record: dict[str, Any]) -> None:
+    """Store the record. The outermost call stores last and wins: a histogram calls `bar`, a violin `fill_between`."""
     for artist in artists:
-        setattr(artist, MARK, record)
+        setattr(artist, RECORD_ATTRIBUTE, record)
 
 
 def _numbers(axis: Any, values: Any) -> Any:
-    """Values in the floats of an axis."""
+    """Values as the floats that an axis uses."""
     return np.ma.asarray(np.ma.filled(np.ma.asarray(axis.convert_units(values), dtype=float), np.nan)).data
 
 
-def _keep_bar(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
-    """`barh` calls `bar` with its arguments turned around; only the outer call says what is what."""
-    vertical = made.orientation == "vertical"
+def _record_bar(axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    """`barh` calls `bar` with swapped arguments, so only the outer call is recorded."""
+    vertical = created.orientation == "vertical"
     if vertical != ("x" in arguments and "bottom" in arguments):
         return
     axis, position, length = (axes.xaxis, "x", "height") if vertical else (axes.yaxis, "y", "width")
@@ -92,14 +92,14 @@ def _keep_bar(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "plain": arguments[position],
         "length": arguments[length],
     }
-    _put([made], record)
-    errors = owner(made.errorbar) if made.errorbar is not None else None
-    if errors is not None:  # they were rounded on their way from here to `errorbar`
+    _store([created], record)
+    errors = any_call_record(created.errorbar) if created.errorbar is not None else None
+    if errors is not None:  # `bar` rounds them before it calls `errorbar`
         errors.update({name: arguments["kwargs"].get(name) for name in ("xerr", "yerr")})
 
 
-def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
-    counts, edges, groups = made
+def _record_hist(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    counts, edges, groups = created
     single = not isinstance(groups, list) or (len(groups) and not hasattr(groups[0], "__iter__"))
     groups = [groups] if single else groups
     tops = np.atleast_2d(np.asarray(counts, dtype=float))
@@ -116,11 +116,11 @@ def _keep_hist(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
             "horizontal": arguments["orientation"] == "horizontal",
             "label": next(iter(group)).get_label() if hasattr(group, "__iter__") and len(group) else None,
         }
-        _put([group] if hasattr(group, "patches") else group, record)
+        _store([group] if hasattr(group, "patches") else group, record)
 
 
-def _keep_pie(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
-    wedges = made.wedges if hasattr(made, "wedges") else made[0]
+def _record_pie(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    wedges = created.wedges if hasattr(created, "wedges") else created[0]
     labels = arguments["labels"]
     record = {
         "method": "pie",
@@ -128,10 +128,10 @@ def _keep_pie(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "labels": [str(label) for label in labels] if labels is not None else None,
         "wedges": list(wedges),
     }
-    _put(wedges, record)
+    _store(wedges, record)
 
 
-def _keep_errorbar(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
+def _record_errorbar(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     record = {
         "method": "errorbar",
         "x": arguments["x"],
@@ -139,10 +139,10 @@ def _keep_errorbar(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "xerr": arguments["xerr"],
         "yerr": arguments["yerr"],
     }
-    _put([made], record)
+    _store([created], record)
 
 
-def _keep_area(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
+def _record_area(axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     x = np.atleast_1d(_numbers(axes.xaxis, arguments["x"]))
     upper, lower = (
         np.broadcast_to(_numbers(axes.yaxis, arguments[name]), x.shape).astype(float) for name in ("y1", "y2")
@@ -154,15 +154,15 @@ def _keep_area(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         not _is_baseline(lower) and np.all((upper <= lower) | np.isnan(upper))
     ):
         upper, lower = lower, upper
-    _put([made], {"method": "fill_between", "x": x, "plain": arguments["x"], "y": upper, "baseline": lower})
+    _store([created], {"method": "fill_between", "x": x, "plain": arguments["x"], "y": upper, "baseline": lower})
 
 
 def _is_baseline(edge: Any) -> bool:
-    """Whether an edge of an area is the zero line; stacks are drawn from their lower edge."""
+    """Whether an edge of an area is the zero line. Stacks are drawn from their lower edge."""
     return bool(np.all(np.isnan(edge) | (edge == 0)))
 
 
-def _keep_box(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
+def _record_box(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     stats = arguments["bxpstats"]
     positions = arguments["positions"]
     record = {
@@ -174,17 +174,17 @@ def _keep_box(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "summaries": [[float(one[key]) for key in ("whislo", "q1", "med", "q3", "whishi")] for one in stats],
         "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats],
         "horizontal": _is_horizontal(arguments),
-        "unread": ["means"] if made["means"] else [],
+        "unread": ["means"] if created["means"] else [],
     }
-    _put([artist for artists in made.values() for artist in artists], record)
+    _store([artist for artists in created.values() for artist in artists], record)
 
 
-def _keep_violin_data(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
-    """`violinplot` computes densities and calls `violin`; only here the points are known, so the quartiles are too."""
+def _record_violin_data(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    """Add the quartiles to the record of `violin`, which `violinplot` calls with densities instead of points."""
     dataset = arguments["dataset"]
     columns = list(dataset.T) if isinstance(dataset, np.ndarray) and dataset.ndim == 2 else dataset
     columns = [columns] if len(columns) and np.isscalar(columns[0]) else columns
-    record = owner(made["bodies"][0])
+    record = any_call_record(created["bodies"][0])
     if record is not None:
         record["summaries"] = [
             [float(q) for q in np.percentile(np.asarray(column, dtype=float), [0, 25, 50, 75, 100])]
@@ -192,7 +192,7 @@ def _keep_violin_data(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         ]
 
 
-def _keep_violin(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
+def _record_violin(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     stats = arguments["vpstats"]
     positions = arguments["positions"]
     record = {
@@ -204,22 +204,22 @@ def _keep_violin(_axes: Any, made: Any, arguments: dict[str, Any]) -> None:
         "summaries": [[float(one["min"]), np.nan, float(one["median"]), np.nan, float(one["max"])] for one in stats],
         "outliers": None,
         "horizontal": _is_horizontal(arguments),
-        "unread": [name[1:] for name in ("cmeans", "cquantiles") if name in made],
+        "unread": [name[1:] for name in ("cmeans", "cquantiles") if name in created],
     }
     artists = [
         artist
-        for name, made_artists in made.items()
-        for artist in (made_artists if name == "bodies" else [made_artists])
+        for name, created_artists in created.items()
+        for artist in (created_artists if name == "bodies" else [created_artists])
     ]
-    _put(artists, record)
+    _store(artists, record)
 
 
 def _is_horizontal(arguments: dict[str, Any]) -> bool:
     return arguments.get("orientation") == "horizontal" or arguments.get("vert") is False
 
 
-def _keep_mesh(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
-    """Centres that were given are kept: the mesh only has the edges that matplotlib made up between them."""
+def _record_mesh(axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    """Record the centres, if these were passed: the mesh itself only has the edges that matplotlib computed between them."""
     args = arguments["args"]
     if len(args) != 3:
         return
@@ -227,19 +227,19 @@ def _keep_mesh(axes: Any, made: Any, arguments: dict[str, Any]) -> None:
     x = x[0] if x.ndim == 2 and (x == x[0]).all() else x
     y = y[:, 0] if y.ndim == 2 and (y == y[:, :1]).all() else y
     if (np.size(y), np.size(x)) == np.shape(args[2])[:2]:
-        _put([made], {"method": "pcolormesh", "x": x, "y": y})
+        _store([created], {"method": "pcolormesh", "x": x, "y": y})
 
 
-_KEEPERS: dict[str, Callable[[Any, Any, dict[str, Any]], None]] = {
-    "bar": _keep_bar,
-    "barh": _keep_bar,
-    "hist": _keep_hist,
-    "pie": _keep_pie,
-    "errorbar": _keep_errorbar,
-    "fill_between": _keep_area,
-    "bxp": _keep_box,
-    "violin": _keep_violin,
-    "violinplot": _keep_violin_data,
-    "pcolormesh": _keep_mesh,
-    "pcolor": _keep_mesh,
+_RECORDERS: dict[str, Callable[[Any, Any, dict[str, Any]], None]] = {
+    "bar": _record_bar,
+    "barh": _record_bar,
+    "hist": _record_hist,
+    "pie": _record_pie,
+    "errorbar": _record_errorbar,
+    "fill_between": _record_area,
+    "bxp": _record_box,
+    "violin": _record_violin,
+    "violinplot": _record_violin_data,
+    "pcolormesh": _record_mesh,
+    "pcolor": _record_mesh,
 }

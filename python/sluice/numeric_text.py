@@ -1,4 +1,4 @@
-"""Numbers that tools wrote as text."""
+"""Parses columns in which a tool sent numbers as text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-#: 007 is a name and no number.
-ZEROS_IN_FRONT = re.compile(r"\s*[+-]?0\d")
+#: Text like 007 is a name, not a number.
+LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
 
 
-def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with every column of numeric text made numbers; a column with one other text in it stays as it is."""
+def parse_numeric_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with every column of numeric text converted to numbers. A column with any other text in it is unchanged."""
     changed = {column: numbers for column in frame.columns if (numbers := _numbers(frame[column])) is not None}
     return (
         frame.assign(**{str(column): numbers for column, numbers in changed.items()})
@@ -40,7 +40,7 @@ def _numbers(series: pd.Series[Any]) -> pd.Series[Any] | None:
         return pd.to_numeric(series, errors="coerce") if series.dtype == object else None
     if isinstance(first, str) and not first.strip()[:1].lstrip("+-.").isdigit() and not first.strip()[1:2].isdigit():
         return None
-    if isinstance(first, bool) or any(isinstance(value, str) and ZEROS_IN_FRONT.match(value) for value in series):
+    if isinstance(first, bool) or any(isinstance(value, str) and LEADING_ZERO.match(value) for value in series):
         return None
     numbers = pd.to_numeric(series, errors="coerce")
     return numbers if bool((numbers.isna() == series.isna()).all()) else None

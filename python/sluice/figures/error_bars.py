@@ -1,4 +1,4 @@
-"""Error bars: alone, or on top of bars."""
+"""Reads error bars, alone or on top of bars."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from sluice.figures.given import given
+from sluice.figures.plot_calls import call_record
+from sluice.figures.reading import Reading
 from sluice.figures.scales import as_floats, plain_numbers
-from sluice.figures.series import Reading
 
 
 def read_errorbars(reading: Reading) -> None:
-    """Every container of error bars that does not belong to bars."""
+    """Read every container of error bars that does not belong to bars."""
     from matplotlib.container import BarContainer, ErrorbarContainer
 
     containers = reading.axes.containers
@@ -21,22 +21,22 @@ def read_errorbars(reading: Reading) -> None:
         if not isinstance(container, ErrorbarContainer):
             continue
         line, caps, stems = container.lines
-        reading.take(*caps, *stems, *([line] if line is not None else []))
+        reading.claim(*caps, *stems, *([line] if line is not None else []))
         if id(container) not in of_bars:
             _read_errorbar(reading, container, line)
 
 
 def error_lengths(reading: Reading, container: Any, count: int) -> dict[str, list[Any]]:
-    """``xerr`` and ``yerr`` as they were given: a length, or a pair of lengths below and above; none along a time axis."""
+    """``xerr`` and ``yerr`` as passed to the call: a length, or a pair of lengths below and above. None on a time axis."""
     stems = list(container.lines[2])
     lengths: dict[str, list[Any]] = {}
-    record = given(container, "errorbar") or {}
+    record = call_record(container, "errorbar") or {}
     for name, has, direction in (("xerr", container.has_xerr, 0), ("yerr", container.has_yerr, 1)):
         if not has:
             continue
         ends = _ends(stems.pop(0), direction, count) if stems else None
         if (reading.x, reading.y)[direction].kind == "time":
-            reading.cannot_read(container, "the lengths of error bars along a time axis")
+            reading.cannot_read(container, "the lengths of error bars on a time axis")
             continue
         exact = _exact(record.get(name), count)
         if exact is not None and (ends is None or _is_close(np.sum(exact, axis=0), ends)):
@@ -48,7 +48,7 @@ def error_lengths(reading: Reading, container: Any, count: int) -> dict[str, lis
 
 
 def _read_errorbar(reading: Reading, container: Any, line: Any) -> None:
-    record = given(container, "errorbar")
+    record = call_record(container, "errorbar")
     if line is not None:
         numbers, plain = (line.get_xdata(orig=False), line.get_ydata(orig=False)), (line.get_xdata(), line.get_ydata())
     elif record is not None:
@@ -56,18 +56,18 @@ def _read_errorbar(reading: Reading, container: Any, line: Any) -> None:
         plain = (np.atleast_1d(np.asarray(record["x"])), np.atleast_1d(np.asarray(record["y"])))
         numbers = (axes.xaxis.convert_units(plain[0]), axes.yaxis.convert_units(plain[1]))
     else:
-        reading.cannot_read(container, "error bars without a line were drawn before the library was there")
+        reading.cannot_read(container, "error bars without a line that were drawn before sluice was loaded")
         return
     x, y = reading.x.values(numbers[0], plain[0]), reading.y.values(numbers[1], plain[1])
     reading.add("errorbar", container.get_label(), x, y, **error_lengths(reading, container, len(x)))
 
 
 def _is_close(lengths: Any, ends: tuple[Any, Any]) -> bool:
-    """Whether the drawn ends are those lengths apart, up to the rounding of where they are."""
+    """Whether the drawn ends are those lengths apart, except for rounding errors."""
     drawn = ends[1] - ends[0]
-    there = np.isfinite(drawn)  # a point or a length that is missing draws nothing
+    present = np.isfinite(drawn)  # a missing point or length draws nothing
     rounding = 1e-12 * np.nanmax(np.abs(ends), initial=0)
-    return np.allclose(lengths[there], drawn[there], rtol=1e-12, atol=rounding)
+    return np.allclose(lengths[present], drawn[present], rtol=1e-12, atol=rounding)
 
 
 def _ends(stems: Any, direction: int, count: int) -> tuple[Any, Any] | None:
@@ -82,7 +82,7 @@ def _ends(stems: Any, direction: int, count: int) -> tuple[Any, Any] | None:
 
 
 def _exact(errors: Any, count: int) -> tuple[Any, Any] | None:
-    """What the call was given: one number, one for each point, or two rows."""
+    """The lengths below and above, from one number, one number per point, or two rows."""
     if errors is None:
         return None
     try:
