@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defaultExecuteLimits, type EngineEnd } from "../src/execute/engine.ts";
-import { describeExecute, montyFacts } from "../src/prompts/describe-execute.ts";
-import { montyModules } from "../src/prompts/monty-modules.ts";
+import { describeExecute, montyFacts, montyModules } from "../src/prompts/describe-execute.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
 /** Every sentence about Monty, with scripts that prove it. A sentence that is not true for the installed version fails here. */

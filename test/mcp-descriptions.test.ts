@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { interpreterDescriptions } from "../src/prompts/interpreter-descriptions.ts";
+import { interpreterDescriptions } from "../src/prompts/interpreter-tools.ts";
 import { describeExecute } from "../src/prompts/describe-execute.ts";
 import { defaultExecuteLimits } from "../src/execute/engine.ts";
 import { generations, openHttpClient, textOf } from "./fixtures/mcp-clients.ts";

@@ -1,5 +1,5 @@
 import type { EngineName, ExecuteSettings } from "./engine.ts";
-import { montyModules } from "../prompts/monty-modules.ts";
+import { montyModules } from "../prompts/describe-execute.ts";
 
 export type EngineSetting = ExecuteSettings["engine"];
 

@@ -8,7 +8,7 @@ import { defineTool, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { EngineSetting } from "./choose-engine.ts";
 import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type ExecuteLimits } from "./engine.ts";
-import { codeModeDescriptions, codeModeParameters } from "../prompts/code-mode-descriptions.ts";
+import { codeModeDescriptions, codeModeParameters } from "../prompts/code-mode-tools.ts";
 import { describeExecute } from "../prompts/describe-execute.ts";
 import { createInvokeTool, envelopeContractTool } from "./invoke-tool.ts";
 import { runExecute, toExecuteJson } from "./run-execute.ts";

@@ -4,7 +4,7 @@ import { getEnvelopeContract } from "../errors/error-table.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { findCredentials, toCredentialError } from "../tools/find-credentials.ts";
-import { codeModeDescriptions } from "../prompts/code-mode-descriptions.ts";
+import { codeModeDescriptions } from "../prompts/code-mode-tools.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";

@@ -1,7 +1,7 @@
 import { createToolError, parseToolError, type ToolError, type ToolErrorFacts } from "../errors/tool-error.ts";
 import { findToolErrorInText, parseForeignToolError, type ForeignToolError } from "../errors/foreign-tool-error.ts";
 import type { EndingLimit, EngineEnd, EngineName } from "./engine.ts";
-import { adviseOnModule } from "../prompts/monty-modules.ts";
+import { adviseOnModule } from "../prompts/describe-execute.ts";
 
 const tool = "execute";
 type Failure = Exclude<EngineEnd, { kind: "value" }>;

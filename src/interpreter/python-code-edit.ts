@@ -3,7 +3,7 @@ import type { QueuePlace } from "../cells/open-cell-session.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { parseArguments } from "../errors/parse-arguments.ts";
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
-import { interpreterParameters } from "../prompts/interpreter-descriptions.ts";
+import { interpreterParameters } from "../prompts/interpreter-tools.ts";
 import { clipText } from "../text/clip-text.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./call-contract/code-interpreter-call.ts";
 import { runInTurn, runValidCall, toFailureToolError, validateCall, type CallOptions } from "./code-interpreter.ts";

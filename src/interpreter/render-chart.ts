@@ -7,7 +7,7 @@ import { SluiceError } from "../errors/sluice-error.ts";
 import { createToolError, receivedType, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { readPath, rowsAt } from "../evidence/rows-at.ts";
-import { interpreterParameters } from "../prompts/interpreter-descriptions.ts";
+import { interpreterParameters } from "../prompts/interpreter-tools.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";

@@ -1,6 +1,6 @@
 import type { ToolError } from "../errors/tool-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
-import { describeWhatSurvives, omittedOutputMark, toDiagnosticNotes } from "../prompts/cell-notes.ts";
+import { describeWhatSurvives, omittedOutputMark, toDiagnosticNotes } from "../prompts/interpreter-tools.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { Figure, FigureSeries } from "../protocol/figure.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";

@@ -1,5 +1,5 @@
 import { isRecord } from "../text/json.ts";
-import { approvalNote, schemaNotJsonNote, schemaTooLargeNote } from "../prompts/tool-search.ts";
+import { approvalNote, schemaNotJsonNote, schemaTooLargeNote } from "../prompts/code-mode-tools.ts";
 import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 import { similarNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";

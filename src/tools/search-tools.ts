@@ -1,4 +1,4 @@
-import { moreMatchesHint, noMatchHints, noToolsHint } from "../prompts/tool-search.ts";
+import { moreMatchesHint, noMatchHints, noToolsHint } from "../prompts/code-mode-tools.ts";
 import { isRecord } from "../text/json.ts";
 import { similarNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
 import { describeTool, type ToolDescription, type ToolDetail, tagsOf } from "./describe-tool.ts";

@@ -3,7 +3,7 @@ import type { ModelMessage } from "ai";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ReadChartRows } from "../interpreter/render-chart.ts";
-import { omittedNote } from "../prompts/context-notes.ts";
+import { omittedNote } from "../prompts/turn-prompts.ts";
 import { clipText } from "../text/clip-text.ts";
 
 /** The state that turns share: evidence by alias, and the questions and answers so far. Python variables do not survive a turn. */

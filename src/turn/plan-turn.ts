@@ -1,7 +1,7 @@
 import { generateText, jsonSchema, NoObjectGeneratedError, Output, type LanguageModel, type LanguageModelUsage } from "ai";
 import { z } from "zod";
 import { orAbort } from "../concurrency/or-abort.ts";
-import { planFieldDescriptions, planInstructions, wholePopulation } from "../prompts/plan-prompt.ts";
+import { planFieldDescriptions, planInstructions, wholePopulation } from "../prompts/turn-prompts.ts";
 import { chartIntents, type ChartIntent, type TurnPlan } from "../protocol/turn-plan.ts";
 import { isRecord } from "../text/json.ts";
 import { toModelMessages, type Conversation } from "./create-conversation.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/interpreter-turn.ts";
-import { turnInstructions } from "../prompts/turn-instructions.ts";
+import { turnInstructions } from "../prompts/turn-prompts.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
 import { buildBestEffortTerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
 import { synthesize } from "./answer/synthesize.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { describeIdentityChoice, identityToolDescriptions } from "../../prompts/code-mode-descriptions.ts";
+import { describeIdentityChoice, identityToolDescriptions } from "../../prompts/code-mode-tools.ts";
 import type { ToolAnnotations } from "../../tools/backend-tool.ts";
 import { defineTool, toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
 import type { IdentityAnswer, IdentityContext } from "./identity-context.ts";

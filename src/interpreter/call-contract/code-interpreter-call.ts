@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { interpreterParameters } from "../../prompts/interpreter-descriptions.ts";
+import { interpreterParameters } from "../../prompts/interpreter-tools.ts";
 
 export const contractOperations = [
   "derive_metric",

@@ -1,7 +1,6 @@
 import { streamText } from "ai";
 import { orAbort } from "../../concurrency/or-abort.ts";
-import { omittedNote } from "../../prompts/context-notes.ts";
-import { synthesisInstructions, synthesisPrompt } from "../../prompts/synthesis-prompt.ts";
+import { omittedNote, synthesisInstructions, synthesisPrompt } from "../../prompts/turn-prompts.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import { clipText } from "../../text/clip-text.ts";
 import { describeSpentBudget } from "../budgets.ts";

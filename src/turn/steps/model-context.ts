@@ -1,6 +1,6 @@
 import type { AssistantModelMessage, ModelMessage } from "ai";
 import type { EvidenceStore, Preview } from "../../evidence/evidence-store.ts";
-import { omittedArgumentsNote, omittedNote, omittedResultNote } from "../../prompts/context-notes.ts";
+import { omittedArgumentsNote, omittedNote, omittedResultNote } from "../../prompts/turn-prompts.ts";
 import { clipText } from "../../text/clip-text.ts";
 import type { TurnBudgets } from "../budgets.ts";
 import type { ModelCall } from "./ask-model.ts";

@@ -1,5 +1,5 @@
 import { createToolError, type ToolError } from "../../errors/tool-error.ts";
-import { brokenOffNote, turnEndedNote } from "../../prompts/context-notes.ts";
+import { brokenOffNote, turnEndedNote } from "../../prompts/turn-prompts.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { StopReason } from "../../protocol/turn-result.ts";
 import { describeSpentBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";

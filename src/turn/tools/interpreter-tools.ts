@@ -4,7 +4,7 @@ import { runCodeInterpreter, type CallOptions } from "../../interpreter/code-int
 import { codeInterpreterCallSchema } from "../../interpreter/call-contract/code-interpreter-call.ts";
 import { inSpan } from "../../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
-import { interpreterDescriptions } from "../../prompts/interpreter-descriptions.ts";
+import { interpreterDescriptions } from "../../prompts/interpreter-tools.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";

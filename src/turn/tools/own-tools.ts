@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
-import { shortenedCellNote } from "../../prompts/context-notes.ts";
-import { turnToolDescriptions } from "../../prompts/turn-instructions.ts";
+import { shortenedCellNote, turnToolDescriptions } from "../../prompts/turn-prompts.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../turn-request.ts";
 import type { Ledger } from "../ledger.ts";

@@ -6,7 +6,7 @@ import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import { runBackendTool, toToolError, type BackendToolCall } from "../../execute/run-backend-tool.ts";
 import type { ScriptCallEnd, ScriptWatch } from "../../execute/create-script-tools.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
-import { turnToolDescriptions } from "../../prompts/turn-instructions.ts";
+import { turnToolDescriptions } from "../../prompts/turn-prompts.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { ToolPolicy } from "../../tools/tool-policy.ts";
