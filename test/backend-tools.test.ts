@@ -5,7 +5,7 @@ import { callBackendTool, type BackendReply } from "../src/tools/call-backend-to
 import type { ToolSource } from "../src/tools/backend-tool.ts";
 import { createToolCatalog, type ToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { describeTools } from "../src/tools/describe-tool.ts";
-import { createToolSearch } from "../src/tools/search-tools.ts";
+import { createToolSearch } from "../src/tools/create-tool-search.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 
 /** All checks and failures of a call, with a real MCP server process. */

@@ -3,7 +3,7 @@ import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolAnnotations } from "../tools/backend-tool.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { describeTools, listTags } from "../tools/describe-tool.ts";
-import { createToolSearch } from "../tools/search-tools.ts";
+import { createToolSearch } from "../tools/create-tool-search.ts";
 import { defineTool, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { EngineSetting } from "./choose-engine.ts";

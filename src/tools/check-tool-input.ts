@@ -5,7 +5,7 @@ import { refuseArguments, refuseUnreadableArguments } from "../errors/parse-argu
 import { describeAjvErrors, type AjvError } from "../errors/schema-problems.ts";
 import type { JsonSchema } from "./backend-tool.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
-import { createJsonSchemaValidator, type SchemaVerdict } from "./validate-json-schema.ts";
+import { createJsonSchemaValidator, type SchemaVerdict } from "./create-json-schema-validator.ts";
 
 export interface InputCheck {
   /** The name by which the tool was called. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonSchema } from "./backend-tool.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { describeTools, listTags } from "./describe-tool.ts";
-import { toPythonSignature } from "./python-signature.ts";
+import { toPythonSignature } from "./to-python-signature.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
 import { createToolPolicy } from "./tool-policy.ts";
 

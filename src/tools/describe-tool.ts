@@ -3,7 +3,7 @@ import { approvalNote, schemaNotJsonNote, schemaTooLargeNote } from "../prompts/
 import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations } from "./backend-tool.ts";
 import { similarNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";
-import { toPythonSignature } from "./python-signature.ts";
+import { toPythonSignature } from "./to-python-signature.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { BackendTool } from "./backend-tool.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
-import { createToolSearch, type SearchRequest, type SearchAnswer } from "./search-tools.ts";
+import { createToolSearch, type SearchRequest, type SearchAnswer } from "./create-tool-search.ts";
 
 function toolOf(name: string, description: string, facts: Partial<BackendTool> = {}): BackendTool {
   return sampleTool({ name, description, server: "ads", ...facts });
