@@ -136,8 +136,8 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     });
 
     test("10: the environment is exactly the worker's", async () => {
-      const seen = (await evaluate("import os\ndict(os.environ)")) as Record<string, string>;
-      expect(seen).toEqual(workerEnvironment);
+      const environment = (await evaluate("import os\ndict(os.environ)")) as Record<string, string>;
+      expect(environment).toEqual(workerEnvironment);
     });
 
     test("11: the root is read-only; scratch is writable, private and starts with its image folder", async () => {
@@ -164,9 +164,9 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     test("13: processes of the host and of other sandboxes and files of the host are invisible", async () => {
       await using other = await open();
       await evaluate("import subprocess, sys\nleft = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])", other);
-      const seen =
+      const listExecutables =
         "import os\n[os.readlink(f'/proc/{p}/exe') for p in os.listdir('/proc') if p.isdigit() and os.access(f'/proc/{p}/exe', os.R_OK)]";
-      expect(new Set((await evaluate(seen)) as string[])).toEqual(new Set(["/usr/bin/python3.13"]));
+      expect(new Set((await evaluate(listExecutables)) as string[])).toEqual(new Set(["/usr/bin/python3.13"]));
       expect(await evaluate("import os\nlen([p for p in os.listdir('/proc') if p.isdigit()]) < 6")).toBe(true);
       expect(await evaluate(`import os\nos.path.exists(${JSON.stringify(import.meta.filename)})`)).toBe(false);
     });

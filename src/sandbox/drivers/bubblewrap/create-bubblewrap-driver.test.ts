@@ -45,9 +45,9 @@ describe("a bubblewrap sandbox", () => {
     const [, zygote] = await listProcessTree([bwrapPid()]);
     const outside = [process.pid, zygote!].map((pid) => kinds.map((kind) => readlinkSync(`/proc/${pid}/ns/${kind}`)));
     for (const [index, kind] of kinds.entries()) {
-      const seen = [first[index], second[index], ...outside.map((list) => list[index])];
+      const links = [first[index], second[index], ...outside.map((list) => list[index])];
       const expected = kind === "user" || kind === "cgroup" ? 3 : 4; // the zygote may share these two with the host
-      expect(new Set(seen).size, `${kind}: ${seen.join(" ")}`).toBeGreaterThanOrEqual(expected);
+      expect(new Set(links).size, `${kind}: ${links.join(" ")}`).toBeGreaterThanOrEqual(expected);
     }
   });
 
@@ -77,15 +77,15 @@ describe("a bubblewrap sandbox", () => {
 
   it("sees only the worker's environment, its own host name and its own processes", async () => {
     const lease = await open();
-    const seen = await ask<{ environment: Record<string, string>; name: string; cwd: string; processes: string[]; parent: number }>(
+    const view = await ask<{ environment: Record<string, string>; name: string; cwd: string; processes: string[]; parent: number }>(
       lease,
       `import os, socket
 answer = dict(environment=dict(os.environ), name=socket.gethostname(), cwd=os.getcwd(), processes=[p for p in os.listdir("/proc") if p.isdigit()], parent=os.getppid())`,
     );
-    const { PWD: _, ...environment } = seen.environment;
+    const { PWD: _, ...environment } = view.environment;
     expect(environment).toEqual(workerEnvironment);
-    expect([seen.name, seen.cwd]).toEqual(["sandbox", "/sandbox"]);
-    expect(seen.processes.length).toBeLessThanOrEqual(4);
+    expect([view.name, view.cwd]).toEqual(["sandbox", "/sandbox"]);
+    expect(view.processes.length).toBeLessThanOrEqual(4);
   });
 
   it("has no open descriptors except 0, 1, 2 and the worker's socket, and cannot list those of the monitor", async () => {
@@ -179,7 +179,7 @@ for path in ("/sandbox/a", "/tmp/b", "/dev/shm/c"): os.unlink(path)`,
   });
 
   it("does not see the files that only the zygote needs", async () => {
-    const seen = await ask(
+    const listing = await ask(
       await open(),
       `import os
 def tried(path):
@@ -187,7 +187,7 @@ def tried(path):
     except OSError as error: return error.errno
 answer = [tried("/run"), tried("/sys"), sorted(os.listdir("/dev")), tried("/run/sluice"), tried("/run/cgroup"), oct(os.stat("/sandbox").st_mode), os.stat("/sandbox").st_uid]`,
     );
-    expect(seen).toEqual([
+    expect(listing).toEqual([
       [],
       [],
       ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"],
