@@ -1,4 +1,4 @@
-/** Builds the page and the chart app into dist/web; at once when nothing that they are made of has changed. */
+/** Builds the page and the chart app into dist/web, unless the existing build is up to date. */
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -11,29 +11,29 @@ const web = path.join(root, "web");
 const target = path.join(root, "dist", "web");
 const inputsFile = ".inputs";
 
-// What is built does not depend on who builds it: a test runner's NODE_ENV would bring React's slow development build along.
+// Always build for production: the NODE_ENV of a test runner would include the slow development build of React.
 process.env["NODE_ENV"] = "production";
 
 const inputs = hashInputs();
-if (builtFrom(target) === inputs) {
-  process.stderr.write("✓ The page is built already\n");
+if (readBuiltInputs(target) === inputs) {
+  process.stderr.write("✓ The page is up to date\n");
 } else {
   const startedAt = Date.now();
-  const workplace = `${target}.${process.pid}`;
+  const workDirectory = `${target}.${process.pid}`;
   try {
-    mkdirSync(workplace, { recursive: true });
-    await buildPage(workplace);
-    await buildChartApp(workplace);
-    compress(workplace);
-    writeFileSync(path.join(workplace, inputsFile), inputs);
-    takePlace(workplace);
+    mkdirSync(workDirectory, { recursive: true });
+    await buildPage(workDirectory);
+    await buildChartApp(workDirectory);
+    compress(workDirectory);
+    writeFileSync(path.join(workDirectory, inputsFile), inputs);
+    moveIntoPlace(workDirectory);
     process.stderr.write(`✓ The page · ${((Date.now() - startedAt) / 1000).toFixed(1)} s\n`);
   } finally {
-    rmSync(workplace, { recursive: true, force: true });
+    rmSync(workDirectory, { recursive: true, force: true });
   }
 }
 
-/** Sources by content, packages by the lock. */
+/** Hashes the sources by content and the packages by the lock file. */
 function hashInputs(): string {
   const files = globSync(["web/**/*", "src/protocol/**/*.ts", "scripts/build-web.ts", "package-lock.json"], {
     cwd: root,
@@ -51,7 +51,7 @@ function hashInputs(): string {
   return hash.digest("hex");
 }
 
-function builtFrom(directory: string): string | null {
+function readBuiltInputs(directory: string): string | null {
   const file = path.join(directory, inputsFile);
   return existsSync(file) ? readFileSync(file, "utf8") : null;
 }
@@ -63,7 +63,7 @@ function options(): InlineConfig {
 async function buildPage(outDir: string): Promise<void> {
   await build({
     ...options(),
-    // Assets are files, never data: URLs; scripts have no inline part, so that the page's policy can forbid one.
+    // No data: URLs and no inline scripts, so that the content security policy of the page can forbid both.
     build: {
       outDir,
       emptyOutDir: false,
@@ -75,7 +75,7 @@ async function buildPage(outDir: string): Promise<void> {
   });
 }
 
-/** One file without any other: an MCP host gives it a frame and no network. */
+/** Builds a single file, because an MCP host shows it in a frame without network. */
 async function buildChartApp(outDir: string): Promise<void> {
   const result = await build({
     ...options(),
@@ -89,13 +89,13 @@ async function buildChartApp(outDir: string): Promise<void> {
       rolldownOptions: { input: path.join(web, "chart-app.html"), output: { codeSplitting: false } },
     },
   });
-  if (!("output" in result)) throw new Error("Vite gave more than one build of the chart app.");
+  if (!("output" in result)) throw new Error("Vite returned more than one build of the chart app.");
   const [scripts, styles]: [string[], string[]] = [[], []];
   for (const file of result.output) {
     if (file.type === "chunk") scripts.push(file.code);
     else if (file.fileName.endsWith(".css")) styles.push(String(file.source));
   }
-  if (scripts.length !== 1) throw new Error(`The chart app has ${scripts.length} scripts and must be one file.`);
+  if (scripts.length !== 1) throw new Error(`The chart app must have one script, not ${scripts.length}.`);
   writeFileSync(path.join(outDir, "chart-app.html"), toOneFile(scripts.join("\n"), styles.join("\n")));
 }
 
@@ -107,7 +107,7 @@ function toOneFile(script: string, style: string): string {
   ].join("");
 }
 
-/** What browsers load, once more in the forms that they would rather have: the server compresses nothing while they wait. */
+/** Writes compressed copies of the assets, so that the server does not compress them on request. */
 function compress(directory: string): void {
   for (const name of globSync(["index.html", "assets/*.{js,css,svg}"], { cwd: directory })) {
     const file = path.join(directory, name);
@@ -117,12 +117,12 @@ function compress(directory: string): void {
   }
 }
 
-/** Another build may have been faster; if it was made of the same, it is as good. */
-function takePlace(workplace: string): void {
+/** Moves the build into place. A concurrent build of the same inputs may have been faster; that is fine. */
+function moveIntoPlace(workDirectory: string): void {
   rmSync(target, { recursive: true, force: true });
   try {
-    renameSync(workplace, target);
+    renameSync(workDirectory, target);
   } catch (error) {
-    if (builtFrom(target) !== inputs) throw error;
+    if (readBuiltInputs(target) !== inputs) throw error;
   }
 }

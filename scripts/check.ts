@@ -1,4 +1,4 @@
-/** `npm test` after set-up, and `npm run check` (the fast half): each check with its own output, then one closing line. */
+/** Runs the checks of `npm run check`, and with the argument `test` also the tests of `npm test`. Ends with one summary line. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,21 +17,21 @@ const temporary = mkdtempSync(path.join(tmpdir(), "sluice-check-"));
 process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
 const total: Counts = { passed: 0, failed: 0, skipped: 0 };
-count("types", "tsc", ["--noEmit"]);
-count("types of the page", "tsc", ["--noEmit", "--project", "web"]);
-count("lint", "oxlint", []);
-count("format", "oxfmt", ["--check"]);
-count("unused", "knip", []);
+runCheck("types", "tsc", ["--noEmit"]);
+runCheck("types of the page", "tsc", ["--noEmit", "--project", "web"]);
+runCheck("lint", "oxlint", []);
+runCheck("format", "oxfmt", ["--check"]);
+runCheck("unused", "knip", []);
 if (process.argv[2] === "test") {
   runVitest();
-  for (const name of ["ruff", "format", "mypy"]) count(`python ${name}`, "node", ["scripts/python-check.ts", name]);
+  for (const name of ["ruff", "format", "mypy"]) runCheck(`python ${name}`, "node", ["scripts/python-check.ts", name]);
   runPytest();
 }
 process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
-/** A tool without tests of its own is one check. */
-function count(title: string, program: string, args: readonly string[]): void {
+/** Runs a tool and counts it as one check. */
+function runCheck(title: string, program: string, args: readonly string[]): void {
   add(run(title, program, args) === 0 ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0 });
 }
 
@@ -59,7 +59,7 @@ function runPytest(): void {
   add(withStatus({ passed: number("passed"), failed: number("failed") + number("errors?"), skipped: number("skipped") }, status));
 }
 
-/** A run that failed without a failed test (a file that does not load, an unhandled rejection) must not look green. */
+/** A run can fail without a failed test, for example because a file does not load. Count that as one failure. */
 function withStatus(counts: Counts, status: number | null): Counts {
   return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }

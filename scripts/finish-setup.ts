@@ -1,4 +1,4 @@
-/** The part of set-up that runs on Node.js 24: the page, gVisor, the snapshot, the memory image; with `--dev` also what the tests need. */
+/** The part of set-up that needs Node.js 24: the page, gVisor, the snapshot and the memory image; with `--dev` also the packages for the tests. */
 import { prepareSandbox, prepareSnapshot } from "../src/cli/commands/prepare.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { cacheDirectory, searchPath } from "../src/config/environment.ts";
@@ -8,7 +8,7 @@ import { toCacheFailure } from "../src/sandbox/snapshot/to-cache-failure.ts";
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-  process.once(name, () => interrupted.abort(new Error(`Set-up was ended by ${name}; nothing half-made was left.`)));
+  process.once(name, () => interrupted.abort(new Error(`Interrupted by ${name}; nothing incomplete was left behind.`)));
 
 const options = {
   cacheDirectory: cacheDirectory(),
@@ -21,7 +21,7 @@ try {
   await import("./build-web.ts");
   await prepareSnapshot(options);
   if (process.argv.includes("--dev")) await openExtraWheels({ ...options, name: "dev" });
-  await prepareSandbox(options).catch(sayWithoutSandbox);
+  await prepareSandbox(options).catch(warnWithoutSandbox);
 } catch (thrown) {
   const error = await toCacheFailure(thrown, options.cacheDirectory);
   const hint = error instanceof SluiceError && error.hint ? `\n${error.hint}` : "";
@@ -29,10 +29,10 @@ try {
   process.exitCode = 1;
 }
 
-/** Set-up did its part: what this machine cannot do is told by the command that needs it, too. */
-function sayWithoutSandbox(error: unknown): void {
+/** A machine without a working sandbox does not fail the set-up. The commands that need a sandbox report it again. */
+function warnWithoutSandbox(error: unknown): void {
   options.signal.throwIfAborted();
   options.onWarning(
-    `No sandbox could be tried: ${error instanceof Error ? error.message : String(error)}\n  \`bin/sluice doctor\` says more.`,
+    `No sandbox works on this machine: ${error instanceof Error ? error.message : String(error)}\n  Run \`bin/sluice doctor\` for details.`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Resolves each python/requirements*.in into a lock with the hashes of the wheels for both machine types.
- * Uses pip as it is configured here; only names, versions and hashes are written.
+ * Resolves each python/requirements*.in into a lock file with the hashes of the wheels for both machine types.
+ * Uses the local pip configuration, but writes only names, versions and hashes.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { recipe, wheelPlatforms } from "../src/sandbox/snapshot/recipe.ts";
 
-interface Locked {
+interface LockedPackage {
   readonly version: string;
   readonly hashes: Set<string>;
 }
@@ -25,7 +25,7 @@ const python = path.join(import.meta.dirname, "..", "python");
 for (const name of ["requirements", "requirements-dev", "requirements-bench", "requirements-bench-execute"]) await lock(name);
 
 async function lock(name: string): Promise<void> {
-  const locked = new Map<string, Locked>();
+  const locked = new Map<string, LockedPackage>();
   const inSnapshot = name === "requirements" ? new Set<string>() : new Set((await snapshotVersions()).map((line) => line.split("==")[0]));
   for (const machine of ["x86_64", "aarch64"]) {
     for (const wheel of (await resolve(name, machine)).install) {
@@ -52,7 +52,7 @@ async function resolve(name: string, machine: string): Promise<PipReport> {
   try {
     const report = path.join(directory, "report.json");
     const platforms = wheelPlatforms(machine).flatMap((platform) => ["--platform", platform]);
-    // The constraint keeps the test tools on the very versions that the snapshot has.
+    // The constraint keeps the test tools on the versions of the snapshot.
     const constraint = name === "requirements" ? [] : ["--constraint", await constraints(directory)];
     await promisify(execFile)("python3", [
       "-m",
@@ -87,7 +87,7 @@ async function constraints(directory: string): Promise<string> {
   return file;
 }
 
-/** Lines of `name==version`. */
+/** Returns lines of `name==version`. */
 async function snapshotVersions(): Promise<string[]> {
   const locked = await readFile(path.join(python, "requirements.lock"), "utf8");
   return locked.match(/^[\w-]+==\S+/gm) ?? [];

@@ -1,6 +1,6 @@
 /**
- * How large the sources are and how many files four flows pass: `npm run measure`; with `--files` also which. A file counts as visited when V8 saw one of its functions run during the
- * flow, so helpers that a reader never opens count too. Compare two commits by running it in a worktree of each.
+ * Measures the size of the sources and how many files four flows visit: `npm run measure`, with `--files` to list them. A file counts as visited if one of its functions
+ * ran during the flow, so small helpers count too. To compare two commits, run it in a worktree of each.
  */
 import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -50,13 +50,13 @@ console.log("\nlongest functions:");
 for (const { name, length, file } of findLongestFunctions(10)) console.log(`  ${length} lines  ${name}  ${file}`);
 process.exit(0);
 
-interface Visited {
+interface VisitedCode {
   readonly files: readonly string[];
   readonly functions: number;
 }
 
-/** The whole command, from its first line to its last. */
-function measureRun(): Visited {
+/** Measures the whole command. */
+function measureRun(): VisitedCode {
   const cell = path.join(temporary, "cell.py");
   writeFileSync(cell, "set_result(1 + 1)\n");
   return countVisited(
@@ -64,8 +64,8 @@ function measureRun(): Visited {
   );
 }
 
-/** From the start of the step that makes the call to the start of the next one. A second turn is measured, so that start-up does not count. */
-async function measureStep(tool: string, input: Record<string, unknown>): Promise<Visited> {
+/** Measures from the start of the step with the call to the start of the next step. Measures the second turn, so that start-up does not count. */
+async function measureStep(tool: string, input: Record<string, unknown>): Promise<VisitedCode> {
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory() });
   const script: ModelScript = {
     steps: [{ toolCalls: [{ tool: "get_price", input: {} }] }, { toolCalls: [{ tool, input }] }, { text: "Done." }],
@@ -77,10 +77,10 @@ async function measureStep(tool: string, input: Record<string, unknown>): Promis
     annotations: { readOnlyHint: true },
     execute: () => ({ price: 1 }),
   };
-  let visited: Visited = { files: [], functions: 0 };
+  let visited: VisitedCode = { files: [], functions: 0 };
   const failures: string[] = [];
   for (const _ of ["warm-up", "measured"]) {
-    await (await runtime.pool()).filled(); // what fills it meanwhile is no part of the flow
+    await (await runtime.pool()).filled(); // filling the pool is not part of the flow
     await runTurn(runtime, {
       question: "How much is it?",
       model: createScriptedModel(script),
@@ -99,8 +99,8 @@ async function measureStep(tool: string, input: Record<string, unknown>): Promis
   return visited;
 }
 
-/** From the request to the last byte of its stream, the turn included: a second request to a server that is warm, without a pool that fills meanwhile. */
-async function measureChat(): Promise<Visited> {
+/** Measures from the request to the last byte of its stream, including the turn. Measures the second request to a warm server without a pool. */
+async function measureChat(): Promise<VisitedCode> {
   const environment = { ...process.env, SLUICE_DATA: path.join(temporary, "data"), SLUICE_MODEL: "" };
   writeFileSync(path.join(temporary, "script.json"), JSON.stringify({ steps: [{ text: "Hello." }] }));
   const file = path.join(temporary, "sluice.config.json");
@@ -122,17 +122,17 @@ async function measureChat(): Promise<Visited> {
   return countVisited(takeCoverage());
 }
 
-/** What ran since it was last taken. */
+/** Returns the functions that ran since the last call. */
 function takeCoverage(): Profiler.ScriptCoverage[] {
-  let taken: Profiler.ScriptCoverage[] = [];
+  let coverage: Profiler.ScriptCoverage[] = [];
   inspector.post("Profiler.takePreciseCoverage", (error, { result }) => {
     if (error) throw error;
-    taken = result;
+    coverage = result;
   });
-  return taken;
+  return coverage;
 }
 
-function countVisited(coverage: readonly Profiler.ScriptCoverage[]): Visited {
+function countVisited(coverage: readonly Profiler.ScriptCoverage[]): VisitedCode {
   const called = coverage
     .map(({ url, functions }) => ({ file: toSource(url), count: functions.filter(isCalled).length }))
     .filter(({ file, count }) => file !== null && count > 0);
@@ -140,9 +140,9 @@ function countVisited(coverage: readonly Profiler.ScriptCoverage[]): Visited {
   return { files: [...files].toSorted(), functions: called.reduce((sum, { count }) => sum + count, 0) };
 }
 
-/** A module's own top level, which has no name and begins at 0, is no call. */
-function isCalled({ functionName, ranges: [whole] }: Profiler.FunctionCoverage): boolean {
-  return whole!.count > 0 && !(functionName === "" && whole!.startOffset === 0);
+/** Ignores the top level of a module, which has no name and starts at offset 0. */
+function isCalled({ functionName, ranges: [range] }: Profiler.FunctionCoverage): boolean {
+  return range!.count > 0 && !(functionName === "" && range!.startOffset === 0);
 }
 
 function toSource(url: string): string | null {
@@ -152,8 +152,8 @@ function toSource(url: string): string | null {
 }
 
 /**
- * Type stripping keeps every character's place, so what V8 knows of a function holds for its source. Left out: programs that run on import, and what V8 makes
- * of the fields of a class, which reaches from the first of them to the last over all that is between.
+ * Type stripping preserves positions, so the ranges that V8 reports are valid for the sources. Skips programs that run on import, and the initializer that V8
+ * creates for class fields, whose range spans from the first field to the last.
  */
 function findLongestFunctions(count: number): { name: string; length: number; file: string }[] {
   const modules = sources.filter((file) => !/-process\.ts$|cli\/main\.ts$/.test(file)).map((file) => path.join(root, file));
@@ -168,11 +168,11 @@ function findLongestFunctions(count: number): { name: string; length: number; fi
       const text = readFileSync(path.join(root, file), "utf8");
       return functions
         .filter(
-          ({ functionName, ranges: [whole] }) => !["", "<instance_members_initializer>"].includes(functionName) && whole!.startOffset > 0,
+          ({ functionName, ranges: [range] }) => !["", "<instance_members_initializer>"].includes(functionName) && range!.startOffset > 0,
         )
-        .map(({ functionName, ranges: [whole] }) => ({
+        .map(({ functionName, ranges: [range] }) => ({
           name: functionName,
-          length: text.slice(whole!.startOffset, whole!.endOffset).split("\n").length,
+          length: text.slice(range!.startOffset, range!.endOffset).split("\n").length,
           file,
         }));
     })
@@ -180,7 +180,7 @@ function findLongestFunctions(count: number): { name: string; length: number; fi
     .slice(0, count);
 }
 
-/** What a process of its own ran, from its start to its end. */
+/** Returns the coverage of a separate process, from start to end. */
 function coverageOf(start: (environment: NodeJS.ProcessEnv) => void): Profiler.ScriptCoverage[] {
   const directory = mkdtempSync(path.join(temporary, "coverage-"));
   start({ ...process.env, NODE_V8_COVERAGE: directory });

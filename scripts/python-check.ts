@@ -1,6 +1,6 @@
 /**
- * Runs the checks of python/ with the snapshot's own Python, in namespaces of their own: `python-check.ts` for all, or one of
- * `ruff|mypy|pytest|python` with arguments of its own. Needs no built snapshot, only its layer: the code comes from the clone.
+ * Runs the checks of python/ with the Python of the snapshot, inside bubblewrap: `python-check.ts` for all checks, or with one of
+ * `ruff|format|mypy|pytest|python` and its arguments. Needs only the base layer of the snapshot, because the code comes from the clone.
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
@@ -28,9 +28,9 @@ const extra = await openExtraWheels({ cacheDirectory: cache, name: "dev", onProg
 let failed = 0;
 for (const name of chosen ? [chosen] : ["ruff", "format", "mypy", "pytest"]) {
   const command = checks[name];
-  if (!command) throw new Error(`No check is called ${name}; there are ${Object.keys(checks).join(", ")}.`);
+  if (!command) throw new Error(`Unknown check ${name}. Choose one of ${Object.keys(checks).join(", ")}.`);
   process.stderr.write(`python: ${name}\n`);
-  // Paths of one's own instead of everything.
+  // Given paths replace the default, which is everything.
   const options = rest.length > 0 ? command.filter((word) => word !== ".") : command;
   if (run([...options, ...rest]) !== 0) failed++;
 }
@@ -44,7 +44,7 @@ function run(args: readonly string[]): number {
     binds: {
       "/tmp/extra": extra,
       "/sandbox/python": path.resolve(pythonDirectory),
-      // What the tests of the library read beside it: the corpus that the TypeScript schemas check too, and the page whose fences run.
+      // The tests also read the corpus, which they share with the TypeScript tests, and run the examples of the docs.
       "/sandbox/corpus": path.resolve(pythonDirectory, "../corpus"),
       "/sandbox/docs": path.resolve(pythonDirectory, "../docs"),
     },

@@ -1,6 +1,6 @@
 /**
- * Everything that a fresh machine needs, each step skipped when it is done already. Plain JavaScript for Node.js 20 without dependencies, because it
- * brings those; what can wait for them is in finish-setup.ts. `--dev` also makes what the tests need.
+ * Sets up a fresh machine and skips every step that is already done. This is plain JavaScript for Node.js 20 without dependencies, because it installs them;
+ * the rest is in finish-setup.ts. `--dev` also installs what the tests need.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,9 +13,9 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const node = path.join(root, "node_modules", ".bin", "node");
 const startedAt = Date.now();
 
-if (process.platform !== "linux") fail(`Sluice runs on Linux; this is ${process.platform}.`);
-if (Number(process.versions.node.split(".")[0]) < 20) fail(`Node.js 20 or newer is needed to set up; this is ${process.version}.`);
-/** The page is tried in a real browser, with letters that look the same everywhere. */
+if (process.platform !== "linux") fail(`Sluice runs on Linux, not on ${process.platform}.`);
+if (Number(process.versions.node.split(".")[0]) < 20) fail(`Set-up needs Node.js 20 or newer; this is ${process.version}.`);
+/** The tests of the page use a real browser and a font that looks the same everywhere. */
 const presentForTests = {
   chromium: () => findProgram("chromium"),
   "fonts-noto-core": () => existsSync("/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf"),
@@ -31,7 +31,7 @@ function installSystemPackages() {
   if (missing.length === 0) return;
   const install = `apt-get install -y --no-install-recommends ${missing.join(" ")}`;
   if (!findProgram("apt-get"))
-    fail(`These programs are missing, and there is no apt to install them with (Debian's names): ${missing.join(", ")}`);
+    fail(`These programs are missing, and there is no apt-get to install them (names of Debian packages): ${missing.join(", ")}`);
   if (process.getuid() !== 0)
     fail(`System packages are missing. Run this once, then try again:\n\n  sudo sh -c 'apt-get update && ${install}'\n`);
   const apt = (...args) => [
@@ -41,7 +41,7 @@ function installSystemPackages() {
   ];
   timed(`System packages: ${missing.join(", ")}`, () => {
     withLock("apt", () => {
-      // An index that is only partly reachable may do; the installation tells.
+      // A partly reachable index may be enough. If not, the installation fails.
       const update = spawnSync(...apt("update"));
       const complaints = String(update.stderr ?? update.error?.message ?? "");
       run(
@@ -56,7 +56,7 @@ function missingSystemPackages() {
   const present = {
     bubblewrap: () => findProgram("bwrap"),
     "ca-certificates": () => existsSync("/etc/ssl/certs/ca-certificates.crt"),
-    // With the keys of the release that the snapshot is made from.
+    // The package must have the keys of the Debian release of the snapshot.
     "debian-archive-keyring": () =>
       ["gpg", "pgp", "asc"].some((ending) => existsSync(`/usr/share/keyrings/debian-archive-trixie-stable.${ending}`)),
     mmdebstrap: () => findProgram("mmdebstrap"),
@@ -89,27 +89,27 @@ function installNpmPackages() {
       );
       linkNode();
     });
-    if (!npmPackagesAreCurrent()) fail(`npm brought no Node.js 24 for ${process.platform}-${process.arch} into node_modules/.bin/node.`);
+    if (!npmPackagesAreCurrent()) fail(`npm did not install Node.js 24 for ${process.platform}-${process.arch} in node_modules/.bin/node.`);
   });
 }
 
-/** Debian 13's npm (9.2) brings the package of Node.js 24, but no link to it. */
+/** The npm of Debian 13 (9.2) installs the package of Node.js 24, but does not link it. */
 function linkNode() {
-  const brought = path.join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
-  if (existsSync(node) || !existsSync(brought)) return;
-  rmSync(node, { force: true }); // a link to what is gone
-  symlinkSync(path.relative(path.dirname(node), brought), node);
+  const installed = path.join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
+  if (existsSync(node) || !existsSync(installed)) return;
+  rmSync(node, { force: true }); // a broken link
+  symlinkSync(path.relative(path.dirname(node), installed), node);
 }
 
-/** npm writes the hidden lock file last: where it agrees with ours, the installation was finished and nothing changed since. */
+/** npm writes its hidden lock file last. If it matches ours, the installation is complete and up to date. */
 function npmPackagesAreCurrent() {
   try {
     const packagesOf = (file) => JSON.parse(readFileSync(path.join(root, file), "utf8")).packages;
     const installed = packagesOf("node_modules/.package-lock.json");
     const wanted = Object.entries(packagesOf("package-lock.json")).filter(([name]) => name !== "");
-    // The directories too: `npm install --package-lock-only` writes the hidden lock file and installs nothing.
-    const isThere = ([name, { version }]) => installed[name]?.version === version && existsSync(path.join(root, name, "package.json"));
-    if (!wanted.every((entry) => isThere(entry) || (entry[1].optional && !installed[entry[0]]))) return false;
+    // Check the directories too: `npm install --package-lock-only` writes the hidden lock file but installs nothing.
+    const isInstalled = ([name, { version }]) => installed[name]?.version === version && existsSync(path.join(root, name, "package.json"));
+    if (!wanted.every((entry) => isInstalled(entry) || (entry[1].optional && !installed[entry[0]]))) return false;
   } catch {
     return false;
   }
@@ -117,13 +117,13 @@ function npmPackagesAreCurrent() {
   return stdout?.startsWith("v24.") ?? false;
 }
 
-/** One set-up of this clone at a time; a lock whose process is gone counts for nothing. */
+/** Allows one set-up of this clone at a time. Ignores the lock of a process that no longer exists. */
 function withLock(name, work) {
   const clone = createHash("sha256").update(root).digest("hex").slice(0, 16);
   const file = path.join(tmpdir(), `sluice-setup-${process.getuid()}-${name}-${clone}`);
-  for (let said = false; !takeLock(file); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250)) {
-    if (!said) say(`… waiting for another set-up (${name})`);
-    said = true;
+  for (let reported = false; !takeLock(file); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250)) {
+    if (!reported) say(`… waiting for another set-up (${name})`);
+    reported = true;
   }
   const release = () => rmSync(file, { force: true });
   process.once("exit", release);

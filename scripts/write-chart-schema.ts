@@ -1,4 +1,4 @@
-/** Writes `python/sluice/chart_schema.json`, which Python validates charts with, from `src/protocol/chart-spec.ts`. */
+/** Generates `python/sluice/chart_schema.json`, with which Python validates charts, from `src/protocol/chart-spec.ts`. */
 import { writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { chartSpecSchema } from "../src/protocol/chart-spec.ts";

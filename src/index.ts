@@ -1,4 +1,4 @@
-/** The package `sluice`: sandboxed Python, evidence, tools and code mode; all that needs no language model. What no entry exports is not public. */
+/** The package `sluice`: sandboxed Python, evidence, tools and code mode, without a language model. Only names that an entry exports are public. */
 import "./require-node.ts";
 export { createRuntime, type Runtime, type RuntimeOptions } from "./create-runtime.ts";
 export { cacheDirectory } from "./config/environment.ts";

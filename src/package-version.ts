@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 
-/** Of this package, as its package.json says: one directory above the sources, and above what is built of them. */
+/** The version in package.json, which is one directory above both the sources and the build. */
 export const packageVersion: string = readVersion();
 
 function readVersion(): string {

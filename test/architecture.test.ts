@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 
-/** The module table of the design. An import stays in its module or goes to a lower level. */
+/** The level of each module. An import must stay in its module or go to a lower level. */
 const levels: Readonly<Record<string, number>> = {
   text: 0,
   errors: 1,
@@ -39,7 +39,7 @@ const root = path.join(import.meta.dirname, "..");
 const sources = globSync("src/**/*.ts", { cwd: root }).filter((file) => !/\.test\.ts$|\/fixtures\//.test(file));
 
 describe("architecture", () => {
-  it("has every source file in a module of the table", () => {
+  it("has a level for every source file", () => {
     expect(sources.filter((file) => moduleOf(file) === null)).toEqual([]);
   });
 
@@ -52,7 +52,7 @@ describe("architecture", () => {
   });
 
   it("has no mutable state at module level", () => {
-    // A program that is only ever started, never imported, may keep its state where it runs.
+    // A program that is only started, never imported, may have state at module level.
     const modules = sources.filter((file) => !file.endsWith("-process.ts"));
     expect(modules.filter((file) => /^(?:export )?(?:let|var) /m.test(codeOf(file)))).toEqual([]);
   });
@@ -83,7 +83,7 @@ function isAllowed(from: string | null, to: string | null): boolean {
   return high > low;
 }
 
-/** The name in the table; the longest one that fits. */
+/** Returns the longest module name that matches the path. */
 function moduleOf(file: string): string | null {
   const names = Object.keys(levels).filter((name) => file === `src/${name}` || file.startsWith(`src/${name}/`));
   return names.sort((a, b) => b.length - a.length)[0] ?? null;
@@ -93,14 +93,14 @@ function imports(): { from: string; to: string }[] {
   return sources.flatMap((from) => specifiersOf(from).map((to) => ({ from, to })));
 }
 
-/** Relative imports, static and dynamic, as paths from the root. A prompt may import the type of what it describes from any room. */
+/** Returns the static and dynamic relative imports as paths from the root. Prompts may import types from any module. */
 function specifiersOf(file: string): string[] {
   const code = moduleOf(file) === "prompts" ? codeOf(file).replaceAll(/^import type .*$/gm, "") : codeOf(file);
   const found = code.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
   return [...found].map(([, specifier = ""]) => path.posix.join(path.posix.dirname(file), specifier));
 }
 
-/** Without comments, so that prose about an import is none. */
+/** Returns the code without comments, so that a comment about an import is not taken for one. */
 function codeOf(file: string): string {
   return readFileSync(path.join(root, file), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
 }

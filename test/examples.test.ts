@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const example = (name: string): string => path.join(import.meta.dirname, "..", "examples", name);
 
-test("the library runs cells whose variables live on, and of a failed one nothing is left", async () => {
+test("library.ts runs cells that share variables, and a failed cell leaves no trace", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("library.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([
     'ok [{"day":1,"A":100,"B":50},{"day":2,"A":103,"B":49}]',
@@ -16,7 +16,7 @@ test("the library runs cells whose variables live on, and of a failed one nothin
   ]);
 }, 120_000);
 
-test("the AI SDK app fetches, computes, mends its own mistake, draws and answers", async () => {
+test("ai-sdk-app.ts fetches, computes, fixes its own mistake, draws and answers", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("ai-sdk-app.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([
     expect.stringMatching(/^get_prices \{"alias":"get_prices_1",/),
@@ -28,7 +28,7 @@ test("the AI SDK app fetches, computes, mends its own mistake, draws and answers
   ]);
 }, 120_000);
 
-test("an MCP client computes over files that it was given and data that it stored", async () => {
+test("mcp-client.ts computes with given files and stored data", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("mcp-client.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([
     expect.stringMatching(/^code_interpreter python_code_edit render_chart store_data list_data read_data /),
@@ -39,7 +39,7 @@ test("an MCP client computes over files that it was given and data that it store
   ]);
 }, 120_000);
 
-test("a program asks the server, follows the turn, and takes the figure, the chart and a table", async () => {
+test("http-client.ts asks the server, follows the turn, and downloads the figure, the chart and a table", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("http-client.ts")], { timeout: 110_000 });
   const lines = stdout.split("\n");
   expect(lines.slice(0, 4).sort()).toEqual(["code_interpreter ok", "get_prices ok", "get_reserves ok", "render_chart ok"]);
@@ -52,7 +52,7 @@ test("a program asks the server, follows the turn, and takes the figure, the cha
   ]);
 }, 120_000);
 
-test("code mode pages through a real backend, catches its failures, and Python counts what the tools sent", async () => {
+test("code-mode.ts pages through a real backend, catches its failures, and computes with the tool outputs", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("code-mode.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([
     "search: 2 of 14 tools",

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => installed[Symbol.asyncDispose]());
 
 describe("the tarball", () => {
-  test("has what is run and what it reads, and nothing else", () => {
+  test("contains the files that are needed at run time, and nothing else", () => {
     const expected = [
       /^(package\.json|README\.md|LICENSE)$/,
       /^bin\/sluice$/,
@@ -38,15 +38,15 @@ describe("the tarball", () => {
     expect(installed.files.filter((file) => /\.test\.|fixtures|__pycache__/.test(file))).toEqual([]);
   });
 
-  test("has every entry with its types, and what is read while it runs", () => {
+  test("contains every entry with its types, and the data files", () => {
     const built = [...entries.values()].map((file) => file.replace(/^src\/(.*)\.ts$/, "dist/$1"));
     const wanted = [...built.flatMap((file) => [`${file}.js`, `${file}.d.ts`]), ...readAtRunTime];
     expect(wanted.filter((file) => !installed.files.includes(file))).toEqual([]);
   });
 });
 
-describe("a project that has nothing but the package", { timeout: 300_000 }, () => {
-  test("compiles programs against its types, strictly", async () => {
+describe("a project that has only this package", { timeout: 300_000 }, () => {
+  test("compiles programs against its types in strict mode", async () => {
     const programs = ["library.ts", "ai-sdk-app.ts", "mcp-client.ts", "http-client.ts"];
     for (const name of [...programs, "scripted-model.ts"]) {
       const text = await readFile(path.join(root, "examples", name), "utf8");
@@ -85,7 +85,7 @@ describe("a project that has nothing but the package", { timeout: 300_000 }, () 
     const { stdout: version } = await installed.run("node", ["--version"]);
     const { stdout } = await installed.run("node", ["--input-type=module", "--eval", program]);
     const isNew = Number.parseInt(version.slice(1), 10) >= 24;
-    const refusal = `UsageError The library sluice needs Node.js 24 or newer; this is ${version.trim()}. Run the program with a newer Node.js. The command \`sluice\` works with this one too: it brings its own.`;
+    const refusal = `UsageError The library sluice needs Node.js 24 or newer; this is ${version.trim()}. Run the program with a newer Node.js. The command \`sluice\` works with this version, because it includes its own Node.js.`;
     expect(stdout).toBe(`${isNew ? "loaded" : refusal}\n`);
   });
 
@@ -116,12 +116,12 @@ describe("a project that has nothing but the package", { timeout: 300_000 }, () 
     expect(JSON.parse(stdout)).toMatchObject({ default: expect.any(String) as string });
   });
 
-  test("has a command that makes a machine ready, and finds here that it is", async () => {
+  test("has a prepare command, which finds this machine ready", async () => {
     const { stderr } = await installed.run("npx", ["--no-install", "sluice", "prepare"]);
     expect(stderr.split("\n").at(-2)).toMatch(/^✓ Sandbox: self-test and memory image · .* is ready/);
   });
 
-  test("has a command that answers over the bundled sample, with scripts and cells", async () => {
+  test("has an ask command that answers with the bundled sample", async () => {
     const { stdout } = await installed.run("npx", ["--no-install", "sluice", "ask", "--model", "demo", "--json"]);
     const { outcome, artifacts } = JSON.parse(stdout) as { outcome: unknown; artifacts: { kind: string }[] };
     expect({ outcome, kinds: artifacts.map(({ kind }) => kind) }).toEqual({

@@ -5,7 +5,7 @@ import { entries, root } from "./fixtures/entries.ts";
 
 const exported = /^export (?:\* from "([^"]+)"|(type )?\{([^}]+)\} from "([^"]+)");$/gm;
 
-test("every name that the package exports is one that was meant to be, of the kind that it was", async () => {
+test("the package exports exactly the names of public-surface.txt", async () => {
   const lines: string[] = [];
   for (const [name, file] of entries) {
     const names = new Map([...listTypes(file), ...(await listValues(file))]);
@@ -14,13 +14,13 @@ test("every name that the package exports is one that was meant to be, of the ki
   await expect(lines.join("\n")).toMatchFileSnapshot("public-surface.txt");
 });
 
-test("no name comes from two entries as a value: there is one place to import it from", async () => {
+test("no two entries export the same value", async () => {
   const seen = new Map<string, string[]>();
   for (const [name, file] of entries) for (const [value] of await listValues(file)) seen.set(value, [...(seen.get(value) ?? []), name]);
   expect([...seen].filter(([, from]) => from.length > 1)).toEqual([]);
 });
 
-test("entries hold exports and nothing else, and those that need Node.js look at its version first", () => {
+test("entries contain only exports, and those for Node.js check its version first", () => {
   for (const file of entries.values()) {
     const rest = read(file)
       .replaceAll(/\/\*[\s\S]*?\*\//g, "")
@@ -30,7 +30,7 @@ test("entries hold exports and nothing else, and those that need Node.js look at
   }
 });
 
-test("the protocol is made of modules that a browser can load", () => {
+test("the protocol consists of modules that a browser can load", () => {
   const reached = [...reach("src/entries/protocol.ts")];
   expect(reached.filter((file) => !/^src\/(entries|protocol|errors|text)\//.test(file))).toEqual([]);
 });
@@ -45,7 +45,7 @@ function kindOf(value: unknown): string {
   return /^class\b/.test(Function.prototype.toString.call(value)) ? "class" : "function";
 }
 
-/** Interfaces and types are gone when the module runs: they are read from its text. */
+/** Reads interfaces and types from the source, because they do not exist at run time. */
 function listTypes(file: string): [string, string][] {
   return [...read(file).matchAll(exported)].flatMap(([, all, isType, names = "", from]) => {
     const target = path.posix.join(path.posix.dirname(file), (all ?? from)!);

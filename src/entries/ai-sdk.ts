@@ -1,4 +1,4 @@
-/** `sluice/ai-sdk`: for programs that have a model of the AI SDK. The tools, for a loop of your own, and the whole turn. */
+/** `sluice/ai-sdk`: for programs that use a model of the AI SDK. Has the tools for your own loop, and complete turns. */
 import "../require-node.ts";
 export { createCodeInterpreterTools, createExecuteTools, type CodeInterpreterTools } from "../turn/tools/create-code-interpreter-tools.ts";
 export { runTurn } from "../turn/run-turn.ts";

@@ -1,4 +1,4 @@
-/** `sluice/protocol`: what crosses the wire, as zod schemas and types. Runs in a browser too: nothing here needs Node.js. */
+/** `sluice/protocol`: the wire formats as zod schemas and types. Also runs in a browser, because nothing here needs Node.js. */
 export * from "../protocol/artifact.ts";
 export * from "../protocol/chart-spec.ts";
 export * from "../protocol/figure.ts";

@@ -1,4 +1,4 @@
-/** `sluice/server`: for programs that serve others. Parts from a configuration, the MCP server over them, and all of `sluice serve`. */
+/** `sluice/server`: for programs that run a server. Has the parts that a configuration describes, the MCP server, and all of `sluice serve`. */
 import "../require-node.ts";
 export { loadConfiguration, type LoadedConfiguration, type LoadOptions } from "../config/load-configuration.ts";
 export type { Configuration } from "../config/configuration-schema.ts";
