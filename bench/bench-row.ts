@@ -1,14 +1,14 @@
-/** One figure of a bench. Names are stable: whoever compares two runs goes by them. */
+/** One figure of a benchmark. Names are stable, so that two runs can be compared. */
 export interface BenchRow {
   readonly name: string;
   /** The median, unless the name says otherwise. */
   readonly value: number;
   readonly unit: "ms" | "MB" | "";
-  /** What a user would have instead, measured in the same run. */
+  /** What a user would use instead, measured in the same run. */
   readonly baseline: number | null;
   readonly baselineName: string | null;
   readonly ratio: number | null;
-  /** The most that is allowed: of the ratio where there is a baseline, else of the value. Null for figures that are only shown. */
+  /** The upper limit of the ratio, or of the value if there is no baseline. Null for figures without a target. */
   readonly target: number | null;
   readonly met: boolean | null;
 }
@@ -19,7 +19,7 @@ export interface Measured {
   readonly unit: BenchRow["unit"];
   readonly baseline?: Baseline;
   readonly target?: number;
-  /** What has to hold beside the figure, for example that all succeeded. */
+  /** A further condition, for example that all calls succeeded. */
   readonly holds?: boolean;
 }
 
@@ -42,7 +42,7 @@ export function toBenchRow({ name, value, unit, baseline, target, holds = true }
   };
 }
 
-/** Four significant digits: more would be noise. */
+/** Rounds to four significant digits; more would be noise. */
 function round(value: number): number {
   return Number(value.toPrecision(4));
 }

@@ -24,7 +24,7 @@ const scripts = {
   gathered: 'import asyncio\nreturn len(await asyncio.gather(*[call_tool("slow", {}) for i in range(100)]))',
 } as const;
 
-/** `execute` beside its own parts, and beside FastMCP's CodeMode on the same scripts. Sides take turns, so that a busy machine slows both. */
+/** Compares `execute` with its own parts, and with the CodeMode of FastMCP on the same scripts. The two alternate, so that a busy machine slows both. */
 export async function run(): Promise<BenchRow[]> {
   await using engine = createMontyEngine({ poolSize: 1, memoryBytes: 400_000_000 });
   await engine.warm();
@@ -53,7 +53,7 @@ async function measureGathered(engine: MontyEngine): Promise<BenchRow> {
   return toBenchRow({ name: "execute: 100 gathered calls of 20 ms", value: median(gathered), unit: "ms", baseline, target: 2.5 });
 }
 
-/** Against `json.loads` of the same text in the same Monty, which nothing that gives Python the value can do without. */
+/** Compares with `json.loads` of the same text in Monty, which is the minimum for giving Python the value. */
 async function measureLarge(engine: MontyEngine): Promise<BenchRow> {
   const text = createRows(LARGE_BYTES);
   const invokeLarge = createInvoke([createTextSource("large", text)]);
@@ -63,14 +63,14 @@ async function measureLarge(engine: MontyEngine): Promise<BenchRow> {
   for (let round = 0; round < 8; round += 1) {
     const evidence = createEvidenceStore({ reader });
     fetched.push(await timeWhole(engine, 'x = await call_tool("large", {})\nreturn len(x)', { invoke: invokeLarge, evidence }));
-    // The text arrives as a string in a string, which is cheap; what is timed is the loads of it, with the first call as the stopwatch's start.
+    // The text arrives as a JSON string, which is cheap. The calls of begin and end time only json.loads.
     loaded.push(await timeLoads(engine, text));
   }
   const baseline = { name: "json.loads in Monty", value: median(loaded.slice(1)) };
   return toBenchRow({ name: "execute: 10 MB through call_tool", value: median(fetched.slice(1)), unit: "ms", baseline, target: 2 });
 }
 
-/** As an MCP server answers: JSON as text, which is kept whole and handed on. */
+/** A source that answers like an MCP server: with JSON as text. */
 function createTextSource(name: string, text: string): ToolSource {
   const call = (): Promise<ToolAnswer> => Promise.resolve({ output: { content: [{ type: "text", text }] }, as: "mcp" });
   const tool = { name, server: "bench", description: "Rows.", inputSchema: { type: "object" }, annotations: {}, tags: [], call };
@@ -98,7 +98,7 @@ async function measureBesideCodeMode(engine: MontyEngine): Promise<BenchRow[]> {
   try {
     peer = await openCodeMode();
   } catch (error) {
-    process.stderr.write(`FastMCP's CodeMode does not run here, so nothing is beside it: ${(error as Error).message}\n`);
+    process.stderr.write(`The CodeMode of FastMCP does not run on this machine, so there is no comparison: ${(error as Error).message}\n`);
     return [toBenchRow({ name: "execute: beside FastMCP's CodeMode (it does not run here)", value: 0, unit: "" })];
   }
   await using python = peer;
@@ -125,7 +125,7 @@ interface Around {
   readonly evidence: EvidenceStore;
 }
 
-/** All that a client's call goes through: the choice of an engine, the catalog, policy and schema of each tool call, and the evidence that is kept. */
+/** Creates what a client call passes through: engine selection, catalog, policy and schema of each tool call, and the evidence store. */
 async function timeWhole(
   engine: MontyEngine,
   code: string,

@@ -1,4 +1,4 @@
-/** What it costs to keep and preview a large output, against parsing it, which nobody can do without. */
+/** The cost of storing and previewing a large output, compared with parsing it, which is the minimum. */
 import { setImmediate as afterImmediates } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -9,13 +9,13 @@ import { median } from "./median.ts";
 
 const BYTES = 50_000_000;
 const ROUNDS = 7;
-/** What is quick goes on until so much time was measured: a median of seven times of 30 ms is off by a tenth where something else runs on the machine. */
+/** Minimum total time to measure. On a busy machine, the median of only seven runs of 30 ms would be off by 10 %. */
 const MEASURED_MS = 3000;
 const TARGET = 2;
 
 /**
- * Until the preview is there, with the exact size of what was kept; without the hash, which is made when it is asked for, and without encoding long text as UTF-8, which is done right
- * afterwards. Rounds alternate, so that both sides meet the same machine, and each starts from a collected heap: otherwise each pays for the garbage of the other.
+ * Measures until the preview and the exact size are available. Excludes the hash, which is computed on demand, and encoding long text as UTF-8, which happens right afterwards. Rounds
+ * alternate, so that both sides run under the same load, and each starts with a collected heap, so that neither pays for the garbage of the other.
  */
 export async function measurePreview(): Promise<BenchRow[]> {
   const collect = exposeCollector();
@@ -33,7 +33,7 @@ export async function measurePreview(): Promise<BenchRow[]> {
   return rows;
 }
 
-/** Structured content and the texts that servers send beside it: a line about it, or all of it again. */
+/** Structured content together with the text that servers send: a short summary, or the same content again. */
 function besideTexts(list: string): Pick<Measured, "name" | "work" | "output" | "structuredJson">[] {
   const [wrapped, counted] = [`{"result":${list}}`, `{"rows":${list},"total":1}`];
   const about = "Found some rows.";
@@ -57,7 +57,7 @@ function besideTexts(list: string): Pick<Measured, "name" | "work" | "output" | 
 interface Measured {
   readonly name: string;
   readonly baseline: string;
-  /** What nobody can do without. */
+  /** The minimum that any implementation has to do. */
   readonly work: () => unknown;
   readonly output: unknown;
   readonly structuredJson?: string;
@@ -70,7 +70,7 @@ async function measure({ name, baseline, work, output, structuredJson, collect }
   let fits = true;
   let measuredMs = 0;
   for (let round = 0; round <= ROUNDS || measuredMs < MEASURED_MS; round++) {
-    await afterImmediates(); // what the last round left to do
+    await afterImmediates(); // finish the background work of the last round
     collect();
     const worked = time(work);
     collect();
@@ -79,7 +79,7 @@ async function measure({ name, baseline, work, output, structuredJson, collect }
       const { alias } = store.add({ tool: "get_prices", output, ...(structuredJson && { structuredJson, as: "mcp" as const }) });
       fits &&= store.preview(alias).bytes <= 4096;
     });
-    if (round === 0) continue; // the first one warms up
+    if (round === 0) continue; // the first round is a warm-up
     measuredMs += worked + previewed;
     working.push(worked);
     previewing.push(previewed);

@@ -12,16 +12,16 @@ import { median } from "./median.ts";
 const drivers = ["gvisor", "bubblewrap"] as const;
 const CELLS = 100;
 const WARM_UP = 10;
-/** As in the bench of the sandbox: an agent's calls come one by one. Back to back, the fork for the next cell is made on the same cores, while the call is measured. */
+/** Pause between calls, as between the calls of an agent. Without it, the fork for the next cell runs on the same cores while a call is measured. */
 const PAUSE_MS = 50;
 
-/** What the runtime adds to a cell, and to reading an output. */
+/** Measures what the runtime adds to a cell and to reading an output. */
 export async function run(): Promise<BenchRow[]> {
   const rows = [...(await measureWarmCells(PAUSE_MS)), ...(await measureWarmCells(0))];
   return [...rows, ...(await measurePreview())];
 }
 
-/** Drivers take turns, call by call, so that a busy moment of the machine meets all of them. */
+/** The drivers alternate call by call, so that load on the machine affects all of them. */
 async function measureWarmCells(pauseMs: number): Promise<BenchRow[]> {
   await using turns = new AsyncDisposableStack();
   const measured = [];
@@ -42,7 +42,7 @@ async function measureWarmCells(pauseMs: number): Promise<BenchRow[]> {
 }
 
 interface MeasuredTurn extends AsyncDisposable {
-  /** From the call to the text that the model reads, less the time from sending the cell to its end: checks, hashes, evidence and words are ours. */
+  /** Time from the call to the text that the model reads, minus the time of the cell itself: checks, hashes, evidence and text. */
   measure(cell: number): Promise<number>;
 }
 

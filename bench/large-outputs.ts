@@ -1,4 +1,4 @@
-/** Large JSON texts of the shapes that tools send. Names are those of bench rows. */
+/** Large JSON texts in the shapes that tools send. The names are the names of bench rows. */
 export interface LargeOutput {
   readonly name: string;
   create(bytes: number): string;

@@ -13,18 +13,18 @@ import { disposeTurnSandbox } from "../src/interpreter/interpreter-turn.ts";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";
 import { median } from "./median.ts";
 
-/** Rounds of their own sandboxes, each so short that its cells are still replayed rather than forked on both sides: a side that changed over earlier would be measured as slower. */
+/** Each round has its own sandboxes and is so short that both sides still replay cells instead of forking. A side that switched earlier would look slower. */
 const ROUNDS = 6;
 const CALLS = 20;
 const WARM_UP = 5;
-/** The library's side lives through all rounds, the server is new in each: calls that are refused before a cell compile both alike. */
+/** The library lives through all rounds, but the server is new in each. Refused calls warm up the JIT of both in the same way. */
 const REFUSALS = 200;
-/** Calls come one by one: what the one sandbox does after its cell must not be measured as a part of the other's call. */
+/** Pause between calls, so that the work of one sandbox after its cell is not measured as part of the call to the other. */
 const PAUSE_MS = 50;
 const rows = Array.from({ length: 200 }, (_, n) => ({ n, price: n / 7 }));
 
 interface Caller extends AsyncDisposable {
-  /** From the call to what a model reads. Whether it succeeded. */
+  /** Runs a call up to the text that a model reads. Returns whether it succeeded. */
   call(args: Record<string, unknown>): Promise<boolean>;
 }
 
@@ -35,8 +35,8 @@ interface Pair {
 }
 
 /**
- * What a warm `code_interpreter` call over stdio costs more than the same call in the library. The two are made one after the other, each as often first
- * as second, and what counts is the difference within such a pair: what the machine does meanwhile is then the same for both.
+ * Measures how much more a warm `code_interpreter` call costs over stdio than in the library. The two calls run as a pair, each first in half of the pairs. Only
+ * the difference within a pair counts, so that load on the machine affects both.
  */
 export async function run(): Promise<BenchRow[]> {
   const pairs: Pair[] = [];
@@ -56,7 +56,7 @@ async function measureRound(): Promise<Pair[]> {
   await using server = await openServer();
   for (const caller of [library, server])
     for (let call = 0; call < REFUSALS; call += 1)
-      if (await caller.call(cellOf(call, "unknown"))) throw new Error("An unknown alias was taken.");
+      if (await caller.call(cellOf(call, "unknown"))) throw new Error("An unknown alias was accepted.");
   const pairs: Pair[] = [];
   for (let call = 0; call < WARM_UP + CALLS; call += 1) {
     const callers = [["library", library] as const, ["server", server] as const];
@@ -97,7 +97,7 @@ function openLibrary(): Caller {
 async function openServer(): Promise<Caller> {
   const directory = await mkdtemp(path.join(tmpdir(), "sluice-bench-"));
   const config = path.join(directory, "sluice.config.json");
-  // As in the library: no spare sandbox is made beside the calls that are measured.
+  // As in the library: do not create a spare sandbox while calls are measured.
   await writeFile(config, JSON.stringify({ sandbox: { poolSize: 0 }, artifacts: { directory } }));
   const client = new Client({ name: "bench", version: "1.0.0" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
   const env = Object.fromEntries(

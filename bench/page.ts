@@ -12,7 +12,7 @@ import { median } from "./median.ts";
 
 const ROUNDS = 7;
 
-/** The page in Debian's Chromium, from a server with the bundled sample on loopback: how soon it paints, how much script it is, how long it ever holds its thread while a turn streams. */
+/** Measures the page in Chromium with the bundled sample: time to paint, size of the scripts, and the longest task while a turn streams. */
 export async function run(): Promise<BenchRow[]> {
   const directory = mkdtempSync(path.join(tmpdir(), "sluice-bench-page-"));
   const environment = { ...processEnvironment(), SLUICE_DATA: directory, SLUICE_MODEL: "" };
@@ -38,7 +38,7 @@ export async function run(): Promise<BenchRow[]> {
   }
 }
 
-/** Of the first that is seen, and of the welcome itself. Each time with nothing cached: a context of its own, which has the cookie and no file. */
+/** Measures the first and the largest contentful paint, each time in a new context with the cookie and an empty cache. */
 async function measurePaints(browser: Browser, known: Page): Promise<{ first: number; largest: number }> {
   const storageState = await known.context().storageState();
   const [first, largest]: [number[], number[]] = [[], []];
@@ -53,14 +53,14 @@ async function measurePaints(browser: Browser, known: Page): Promise<{ first: nu
   return { first: median(first), largest: median(largest) };
 }
 
-/** Of the paints of one kind, the last: of `paint`, the contentful one. */
+/** Returns the time of the last entry of a type. For `paint`, that is the contentful one. */
 function lastEntry(page: Page, type: "paint" | "largest-contentful-paint"): Promise<number> {
   return page.evaluate<number>(
     `new Promise((resolve) => new PerformanceObserver((list) => resolve(list.getEntries().at(-1).startTime)).observe({ type: "${type}", buffered: true }))`,
   );
 }
 
-/** Tasks under 50 ms are not reported by the browser and count as none. */
+/** Browsers do not report tasks under 50 ms; they count as 0. */
 async function longestTask(page: Page): Promise<number> {
   await page.locator(".samples button").first().waitFor();
   await page.evaluate(

@@ -8,7 +8,7 @@ import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { type BenchRow, toBenchRow } from "./bench-row.ts";
 import { median } from "./median.ts";
 
-/** What python/library.py prints: milliseconds of each run, and whether both gave the same answer. */
+/** The output of python/library.py: milliseconds of each run, and whether both sides returned the same result. */
 interface Measurements {
   readonly change: Compared;
   readonly merge: Compared;
@@ -21,7 +21,7 @@ interface Compared {
   readonly same: boolean;
 }
 
-/** The library beside the plainest correct pandas code for the same answer, with the snapshot's own Python. */
+/** Compares the library with the simplest correct pandas code for the same result, in the Python of the snapshot. */
 export async function run(): Promise<BenchRow[]> {
   const { change, merge, importMs } = await measure();
   return [
@@ -46,6 +46,6 @@ async function measure(): Promise<Measurements> {
     environment: { PYTHONPATH: "/sandbox/python", OPENBLAS_NUM_THREADS: "1", PYTHONHASHSEED: "0", MPLCONFIGDIR: "/sandbox/.matplotlib" },
   });
   const { status, stdout } = spawnSync("bwrap", options, { stdio: ["ignore", "pipe", "inherit"], encoding: "utf8" });
-  if (status !== 0) throw new Error(`The Python side of the bench ended with ${status}.`);
+  if (status !== 0) throw new Error(`The Python part of the bench exited with ${status}.`);
   return JSON.parse(stdout) as Measurements;
 }

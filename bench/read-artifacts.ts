@@ -4,7 +4,7 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 export interface ReadOptions {
   readonly url: string;
   readonly token: string;
-  /** Paths, which are read in turn. */
+  /** Paths to read, one after the other. */
   readonly artifacts: readonly string[];
   readonly readsPerSecond: number;
 }
@@ -16,11 +16,11 @@ export interface ReadResult {
 }
 
 export interface Reading {
-  /** Resolves when what was asked for is there. */
+  /** Resolves when the requested reads are done. */
   stop(): Promise<ReadResult>;
 }
 
-/** Reads artifacts at an even pace. In a thread of its own: what else this process does must not count as waiting for the server. */
+/** Reads artifacts at a constant rate, in a separate thread, so that other work of this process does not count as waiting for the server. */
 export function startReading(options: ReadOptions): Reading {
   const worker = new Worker(import.meta.filename, { workerData: options });
   const result = new Promise<ReadResult>((resolve, reject) => worker.once("message", resolve).once("error", reject));

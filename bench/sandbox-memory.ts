@@ -4,19 +4,19 @@ import { listProcessTree } from "../src/processes.ts";
 const MB = 1024 * 1024;
 
 export interface SandboxMemory {
-  /** Megabytes that are there for these sandboxes alone: Private_Clean and Private_Dirty of every process of theirs. */
+  /** Megabytes that only these sandboxes use: Private_Clean and Private_Dirty of all their processes. */
   readonly privateMb: number;
-  /** The same with a part of what is shared (Pss): what the zygote and other sandboxes map too counts for each in parts. */
+  /** The same plus a share of shared memory (Pss): pages that several processes map count partly for each. */
   readonly proportionalMb: number;
 }
 
 /**
- * Memory that all sandboxes of this process take together, seen from the host. Not in it: page tables and other memory of the kernel, the zygote, which is
- * there once for all, and for bubblewrap files in scratch.
+ * Measures the memory of all sandboxes of this process from the host. Excludes page tables and other kernel memory, the zygote, which exists once, and for
+ * bubblewrap the files in scratch.
  *
- * bubblewrap: the zygote's descendants, that is monitor, head and spare of each sandbox.
- * gvisor: runsc, the gofer, the sentry and its stubs. The memory of the sandboxed processes is one memfd of the sentry, of which only parts are mapped at any time
- * and some by stubs that share one address space; smaps would miss pages and count others twice. So the memfd counts as what the kernel holds for it, once; files in scratch are part of it.
+ * bubblewrap: the descendants of the zygote, which are the monitor, the head and the spare process of each sandbox.
+ * gvisor: runsc, the gofer, the sentry and its stubs. The sandboxed memory is one memfd of the sentry. Only parts of it are mapped at any time, and stubs share
+ * address spaces, so smaps would miss some pages and count others twice. The memfd is therefore counted once, by its allocated size, which includes files in scratch.
  */
 export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Promise<SandboxMemory> {
   const members = new Set<number>();
@@ -38,12 +38,12 @@ export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Pro
   return { privateMb: sum((one) => one.own), proportionalMb: sum((one) => one.proportional) };
 }
 
-/** The first of them is the zygote itself; bwrap, its parent, has the same words further back. */
+/** Finds the zygote by its arguments. Its parent bwrap has the same arguments further back. */
 function isZygote([program, ...words]: readonly string[]): boolean {
   return program === "/usr/bin/python3" && words.includes("sluice_worker.zygote");
 }
 
-/** Without the mappings of the sentry's memfd. */
+/** Sums up smaps without the mappings of the memfd of the sentry. */
 async function readSmaps(pid: number): Promise<{ own: number; proportional: number }> {
   const text = await readFile(`/proc/${pid}/smaps`, "latin1").catch(() => "");
   let [own, proportional, counts] = [0, 0, true];
@@ -65,7 +65,7 @@ async function readMemoryFile(pid: number): Promise<number> {
   return 0;
 }
 
-/** One stub for each address space in the sandbox. What they started in turn are threads in all but name: they share its memory. */
+/** Returns one stub per address space of the sandbox. The processes that a stub started share its memory, like threads. */
 async function listChildren(pid: number): Promise<number[]> {
   const threads = await readdir(`/proc/${pid}/task`);
   const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "latin1").catch(() => "")));

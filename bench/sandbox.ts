@@ -17,13 +17,13 @@ const drivers = ["gvisor", "bubblewrap"] as const;
 type Driver = (typeof drivers)[number];
 type PerDriver<T> = Record<Driver, T>;
 
-/** An agent's calls come one by one, never back to back. */
+/** Pause between calls, as between the calls of an agent. */
 const PAUSE_MS = 50;
-/** Closing a sandbox goes on behind the caller; the next sample should not share the cores with it. */
+/** Pause after closing a sandbox, which continues in the background, so that it does not slow down the next sample. */
 const SETTLE_MS = 500;
 const JSON_BYTES = 100 * 1000 * 1000;
 
-/** The sandbox beside what a user would do instead. Baselines and sandboxes take turns, so that a busy machine slows both. */
+/** Compares the sandbox with what a user would use instead. Baselines and sandboxes alternate, so that a busy machine slows both. */
 export async function run(): Promise<BenchRow[]> {
   const cache = cacheDirectory();
   for (const driver of drivers) await prepare(driver, cache);
@@ -47,7 +47,7 @@ export async function run(): Promise<BenchRow[]> {
   return rows;
 }
 
-/** It takes minutes: whoever waits sees each figure when it is there. */
+/** Prints each figure as soon as it is measured, because the bench takes minutes. */
 function sayRows(rows: readonly BenchRow[]): void {
   for (const { name, value, unit, ratio } of rows)
     say(`  ${name}: ${value.toFixed(2)} ${unit}${ratio === null ? "" : ` (${ratio.toFixed(3)})`}`);
@@ -61,7 +61,7 @@ function openRuntime(
   return createRuntime({ cacheDirectory: cache, driver, poolSize, maxSandboxes });
 }
 
-/** Self-test and memory image, which a first start makes once and keeps. */
+/** Runs the self-test and creates the memory image, so that they do not count as start-up. */
 async function prepare(driver: Driver, cache: string): Promise<void> {
   say(`preparing ${driver}`);
   await using runtime = openRuntime(driver, cache);
@@ -74,13 +74,13 @@ async function snapshotOf(cache: string): Promise<{ rootfs: string }> {
   return await runtime.snapshot();
 }
 
-/** From the call, with an empty pool, to the first line of user code as the host hears it. */
+/** Measures from the call, with an empty pool, until the host receives the first line of user code. */
 async function measureStart(cache: string, rootfs: string): Promise<{ rows: BenchRow[]; bareImport: Baseline }> {
   say("cold start");
   const bare: number[] = [];
   const zygote: number[] = [];
   const cold: PerDriver<number[]> = { gvisor: [], bubblewrap: [] };
-  await timeBareImport({ rootfs }); // brings the snapshot into the page cache
+  await timeBareImport({ rootfs }); // loads the snapshot into the page cache
   await using gvisor = openRuntime("gvisor", cache);
   await (await gvisor.driver()).prepare({ snapshot: await gvisor.snapshot() });
   for (let round = 0; round < 5; round++) {
@@ -118,7 +118,7 @@ async function timeFirstLine(runtime: Runtime): Promise<number> {
   return heard - started;
 }
 
-/** A warm sandbox out of the pool, until it can be given a cell; and until the first line of that cell is heard. */
+/** Measures taking a warm sandbox from the pool, until it accepts a cell and until the first line of that cell arrives. */
 async function measurePoolHit(cache: string): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const driver of drivers) {
@@ -166,19 +166,19 @@ async function measureWarmCell(cache: string, rootfs: string): Promise<BenchRow[
   ]);
 }
 
-/** A turn whose cells took longer than this in all is not replayed any more: under gVisor its cells run in forks from then on. */
+/** After cells that took longer than this in total, gVisor no longer replays cells but runs each one in a fork. */
 const LONG_CELL = "import time\nuntil = time.perf_counter() + 0.7\nwhile time.perf_counter() < until:\n    pass";
 
 type WarmSamples = Record<Driver | "jupyter", number[]>;
 
-/** Four turns on each driver, each of a few cells: as many as an agent runs. The kernel and the drivers take turns, cell by cell. */
+/** Runs four turns on each driver, with as many cells as an agent uses. The Jupyter kernel and the drivers alternate cell by cell. */
 async function sampleWarmCells({ runtimes, kernel, first, rounds, pauseMs }: WarmCells): Promise<WarmSamples> {
   const samples: WarmSamples = { jupyter: [], gvisor: [], bubblewrap: [] };
   for (let turn = 0; turn < 4; turn++) {
     for (const driver of drivers) await (await runtimes[driver].pool()).filled();
     await using ours = await runtimes.gvisor.openCellSession();
     await using theirs = await runtimes.bubblewrap.openCellSession();
-    for (const driver of drivers) await (await runtimes[driver].pool()).filled(); // so that the refill does not run beside the cells
+    for (const driver of drivers) await (await runtimes[driver].pool()).filled(); // the refill must not run during the cells
     const runners: Record<keyof WarmSamples, () => Promise<number>> = {
       jupyter: kernel,
       gvisor: () => time(() => runOk(ours, "1 + 1")),
@@ -213,7 +213,7 @@ function toWarmRow({ name, driver, samples, target }: { name: string; driver: Dr
   return toBenchRow({ name, value: median(samples[driver]), unit: "ms", baseline, ...(target === undefined ? {} : { target }) });
 }
 
-/** The cell after one that raised, asked for at once, finds the variables from before. With an empty pool, which is the worst case, and with the default one. */
+/** Measures the cell right after one that raised an exception, which must find the old variables: with an empty pool (the worst case) and with the default pool. */
 async function measureAfterError(cache: string, bareImport: Baseline): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const driver of drivers) {
@@ -230,7 +230,7 @@ async function measureAfterError(cache: string, bareImport: Baseline): Promise<B
         if (status !== "python_error") throw new Error(`The cell that raises ended as ${status}.`);
         let result: string | null = null;
         samples.push(await time(async () => ({ resultJson: result } = await runOk(session, "kept + 1"))));
-        if (result !== "42") throw new Error(`The variables were not as before: ${String(result)}.`);
+        if (result !== "42") throw new Error(`The variables were not restored: ${String(result)}.`);
       }
       const value = median(samples);
       const name = `${driver}: cell after one that raised`;
@@ -272,7 +272,7 @@ async function measureManyAtOnce(cache: string, bareImport: Baseline): Promise<B
   ];
 }
 
-/** Sandboxes as they wait in a pool. */
+/** Measures the memory of sandboxes that wait in a pool. */
 async function measureIdleMemory(cache: string): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const [driver, count, target] of [
@@ -283,7 +283,7 @@ async function measureIdleMemory(cache: string): Promise<BenchRow[]> {
     await using runtime = openRuntime(driver, cache, { poolSize: count, maxSandboxes: count });
     const pool = await runtime.pool();
     await pool.filled();
-    if (pool.warm !== count) throw new Error(`Only ${pool.warm} of ${count} sandboxes came up.`);
+    if (pool.warm !== count) throw new Error(`Only ${pool.warm} of ${count} sandboxes started.`);
     await sleep(2_000);
     const { privateMb, proportionalMb } = await measureSandboxMemory(driver);
     rows.push(toBenchRow({ name: `${driver}: idle private memory, mean of ${count}`, value: privateMb / count, unit: "MB", target }));
@@ -364,13 +364,13 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
       ["gvisor", gvisor],
       ["bubblewrap", bubblewrap],
     ] as const) {
-      for (const one of [gvisor, bubblewrap]) await (await one.pool()).filled(); // so that no refill runs beside the cell
+      for (const one of [gvisor, bubblewrap]) await (await one.pool()).filled(); // no refill may run during the cell
       await sleep(SETTLE_MS);
       await using session = await runtime.openCellSession();
       first[driver].push(
         await time(async () => {
           const { artifacts } = await runOk(session, chartCode);
-          if (artifacts.length !== 1) throw new Error("The cell gave no picture.");
+          if (artifacts.length !== 1) throw new Error("The cell returned no figure.");
         }),
       );
     }

@@ -5,28 +5,28 @@ import { startReading } from "./read-artifacts.ts";
 export interface LoadOptions {
   readonly url: string;
   readonly token: string;
-  /** Each asks, follows the answer to its end, and asks again. */
+  /** Number of chat clients. Each asks, reads the answer to the end, and asks again. */
   readonly clients: number;
   readonly readsPerSecond: number;
-  /** Paths of artifacts that are read all the time. */
+  /** Paths of artifacts that are read continuously. */
   readonly artifacts: readonly string[];
-  /** No new question after it is aborted. */
+  /** Aborting it stops new questions. */
   readonly until: AbortSignal;
-  /** At most so many questions in all. */
+  /** Most questions in total. */
   readonly maxTurns?: number;
 }
 
 export interface LoadResult {
   turns: number;
-  /** Answers of 429 with a Retry-After, which were waited for. */
+  /** Responses with status 429 and a Retry-After header, which the client respected. */
   refusals: number;
   /** Milliseconds of each read, in order. */
   readMs: number[];
-  /** Everything that is neither an answer nor an honest refusal. */
+  /** Responses that are neither an answer nor a 429. */
   failures: string[];
 }
 
-/** Chat clients and readers of artifacts at once, over real connections. */
+/** Runs chat clients and artifact readers concurrently over real connections. */
 export async function runLoad({
   url,
   token,

@@ -31,7 +31,7 @@ const script = {
   synthesis: "Figure 1 has it.",
 };
 
-/** The server as a process of its own under load: whether it fails, grows or makes readers of pictures wait. */
+/** Puts load on a server process and measures failures, memory growth and the latency of artifact reads. */
 export async function run(): Promise<BenchRow[]> {
   const directory = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
   writeFileSync(path.join(directory, "script.json"), JSON.stringify(script));
@@ -62,7 +62,7 @@ async function measure(child: ChildProcess, place: { url: string; token: string 
   const load = await runLoad({ ...shared, clients: CLIENTS, artifacts, until: AbortSignal.timeout(LOAD_SECONDS * 1000) });
   const atEnd = residentMegabytes(child);
   for (const failure of load.failures.slice(0, 5)) process.stderr.write(`${failure}\n`);
-  process.stderr.write(`${load.turns} turns, ${load.refusals} times 429, ${load.readMs.length} reads\n`);
+  process.stderr.write(`${load.turns} turns, ${load.refusals} responses with 429, ${load.readMs.length} reads\n`);
   const holds = load.failures.length === 0 && load.turns > 0;
   return [
     toBenchRow({
@@ -95,7 +95,7 @@ async function measure(child: ChildProcess, place: { url: string; token: string 
 async function whereItListens(child: ChildProcess): Promise<{ url: string; token: string }> {
   let text = "";
   return await new Promise((resolve, reject) => {
-    child.once("exit", () => reject(new Error(`the server ended: ${text}`)));
+    child.once("exit", () => reject(new Error(`the server exited: ${text}`)));
     child.stdout!.on("data", (piece: Buffer) => {
       text += piece.toString();
       const [url, token] = [/^address: (.*)$/m.exec(text)?.[1], /Bearer ([\w-]{43})$/m.exec(text)?.[1]];

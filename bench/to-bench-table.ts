@@ -2,7 +2,7 @@ import type { BenchRow } from "./bench-row.ts";
 
 const columns = ["figure", "value", "beside", "ratio", "target", "met"] as const;
 
-/** Rows for a person: what was measured, beside what, and whether it is good enough. */
+/** Formats bench rows as a table with value, baseline, ratio, target and verdict. */
 export function toBenchTable(rows: readonly BenchRow[]): string {
   const lines = [[...columns], ...rows.map(toCells)];
   const widths = columns.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
@@ -19,7 +19,7 @@ export function toBenchTable(rows: readonly BenchRow[]): string {
 }
 
 function toCells({ name, value, unit, baseline, baselineName, ratio, target, met }: BenchRow): string[] {
-  const beside = baseline === null ? "–" : `${baselineName} ${baseline} ${unit}`;
-  const wanted = target === null ? "–" : ratio === null ? `≤ ${target} ${unit}` : `≤ ${target}`;
-  return [name, `${value} ${unit}`, beside, ratio === null ? "–" : String(ratio), wanted, met === null ? "" : met ? "yes" : "NO"];
+  const baselineText = baseline === null ? "–" : `${baselineName} ${baseline} ${unit}`;
+  const targetText = target === null ? "–" : ratio === null ? `≤ ${target} ${unit}` : `≤ ${target}`;
+  return [name, `${value} ${unit}`, baselineText, ratio === null ? "–" : String(ratio), targetText, met === null ? "" : met ? "yes" : "NO"];
 }

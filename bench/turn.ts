@@ -22,13 +22,13 @@ const pages = [
   { toolCalls: [{ tool: "final_response", input: { answer: "Done." } }] },
 ];
 const script = { steps: pages, synthesis: "Done." };
-/** Ten outputs of 20 MB first, whose previews the model rereads in every step after. */
+/** Starts with ten outputs of 20 MB, whose previews the model reads again in every later step. */
 const largeScript = {
   steps: [{ toolCalls: Array.from({ length: 10 }, (_, part) => ({ tool: "get_large", input: { part } })) }, ...pages],
   synthesis: "Done.",
 };
 
-/** The runtime's own time a step, without model and tools: a whole turn beside the bare loop of the AI SDK with the same scripted model and the same tool. */
+/** Measures the time that the runtime adds to a step: a complete turn compared with the plain loop of the AI SDK, with the same scripted model and tool. */
 export async function run(): Promise<BenchRow[]> {
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
   return [
@@ -54,7 +54,7 @@ async function measure(runtime: Runtime, { name, target, isLarge }: Case): Promi
   return toBenchRow({ name, value: median(differences), unit: "ms", target });
 }
 
-/** The same number of model calls and tool calls; results go to the model as they are. */
+/** Runs the same number of model and tool calls, and passes results to the model unchanged. */
 async function timeBare(): Promise<number> {
   const tools = {
     get_page: tool({ description: "A page of prices.", inputSchema: jsonSchema(inputSchema), execute: () => rows }),
@@ -71,7 +71,7 @@ async function timeBare(): Promise<number> {
   return performance.now() - started;
 }
 
-/** The steps alone: planning, the dataset and synthesis are once a turn, and fetching what is large is the tool's time. */
+/** Measures the steps only. Planning, the dataset and synthesis happen once per turn, and fetching large outputs is the time of the tool. */
 async function timeOurs(runtime: Runtime, { large, isLarge }: { large: string; isLarge: boolean }): Promise<number> {
   const getPage = { name: "get_page", description: "A page of prices.", inputSchema, execute: () => rows };
   const getLarge = { name: "get_large", description: "Many rows.", execute: () => large };
@@ -95,7 +95,7 @@ async function timeOurs(runtime: Runtime, { large, isLarge }: { large: string; i
   return ended - began;
 }
 
-/** Writing the dataset is not a step's, and 200 MB of it would only fill the memory. */
+/** Stores nothing: writing the dataset is not part of a step, and 200 MB would only fill the memory. */
 const noDatasets: DatasetStore = {
   put: () => Promise.reject(new Error("not in a bench")),
   open: () => Promise.resolve(null),

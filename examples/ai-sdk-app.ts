@@ -1,4 +1,4 @@
-/** An AI SDK app whose model computes over tool data. Run it: `node examples/ai-sdk-app.ts`. The model is scripted; put a real one in its place. */
+/** An AI SDK app whose model computes with tool outputs. Run it: `node examples/ai-sdk-app.ts`. The model is scripted; replace it with a real one. */
 import { generateText, isStepCount, jsonSchema, tool } from "ai";
 import * as sluice from "../src/index.ts";
 import { createCodeInterpreterTools } from "../src/entries/ai-sdk.ts";
@@ -9,7 +9,7 @@ const evidence = sluice.createEvidenceStore();
 const turn = runtime.createTurn({ id: "turn-1", evidence, artifacts: sluice.createMemoryStore() });
 const { tools, instructions } = await createCodeInterpreterTools(runtime, turn);
 
-/** Your own tools fetch. What they return is kept whole as evidence; the model reads a preview. */
+/** Your own tools fetch data. Their complete output is stored as evidence; the model reads a preview. */
 const get_prices = tool({
   description: "Daily prices of a symbol.",
   inputSchema: jsonSchema<{ symbol: string }>({ type: "object", properties: { symbol: { type: "string" } }, required: ["symbol"] }),

@@ -1,6 +1,6 @@
 /**
- * One script instead of twenty round trips: campaigns of an ads service, page by page, their metrics all at once, failures caught; then totals in
- * sandboxed Python over what the tools really sent. Run it: `node examples/code-mode.ts`. A model would write the script and the cell.
+ * One script instead of twenty round trips: it reads the campaigns of an ads service page by page, fetches their metrics concurrently and catches failures.
+ * Then a sandboxed cell computes totals from the tool outputs. Run it: `node examples/code-mode.ts`. Normally, a model writes the script and the cell.
  */
 import path from "node:path";
 import * as sluice from "../src/index.ts";
@@ -13,7 +13,7 @@ const ads = sluice.createMcpSource({
 const runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory() });
 const evidence = sluice.createEvidenceStore();
 const catalog = sluice.createToolCatalog({ sources: [ads] });
-/** Who may be chosen, and how the choice rides to the backend. The script never sees more than the names. */
+/** The identities that the script can choose, and how the choice is sent to the backend. The script sees only the names. */
 const rides = (name: string) => [{ as: "meta" as const, name: `sluice/${name}`, servers: ["ads"] }];
 const identities = sluice.createIdentityStore({
   configuration: {

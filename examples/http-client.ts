@@ -1,6 +1,6 @@
 /**
- * A program that talks to `sluice serve`: it asks a question, follows the turn while it runs, and takes the figure and the data. Run it:
- * `node examples/http-client.ts`. It starts a server of its own, with the bundled sample and a model that needs no key.
+ * A client of `sluice serve`: it asks a question, follows the turn while it runs, and downloads the figure and the data. Run it:
+ * `node examples/http-client.ts`. It starts its own server with the bundled sample and a model that needs no API key.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,12 +20,12 @@ try {
   const [url, token] = await readGreeting();
   const headers = { authorization: `Bearer ${token}` };
 
-  const asked = await fetch(`${url}/api/turns`, {
+  const response = await fetch(`${url}/api/turns`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify({ question: "How did the total reserves change?" }),
   });
-  const { turnId } = turnDocumentSchema.parse(await asked.json());
+  const { turnId } = turnDocumentSchema.parse(await response.json());
 
   for await (const line of readLines(await fetch(`${url}/api/turns/${turnId}/events`, { headers })))
     if (line.startsWith("data: ")) {
@@ -48,15 +48,15 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 
-/** What the server says when it listens: where, and the token for programs. */
+/** Reads the address and the token that the server prints when it is ready. */
 async function readGreeting(): Promise<[url: string, token: string]> {
-  let said = "";
+  let output = "";
   for await (const text of server.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
-    said += text;
-    const [url, token] = [/^address: (\S+)$/m.exec(said)?.[1], /Bearer (\S+)$/m.exec(said)?.[1]];
+    output += text;
+    const [url, token] = [/^address: (\S+)$/m.exec(output)?.[1], /Bearer (\S+)$/m.exec(output)?.[1]];
     if (url !== undefined && token !== undefined) return [url, token];
   }
-  throw new Error(`The server ended: ${said}`);
+  throw new Error(`The server exited: ${output}`);
 }
 
 async function* readLines(response: Response): AsyncGenerator<string> {

@@ -1,6 +1,6 @@
 /**
- * What a desktop client does, as a program: it starts `sluice mcp` with a folder of data files and calls its tools. Run it: `node examples/mcp-client.ts`.
- * In a project that has the package, the command is `npx sluice mcp`.
+ * Does what a desktop client does: starts `sluice mcp` with a folder of data files and calls its tools. Run it: `node examples/mcp-client.ts`.
+ * In a project with the package, the command is `npx sluice mcp`.
  */
 import path from "node:path";
 import { Client } from "@modelcontextprotocol/client";
@@ -11,7 +11,7 @@ const args = ["mcp", "--data", path.join(import.meta.dirname, "data")];
 const client = new Client({ name: "example", version: "1.0.0" });
 await client.connect(new StdioClientTransport({ command, args, env: process.env as Record<string, string>, stderr: "ignore" }));
 
-/** A model would write the cell. It sees the files by their aliases, and what was stored. */
+/** Normally, a model writes the cell. It uses the files and the stored data by alias. */
 const code = `
 sold = to_frame(orders).assign(sales=lambda rows: rows["quantity"] * rows["price"]).groupby("item")["sales"].sum()
 targets = to_frame(targets).set_index("item")["target"]

@@ -1,4 +1,4 @@
-/** Stands in for a language model: it says the same things every time, so that the example can be run without a key. */
+/** Replaces a language model with fixed answers, so that the example runs without an API key. */
 import { createScriptedModel } from "../src/entries/ai-sdk.ts";
 
 const code = "df = to_frame(get_prices_1)\nset_result(round(df['prize'].mean(), 2))";

@@ -76,11 +76,11 @@ function installNpmPackages() {
   withLock("npm", () => {
     if (npmPackagesAreCurrent()) return;
     timed("npm packages", () => {
-      // Not the Node.js of the packages that are about to be replaced.
+      // Do not run npm with the Node.js of the packages that it replaces.
       const PATH = process.env.PATH.split(":")
         .filter((directory) => !directory.includes("node_modules"))
         .join(":");
-      // Exactly what the lock names, as `npm ci` would; but that refuses a lock without the native packages of machines other than Linux.
+      // Installs exactly the versions of the lock file, like `npm ci`. But `npm ci` refuses a lock file without the native packages for other platforms.
       run(
         "npm",
         ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"],

@@ -4,9 +4,9 @@ import path from "node:path";
 import readline from "node:readline";
 import { toRootfsBwrapArguments } from "../../src/sandbox/snapshot/run-program.ts";
 
-/** A script of this directory in the snapshot's own Python, without anything of ours: it answers each line it gets with one line of JSON. */
+/** A script of this directory that runs in the Python of the snapshot, without Sluice. It answers each input line with one line of JSON. */
 export interface BarePython extends AsyncDisposable {
-  /** The first line is what it says by itself; see the script. */
+  /** The first line that the script prints by itself. */
   next(): Promise<Record<string, number>>;
   ask(command: string): Promise<Record<string, number>>;
 }
@@ -15,7 +15,7 @@ export interface BarePythonOptions {
   readonly rootfs: string;
   readonly script: string;
   readonly args?: readonly string[];
-  /** More files or directories to show: path inside to path here. */
+  /** More files or directories to bind: path inside to path on the host. */
   readonly binds?: Readonly<Record<string, string>>;
   readonly pythonPath?: string;
 }
@@ -36,11 +36,11 @@ export function openPython({ rootfs, script, args = [], binds = {}, pythonPath }
   const child = spawn("bwrap", inside, { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(child, "close");
   const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  child.stdin.on("error", () => {}); // told by the missing answer
+  child.stdin.on("error", () => {}); // the missing answer reports it
 
   async function next(): Promise<Record<string, number>> {
     const line = await lines.next();
-    if (line.done === true) throw new Error(`${path.basename(script)} ended without an answer.`);
+    if (line.done === true) throw new Error(`${path.basename(script)} exited without an answer.`);
     return JSON.parse(line.value) as Record<string, number>;
   }
 

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that depend on the key alone (mulberry32, seeded with FNV-1a). */
+/** Returns a generator of numbers from 0 to 1 that depend only on the key (mulberry32, seeded with FNV-1a). */
 export function createRandom(key: string): () => number {
   let state = 0x811c9dc5;
   for (let index = 0; index < key.length; index += 1) state = Math.imul(state ^ key.charCodeAt(index), 0x01000193);

@@ -1,4 +1,4 @@
-"""A first cell: two years of daily readings, their monthly mean, and a picture. Everything used here is bound without an import."""
+"""A first cell: two years of daily readings, their monthly mean, and a figure. Every name used here is available without an import."""
 
 rng = np.random.default_rng(7)
 days = pd.date_range("2024-01-01", "2025-12-31", freq="D")

@@ -2,7 +2,7 @@ import { identities, profiles, regions, type Profile } from "./ads-data.ts";
 import type { AdsFailure } from "./ads-failure.ts";
 
 /**
- * Whose data a call is about. It never comes as an argument: it rides in `_meta` of the call, or in headers over HTTP.
+ * The identity, region and profile of a call. They are never arguments: they come in `_meta` of the call, or in headers over HTTP.
  *
  * | | `_meta` key | header |
  * |---|---|---|
@@ -21,7 +21,7 @@ export interface CallCarrier {
   readonly headers: Headers | undefined;
 }
 
-/** The profile that the call is for, or why there is none. */
+/** Returns the active profile of a call, or the failure if there is none. */
 export function readActiveProfile(carrier: CallCarrier): Profile | AdsFailure {
   const given = Object.fromEntries(
     Object.entries(contextNames).map(([name, { meta, header }]) => [name, carrier.meta?.[meta] ?? carrier.headers?.get(header) ?? null]),

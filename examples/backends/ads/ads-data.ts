@@ -1,6 +1,6 @@
 import { createRandom } from "../create-random.ts";
 
-/** Made-up advertising data. The same seed gives the same data, on any day and on any machine: nothing here looks at the clock. */
+/** Made-up advertising data. It depends only on the seed, never on the clock or the machine. */
 export const regions = ["na", "eu", "fe"] as const;
 export type Region = (typeof regions)[number];
 
@@ -84,7 +84,7 @@ export function makeAdGroups(seed: number, campaignId: string): AdGroup[] {
   }));
 }
 
-/** One row a day, both ends included. Weekends are weaker, and every campaign has its own size. */
+/** Returns one row per day, including both ends. Weekends have less traffic, and campaigns differ in size. */
 export function makeMetrics(seed: number, campaignId: string, startDate: string, endDate: string): DailyMetrics[] {
   const size = 500 + createRandom(`${seed}/${campaignId}/size`)() * 9_500;
   const rows: DailyMetrics[] = [];
@@ -99,7 +99,7 @@ export function makeMetrics(seed: number, campaignId: string, startDate: string,
   return rows;
 }
 
-/** About 5 MB of JSON. */
+/** Returns about 5 MB of JSON. */
 export function makeSearchTerms(seed: number, profileId: string): SearchTerm[] {
   const random = createRandom(`${seed}/${profileId}/terms`);
   return Array.from({ length: 37_500 }, (_, index) => ({

@@ -1,6 +1,6 @@
 /**
- * A failure as an ads server reports it: a v1 envelope, as compact JSON text in a result with `isError`. The kinds and codes are the server's own
- * (`ads_api_http`, `ADS_API_HTTP_503`): a client has to pass them on, not to know them.
+ * A failure of the ads server: a v1 error object, as compact JSON text in a result with `isError`. The kinds and codes are specific to this server
+ * (`ads_api_http`, `ADS_API_HTTP_503`). Clients pass them on without knowing them.
  */
 export interface AdsFailure {
   readonly kind: "ads_api_http" | "rate_limited" | "precondition_failed" | "auth_error" | "mcp_input_validation";
@@ -38,7 +38,7 @@ export function toFailedResult(
   return { content: [{ type: "text", text: JSON.stringify(toolError) }], isError: true };
 }
 
-/** What the advertising API behind the server answered. */
+/** An HTTP error of the advertising API behind the server. */
 export function httpFailure(status: number, message: string, requestId: string): AdsFailure {
   const details = [
     { path: "", issue: message, received_type: "object", upstream_code: String(status), upstream_message: message, request_id: requestId },
@@ -72,7 +72,7 @@ export function isFailure(value: object): value is AdsFailure {
   return "kind" in value && "code" in value && "summary" in value;
 }
 
-/** Null when there is nothing wrong with it. */
+/** Checks a period. Returns null if it is valid. */
 export function checkPeriod({ start_date, end_date }: { start_date: string; end_date: string }): AdsFailure | null {
   const days = (Date.parse(end_date) - Date.parse(start_date)) / 86_400_000;
   if (days >= 0 && days <= 92) return null;

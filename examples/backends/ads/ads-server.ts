@@ -1,4 +1,4 @@
-/** The sample ads backend as a process: `node ads-server.ts [--seed N]` on stdio, or with `--http PORT` on loopback (0 takes a free port). */
+/** The sample ads backend as a process: `node ads-server.ts [--seed N]` on stdio, or with `--http PORT` on loopback (0: any free port). */
 import { parseArgs } from "node:util";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";

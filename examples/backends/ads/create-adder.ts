@@ -21,7 +21,7 @@ export interface ToolAdder {
   ): void;
 }
 
-/** `open` tools need no active profile; all others fail with ACTIVE_IDENTITY_REQUIRED without one. */
+/** Adds tools to a server. Tools added with `open` need no active profile; the others fail without one (ACTIVE_IDENTITY_REQUIRED). */
 export function createAdder(server: McpServer, headers: Headers | undefined): ToolAdder {
   function add<Input extends z.ZodObject>(
     name: string,

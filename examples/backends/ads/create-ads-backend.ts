@@ -7,9 +7,9 @@ import { createAdder } from "./create-adder.ts";
 export interface AdsBackendOptions {
   /** The same seed gives the same data. */
   readonly seed: number;
-  /** How often `get_bid_recommendations` answers 429 before it gives a campaign's answer. */
+  /** How many calls of `get_bid_recommendations` for a campaign get 429 before one succeeds. */
   readonly rateLimitedCalls?: number;
-  /** How often `get_report_status` says that a report is not ready yet. */
+  /** How many calls of `get_report_status` return IN_PROGRESS before the report is ready. */
   readonly pendingPolls?: number;
 }
 
@@ -37,8 +37,8 @@ const metricsSchema = z.object({
 });
 
 /**
- * An MCP server in the shape of an ads service. What it knows lives as long as the process; `createServer` makes one face of it for a connection
- * (stdio) or a request (HTTP).
+ * An MCP server that imitates an ads service. Its state lives as long as the process. `createServer` creates the MCP server for one connection (stdio) or one
+ * request (HTTP).
  */
 export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 }: AdsBackendOptions): {
   createServer(context: { requestInfo?: Request }): McpServer;

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 
 export type FetchHandler = (request: Request) => Promise<Response>;
 
-/** Serves a fetch handler on loopback. Port 0 takes a free one. A client that goes away aborts its request. */
+/** Serves a fetch handler on loopback. Port 0 means any free port. If a client disconnects, its request is aborted. */
 export async function serveHttp(handler: FetchHandler, port: number): Promise<{ url: string; server: Server }> {
   const server = createServer((incoming, outgoing) => {
     answer(handler, incoming, outgoing).catch((error: unknown) => {

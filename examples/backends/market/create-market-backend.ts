@@ -59,7 +59,7 @@ const earningRows = z.object({
   ),
 });
 
-/** An MCP server in the shape of a market data service. All of its tools only read; `createServer` makes one face of it for a connection or a request. */
+/** An MCP server that imitates a market data service. All its tools are read-only. `createServer` creates the MCP server for one connection or one request. */
 export function createMarketBackend({ seed }: MarketBackendOptions): { createServer(): McpServer } {
   const reserves = kept((of: Asset) => makeReserves(seed, of));
   const prices = kept((of: Asset) => makePrices(seed, of));
@@ -166,7 +166,7 @@ function unknown(path: string, value: string, known: readonly string[]): Failure
   return { path, issue: `there is no ${path} ${JSON.stringify(value.slice(0, 100))}`, hint: `There are: ${known.join(", ")}.` };
 }
 
-/** A v1 envelope, as compact JSON text in a result with `isError`. */
+/** Returns a v1 error object as compact JSON text in a result with `isError`. */
 function toFailure(tool: string, { path, issue, hint }: Failure): CallToolResult {
   const toolError = {
     error_kind: "mcp_input_validation",
@@ -182,14 +182,14 @@ function toFailure(tool: string, { path, issue, hint }: Failure): CallToolResult
   return { content: [{ type: "text", text: JSON.stringify(toolError) }], isError: true };
 }
 
-/** The words of a large answer are few: its data is in `structuredContent`, once. */
+/** The text of a large result is short, because `structuredContent` already has the data. */
 function toResult(value: { rows?: readonly unknown[] } & Record<string, unknown>): CallToolResult {
   const { rows = [] } = value;
   const text = rows.length > 100 ? `${rows.length} rows, in structuredContent` : JSON.stringify(value);
   return { content: [{ type: "text", text }], structuredContent: value };
 }
 
-/** Made on the first call for each asset. */
+/** Creates the data of each asset on the first call. */
 function kept<Rows extends Reserve[] | Price[]>(make: (of: Asset) => Rows): (of: Asset) => Rows {
   const made = new Map<Asset, Rows>();
   return (of) => {

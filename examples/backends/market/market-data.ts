@@ -1,8 +1,8 @@
 import { createRandom } from "../create-random.ts";
 
 /**
- * Made-up market data: what venues hold, what an asset costs, what companies earned. The same seed gives the same data, on any day and on any machine:
- * nothing here looks at the clock. It has the faults that real sources have, on purpose, and each of them is named in `oddities`.
+ * Made-up market data: reserves of venues, prices of assets, earnings of companies. It depends only on the seed, never on the clock or the machine. It has
+ * the defects of real data on purpose; `oddities` lists them.
  */
 export const assets = ["BTC", "ETH"] as const;
 export type Asset = (typeof assets)[number];
@@ -42,15 +42,15 @@ export interface Earnings {
   readonly eps_estimate: number;
 }
 
-/** What is wrong with the reserves, as it is with real ones. */
+/** Defects of the reserves, as in real data. */
 const oddities = {
-  /** Comes into the data in the middle of it, with 35,000 from the first day. */
+  /** First listed in the middle of the period, with 35,000 from the first day. */
   listedLate: { venue: "Harbour", on: "2025-03-03", reserve: { BTC: 35_000, ETH: 350_000 } },
-  /** No rows at all from the first of these days to the last. */
+  /** Has no rows from the first of these days to the last. */
   reportingGap: { venue: "Meridian", from: "2024-09-10", to: "2024-09-23" },
-  /** The last row is the day before. */
+  /** Delisted on this day. The last row is the day before. */
   delisted: { venue: "Quarry", on: "2025-07-01" },
-  /** On some days a row with null at midnight, and the day's sample a few hours later. */
+  /** On some days, has a row with null at midnight and the sample a few hours later. */
   placeholders: ["Beacon", "Larkspur", "Sable"],
 } as const;
 
@@ -70,13 +70,13 @@ export const venues: readonly Venue[] = names.map((venue, index) => ({
   delisted_on: venue === oddities.delisted.venue ? oddities.delisted.on : null,
 }));
 
-/** Long rows, day after day, and in each day one venue after the other. */
+/** Returns long rows, sorted by day and then by venue. */
 export function makeReserves(seed: number, asset: Asset): Reserve[] {
   const series = venues.map((venue) => makeSeries(seed, asset, venue));
   return days.flatMap((_, day) => series.flatMap((one) => one[day] ?? []));
 }
 
-/** A day's rows of one venue: one, none, or a placeholder and the sample. */
+/** Returns the rows of one venue for a day: one, none, or a placeholder and the sample. */
 function makeSeries(seed: number, asset: Asset, { venue, listed_on, delisted_on }: Venue): Reserve[][] {
   const random = createRandom(`${seed}/${asset}/${venue}`);
   const size = asset === "BTC" ? 1 : 10;
@@ -116,7 +116,7 @@ export function makePrices(seed: number, asset: Asset): Price[] {
 
 export const symbols: readonly string[] = ["ALDR", "BSLT", "CMPS", "FJRD", "KSTL", "NGTE"];
 
-/** Eight quarters of each company. */
+/** Returns eight quarters per company. */
 export function makeEarnings(seed: number, symbol: string): Earnings[] {
   const random = createRandom(`${seed}/${symbol}/earnings`);
   let revenue = 120 + random() * 900;
