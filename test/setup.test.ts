@@ -26,7 +26,7 @@ describe("set-up", () => {
     expect(setUpWithout(["mmdebstrap", "apt-get"], uid)).toMatchObject({
       status: 1,
       stdout: "",
-      stderr: "set-up: These programs are missing, and there is no apt to install them with (Debian's names): mmdebstrap\n",
+      stderr: "set-up: These programs are missing, and there is no apt-get to install them (names of Debian packages): mmdebstrap\n",
     });
   });
 });
