@@ -6,7 +6,6 @@ import base64
 import io
 import json
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 
 from sluice_tables.files import csv_of_frame, csv_of_source, parquet_of_frame
 from sluice_tables.frames import read_frame
-from sluice_tables.values import Refusal, kind_of, matches, to_plain, to_seconds, to_short, to_texts
+from sluice_tables.values import Refusal, kind_of, matches, to_comparable, to_plain, to_seconds, to_short, to_texts
 
 _DESCRIBED_COLUMNS = 500
 _KEPT_ORDERS = 4
@@ -133,7 +132,7 @@ class Table:
             for one in value or []:
                 found |= self._matching({"column": test["column"], "op": "eq", "value": one})
             return found
-        other = _comparable(test["column"], column, value)
+        other = to_comparable(test["column"], column, value)
         if kind_of(column) in ("text", "other") and not isinstance(column.dtype, pd.StringDtype):
             column = to_texts(column).to_pandas()
         compare = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}[op]
@@ -264,42 +263,6 @@ def _describe(name: str, given: Any) -> dict[str, Any]:
         pass
     facts["examples"] = [to_short(value) for value in examples.head(3).tolist()]
     return facts
-
-
-def _comparable(name: str, column: Any, value: Any) -> Any:
-    """Convert a value so that it can be compared with the values of a column. Raises Refusal."""
-    kind = kind_of(column)
-    wrong = Refusal("value", column=name, type=kind, value=str(value)[:200])
-    try:
-        if kind in ("integer", "number"):
-            return _comparable_number(column, value)
-        if kind == "boolean":
-            return {"true": True, "false": False}[str(value).lower()]
-        if kind == "time":
-            return _comparable_time(column, value)
-    except (KeyError, TypeError, ValueError, InvalidOperation):
-        raise wrong from None
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _comparable_number(column: Any, value: Any) -> Any:
-    if isinstance(value, bool):
-        raise TypeError
-    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
-        return Decimal(str(value))
-    if isinstance(value, int | float):
-        return value
-    return int(value) if str(value).strip().lstrip("+-").isdigit() else float(value)
-
-
-def _comparable_time(column: Any, value: Any) -> Any:
-    moment: Any = pd.Timestamp(value)
-    if column.dtype == object:
-        return moment.date()
-    zone = getattr(column.dtype, "tz", None)
-    if zone is None:
-        return moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
-    return moment.tz_localize(zone) if moment.tzinfo is None else moment.tz_convert(zone)
 
 
 def _clip(cell: Any, max_characters: int) -> Any:

@@ -1,9 +1,10 @@
-"""The kinds of columns, and cells as JSON values and as text."""
+"""The kinds of columns; cells as JSON values and as text; values to compare cells with."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,22 @@ def matches(column: Any, words: str, *, at_start: bool = False) -> Any:
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
+def to_comparable(name: str, column: Any, value: Any) -> Any:
+    """Convert a value so that it can be compared with the values of a column. Raises Refusal."""
+    kind = kind_of(column)
+    wrong = Refusal("value", column=name, type=kind, value=str(value)[:200])
+    try:
+        if kind in ("integer", "number"):
+            return _comparable_number(column, value)
+        if kind == "boolean":
+            return {"true": True, "false": False}[str(value).lower()]
+        if kind == "time":
+            return _comparable_time(column, value)
+    except (KeyError, TypeError, ValueError, InvalidOperation):
+        raise wrong from None
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def unique_names(names: Iterable[Any]) -> list[str]:
     """Column names as text, with a number appended to repeated names."""
     taken: set[str] = set()
@@ -105,3 +122,23 @@ def unique_names(names: Iterable[Any]) -> list[str]:
         taken.add(other)
         unique.append(other)
     return unique
+
+
+def _comparable_number(column: Any, value: Any) -> Any:
+    if isinstance(value, bool):
+        raise TypeError
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
+        return Decimal(str(value))
+    if isinstance(value, int | float):
+        return value
+    return int(value) if str(value).strip().lstrip("+-").isdigit() else float(value)
+
+
+def _comparable_time(column: Any, value: Any) -> Any:
+    moment: Any = pd.Timestamp(value)
+    if column.dtype == object:
+        return moment.date()
+    zone = getattr(column.dtype, "tz", None)
+    if zone is None:
+        return moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
+    return moment.tz_localize(zone) if moment.tzinfo is None else moment.tz_convert(zone)

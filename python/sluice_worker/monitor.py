@@ -18,7 +18,7 @@ from typing import NoReturn
 from . import stack
 from .frames import ChannelClosed, FrameReader, Header, write_frame
 from .input_store import InputStore
-from .processes import StillRunning, count_threads, describe_status, kill_others
+from .processes import StillRunning, count_threads, describe_status, kill_others, status_in_words
 from .reply_queue import ReplyQueue
 from .running_cell import RunningCell
 from .scratch import IMAGES, changed_since
@@ -51,10 +51,7 @@ def serve(channel_in: int, channel_out: int, import_stack: Callable[[], None] | 
         monitor.loop()
     except ChannelClosed:
         pass
-    except StillRunning:
-        status = 3
-        _send_last(channel_out, {"type": "lost", "detail": "processes that the cell left behind could not be killed"})
-    except StateLost as error:
+    except (StateLost, StillRunning) as error:
         status = 3
         _send_last(channel_out, {"type": "lost", "detail": str(error)})
     except BaseException as error:
@@ -71,6 +68,8 @@ def _send_last(channel_out: int, header: Header) -> None:
 
 
 class Monitor:
+    """One loop over the channel to the host, the cell processes and the output of the running cell."""
+
     def __init__(self, channel_in: int, channel_out: int, import_stack: Callable[[], None] | None = None) -> None:
         self.host = FrameReader(channel_in)
         self.channel_out = channel_out
@@ -142,7 +141,7 @@ class Monitor:
         self.processes.drain_frames(head)
         if self.running is not None and self.running.runner is head:
             self._report_end(describe_status(status))
-        raise StateLost(f"the process that held the variables ended ({_in_words(status)})")
+        raise StateLost(f"the process that held the variables ended ({status_in_words(status)})")
 
     # Frames from the host
 
@@ -169,7 +168,7 @@ class Monitor:
             self._send({"type": "undone", "ok": idle and self.processes.undo()})
         elif kind == "interrupt":
             if self.running is not None and self.running.number == header["cell"]:
-                self._kill_cell(self.running)  # whoever notices the end of its process reports it
+                self._kill_cell(self.running)  # its end is reported when its process is found to have ended
         elif kind == "spare":
             self.keep_spare = self.processes.rehearse = True
         elif kind == "warm":
@@ -304,8 +303,3 @@ class Monitor:
 
     def _send(self, header: Header, body: bytes = b"") -> None:
         write_frame(self.channel_out, header, body)
-
-
-def _in_words(status: int) -> str:
-    how = describe_status(status)
-    return f"signal {how['signal']}" if "signal" in how else f"exit status {how['exitCode']}"

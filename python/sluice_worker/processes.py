@@ -16,7 +16,7 @@ class StillRunning(Exception):
 def kill_others(keep: set[int]) -> int:
     """Kill every process of the sandbox except `keep`. Returns how many there were.
 
-    Several processes are stopped before they are killed, so that a fork bomb cannot outrun the kills.
+    Several processes are stopped before they are killed, so that a fork bomb cannot outrun the kills. Raises StillRunning.
     """
     killed: set[int] = set()
     for attempt in range(200):
@@ -31,7 +31,7 @@ def kill_others(keep: set[int]) -> int:
             _signal(pid, signal.SIGKILL)
         if attempt > 3:
             time.sleep(0.002)
-    raise StillRunning
+    raise StillRunning("processes that the cell left behind could not be killed")
 
 
 def count_threads(pid: int) -> int:
@@ -47,6 +47,12 @@ def describe_status(status: int) -> Header:
     if os.WIFSIGNALED(status):
         return {"signal": os.WTERMSIG(status)}
     return {"exitCode": os.WEXITSTATUS(status)}
+
+
+def status_in_words(status: int) -> str:
+    """A wait status for messages: `signal 9` or `exit status 1`."""
+    how = describe_status(status)
+    return f"signal {how['signal']}" if "signal" in how else f"exit status {how['exitCode']}"
 
 
 def _list_processes() -> list[int]:

@@ -1,7 +1,7 @@
 """Script mode: runs one async script with `call_tool` in scope. The sandbox runs nothing else and is discarded afterwards.
 
 The host starts it with a `script` frame, which user code cannot send. A tool call goes out as `call` {id, name} with the params
-as JSON. It comes back as `reply` {id, ok} with the result as JSON, or with the text of a RuntimeError. The host enforces the time
+as JSON. The answer is `reply` {id, ok} with the result as JSON, or with the text of a RuntimeError. The host enforces the time
 limit, the number of calls and their concurrency.
 """
 

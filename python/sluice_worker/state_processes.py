@@ -57,7 +57,7 @@ class StateProcesses:
         self._on_frame = on_frame
         self.rehearse = False
         self.spare: CellHandle | None = None
-        self.retired: CellHandle | None = None  # a spare that was given up, until the head reports that it ended
+        self.retired: CellHandle | None = None  # a discarded spare, until the head reports that it ended
         self.previous: CellHandle | None = None  # the state before the last committed cell
         self.head_waits = False  # the head is blocked until its spare ends
         self._killed: set[int] = set()  # killed by us and not reaped yet
@@ -120,13 +120,13 @@ class StateProcesses:
         self.head_waits = False
 
     def retire_spare(self) -> None:
-        """Give up the spare. It counts as retired until the head reports that it ended."""
+        """Discard the spare. It counts as retired until the head reports that it ended."""
         self.retired, self.spare = self.spare, None
 
     def stop_threads(self) -> None:
         """Replace the head by a fork of itself. A fork keeps only the thread that forked, so threads of a finished cell stop.
 
-        The states before it are given up.
+        The earlier state can no longer be restored.
         """
         self.spawn_spare()
         self.commit_spare()

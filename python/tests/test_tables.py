@@ -19,7 +19,7 @@ from sluice_tables.table import Table
 from sluice_worker.inputs import PARSERS
 
 
-class Given:
+class FakeInputs:
     """Inputs like those of the worker."""
 
     def __init__(self, kind: str, raw: bytes) -> None:
@@ -33,7 +33,7 @@ class Given:
 
 def table(value: Any, kind: str = "json", path: list[str] | None = None) -> Table:
     raw = value if isinstance(value, bytes) else (value if isinstance(value, str) else json.dumps(value)).encode()
-    return Table(Given(kind, raw), "data", path or [])
+    return Table(FakeInputs(kind, raw), "data", path or [])
 
 
 def ask(asked: Table, **question: Any) -> Any:
@@ -45,10 +45,10 @@ def page(asked: Table, **question: Any) -> Any:
     return ask(asked, ask="page", **{**bounds, **question})
 
 
-def download(asked: Table, ending: str, most: int = 1 << 20) -> bytes:
+def download(asked: Table, ending: str, max_bytes: int = 1 << 20) -> bytes:
     pieces, more = [], True
     while more:
-        answer = ask(asked, ask="download", **{"as": ending}, maxBytes=most)
+        answer = ask(asked, ask="download", **{"as": ending}, maxBytes=max_bytes)
         pieces.append(base64.b64decode(answer["base64"]))
         more = answer["more"]
     return b"".join(pieces)

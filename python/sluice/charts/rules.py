@@ -127,7 +127,8 @@ def _check_positions(spec: dict[str, Any], rows: Rows, columns: list[str]) -> It
         bad = next((place for place, row in enumerate(rows) if not _has_position(row.get(key), kind)), None)
         if bad is not None:
             yield Issue(
-                f"data[{bad}].{key}", f"{rows[bad].get(key)!r} has no position on {f'a {kind}' if kind else 'an'} axis"
+                f"data[{bad}].{key}",
+                f"{rows[bad].get(key)!r} is not a valid position on {f'a {kind}' if kind else 'an'} axis",
             )
 
 

@@ -40,8 +40,8 @@ def read_histogram(reading: Reading, record: dict[str, Any]) -> None:
     baseline = None if record["baseline"] is None else plain_numbers(record["baseline"])
     scale = reading.y if record["horizontal"] else reading.x
     scale = Scale("linear", {}) if scale.categories else scale
-    places, bounds = scale.values(centres), scale.values(edges)
-    x, y = (counts, places) if record["horizontal"] else (places, counts)
+    positions, bounds = scale.values(centres), scale.values(edges)
+    x, y = (counts, positions) if record["horizontal"] else (positions, counts)
     reading.add("histogram", record["label"], x, y, edges=bounds, baseline=baseline)
 
 

@@ -77,18 +77,18 @@ def _read_box(reading: Reading, record: dict[str, Any]) -> None:
     labels = record["labels"]
     named = [text for text in labels or [] if text]
     if scale.categories:
-        places: list[Any] = scale.values(record["positions"])
+        positions: list[Any] = scale.values(record["positions"])
     elif named and len(set(named)) == len(record["positions"]):
-        places = list(labels)
+        positions = list(labels)
     else:
-        places = Scale("linear", {}).values(record["positions"])
+        positions = Scale("linear", {}).values(record["positions"])
     summaries = [plain_numbers(summary) for summary in record["summaries"]]
     outliers = (
         None
         if not record["outliers"] or not any(record["outliers"])
         else [plain_numbers(values) for values in record["outliers"]]
     )
-    x, y = (summaries, places) if record["horizontal"] else (places, summaries)
+    x, y = (summaries, positions) if record["horizontal"] else (positions, summaries)
     kind = "box" if record["method"] == "bxp" else "violin"
     reading.add(kind, None, x, y, z=outliers)
     reading.unread += [{"artist": kind, "reason": f"the marked {name}"} for name in record["unread"]]
