@@ -2,7 +2,7 @@ import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
 import type { ReferenceRows } from "./reference-rows.ts";
-import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, TurnRows, UploadRows } from "./rows.ts";
+import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, LoginRows, TurnRows, UploadRows } from "./rows.ts";
 
 /**
  * Everything of the server that survives a restart, in one SQLite file: conversations, turns with all their events, aliases and logins. Every row belongs to
@@ -107,19 +107,11 @@ export interface UploadRow {
   readonly bytes: number;
 }
 
+/** A browser that is logged in. */
 export interface StoredLogin {
   readonly tenant: string;
   readonly isOperator: boolean;
   readonly expiresAt: string;
-}
-
-/** Browsers that are logged in, by the hash of their cookie's value. */
-export interface LoginRows {
-  add(sha256: string, login: StoredLogin): void;
-  /** The login, unless it has expired at `at`. */
-  find(sha256: string, at: string): StoredLogin | null;
-  remove(sha256: string): void;
-  removeExpired(at: string): void;
 }
 
 /** Names of a tenant's files: `hash.type` for artifacts, the hash for the others. */

@@ -33,7 +33,7 @@ export function openHistory({ file }: { file: string }): History {
     tenants: { list: () => listTenants(database) },
     inTransaction: (work) => inTransaction(database, work),
     dryRun: (work) => dryRun(database, work),
-    recoverTurns: (at) => recoverTurns({ database, turns, events, at }),
+    recoverTurns: (at) => recoverTurns(database, { turns, events, at }),
     close,
     [Symbol.dispose]: close,
   };

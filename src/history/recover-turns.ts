@@ -5,15 +5,8 @@ import type { Gap, TraceStep, TurnResult } from "../protocol/turn-result.ts";
 import type { StoredEvent } from "./history.ts";
 import type { EventRows, TurnRows } from "./rows.ts";
 
-interface RecoverOptions {
-  readonly database: DatabaseSync;
-  readonly turns: TurnRows;
-  readonly events: EventRows;
-  readonly at: string;
-}
-
 /** Ends the turns of a server that died: each gets a result built from its stored events, with a gap for the rest. Returns their ids. */
-export function recoverTurns({ database, turns, events, at }: RecoverOptions): string[] {
+export function recoverTurns(database: DatabaseSync, { turns, events, at }: { turns: TurnRows; events: EventRows; at: string }): string[] {
   const running = database.prepare("SELECT tenant, id, conversation_id FROM turns WHERE status = 'running'").all();
   for (const row of running) {
     const place = { tenant: String(row["tenant"]), turnId: String(row["id"]) };

@@ -7,7 +7,6 @@ import { clipText, endOf } from "../text/clip-text.ts";
 import type {
   ListedConversation,
   ListOptions,
-  LoginRows,
   NewTurn,
   Page,
   StoredConversation,
@@ -238,7 +237,10 @@ export function createCellRunRows(database: DatabaseSync) {
   };
 }
 
-export function createLoginRows(database: DatabaseSync): LoginRows {
+export type LoginRows = ReturnType<typeof createLoginRows>;
+
+/** Logins by the hash of the cookie's value. */
+export function createLoginRows(database: DatabaseSync) {
   const insert = database.prepare("INSERT INTO sessions (sha256, tenant, is_operator, expires_at) VALUES (?, ?, ?, ?)");
   const select = database.prepare(
     "SELECT tenant, is_operator AS isOperator, expires_at AS expiresAt FROM sessions WHERE sha256 = ? AND expires_at > ?",
@@ -246,13 +248,15 @@ export function createLoginRows(database: DatabaseSync): LoginRows {
   const remove = database.prepare("DELETE FROM sessions WHERE sha256 = ?");
   const removeExpired = database.prepare("DELETE FROM sessions WHERE expires_at <= ?");
   return {
-    add: (sha256, { tenant, isOperator, expiresAt }) => void insert.run(sha256, tenant, isOperator ? 1 : 0, expiresAt),
-    find(sha256, at) {
+    add: (sha256: string, { tenant, isOperator, expiresAt }: StoredLogin): void =>
+      void insert.run(sha256, tenant, isOperator ? 1 : 0, expiresAt),
+    /** The login, unless it has expired at `at`. */
+    find(sha256: string, at: string): StoredLogin | null {
       const row = select.get(sha256, at) as (Omit<StoredLogin, "isOperator"> & { readonly isOperator: number }) | undefined;
       return row === undefined ? null : { ...row, isOperator: row.isOperator === 1 };
     },
-    remove: (sha256) => void remove.run(sha256),
-    removeExpired: (at) => void removeExpired.run(at),
+    remove: (sha256: string): void => void remove.run(sha256),
+    removeExpired: (at: string): void => void removeExpired.run(at),
   };
 }
 

@@ -69,7 +69,7 @@ export function noMatchHints({ query, tags, matchesWithoutTags, similarNames, av
   ];
 }
 
-/** In place of the reason for which a call would be refused. */
+/** `policy` of a tool whose calls need approval. For a tool that the policy refuses, it is the reason. */
 export const approvalNote = "A person must approve each call.";
 
 export function schemaTooLargeNote(characters: number): string {

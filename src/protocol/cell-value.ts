@@ -39,6 +39,3 @@ export const cellDiagnosticsSchema = z.looseObject({
   lowCoverage: z.array(lowCoverage).optional(),
   dataQuality: z.array(z.record(z.string(), z.unknown())).optional(),
 });
-
-export type CellDiagnostics = z.infer<typeof cellDiagnosticsSchema>;
-export type LowCoverage = z.infer<typeof lowCoverage>;

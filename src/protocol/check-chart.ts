@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import { type ChartRow, type ChartSpec, chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
 
 /** A problem of a chart. `path` is like `series[0].key` or `data[3].price`. */
@@ -15,18 +16,11 @@ export function checkChart(spec: unknown, data: unknown): ChartIssue[] {
   return [...checkParts(parsedSpec.data), ...checkRows(parsedSpec.data, parsedRows.data)];
 }
 
-interface SchemaIssue {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-  readonly code?: string | undefined;
-  readonly keys?: readonly string[] | undefined;
-}
-
-function toIssues(issues: readonly SchemaIssue[] | undefined, root: string): ChartIssue[] {
+function toIssues(issues: readonly z.core.$ZodIssue[] | undefined, root: string): ChartIssue[] {
   return (issues ?? []).flatMap((issue) => {
     const path = issue.path.reduce<string>(joinPath, root);
     if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
-    return (issue.keys ?? []).map((key) => ({ path: joinPath(path, key), message: "is not a known key" }));
+    return issue.keys.map((key) => ({ path: joinPath(path, key), message: "is not a known key" }));
   });
 }
 

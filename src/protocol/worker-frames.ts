@@ -77,19 +77,14 @@ const scriptDone = z.object({
 export const scriptFrame = z.discriminatedUnion("type", [output, call, scriptDone, ended, lost]);
 
 /** The reply to an `input` frame. */
-export const inputOkFrame = z.object({
-  type: z.literal("input-ok"),
-  alias: z.string(),
-});
+export const inputOkFrame = z.object({ type: z.literal("input-ok"), alias: z.string() });
 
 /** The reply to an `undo` frame. `ok`: whether the worker still had the state before the last cell. */
 export const undoneFrame = z.object({ type: z.literal("undone"), ok: z.boolean() });
 
 export type CellError = z.infer<typeof cellErrorSchema>;
-export type OutputFrame = z.infer<typeof output>;
 export type ArtifactFrame = z.infer<typeof artifact>;
 export type DoneFrame = z.infer<typeof done>;
 export type EndedFrame = z.infer<typeof ended>;
-export type LostFrame = z.infer<typeof lost>;
 export type RunningFrame = z.infer<typeof runningFrame>;
 export type ScriptFrame = z.infer<typeof scriptFrame>;

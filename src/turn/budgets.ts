@@ -73,7 +73,7 @@ export interface TurnClock extends Disposable {
   readonly signal: AbortSignal;
   /** Also aborts when only the time reserved for the answer is left. */
   readonly stepsSignal: AbortSignal;
-  /** `aborted`: by the caller. Null while the turn may continue. */
+  /** `aborted`: by the caller. `time`: by a time limit, and after `endSteps`. Null while the steps may continue. */
   stopped(): "aborted" | "time" | null;
   elapsedMs(): number;
   /** Aborts `stepsSignal`, so that calls which still run are stopped. */

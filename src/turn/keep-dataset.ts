@@ -54,16 +54,10 @@ function describeTurn({ turnId, conversation, request, plan, ledger }: DatasetSo
 
 /** Everything that is needed to compute the same results again. */
 async function describeProvenance({ runtime, ledger, request }: DatasetSources): Promise<Record<string, unknown>> {
-  const snapshot =
-    ledger.cells.length === 0
-      ? null
-      : await runtime.snapshot().then(
-          ({ id }) => id,
-          () => null,
-        );
+  const snapshot = ledger.cells.length === 0 ? null : await runtime.snapshot().catch(() => null);
   const { model } = request;
   return {
-    snapshot,
+    snapshot: snapshot?.id ?? null,
     model: typeof model === "string" ? model : `${model.provider}:${model.modelId}`,
     cells: ledger.cells.map(({ step, tool, code, inputAliases, reason, resultAlias, artifacts, replacedIn }) => ({
       step,

@@ -35,7 +35,9 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const context = createModelContext({ evidence, budgets });
   const emit = ignoreListenerErrors(request.onEvent);
   const earlierAliases = evidence.aliases();
-  const interpreter = createInterpreter(runtime, request, { id: turnId, evidence });
+  // Opens nothing: the sandbox starts with the first cell.
+  const onProbe = request.onProbe && ignoreListenerErrors(request.onProbe);
+  const interpreter = runtime.createTurn({ id: turnId, evidence, artifacts: request.artifacts, onProbe });
 
   emit({ type: "turn-start", turnId, conversationId: conversation.id, question });
   const plan = await planTurn({ question, conversation, model, tokens: ledger.tokens, signal: clock.stepsSignal });
@@ -54,24 +56,15 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   return result;
 }
 
-/** Opens nothing: the sandbox starts with the first cell. */
-function createInterpreter(
-  runtime: TurnRuntime,
-  { artifacts, onProbe }: TurnRequest,
-  { id, evidence }: Pick<InterpreterTurn, "id" | "evidence">,
-): InterpreterTurn {
-  return runtime.createTurn({ id, evidence, artifacts, ...(onProbe && { onProbe: ignoreListenerErrors(onProbe) }) });
-}
-
 /** Only the steps need the sandbox, so it is closed before the answer is written. */
 async function takeSteps(turn: TurnParts, interpreter: InterpreterTurn): Promise<StepsEnd> {
-  const { runtime, request, conversation, clock, ledger, context, budgets } = turn;
+  const { request, conversation, clock, ledger, context, budgets } = turn;
   const { evidence } = conversation;
   const signal = clock.stepsSignal;
   const guard = createCallGuard();
   const calls = createTurnCalls({ ...turn, guard, evidence, policy: request.policy, approve: request.approve, signal });
   try {
-    const librarian = await readLibrarianPrompt({ runtime, ledger, signal });
+    const librarian = await readLibrarianPrompt(turn);
     const tools = new TurnTools({ ...turn, interpreter, calls, hasSandbox: librarian !== null, signal });
     const instructions = turnInstructions({ ...turn, librarian, hasEarlierTurns: conversation.exchanges.length > 0 });
     context.addMessages(toModelMessages(conversation, request.question, EARLIER_EXCHANGES));
@@ -86,8 +79,8 @@ async function takeSteps(turn: TurnParts, interpreter: InterpreterTurn): Promise
 }
 
 /** Returns null and adds a gap when no sandbox is available: the turn continues without Python. */
-async function readLibrarianPrompt(options: { runtime: TurnRuntime; ledger: Ledger; signal: AbortSignal }): Promise<string | null> {
-  const { runtime, ledger, signal } = options;
+async function readLibrarianPrompt({ runtime, ledger, clock }: TurnParts): Promise<string | null> {
+  const signal = clock.stepsSignal;
   try {
     return await orAbort(runtime.librarianPrompt(), signal);
   } catch (error) {

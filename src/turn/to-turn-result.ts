@@ -3,13 +3,10 @@ import type { TurnParts } from "./turn-request.ts";
 import type { CallRecord, Ledger } from "./ledger.ts";
 import type { TerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
 
-export interface TurnEnd extends TerminalOutcome {
-  readonly dataset: DatasetReference | null;
-}
-
-export function toTurnResult(turn: Pick<TurnParts, "turnId" | "conversation" | "ledger" | "clock">, end: TurnEnd): TurnResult {
-  const { turnId, conversation, ledger, clock } = turn;
-  const { answer, stopReason, gaps, dataset } = end;
+export function toTurnResult(
+  { turnId, conversation, ledger, clock }: Pick<TurnParts, "turnId" | "conversation" | "ledger" | "clock">,
+  { answer, stopReason, gaps, dataset }: TerminalOutcome & { readonly dataset: DatasetReference | null },
+): TurnResult {
   const grounding = toGrounding(ledger.calls);
   return {
     schemaVersion: 1,

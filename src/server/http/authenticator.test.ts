@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { LoginRows, StoredLogin } from "../../history/history.ts";
+import type { StoredLogin } from "../../history/history.ts";
+import type { LoginRows } from "../../history/rows.ts";
 import { Authenticator, sha256, type AuthenticatorOptions } from "./authenticator.ts";
 
 describe("Authenticator", () => {

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { AuthToken } from "../../config/configuration-schema.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
-import type { LoginRows } from "../../history/history.ts";
+import type { LoginRows } from "../../history/rows.ts";
 import { HttpFailure } from "./http-failure.ts";
 
 /** Who sent a request. A request only ever sees and changes data of its tenant. */

@@ -79,13 +79,13 @@ export const defaultSlowClientRules: SlowClientRules = { bytesPerSecond: 1024, w
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Since when the client has been the one to act; null while it is not. */
+  /** Since when the server has been waiting for the client; null while it is not. */
   pendingSince: number | null;
   /** The bytes of the connection at `pendingSince`. */
   bytesMovedBefore: number;
 }
 
-/** Disconnects clients that read or send too slowly: such a connection holds memory and keeps a turn attended. */
+/** Disconnects clients that read or send too slowly: such a connection holds memory and keeps its turn running. */
 export function watchSlowClients(server: Server, { bytesPerSecond, windowMs }: SlowClientRules, onCut: () => void): Disposable {
   const exchanges = new Set<Exchange>();
 

@@ -92,7 +92,7 @@ export class Conversations {
 
   /** Stops everything that uses the conversation, then calls `deleteRows`. Calls of `use` that come meanwhile wait until that is done. */
   async remove(key: ConversationKey, deleteRows: () => void): Promise<void> {
-    // Nothing may be awaited between the end of this loop and #enter, or another removal could begin in between.
+    // As in `use`, nothing may be awaited between this loop and #enter.
     for (let removed = this.#removalOf(key); removed !== null; removed = this.#removalOf(key)) await removed;
     const entry = this.#enter(key);
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -80,7 +80,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const partsCleanup = cleanup.move();
 
   let closing: Promise<void> | null = null;
-  const close = (): Promise<void> => (closing ??= stopServer({ server, parts, partsCleanup, timers: [pruning, slowClientWatch] }));
+  const close = (): Promise<void> => (closing ??= stopServer({ server, parts, partsCleanup, pruning, slowClientWatch }));
   log.info("listening", { url, ...(publicUrl === null ? {} : { publicUrl }), driver, model: parts.model.name, auth: authenticator.mode });
   return {
     url,
@@ -113,12 +113,14 @@ async function stopServer({
   server,
   parts: { configured, turns, turnLimiter, workLimiter, log },
   partsCleanup,
-  timers: [pruning, slowClientWatch],
+  pruning,
+  slowClientWatch,
 }: {
   server: Server;
   parts: ServerParts;
   partsCleanup: AsyncDisposableStack;
-  timers: readonly [Disposable, Disposable];
+  pruning: Disposable;
+  slowClientWatch: Disposable;
 }): Promise<void> {
   const { drainMs } = configured.configuration.server;
   log.info("stopping", { running: turnLimiter.taken, queued: turnLimiter.waiting });

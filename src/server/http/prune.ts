@@ -1,5 +1,5 @@
 import path from "node:path";
-import { setImmediate as nextTick } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { BlobFacts, BlobStore } from "../../blobs/blob-store.ts";
 import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
 import { deleteBlobs } from "../../blobs/delete-blobs.ts";
@@ -135,7 +135,7 @@ async function runWithPauses<Value>(steps: Generator<void, Value>): Promise<Valu
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    await nextTick();
+    await yieldToEventLoop();
   }
 }
 
@@ -171,7 +171,7 @@ async function listLooseFiles(directory: string): Promise<LooseFile[]> {
     ...file,
     modifiedAt: laterOf(file.modifiedAt, usedAt.get(file.name)),
   }));
-  // At the same time, manifests come before the files that they refer to.
+  // With equal times, manifests come before the files that they refer to.
   return files.sort((a, b) => a.modifiedAt.getTime() - b.modifiedAt.getTime() || Number(usedAt.has(a.name)) - Number(usedAt.has(b.name)));
 }
 

@@ -79,13 +79,13 @@ export interface WrittenValue {
   readonly unit: number;
 }
 
-const scales: Readonly<Record<string, number>> = {
+const factorsBySuffix: Readonly<Record<string, number>> = {
   ...{ k: 1e3, K: 1e3, thousand: 1e3 },
   ...{ M: 1e6, m: 1e6, mn: 1e6, mio: 1e6, million: 1e6 },
   ...{ B: 1e9, bn: 1e9, billion: 1e9 },
   ...{ T: 1e12, tn: 1e12, trillion: 1e12 },
 };
-const suffixes = ["%", "‰", "percent", "per cent", "bps?", "pp", "x", ...Object.keys(scales)].join("|");
+const suffixes = ["%", "‰", "percent", "per cent", "bps?", "pp", "x", ...Object.keys(factorsBySuffix)].join("|");
 const NUMBER = new RegExp(
   [
     String.raw`(?<![\p{L}\p{N}_])(?<!\d[.,])`,
@@ -99,9 +99,9 @@ const NUMBER = new RegExp(
 export function readNumbers(text: string): WrittenNumber[] {
   return [...text.matchAll(NUMBER)].flatMap(([match, digits = "", exponent = "0", suffix = ""]) => {
     const unscaled = readDigits(digits).map((reading) => multiply(reading, 10 ** Number(exponent)));
-    const scale = scales[suffix];
+    const factor = factorsBySuffix[suffix];
     // keep the unscaled reading, too: 12m may be metres or minutes
-    const values = scale === undefined ? unscaled : unscaled.flatMap((reading) => [reading, multiply(reading, scale)]);
+    const values = factor === undefined ? unscaled : unscaled.flatMap((reading) => [reading, multiply(reading, factor)]);
     return values.length === 0 ? [] : [{ text: match, values }];
   });
 }
@@ -141,9 +141,9 @@ export interface KnownNumbers {
 
 /** Numbers of one text are combined with each other only up to this count. */
 const MAX_COMBINED_PER_TEXT = 16;
-const SCALES = [1, 100, 1e3, 1e6, 1e9];
-/** Scales for derived numbers. */
-const SHARE_OR_PERCENT = [1, 100];
+/** An answer may write a known number multiplied or divided by one of these; a derived number only as a share or a percentage. */
+const KNOWN_SCALES = [1, 100, 1e3, 1e6, 1e9];
+const DERIVED_SCALES = [1, 100];
 
 export function createKnownNumbers(): KnownNumbers {
   const shown = createSortedNumbers();
@@ -155,7 +155,7 @@ export function createKnownNumbers(): KnownNumbers {
       if (found.length <= MAX_COMBINED_PER_TEXT) derived.add(combine(found));
     },
     addValues: (values) => shown.add(values),
-    has: (written) => isAmong(shown, written, SCALES) || isAmong(derived, written, SHARE_OR_PERCENT),
+    has: (written) => isAmong(shown, written, KNOWN_SCALES) || isAmong(derived, written, DERIVED_SCALES),
   };
 }
 
@@ -173,7 +173,7 @@ function readDataNumbers(text: string): number[] {
 function deriveFrom(numbers: readonly number[]): Pick<KnownNumbers, "has"> {
   const derived = createSortedNumbers();
   derived.add(combine([...new Set(numbers)]));
-  return { has: ({ value, unit }) => isAmong(derived, { value, unit: Math.max(unit, value * 0.005) }, SHARE_OR_PERCENT) };
+  return { has: ({ value, unit }) => isAmong(derived, { value, unit: Math.max(unit, value * 0.005) }, DERIVED_SCALES) };
 }
 
 /** Sums, differences, products, ratios and relative changes of all pairs. */

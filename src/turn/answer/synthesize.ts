@@ -43,15 +43,13 @@ function canAskModel(turn: SynthesisSources, { stopReason }: TerminalOutcome): b
   return !isOver && describeSpentBudget(turn.ledger, turn.budgets) === null;
 }
 
-interface AnswerOutput {
-  readonly checker: AnswerChecker;
-  readonly emitText: (text: string) => void;
-}
-
 /** Returns why the answer is incomplete; null when it is complete. */
-async function writeWithModel(turn: SynthesisSources, terminal: TerminalOutcome, output: AnswerOutput): Promise<string | null> {
+async function writeWithModel(
+  turn: SynthesisSources,
+  terminal: TerminalOutcome,
+  { checker, emitText }: { checker: AnswerChecker; emitText: (text: string) => void },
+): Promise<string | null> {
   const { signal } = turn.clock;
-  const { checker, emitText } = output;
   try {
     return await orAbort(readStream(), signal);
   } catch (error) {

@@ -27,7 +27,6 @@ export interface ModelReply {
   readonly error: string | null;
 }
 
-/** A call as the model requested it. */
 export interface ModelCall {
   readonly callId: string;
   readonly tool: string;

@@ -41,7 +41,7 @@ interface ResultText {
 }
 
 /** Shortens to this share of a budget, so that the next steps change nothing and the provider's prompt cache stays valid. */
-const SHARE = 0.75;
+const TARGET_SHARE = 0.75;
 const BRIEF_CHARACTERS = 600;
 /** More than a script can return as result and prints together. */
 const MAX_RESULT_CHARACTERS = 163_840;
@@ -71,7 +71,7 @@ export function createModelContext({ evidence, budgets }: ModelContextOptions): 
     if (bytesOfResults(shown) <= budgets.stepBytes) return;
     const previews = evidence.previewStep(
       shown.flatMap((result) => result.previews),
-      { maxBytes: Math.floor(budgets.stepBytes * SHARE), maxBytesPerOutput: budgets.previewBytes },
+      { maxBytes: Math.floor(budgets.stepBytes * TARGET_SHARE), maxBytesPerOutput: budgets.previewBytes },
     );
     const list = previews.find(({ alias }) => alias === null);
     const byAlias = new Map(previews.map((preview) => [preview.alias, preview]));
@@ -86,7 +86,7 @@ export function createModelContext({ evidence, budgets }: ModelContextOptions): 
     if (bytes <= budgets.answerBytes) return;
     for (const shorten of [({ brief }: ResultText) => brief, () => JSON.stringify({ note: omittedResultNote })])
       for (const result of shown) {
-        if (bytes <= budgets.answerBytes * SHARE) return;
+        if (bytes <= budgets.answerBytes * TARGET_SHARE) return;
         const text = shorten(result);
         if (text.length >= result.text.length) continue;
         bytes -= Buffer.byteLength(result.text) - Buffer.byteLength(text);
@@ -129,7 +129,7 @@ export function compactMessages<Entry extends { readonly role: string }>(message
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes <= maxBytes) return [...messages];
   return messages.map((message, index) => {
-    if (!isFromModel(message) || bytes <= maxBytes * SHARE) return message;
+    if (!isFromModel(message) || bytes <= maxBytes * TARGET_SHARE) return message;
     const shortened = shortenMessage(message);
     bytes -= sizes[index]! - bytesOfMessage(shortened);
     return shortened;

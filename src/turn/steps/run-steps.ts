@@ -123,7 +123,7 @@ async function settleAfterAbort<Value>(
   const onAbort = (): void => void (timer = setTimeout(() => resolve(null), settleMs));
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });
-  work.catch(() => {}); // it may reject after nothing waits for it any longer
+  work.catch(() => {}); // a rejection after the timeout must not end the process
   try {
     return await Promise.race([work, timedOut]);
   } finally {
@@ -144,7 +144,7 @@ function malformedCall(tool: string, reason: string): ToolError {
 /** How often the model is forced to edit one sparse figure before the figure becomes a gap. */
 const MAX_FORCED_EDITS = 2;
 
-/** Forces an edit while the current figure is sparse; null when the model may choose. `forcedEdits` lists the steps of earlier forced edits. */
+/** Forces an edit while the current figure is sparse, and adds the step to `forcedEdits`. Returns null when the model may choose. */
 function chooseForcedEdit({ editableCell, cells, steps }: Ledger, forcedEdits: number[]): "python_code_edit" | null {
   if (editableCell === null || editableCell.sparseReason === null) return null;
   const drawnIn = cells.findLast(({ tool }) => tool === "code_interpreter")?.step ?? 0;

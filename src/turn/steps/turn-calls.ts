@@ -49,7 +49,7 @@ export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit
 
     function end(callEnd: CallEnd): void {
       if (!open.delete(callId)) return;
-      const { durationMs = toMilliseconds(performance.now() - startedAt), status, aliases = [], artifacts = [], failure } = callEnd;
+      const { durationMs = roundToMicroseconds(performance.now() - startedAt), status, aliases = [], artifacts = [], failure } = callEnd;
       const replaced = ledger.end(requested, { ...callEnd, durationMs });
       if (replaced === null) return;
       const item = aliases[0] === undefined ? null : evidence.get(aliases[0]);
@@ -137,7 +137,6 @@ function repeatedCall(tool: string): ToolError {
   return createToolError({ code: "CALL_REPEATED", tool, summary: describeRepeat(tool), hints: [errorTable.CALL_REPEATED.hint] });
 }
 
-/** Rounds to microseconds. */
-function toMilliseconds(ms: number): number {
+function roundToMicroseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }

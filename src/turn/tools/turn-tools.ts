@@ -33,6 +33,7 @@ export interface TurnToolsOptions extends OwnToolsOptions, Pick<TurnParts, "requ
 export class TurnTools {
   readonly #options: TurnToolsOptions;
   readonly #ownTools: readonly TurnTool[];
+  /** Decides which tools are listed. Each call has a policy of its own, which names the call in approval requests. */
   readonly #policy: ToolPolicy;
   readonly #codeMode: readonly CodeModeTool[];
   /** The server of every tool that was available in any step, by each of its names. */

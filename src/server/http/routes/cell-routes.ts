@@ -8,7 +8,7 @@ import type { CellStartEvent } from "../../../protocol/turn-events.ts";
 import type { LiveConversation } from "../conversations.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
-import { findEndedTurn, listCells, type PlayedCell } from "../turns/turn-document.ts";
+import { findEndedTurn, listCells, type TurnCell } from "../turns/turn-document.ts";
 import { json, type Route, type RouteRequest } from "./route.ts";
 
 type CellParts = Pick<ServerParts, "history" | "turns" | "conversations" | "turnLimiter" | "configured" | "storesOf" | "metrics">;
@@ -53,19 +53,11 @@ async function rerunCell(parts: CellParts, { body, principal: { tenant }, signal
   });
 }
 
-function findCell(events: readonly StoredEvent[], number: number): PlayedCell {
+function findCell(events: readonly StoredEvent[], number: number): TurnCell {
   const cells = listCells(events);
   const cell = cells[number - 1];
   if (cell !== undefined) return cell;
   throw new HttpFailure({ code: "CELL_NOT_FOUND", message: `The turn has no cell ${number} (cells: ${cells.length}).` });
-}
-
-interface CellRerun {
-  readonly live: LiveConversation;
-  readonly turnId: string;
-  readonly cell: PlayedCell;
-  readonly code: string;
-  readonly signal: AbortSignal;
 }
 
 const PREVIEW_CHARACTERS = 64 * 1024;
@@ -73,7 +65,7 @@ const PREVIEW_CHARACTERS = 64 * 1024;
 /** Runs the cell in a new sandbox. The cells before it are replayed first, without publishing artifacts, to recreate its state. */
 async function runCellAgain(
   { configured, storesOf, metrics }: Pick<ServerParts, "configured" | "storesOf" | "metrics">,
-  { live, turnId, cell, code, signal }: CellRerun,
+  { live, turnId, cell, code, signal }: { live: LiveConversation; turnId: string; cell: TurnCell; code: string; signal: AbortSignal },
 ): Promise<CellRun> {
   const { runtime } = configured;
   const runId = randomUUID();
@@ -115,7 +107,7 @@ function toCallContract({ postProcessingContract }: CellStartEvent, code: string
 
 function toCellRun(
   { outcome, error: toolError, artifacts, resultAlias }: ToolResult,
-  { runId, turnId, cell, code }: { runId: string; turnId: string; cell: PlayedCell; code: string },
+  { runId, turnId, cell, code }: { runId: string; turnId: string; cell: TurnCell; code: string },
 ): CellRun {
   if (outcome === null) throw toHttpFailure(toolError!); // the cell did not run
   const { status, error, stdout, stderr, resultJson, diagnostics, timing } = outcome;

@@ -100,10 +100,7 @@ async function toInfo(parts: OperationParts, { request, principal }: RouteReques
     ({ name }) => ({ driver: name }),
     (error: unknown) => ({ driver: null, driverProblem: (error as Error).message }),
   );
-  const snapshot = await runtime.snapshot().then(
-    ({ id }) => id,
-    () => null,
-  );
+  const snapshot = await runtime.snapshot().catch(() => null);
   return {
     schemaVersion: 1,
     name: "sluice",
@@ -112,7 +109,7 @@ async function toInfo(parts: OperationParts, { request, principal }: RouteReques
     isOperator: principal.isOperator,
     auth: authenticator.mode,
     ...driver,
-    snapshot,
+    snapshot: snapshot?.id ?? null,
     model: model.name,
     ...(model.problem === null ? {} : { modelProblem: model.problem }),
     samples: [...samples],

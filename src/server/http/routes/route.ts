@@ -7,7 +7,6 @@ import { HttpFailure } from "../http-failure.ts";
 /** A request after authentication, with parsed and checked parts. */
 export interface RouteRequest {
   readonly request: Request;
-  /** Parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The query, parsed by the schema of the route. */
   readonly query: Readonly<Record<string, unknown>>;
@@ -40,7 +39,7 @@ export interface Route {
   handle(request: RouteRequest): Promise<Response> | Response;
 }
 
-/** `beginsWork` of requests that may each wait for a sandbox. More than this of one client would only wait. */
+/** `beginsWork` of requests that need a sandbox. A client that has this many is refused, because more would only wait. */
 export const takesSandbox: Required<NonNullable<Route["beginsWork"]>> = { maxPerClient: 64 };
 
 export interface RouteResponse {

@@ -74,15 +74,15 @@ export function findEndedTurn(parts: Pick<ServerParts, "history" | "turns">, ten
 }
 
 /** A cell of a turn, and the earlier cells that recreate the state in which it began. */
-export interface PlayedCell {
+export interface TurnCell {
   readonly start: CellStartEvent;
   readonly document: CellDocument;
   readonly before: readonly CellStartEvent[];
 }
 
 /** The cells of a turn in the order in which they began. Only a cell that succeeded and was not replaced by an edit adds to the state of later ones. */
-export function listCells(events: readonly StoredEvent[], reruns: readonly CellRun[] = []): PlayedCell[] {
-  const cells: PlayedCell[] = [];
+export function listCells(events: readonly StoredEvent[], reruns: readonly CellRun[] = []): TurnCell[] {
+  const cells: TurnCell[] = [];
   const committed: CellStartEvent[] = [];
   let isLastCommitted = false;
   let latest: CellDocument | null = null;
