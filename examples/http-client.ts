@@ -30,8 +30,8 @@ try {
   for await (const line of readLines(await fetch(`${url}/api/turns/${turnId}/events`, { headers })))
     if (line.startsWith("data: ")) {
       const { at: _, ...event } = JSON.parse(line.slice("data: ".length));
-      const told = turnEventSchema.parse(event);
-      if (told.type === "tool-end") console.log(told.tool, told.status);
+      const turnEvent = turnEventSchema.parse(event);
+      if (turnEvent.type === "tool-end") console.log(turnEvent.tool, turnEvent.status);
     }
 
   const turn: TurnDocument = turnDocumentSchema.parse(await (await fetch(`${url}/api/turns/${turnId}`, { headers })).json());

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { BlobStore } from "../src/blobs/blob-store.ts";
 import { deleteBlobs } from "../src/blobs/delete-blobs.ts";
 
-/** What every store of blobs promises. A store's test file calls this with a way to open an empty one. */
+/** The contract of every blob store. The test file of each store calls this with a function that opens an empty store. */
 export function describeBlobStore(name: string, open: () => BlobStore): void {
-  describe(`the ${name} store of blobs`, () => {
+  describe(`the ${name} blob store`, () => {
     let store: BlobStore;
     beforeEach(() => (store = open()));
     const content = Buffer.from("some bytes");
@@ -20,7 +20,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
     const streamed = async (range?: { offset: number; length: number }): Promise<string> =>
       Buffer.concat(await Array.fromAsync(store.stream(hash, range))).toString();
 
-    it("keeps bytes under their sha256, and gives them back whole, at once and in pieces", async () => {
+    it("stores bytes under their sha256, and returns them completely or as a stream", async () => {
       expect(await store.put({ content })).toEqual({ name: hash, hash, bytes: 10 });
       expect(store.has(hash)).toBe(true);
       expect(Buffer.from((await store.get(hash))!)).toEqual(content);
@@ -29,14 +29,14 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       expect(store.url(hash)).toContain(hash);
     });
 
-    it("streams a part", async () => {
+    it("streams a range", async () => {
       await store.put({ content });
       expect(await streamed({ offset: 5, length: 3 })).toBe("byt");
       expect(await streamed({ offset: 5, length: 0 })).toBe("");
       expect(await streamed({ offset: 5, length: 100 })).toBe("bytes");
     });
 
-    it("takes content that comes in pieces, none and much", async () => {
+    it("accepts content in chunks: empty, small and large", async () => {
       async function* pieces(): AsyncGenerator<Uint8Array> {
         yield content.subarray(0, 4);
         yield content.subarray(4);
@@ -48,14 +48,14 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       }
     });
 
-    it("keeps the same bytes once, and apart by their extension", async () => {
+    it("stores the same bytes once per extension", async () => {
       for (const extension of [".png", ".json", ".png"])
         expect(await store.put({ content, extension })).toEqual({ name: `${hash}${extension}`, hash, bytes: 10 });
       expect(names()).toEqual([`${hash}.json`, `${hash}.png`]);
       expect(await store.get(hash)).toBeNull();
     });
 
-    it("takes a caller's word for a hash, and finds bytes that are not what their name says", async () => {
+    it("trusts the hash of a caller, and detects content that does not match its name", async () => {
       expect(await store.put({ content, hash: other })).toEqual({ name: other, hash: other, bytes: 10 });
       expect(Buffer.from(store.read(other))).toEqual(content);
       await expect(store.get(other)).rejects.toMatchObject({
@@ -64,7 +64,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       });
     });
 
-    it("does not change when the caller's bytes do", async () => {
+    it("is not affected when the caller changes its buffer", async () => {
       const mine = Uint8Array.from(content);
       await store.put({ content: mine });
       mine.fill(0);
@@ -72,7 +72,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       expect(Buffer.from((await store.get(hash))!)).toEqual(content);
     });
 
-    it("has nothing under a name before all of it has come, and nothing at all when the content fails", async () => {
+    it("shows a blob only when it is complete, and never if its content fails", async () => {
       const seen: unknown[] = [];
       async function* pieces(): AsyncGenerator<Uint8Array> {
         yield content;
@@ -86,7 +86,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       expect([seen, store.list()]).toEqual([[false, []], []]);
     });
 
-    it("lists what it has, all or by how names begin", async () => {
+    it("lists all blobs, or those with a prefix", async () => {
       const since = Date.now() - 60_000;
       await store.put({ content, extension: ".json" });
       await store.put({ content, hash: other });
@@ -97,7 +97,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       expect(facts!.modifiedAt.getTime()).toBeGreaterThan(since);
     });
 
-    it("says null or EVIDENCE_MISSING to what it does not have, and to what is no name", async () => {
+    it("returns null or throws EVIDENCE_MISSING for unknown and malformed names", async () => {
       await store.put({ content });
       for (const missing of [other, ...notNames]) {
         expect([store.has(missing), await store.get(missing)]).toEqual([false, null]);
@@ -106,7 +106,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       }
     });
 
-    it("deletes a blob with what lies beside it, and nothing for what is no name", async () => {
+    it("deletes a blob with its companion files, and nothing for a malformed name", async () => {
       for (const extension of [".json", ".index.json"]) await store.put({ content, extension });
       await store.put({ content, hash: other });
       deleteBlobs(store, [...notNames, hash.slice(0, 2), "drafts"]);
@@ -118,7 +118,7 @@ export function describeBlobStore(name: string, open: () => BlobStore): void {
       expect(names()).toEqual([]);
     });
 
-    it("gives whole bytes to every reader while many write the same", async () => {
+    it("gives every reader complete content during concurrent writes", async () => {
       const large = Buffer.alloc(300_000, 9);
       const name = createHash("sha256").update(large).digest("hex");
       const seen = await Promise.all(

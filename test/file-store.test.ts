@@ -24,7 +24,7 @@ const filesIn = async (directory: string): Promise<string[]> =>
   (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map(({ name }) => name);
 
 describe("the file store", () => {
-  it("writes a content once: keeping it again leaves one file, which counts as new", async () => {
+  it("writes the same content once, and storing it again refreshes its age", async () => {
     const directory = await newDirectory();
     const store = createFileStore({ directory });
     const { url, contentHash } = await store.put({ bytes, type: "png" });
@@ -52,7 +52,7 @@ describe("the file store", () => {
     expect(await store.get(contentHash, "png")).toEqual(bytes);
   });
 
-  it("says that it cannot keep anything where it cannot write", async () => {
+  it("reports that it cannot write to its directory", async () => {
     const directory = path.join(await newDirectory(), "file");
     await writeFile(directory, "in the way");
     await expect(createFileStore({ directory }).put({ bytes, type: "png" })).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe("the file store", () => {
     });
   });
 
-  it("removes the drafts that killed writers left, and leaves those of others that may still write", async () => {
+  it("removes the drafts of killed writers, and keeps those of running ones", async () => {
     const directory = await newDirectory();
     const drafts = path.join(directory, "drafts");
     await mkdir(drafts);
@@ -73,14 +73,14 @@ describe("the file store", () => {
     expect((await filesIn(directory)).toSorted()).toEqual([`${contentHash}.png`, "young.part"].toSorted());
   });
 
-  it("has only whole artifacts after its writers were killed at any moment", async () => {
+  it("contains only complete artifacts after its writers were killed at any moment", async () => {
     const directory = await newDirectory();
     for (const delayMs of [0, 7, 23]) {
       const child = spawn(process.execPath, [path.join(import.meta.dirname, "fixtures", "write-artifacts-process.ts"), directory], {
         stdio: ["ignore", "pipe", "inherit"],
       });
       await once(child.stdout, "data");
-      await wait(delayMs); // somewhere in a write; each of them must be clean
+      await wait(delayMs); // kill in the middle of a write
       child.kill("SIGKILL");
       await once(child, "exit");
     }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entries, root, toPackageImports } from "./fixtures/entries.ts";
 import { installPackage, type InstalledPackage } from "./fixtures/installed-package.ts";
 
-/** What no import leads to. */
+/** Files that are used without an import. */
 const readAtRunTime = [
   "dist/web/index.html",
   "dist/web/chart-app.html",
@@ -64,7 +64,7 @@ describe("a project that has only this package", { timeout: 300_000 }, () => {
       ({ stdout }) => stdout,
       (error: { stdout: string }) => error.stdout,
     );
-    // Declarations of other packages are read too, and are not ours to mend.
+    // tsc also checks the declarations of other packages, which we cannot fix.
     expect(complaints.split("\n").filter((line) => /^\S/.test(line) && !line.startsWith("node_modules/@ai-sdk/"))).toEqual([]);
   });
 

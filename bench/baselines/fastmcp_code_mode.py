@@ -1,6 +1,6 @@
-"""FastMCP's CodeMode with its Monty, client and server in one Python. Says a line when warm; runs the script of each line it gets, given as JSON.
+"""Run FastMCP's CodeMode with Monty, client and server in one Python process. Prints a line when warm; runs the script of each input line, given as JSON.
 
-The tools are the same as on our side: `noop` gives an empty object, `slow` takes 20 ms.
+The tools are the same as in our benchmark: `noop` returns an empty object, `slow` takes 20 ms.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-os.environ["MONTY_BIN"] = "/tmp/wheels/bin/monty"  # its wheel is in a directory of its own, not in an environment
+os.environ["MONTY_BIN"] = "/tmp/wheels/bin/monty"  # its wheel is in a separate directory, not in an environment
 
 from fastmcp import Client, FastMCP  # noqa: E402
 from fastmcp.experimental.transforms.code_mode import CodeMode  # noqa: E402

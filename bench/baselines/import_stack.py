@@ -1,11 +1,11 @@
-"""The bare import: what sluice_worker.stack imports, in a Python of its own. Says one line when it is done."""
+"""Import what sluice_worker.stack imports, in a new Python process. Prints one line when it is done."""
 
 import json
 import os
 import shutil
 import time
 
-# The font list of the snapshot, so that matplotlib does not look through all fonts; not part of the measured time.
+# Use the font list of the snapshot, so that matplotlib does not scan all fonts. Not part of the measured time.
 started = time.perf_counter()
 shutil.copytree("/usr/share/sluice/matplotlib", os.environ["MPLCONFIGDIR"], dirs_exist_ok=True)
 font_cache_ms = (time.perf_counter() - started) * 1000
@@ -24,7 +24,7 @@ import statsmodels.api  # noqa: E402
 try:
     import pyarrow
     import pyarrow.parquet  # noqa: F401
-except ImportError:  # the snapshot made of Debian's own packages has no pyarrow
+except ImportError:  # a snapshot built from Debian's packages has no pyarrow
     pass
 
 print(json.dumps({"fontCacheMs": font_cache_ms}), flush=True)

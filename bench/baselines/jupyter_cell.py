@@ -1,6 +1,6 @@
-"""A Jupyter kernel through jupyter_client, both in the snapshot's Python. Says a line when warm; runs a trivial cell for each line it gets.
+"""Run a Jupyter kernel with jupyter_client, both in the Python of the snapshot. Prints a line when warm; runs a trivial cell per input line.
 
-The time is that of a client that waits for the reply and for the kernel to be idle again. The kernel has not imported the stack: that makes it no slower.
+The time is measured by a client that waits for the reply and for the idle kernel. The kernel has not imported the stack, which does not slow it down.
 """
 
 import json

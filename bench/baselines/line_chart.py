@@ -1,4 +1,4 @@
-"""A simple line chart as PNG, as save_figure makes it (150 dpi, cut to what is drawn). Says a line when warm; draws once for each line it gets."""
+"""Draw a simple line chart as PNG like save_figure (150 dpi, tight bounding box). Prints a line when warm; draws once per input line."""
 
 import io
 import json

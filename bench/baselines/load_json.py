@@ -1,4 +1,4 @@
-"""json.load of one file, once, in a new Python."""
+"""Run json.load on one file, once, in a new Python process."""
 
 import json
 import sys

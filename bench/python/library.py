@@ -1,4 +1,4 @@
-"""Times the library and the plainest correct pandas code for the same answers; prints milliseconds as JSON."""
+"""Time the library and the simplest correct pandas code for the same results, and print milliseconds as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCES, ROWS = 5, 200_000
 
 
 def long_rows() -> pd.DataFrame:
-    """1 million rows in no order: 400 entities over 2,500 days, a tenth of them null, entities that come and go."""
+    """Return 1 million unsorted rows: 400 entities over 2,500 days, 10 % nulls, entities that appear and disappear."""
     rng = np.random.default_rng(7)
     days = pd.date_range("2018-01-01", periods=PERIODS, freq="D", tz="UTC")
     frame = pd.DataFrame(
@@ -40,7 +40,7 @@ def long_rows() -> pd.DataFrame:
 
 
 def plain_change(rows: pd.DataFrame) -> pd.DataFrame:
-    """Pivot, difference and sum, with the same six columns and the same events (without what kind they are)."""
+    """Pivot, difference and sum, with the same six columns and the same events (without their kind)."""
     ordered = rows.sort_values("time")
     matrix = ordered.groupby([ordered["time"].dt.floor("D"), "entity"])["value"].last().unstack()
     matrix = matrix.reindex(pd.date_range(matrix.index[0], matrix.index[-1], freq="D"))
@@ -65,7 +65,7 @@ def plain_change(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def wide_sources() -> list[pd.DataFrame]:
-    """Five sources of 200,000 rows about seven minutes apart, two of them in no order, with nulls."""
+    """Return five sources of 200,000 rows about seven minutes apart, two of them unsorted, with nulls."""
     rng = np.random.default_rng(11)
     sources = []
     for number in range(SOURCES):
@@ -93,7 +93,7 @@ def plain_merge(sources: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def timed(*calls: Callable[[], Any]) -> list[list[float]]:
-    """Milliseconds of each call, run in turns so that a busy moment of the machine hits all of them."""
+    """Return the milliseconds of each call. The calls alternate, so that load on the machine affects all of them."""
     measured: list[list[float]] = [[] for _ in calls]
     for _ in range(RUNS):
         for call, times in zip(calls, measured, strict=True):
@@ -107,7 +107,7 @@ def same(ours: pd.DataFrame, plain: pd.DataFrame) -> bool:
     return bool(np.allclose(ours.to_numpy(float), plain.to_numpy(float), rtol=1e-9, atol=1e-6, equal_nan=True))
 
 
-def told(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def comparable(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted((event["period"], event["entity"], event["value"]) for event in events)
 
 
@@ -117,7 +117,7 @@ def measure_change() -> dict[str, Any]:
     agree = (
         same(ours, plain)
         and ours.index.equals(plain.index)
-        and told(ours.attrs["coverage_events"]) == told(plain.attrs["events"])
+        and comparable(ours.attrs["coverage_events"]) == comparable(plain.attrs["events"])
     )
     ours_ms, plain_ms = timed(lambda: sluice.derive_change_series(rows, freq="1D"), lambda: plain_change(rows))
     return {"ours": ours_ms, "plain": plain_ms, "same": agree}
@@ -135,7 +135,7 @@ def measure_merge() -> dict[str, Any]:
 
 
 def measure_import() -> list[float]:
-    """CPU time that the library adds once pandas and matplotlib are there, with its byte code, as in a snapshot."""
+    """Return the CPU time of importing the library after pandas and matplotlib, with byte code as in a snapshot."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copytree(Path(sluice.__file__).parent, Path(directory) / "sluice")
         compileall.compile_dir(directory, quiet=2)

@@ -76,7 +76,7 @@ export function isFailure(value: object): value is AdsFailure {
 export function checkPeriod({ start_date, end_date }: { start_date: string; end_date: string }): AdsFailure | null {
   const days = (Date.parse(end_date) - Date.parse(start_date)) / 86_400_000;
   if (days >= 0 && days <= 92) return null;
-  const issue = Number.isNaN(days) ? "is no date" : days < 0 ? "is before start_date" : "is more than 92 days after start_date";
+  const issue = Number.isNaN(days) ? "is not a date" : days < 0 ? "is before start_date" : "is more than 92 days after start_date";
   return {
     kind: "mcp_input_validation",
     code: "INPUT_VALIDATION_FAILED",

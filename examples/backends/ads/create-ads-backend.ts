@@ -90,7 +90,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       ({ state, page_size, next_token = "0" }, { profile_id }) => {
         const all = (campaigns.get(profile_id) ?? []).filter((campaign) => state === undefined || campaign.state === state);
         const from = /^\d{1,6}$/.test(next_token) ? Number(next_token) : -1;
-        if (from < 0) return httpFailure(400, "next_token is not one of ours.", nextRequestId());
+        if (from < 0) return httpFailure(400, "next_token is not valid.", nextRequestId());
         const next = from + page_size;
         return { campaigns: all.slice(from, next), next_token: next < all.length ? String(next) : null, total: all.length };
       },
@@ -110,7 +110,11 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
     );
     add.forProfile(
       "get_metrics",
-      { description: "Impressions, clicks, cost and sales of a campaign, a row a day.", tags: ["metrics"], outputSchema: metricsSchema },
+      {
+        description: "Impressions, clicks, cost and sales of a campaign, one row per day.",
+        tags: ["metrics"],
+        outputSchema: metricsSchema,
+      },
       z.object({ campaign_id: campaignId, ...period }),
       (args, profile) =>
         checkPeriod(args) ??
@@ -141,7 +145,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       z.object({ campaign_id: campaignId }),
       (args, profile) =>
         orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id, daily_budget }) => {
-          if (campaign_id.endsWith("7")) return httpFailure(500, "The budget service is out of order.", nextRequestId());
+          if (campaign_id.endsWith("7")) return httpFailure(500, "The budget service is not available.", nextRequestId());
           return { campaign_id, daily_budget, used: makeMetrics(seed, campaign_id, "2026-01-01", "2026-01-01")[0]?.cost ?? 0 };
         }),
     );
@@ -162,7 +166,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
     );
     add.forProfile(
       "get_report_status",
-      { description: "Whether a report is ready. Do not ask rapidly: ask once, and again when somebody wants to know.", tags: ["reports"] },
+      { description: "Whether a report is ready. Do not poll: check once, and again only when the user asks.", tags: ["reports"] },
       z.object({ report_id: z.string() }),
       (args, profile) =>
         orFailure(findReport(profile, args.report_id), (report) => {
@@ -172,7 +176,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
     );
     add.forProfile(
       "download_report",
-      { description: "The rows of a report that is COMPLETED: a row a campaign and day.", tags: ["reports"] },
+      { description: "The rows of a COMPLETED report: one row per campaign and day.", tags: ["reports"] },
       z.object({ report_id: z.string() }),
       (args, profile) =>
         orFailure(findReport(profile, args.report_id), ({ report_id, polls, start_date, end_date }) => {
@@ -189,12 +193,12 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       z.object({}),
       (_args, { profile_id }) => ({ search_terms: makeSearchTerms(seed, profile_id) }),
     );
-    add.forProfile("get_account_health", { description: "The standing of the account.", tags: ["account"] }, z.object({}), () => {
+    add.forProfile("get_account_health", { description: "The health of the account.", tags: ["account"] }, z.object({}), () => {
       throw new Error("account health is not available today");
     });
     add.forProfile(
       "delete_campaign",
-      { description: "Deletes a campaign for good.", tags: ["campaigns"], isDestructive: true },
+      { description: "Deletes a campaign permanently.", tags: ["campaigns"], isDestructive: true },
       z.object({ campaign_id: campaignId }),
       (args, profile) =>
         orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => {

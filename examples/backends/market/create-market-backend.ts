@@ -22,8 +22,8 @@ export interface MarketBackendOptions {
 const asset = z.enum(assets).default("BTC");
 const date = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date like 2025-01-31");
 const period = {
-  start_date: date.optional().describe(`First day; ${firstDay} when it is left out.`),
-  end_date: date.optional().describe(`Last day, included; ${lastDay} when it is left out.`),
+  start_date: date.optional().describe(`First day. Default: ${firstDay}.`),
+  end_date: date.optional().describe(`Last day, inclusive. Default: ${lastDay}.`),
 };
 const venueRows = z.object({
   venues: z.array(
@@ -89,7 +89,7 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
       {
         title: "Reserves",
         description:
-          "What each venue holds of an asset, by day: long rows {timestamp, venue, reserve}, all venues unless one is named. A level, not a flow. A row may be a null placeholder with the day's sample a few hours after it.",
+          "Daily reserves of an asset per venue, as long rows {timestamp, venue, reserve}. Default: all venues. A reserve is a level, not a flow. A row may be a null placeholder; the sample of the day then follows a few hours later.",
         inputSchema: z.object({ asset, venue: z.string().optional().describe("As in list_venues."), ...period }),
         outputSchema: reserveRows,
         ...about("reserves"),
@@ -105,7 +105,7 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
       "get_prices",
       {
         title: "Prices",
-        description: "Open, high, low and close of an asset in US dollars and its volume, a row a day.",
+        description: "Open, high, low and close of an asset in US dollars and its volume, one row per day.",
         inputSchema: z.object({ asset, ...period }),
         outputSchema: priceRows,
         ...about("prices"),
