@@ -16,7 +16,7 @@ const sources = globSync("**/*.{ts,tsx}", { cwd: import.meta.dirname })
     program: parseAst(readFileSync(path.join(import.meta.dirname, file), "utf8"), { lang: file.endsWith("x") ? "tsx" : "ts" }),
   }));
 
-/** Words that nobody reads: of Python, of the DOM, of style sheets. */
+/** Words that are not texts for readers: Python, DOM and CSS names. */
 const silent = [/^False None True and /, /^abs all any bool /, /^\.chart-/, /^12px /, /^Files$/, /^ApiError$/, /^noopener /];
 
 test("English stands in texts.ts and nowhere else", () => {

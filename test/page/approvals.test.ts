@@ -7,7 +7,7 @@ import { approvalScript, scriptApprovalScript } from "./scripts.ts";
 
 const minutes = 60_000;
 
-/** A tool that deletes, and the record of the server that has it: what reached it, and when. */
+/** Approvals of a tool that deletes, checked against the backend's own record of its calls. */
 describe("approval on the page", () => {
   let browser: Browser;
   let server: PageServer;

@@ -7,10 +7,10 @@ import { chromium, type Browser, type BrowserContextOptions, type Locator, type 
 const root = path.join(import.meta.dirname, "..", "..");
 const program = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((file) => existsSync(file));
 
-/** Something that is about to be so; a busy machine takes its time. */
+/** Timeout for things that happen soon; generous for a busy machine. */
 export const soon: { timeout: number } = { timeout: 30_000 };
 
-/** Debian's Chromium, with the page built. */
+/** Builds the page and starts Debian's Chromium. */
 export async function openBrowser(): Promise<Browser> {
   if (!program) throw new Error("The tests of the page need Debian's Chromium. `npm run setup -- --dev` installs it.");
   const { status, stderr } = spawnSync(process.execPath, ["scripts/build-web.ts"], { cwd: root, encoding: "utf8" });
@@ -18,7 +18,7 @@ export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--force-color-profile=srgb"] });
 }
 
-/** A page that collects what must never happen: errors of its script and refusals by its policy. */
+/** Opens a page that collects script errors and policy violations, which must never happen. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page & { readonly faults: string[] }> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
@@ -30,7 +30,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return Object.assign(page, { faults });
 }
 
-/** Opens a turn's timeline once it has ended, or one call in it. What is inside is drawn only then. A click that had no effect is repeated. */
+/** Opens the timeline of an ended turn, or one call in it; its content is rendered only then. Repeats a click that had no effect. */
 export async function openDetails(details: Locator): Promise<void> {
   const open = async (): Promise<boolean> => {
     const isOpen = (): Promise<boolean> => details.evaluate((element: HTMLDetailsElement) => element.open);

@@ -6,7 +6,7 @@ import { hasReference, shareOfDifference } from "./compare-pictures.ts";
 import { findBarriers } from "./find-barriers.ts";
 import { largeCharts, sampleCharts, type SampleChart } from "./sample-charts.ts";
 
-/** Of the drawn pixels. */
+/** Share of the drawn pixels. */
 const tolerance = 0.0005;
 
 describe("the chart app in an MCP host", () => {
@@ -21,7 +21,7 @@ describe("the chart app in an MCP host", () => {
   }, 240_000);
   afterAll(() => browser?.close());
 
-  /** Each sample's drawing, all in one result. Words depend on the machine's fonts and are hidden; what stands for numbers does not. */
+  /** The drawings of all samples in one result. Text depends on the machine's fonts and is hidden; marks do not. */
   async function drawings(theme: "light" | "dark"): Promise<[name: string, drawing: Locator][]> {
     await showInHost(page, { charts: sampleCharts.map((chart) => toContent(chart)) }, theme);
     const all = app.locator(".chart-plot svg.recharts-surface");
@@ -41,7 +41,7 @@ describe("the chart app in an MCP host", () => {
       const missing = sampleCharts.filter(({ name }) => !hasReference(`${name}-${theme}`));
       for (const [name, drawing] of await drawings(theme)) {
         const share = async (): Promise<number> => shareOfDifference(page, `${name}-${theme}`, await drawing.screenshot());
-        await expect.poll(share, { ...soon, message: name }).toBeLessThanOrEqual(tolerance); // what was just scrolled to may not be painted yet
+        await expect.poll(share, { ...soon, message: name }).toBeLessThanOrEqual(tolerance); // the part just scrolled to may not be painted yet
       }
       expect(missing).toEqual([]);
       expect(page.faults).toEqual([]);
@@ -49,7 +49,7 @@ describe("the chart app in an MCP host", () => {
     180_000,
   );
 
-  it("would see it if one thin thing were not drawn: a line, points, error bars, a reference", async () => {
+  it("detects a missing line, point, error bar or reference", async () => {
     const unseen: string[] = [];
     for (const [name, drawing] of (await drawings("light")).filter(([name]) => ["line", "bar", "composed"].includes(name))) {
       const parts = drawing.locator(".chart-marks > *, .chart-reference-line, .chart-reference-area");
@@ -73,7 +73,7 @@ describe("the chart app in an MCP host", () => {
     expect(requests.filter((url) => !url.startsWith("about:"))).toEqual([]);
   });
 
-  it("tells the exact values under the pointer", async () => {
+  it("shows the exact values under the pointer", async () => {
     await showInHost(page, toContent(named("composed")));
     const box = await app.locator("[data-hover]").boundingBox();
     if (!box) throw new Error("nothing was drawn");
@@ -87,7 +87,7 @@ describe("the chart app in an MCP host", () => {
     expect(await app.locator(".chart-tooltip tr").first().innerText()).toBe("Price\tno value");
   });
 
-  it("reads values by keyboard and says them", async () => {
+  it("announces values that are read by keyboard", async () => {
     await showInHost(page, toContent(named("bar")));
     const plot = app.locator(".chart-plot");
     await plot.focus();
@@ -144,7 +144,7 @@ describe("the chart app in an MCP host", () => {
     await expect.poll(inView, soon).toEqual([day(0), day(44)]);
   });
 
-  it("has every number as a table that can be sorted", async () => {
+  it("lists every number in a sortable table", async () => {
     await showInHost(page, toContent(named("bar")));
     await app.getByRole("button", { name: "Table" }).click();
     const column = (place: number): Promise<string[]> => app.locator(`.data-table tbody td:nth-child(${place})`).allInnerTexts();
@@ -172,7 +172,7 @@ describe("the chart app in an MCP host", () => {
     expect(page.faults).toEqual([]);
   }, 180_000);
 
-  it("keeps what charts bring along as text", async () => {
+  it("shows markup in charts as text", async () => {
     const evil = `<img src=x onerror="parent.postMessage('owned','*')">`;
     await showInHost(page, {
       kind: "chart",
@@ -203,7 +203,7 @@ describe("the chart app in an MCP host", () => {
     );
   });
 
-  it("takes no room for a result without a chart", async () => {
+  it("takes no space for a result without a chart", async () => {
     await openInHost(page, { charts: [] });
     const heard = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { heard: string[] }).heard);
     await expect.poll(heard, soon).toContain("ui/notifications/initialized");
@@ -224,7 +224,7 @@ function named(name: string): SampleChart {
   return chart;
 }
 
-/** What the pointer reads at the right end: the last rows, exactly. */
+/** The pointer reads the exact last rows at the right end. */
 function lastOf({ spec }: SampleChart): RegExp {
   return spec.type === "heatmap" ? /99/ : /4,?99\d/;
 }

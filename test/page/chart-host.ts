@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 
 const file = path.join(import.meta.dirname, "..", "..", "dist", "web", "chart-app.html");
 
-/** Resolves when the app has drawn what it was given. */
+/** Resolves when the app has drawn its charts. */
 export async function showInHost(page: Page, structuredContent: unknown, theme: "light" | "dark" = "light"): Promise<void> {
   await openInHost(page, structuredContent, theme);
   await page.frameLocator("iframe").locator(".chart, [role=alert]").first().waitFor();

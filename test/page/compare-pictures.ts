@@ -53,7 +53,7 @@ export async function shareOfDifference(page: Page, name: string, png: Buffer): 
       for (let y = 0; y < height; y += 1)
         for (let x = 0; x < width; x += 1) {
           const at = (y * width + x) * 4;
-          // The first pixel is ground.
+          // The first pixel is background.
           if ([0, 1, 2].some((channel) => Math.abs((a.data[at + channel] ?? 0) - (a.data[channel] ?? 0)) > slack)) drawn += 1;
           if (isOutside(a, x, y, b) || isOutside(b, x, y, a)) different += 1;
         }

@@ -9,7 +9,7 @@ import { openPageServer, type PageServer } from "./open-page-server.ts";
 
 const minutes = 60_000;
 
-/** A person with a fresh machine, no key and the bundled sample: from the printed link to what is left of it after a restart. */
+/** A person with a fresh machine, no key and the bundled sample: from the printed link to the state after a restart. */
 describe("a conversation on the page", () => {
   let browser: Browser;
   let server: PageServer;
@@ -27,13 +27,13 @@ describe("a conversation on the page", () => {
   const ended = (): Promise<void> => page.locator("[data-status=ended]").waitFor({ timeout: 3 * minutes });
   const titles = (): Locator => page.locator(".conversations .conversation-title");
 
-  it("comes in by the one-time link, which is exchanged for the cookie and leaves the address bar at once", async () => {
+  it("logs in by the one-time link, which is exchanged for a cookie and leaves the address bar at once", async () => {
     const { url } = await server.call<{ url: string }>("POST", "/api/login-links");
     expect(new URL(url).search).toMatch(/^\?code=.{20,}$/);
     const response = await page.goto(url);
     await page.locator(".composer").waitFor();
     expect(page.url()).toBe(`${server.url}/`);
-    // The address with the code never was a page of its own: it is in no history and no referrer.
+    // The address with the code was never a page, so it is in no history and no referrer.
     expect(response?.request().redirectedFrom()?.url()).toBe(url);
     expect(await page.evaluate(() => [document.referrer, performance.getEntriesByType("navigation")[0]?.name])).toEqual([
       "",
@@ -91,7 +91,7 @@ describe("a conversation on the page", () => {
     5 * minutes,
   );
 
-  it("has of each call its server, rows, bytes and time, as the server has recorded them", async () => {
+  it("shows the server, rows, bytes and time of each call as the server recorded them", async () => {
     await openDetails(page.locator(".timeline"));
     const conversation = await server.call<ConversationDocument>("GET", `/api/conversations/${page.url().split("/").at(-1)}`);
     const parts = conversation.messages[1]?.parts ?? [];

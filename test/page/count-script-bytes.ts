@@ -1,6 +1,6 @@
 import type { Page, Response } from "playwright-core";
 
-/** From now on, what the scripts of a page take on the wire, compressed as the server sends them; a page of a fresh context has none of them yet. */
+/** Counts the compressed bytes of the scripts that a page loads from now on. Needs a fresh context without cached scripts. */
 export function countScriptBytes(page: Page): () => Promise<number> {
   const scripts: Response[] = [];
   page.on("response", (response) => {

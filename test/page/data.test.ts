@@ -67,7 +67,7 @@ describe("data on the page", () => {
     5 * minutes,
   );
 
-  it("says why it does not take another", async () => {
+  it("explains why it refuses a file", async () => {
     await drop("program.exe", "MZ");
     const refusal = page.getByRole("alert").filter({ hasText: "program.exe was not added." });
     expect(await refusal.innerText()).toContain(".csv, .tsv, .json, .jsonl, .parquet, .xlsx");
@@ -143,7 +143,7 @@ describe("data on the page", () => {
       expect(await panel().locator(".rows-table tbody tr").allInnerTexts()).toEqual([rowOf(999_999)]);
       await page.getByRole("searchbox", { name: "Search in all columns" }).fill("no such thing");
       await panel().getByText("No matching rows.").waitFor(shown);
-      // Ten looks at 18 MB: a schema and pages, each a few kilobytes.
+      // Ten requests over 18 MB of data: a schema and pages of a few kilobytes each.
       const loaded = await Promise.all(sizes);
       expect(loaded.length).toBeGreaterThan(9);
       expect(Math.max(...loaded)).toBeLessThan(8_000);
@@ -153,7 +153,7 @@ describe("data on the page", () => {
   );
 });
 
-/** None of one that gave way to the next question. */
+/** Ignores responses that a newer request has replaced. */
 function sizeOf(response: Response): Promise<number> {
   return response.body().then(
     ({ length }) => length,

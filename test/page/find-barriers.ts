@@ -1,7 +1,7 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 
-/** What axe calls serious or critical on a page as it is now, or in the part of it that is named. */
+/** Lists what axe calls serious or critical, on the page or in one part of it. */
 export async function findBarriers(page: Page, part?: string): Promise<unknown[]> {
   const axe = new AxeBuilder({ page });
   const { violations } = await (part === undefined ? axe : axe.include(part)).analyze();

@@ -11,8 +11,8 @@ import { noHarm, watchForHarm } from "./watch-for-harm.ts";
 const minutes = 60_000;
 const question = `${evil} <script>window.owned=9</script> [x](javascript:window.owned=15) ![y](https://evil.example/question.png)`;
 
-/** Markup, script addresses and remote pictures in everything that a person, a model, a tool, a cell or a file can bring. All of it stays text. */
-describe("what the page does not believe", () => {
+/** Markup, script addresses and remote pictures from every source: person, model, tool, cell, file. All of it must stay text. */
+describe("untrusted text on the page", () => {
   let browser: Browser;
   let server: PageServer;
   let page: Page & { readonly faults: string[] };
@@ -55,7 +55,7 @@ describe("what the page does not believe", () => {
     4 * minutes,
   );
 
-  it("keeps it as text in an answer, also when the server has not taken it out already", async () => {
+  it("stays text in an answer, even when the server has not removed it", async () => {
     await page.route("**/api/conversations/c_*", async (route) => {
       const response = await route.fetch();
       const document = (await response.json()) as ConversationDocument;
@@ -81,7 +81,7 @@ describe("what the page does not believe", () => {
     expect(await harm()).toEqual(noHarm);
   });
 
-  it("keeps it as text in the panel: titles, numbers, legends, code, results, and the file that a chart is saved as", async () => {
+  it("stays text in the panel: titles, numbers, legends, code, results, and the saved file of a chart", async () => {
     await page.getByRole("button", { name: "Open Chart 1" }).click();
     await panel().locator(".chart-marks path").first().waitFor();
     expect(await panel().locator("h2").innerText()).toContain(evil);

@@ -6,7 +6,7 @@ import { approvalScript, endlessScript } from "./scripts.ts";
 
 const minutes = 60_000;
 
-/** Everything by keys alone: no click, no pointer, no focus that a person could not have reached. */
+/** Everything by keyboard alone: no click, no pointer, no focus set by the test. */
 describe("the page by keyboard alone", () => {
   let browser: Browser;
   let server: PageServer;
@@ -24,7 +24,7 @@ describe("the page by keyboard alone", () => {
   const panel = (): Locator => page.locator(".panel");
   const press = (...keys: string[]): Promise<void> =>
     keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
-  /** What has the focus, as a screen reader would name it; what cannot be seen to have it does not count. */
+  /** Name of the focused element, as a screen reader says it. An element without a visible focus does not count. */
   const focused = (): Promise<string> =>
     page.evaluate(() => {
       const element = document.activeElement;
@@ -33,7 +33,7 @@ describe("the page by keyboard alone", () => {
       const frame = element.closest(".composer, .editor") ?? element;
       return getComputedStyle(frame).outlineStyle === "none" ? `(not shown) ${label}` : label.trim();
     });
-  /** Goes on with Tab until something of that name has the focus. */
+  /** Presses Tab until an element of that name has the focus. */
   async function reach(name: string | RegExp, key = "Tab"): Promise<void> {
     const passed: string[] = [];
     for (let steps = 0; steps < 80; steps += 1) {
@@ -121,7 +121,7 @@ describe("the page by keyboard alone", () => {
         .getByText("by key", { exact: true })
         .waitFor({ timeout: 2 * minutes });
       expect(await panel().locator("[data-result]").innerText()).toContain('"mean": 1');
-      // Tab leaves the editor, as everywhere.
+      // Tab leaves the editor.
       await reach("Code of the cell", "Shift+Tab");
       await press("Tab");
       expect(await focused()).toBe("Run");

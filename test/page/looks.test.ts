@@ -32,7 +32,7 @@ describe("looks of the page", () => {
       const page = await server.visit(browser, options);
       const isSmall = options.viewport !== undefined;
       const faults: unknown[] = [];
-      /** Nothing is out of reach: the page does not scroll sideways, and axe finds nothing serious. */
+      /** Checks that the page does not scroll sideways and that axe finds nothing serious. */
       const look = async (state: string, part?: string): Promise<void> => {
         const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         if (width > 0) faults.push([state, `${width} pixels too wide`]);
@@ -86,7 +86,7 @@ describe("looks of the page", () => {
     8 * minutes,
   );
 
-  it("keeps the colours that a person has chosen, whatever the system has", async () => {
+  it("keeps the chosen theme, whatever the system's is", async () => {
     const page = await server.visit(browser, { colorScheme: "light" });
     await page.goto(`${server.url}/c/${turn.conversationId}`);
     const chart = page.locator(".answer .chart-marks path").first();
@@ -111,7 +111,7 @@ describe("looks of the page", () => {
   });
 });
 
-/** Of the ground, 0 to 255. */
+/** Brightness of the background, 0 to 255. */
 function brightness(page: Page): Promise<number> {
   return page.evaluate(() => {
     const [red = 0, green = 0, blue = 0] = getComputedStyle(document.body).backgroundColor.match(/\d+/g)?.map(Number) ?? [];

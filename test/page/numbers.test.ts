@@ -11,16 +11,16 @@ import { formatBytes, formatDuration } from "../../web/page/format.ts";
 import { toCsv } from "../../web/page/panel/to-csv.ts";
 import { highlightPython, toLines } from "../../web/page/turn/highlight-python.ts";
 
-/** What the page does to numbers and words before anyone sees them. */
+/** How the page formats numbers and text. */
 describe("numbers of the page", () => {
-  it("has ticks that are round, rise and hold what they are for", () => {
+  it("have round, rising ticks that enclose their range", () => {
     expect(niceTicks(0, 9.3)).toEqual([0, 2, 4, 6, 8, 10]);
     expect(niceTicks(-0.03, 0.12)).toEqual([-0.05, 0, 0.05, 0.1, 0.15]);
     expect(niceTicks(0, 3, { smallest: 1 })).toEqual([0, 1, 2, 3]);
     expect(innerTicks(100_000, 1_900_000, 3)).toEqual([500_000, 1_000_000, 1_500_000]);
     fc.assert(
       fc.property(fc.double({ min: -1e12, max: 1e12, noNaN: true }), fc.double({ min: 1e-6, max: 1e12, noNaN: true }), (from, width) => {
-        fc.pre(width > Math.abs(from) * 1e-9); // what a double can still tell apart
+        fc.pre(width > Math.abs(from) * 1e-9); // what a double can still distinguish
         const ticks = niceTicks(from, from + width);
         const isRising = ticks.every((tick, index) => index === 0 || tick > (ticks[index - 1] ?? tick));
         const slack = width * 1e-6 + Math.abs(from) * 1e-9;
@@ -29,7 +29,7 @@ describe("numbers of the page", () => {
     );
   });
 
-  it("counts time as people do", () => {
+  it("have time ticks at natural boundaries", () => {
     const at = (text: string): number => Date.parse(`${text}Z`);
     expect(timeTicks(at("2024-01-01T00:00"), at("2024-12-30T00:00"), 6).map((tick) => new Date(tick).toISOString().slice(0, 10))).toEqual([
       "2024-01-01",
@@ -51,7 +51,7 @@ describe("numbers of the page", () => {
     expect(readTime("2024-03")).toBe(at("2024-03-01T00:00"));
   });
 
-  it("says numbers exactly, and short where there is little room", () => {
+  it("are exact, and short where there is little space", () => {
     expect(formatExact(1785306.123456789)).toBe("1,785,306.123456789");
     expect(formatExact(0.07, { format: "percent" })).toBe("7%");
     expect(formatExact(12.5, { format: "percent", valueScale: "percent_points" })).toBe("12.5%");
@@ -71,7 +71,7 @@ describe("numbers of the page", () => {
     expect(parseExact('{"a": 9007199254740993, "b": 1.5, "c": [12]}')).toEqual({ a: "9007199254740993", b: 1.5, c: [12] });
   });
 
-  it("stacks what is above zero upward and what is below downward, and leaves gaps", () => {
+  it("stack positive values upward and negative ones downward, and leave gaps", () => {
     const plot = toPlot({ type: "bar", xKey: "x", stacked: true, series: [{ key: "a" }, { key: "b" }] }, [
       { x: "p", a: 2, b: 3 },
       { x: "q", a: -1, b: null },
@@ -83,7 +83,7 @@ describe("numbers of the page", () => {
     ]);
   });
 
-  it("writes CSV that no spreadsheet runs", () => {
+  it("are written to CSV that no spreadsheet executes", () => {
     const columns = ["a", "b"].map((key) => ({ key, label: key }));
     expect(
       toCsv({
@@ -96,7 +96,7 @@ describe("numbers of the page", () => {
     ).toBe('a,b\r\n\'=1+1,-2\r\n"x ""y"", z",\r\n');
   });
 
-  it("colours Python without changing a letter of it", () => {
+  it("highlighting Python does not change a letter of it", () => {
     expect(highlightPython('x = f"{a}"  # why\nfor i in range(3): pass').filter(({ kind }) => kind !== "plain")).toEqual([
       { kind: "string", text: 'f"{a}"' },
       { kind: "comment", text: "# why" },

@@ -13,20 +13,20 @@ import { openPage } from "./browser.ts";
 
 export interface PageServer extends AsyncDisposable {
   readonly url: string;
-  /** Stops it and starts another on the same port and data; with another script when one is given. */
+  /** Restarts the server on the same port and data, optionally with another script. */
   restart(script?: ModelScript): Promise<void>;
-  /** Asks without a page; the turn when it has ended. Of the bundled sample unless a question is given. */
+  /** Asks without a page and returns the ended turn. Default: the sample question. */
   ask(question?: string): Promise<TurnDocument>;
-  /** What reached the small MCP server: name and arguments of each call, by its own record. */
+  /** Calls that reached the small MCP server, from its own record. */
   calls(): [string, unknown][];
-  /** A page that came in by a one-time link. */
+  /** Opens a page through a one-time login link. */
   visit(browser: Browser, options?: BrowserContextOptions): Promise<Page & { readonly faults: string[] }>;
   call<Body = Record<string, unknown>>(method: string, pathname: string, body?: unknown): Promise<Body>;
-  /** A file as a conversation's data; the status of the answer. */
+  /** Uploads a file to a conversation and returns the HTTP status. */
   upload(conversationId: string, name: string, content: string | Uint8Array<ArrayBuffer>): Promise<number>;
 }
 
-/** A real server with the real page on the default driver: the bundled sample, or a script over a small MCP server. */
+/** Starts a real server with the real page on the default driver: with the bundled sample, or with a script over a small MCP server. */
 export async function openPageServer(first?: ModelScript): Promise<PageServer> {
   const directory = mkdtempSync(path.join(tmpdir(), "sluice-page-"));
   const environment = { ...process.env, SLUICE_DATA: path.join(directory, "data"), SLUICE_MODEL: "" };

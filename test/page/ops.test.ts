@@ -33,7 +33,7 @@ describe("operations", () => {
       .filter({ has: page.getByText(name, { exact: true }) })
       .locator("dd");
   const card = (title: string): Locator => page.locator(".card").filter({ has: page.locator(".chart-title, h2").getByText(title) });
-  /** The numbers of a plot, by its table. */
+  /** Reads the numbers of a plot from its table. */
   async function rowsOf(title: string): Promise<string[][]> {
     await card(title).getByRole("button", { name: "Table" }).click();
     const rows = await card(title)
@@ -64,7 +64,7 @@ describe("operations", () => {
   it("plots starts, failures by cause, durations and memory, with the numbers of the server", async () => {
     for (const title of ["Sandboxes", "Turns", "Server memory", "Sandbox starts", "Cells by status", "Failures by cause"])
       await card(title).first().locator(".chart-plot svg").first().waitFor();
-    // The page asks every few seconds: it may be one answer behind.
+    // The page polls every few seconds, so it may be one answer behind.
     const agree = async (title: string, told: (operations: Operations) => (string | number)[][]): Promise<void> => {
       const isSame = async (): Promise<boolean> => (await rowsOf(title)).join("\n") === told(await now()).join("\n");
       await expect.poll(isSame, { ...soon, message: title }).toBe(true);
@@ -96,7 +96,7 @@ describe("operations", () => {
     await page.locator(".chart-title").getByText("HTTP request durations", { exact: true }).waitFor();
   });
 
-  it("has the last probes", async () => {
+  it("shows the latest probes", async () => {
     const { probes } = await now();
     expect(probes.length).toBeGreaterThan(0);
     expect(probes.length).toBeLessThanOrEqual(200);

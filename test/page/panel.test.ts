@@ -12,7 +12,7 @@ import { saveDownload, toFields, type SavedFile } from "./save-download.ts";
 
 const minutes = 60_000;
 
-/** What can be done with one figure and one chart of the bundled sample, held against the dataset of its turn. */
+/** The panel with one figure and one chart of the bundled sample, checked against the turn's dataset. */
 describe("the docked panel", () => {
   let browser: Browser;
   let server: PageServer;
@@ -47,7 +47,7 @@ describe("the docked panel", () => {
   const artifact = <Kind extends "image" | "chart">(kind: Kind): Kind extends "image" ? ImageArtifact : ChartArtifact =>
     turn.result?.artifacts.find((one) => one.kind === kind) as never;
 
-  it("has of a chart the numbers that the dataset has, and sorts them", async () => {
+  it("shows the dataset's numbers of a chart, and sorts them", async () => {
     await open("Chart 1");
     await tab("Numbers");
     await panel().locator(".data-table").waitFor();
@@ -61,7 +61,7 @@ describe("the docked panel", () => {
     expect(await findBarriers(page)).toEqual([]);
   });
 
-  it("has of a figure the numbers that were drawn, which are those of the dataset, and sorts them", async () => {
+  it("shows the numbers that were drawn in a figure, which are the dataset's, and sorts them", async () => {
     await open("Figure 1");
     await tab("Numbers");
     await panel().getByText("100 of 731 rows").waitFor();
@@ -95,7 +95,7 @@ describe("the docked panel", () => {
       const parquet = await save("Parquet");
       expect([parquet.name, ...ends(parquet)]).toEqual([`${name}.parquet`, "PAR1", "PAR1"]);
       expect(await panel().getByRole("button", { name: "Download as SVG" }).count()).toBe(0);
-      // What the page wrote is read by the sandbox's own reader.
+      // Read the page's file with the sandbox's own reader.
       const read = await readBack("figure.parquet", parquet.bytes);
       expect([read.total, read.columns]).toEqual([totals.length + monthly.length, head?.split(",")]);
       expect(read.rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell))))).toEqual(
@@ -134,7 +134,7 @@ describe("the docked panel", () => {
     expect(text).not.toMatch(/var\(|light-dark|currentcolor|url\((?!["']?#)|href=|class=|style=|<script|<foreignObject/i);
     const ground = /<rect [^>]*fill="([^"]+)"/.exec(text)?.[1];
     expect(ground).toBe(theme === "light" ? "rgb(255, 255, 255)" : "rgb(26, 29, 32)");
-    // A browser that has nothing but the file: well-formed, and the title, a bar for each month and the axes are drawn.
+    // A browser with only the file: it is well-formed and draws the title, a bar per month and the axes.
     const alone = await browser.newPage();
     const requests: string[] = [];
     alone.on("request", (request) => requests.push(request.url()));
@@ -185,7 +185,7 @@ describe("the docked panel", () => {
       expect(boxes[0]?.y).toBe(boxes[1]?.y);
       expect(await panel().locator("[data-result]").innerText()).toMatch(/"edited": 42,[^]*"net_flow": -772\d\d/);
       expect(await findBarriers(page)).toEqual([]);
-      // The answer stays as it was.
+      // The answer does not change.
       expect(await page.locator(".answer img").evaluateAll((images) => images.map((image) => (image as HTMLImageElement).src))).toEqual([
         sources[0],
       ]);
@@ -234,7 +234,7 @@ function ends({ bytes }: SavedFile): string[] {
   return [bytes.subarray(0, 4).toString("latin1"), bytes.subarray(-4).toString("latin1")];
 }
 
-/** Sums that were added up in another order. */
+/** Compares sums that were added in a different order. */
 function roughly(values: readonly number[]): string[] {
   return values.map((value) => value.toFixed(6));
 }

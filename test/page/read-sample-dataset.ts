@@ -2,9 +2,9 @@ import type { TurnDocument } from "../../src/protocol/http-turns.ts";
 import type { PageServer } from "./open-page-server.ts";
 
 export interface SampleDataset {
-  /** As the cell gave them. */
+  /** As the cell returned them. */
   readonly monthly: readonly { readonly month: string; readonly net_flow: number }[];
-  /** Of all venues by day, added up here. */
+  /** Totals of all venues by day, computed here. */
   readonly totals: readonly (readonly [day: string, total: number])[];
 }
 
@@ -12,7 +12,7 @@ interface Document {
   readonly outputs: readonly { readonly alias: string; readonly value: unknown }[];
 }
 
-/** What the figure and the chart of the bundled sample are made of, by the dataset of their turn. */
+/** Reads the numbers behind the sample's figure and chart from the turn's dataset. */
 export async function readSampleDataset(server: PageServer, turn: TurnDocument): Promise<SampleDataset> {
   const { outputs } = await server.call<Document>("GET", `/data/${turn.result?.dataset?.datasetId}.json`);
   const valueOf = (wanted: string): unknown => outputs.find(({ alias }) => alias === wanted)?.value;

@@ -7,11 +7,11 @@ export interface SampleChart {
   readonly data: ChartRow[];
 }
 
-/** A chart of each type, between them with everything that a chart can have. */
+/** One chart of each type; together they use every feature of a chart. */
 export const sampleCharts: readonly SampleChart[] = [
   {
     name: "line",
-    title: "Reserves of two venues, with a month that nobody reported",
+    title: "Reserves of two venues, with a month without reports",
     spec: {
       type: "line",
       xKey: "day",

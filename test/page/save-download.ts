@@ -7,14 +7,14 @@ export interface SavedFile {
   readonly text: string;
 }
 
-/** What the browser saves when a button or link is pressed. */
+/** Presses a button or link and returns the file that the browser saves. */
 export async function saveDownload(page: Page, pressed: Locator): Promise<SavedFile> {
   const [download] = await Promise.all([page.waitForEvent("download"), pressed.click()]);
   const bytes = readFileSync(await download.path());
   return { name: download.suggestedFilename(), bytes, text: bytes.toString("utf8") };
 }
 
-/** One line of CSV. */
+/** Parses one line of CSV. */
 export function toFields(line: string): string[] {
   return [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
     .slice(0, -1)

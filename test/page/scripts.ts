@@ -21,7 +21,7 @@ const fetching: ModelScript["steps"][number] = { toolCalls: [{ tool: "get_prices
 export const endlessCode =
   "# goes on and on\nimport time\nfor n in range(10**9):\n    print('tick', n, flush=True)\n    time.sleep(0.25)\n";
 
-/** Draws, then goes on until it is stopped, and says so all the time. */
+/** Draws, then prints until it is stopped. */
 export const endlessScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: ["mean price"], population: "all days" },
   steps: [
@@ -34,7 +34,7 @@ export const endlessScript: ModelScript = {
   ],
 };
 
-/** A chart of every type, drawn in Python from what the samples hold. */
+/** A chart of every type, drawn in Python from the sample data. */
 export const galleryScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: [], population: "samples" },
   steps: [
@@ -68,7 +68,7 @@ export const evil = '<img src=x onerror="window.owned=1">';
 export const hostileScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: [evil], population: "<script>window.owned=2</script>" },
   steps: [
-    { toolCalls: [{ tool: "get_prices", input: { symbol: evil } }] }, // comes back as rows, with a column of that name
+    { toolCalls: [{ tool: "get_prices", input: { symbol: evil } }] }, // the answer has a column of that name
     cell(
       [
         `evil = ${JSON.stringify(evil)}`,
@@ -101,7 +101,7 @@ export const hostileScript: ModelScript = {
   ].join("\n"),
 };
 
-/** A chart is asked for, and what should draw it fails. */
+/** A chart is requested, and the cell that should draw it fails. */
 export const failedChartScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: ["mean price"], population: "all days" },
   steps: [
@@ -113,7 +113,7 @@ export const failedChartScript: ModelScript = {
   synthesis: "The mean price is 103.",
 };
 
-/** A line with a hole that nobody mends. */
+/** A line with a gap that stays. */
 export const sparseModelScript: ModelScript = {
   plan: { chartIntent: "explicit", measures: ["price"], population: "all days" },
   steps: [
@@ -134,13 +134,13 @@ export const sparseModelScript: ModelScript = {
   synthesis: "See Figure 1.",
 };
 
-/** Calls something that deletes. */
+/** Calls a tool that deletes. */
 export const approvalScript: ModelScript = {
   steps: [{ toolCalls: [{ tool: "delete_note", input: { symbol: "N-17" } }] }, answer("Done as you said.")],
   synthesis: "Done as you said.",
 };
 
-/** The same out of a script. */
+/** The same from a script. */
 export const scriptApprovalScript: ModelScript = {
   steps: [
     { toolCalls: [{ tool: "execute", input: { code: 'return await call_tool("delete_note", {"symbol": "N-18"})' } }] },

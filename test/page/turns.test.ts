@@ -9,7 +9,7 @@ import { endlessCode, endlessScript, failedChartScript, galleryScript, sparseMod
 
 const minutes = 60_000;
 
-/** The page against a real server on the default driver, with turns that go every way a turn can go. */
+/** The page against a real server on the default driver, with every kind of ending of a turn. */
 describe("turns on the page", () => {
   let browser: Browser;
   let server: PageServer;
@@ -36,7 +36,7 @@ describe("turns on the page", () => {
   }
   const ended = (): Promise<void> => page.locator("[data-status=ended]").waitFor({ timeout: 2 * minutes });
   const calls = (): Locator => page.locator(".call");
-  /** The last number that the endless cell was seen to print. */
+  /** The last number that the endless cell has printed so far. */
   const lastTick = async (): Promise<number> => lastOf((await page.locator(".output").allInnerTexts()).join(""));
 
   it(
@@ -80,7 +80,7 @@ describe("turns on the page", () => {
     5 * minutes,
   );
 
-  it("moves nothing for who wants no motion", async () => {
+  it("shows no motion when the reader prefers none", async () => {
     const moving = (): Promise<number> =>
       page.evaluate(() => document.getAnimations().filter((one) => one.effect?.getComputedTiming().iterations === Infinity).length);
     expect(await page.locator(".mark-running").count()).toBeGreaterThan(0);
@@ -174,7 +174,7 @@ describe("turns on the page", () => {
     await page.mouse.down();
     await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 10 });
     await page.mouse.up();
-    await expect.poll(labels, soon).toContain(months[0]); // what was before it has come into view
+    await expect.poll(labels, soon).toContain(months[0]); // the earlier months are now in view
     await panel.getByRole("button", { name: "Fit" }).click();
     await expect.poll(labels, soon).toEqual(all);
   });

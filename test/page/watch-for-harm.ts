@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** What markup of others would do if it were believed: ask another host for something, open a dialog, run. */
+/** Watches for what injected markup would do if it ran: contact another host, open a dialog, run a script. */
 export function watchForHarm(page: Page, origin: string): () => Promise<unknown> {
   const [foreign, dialogs]: [string[], string[]] = [[], []];
   page.on("request", (request) => {

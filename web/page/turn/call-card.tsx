@@ -20,7 +20,7 @@ export function CallCard({ call, turnId, isRunning }: CallCardProps) {
   const [chosen, setChosen] = useState<boolean | null>(null);
   const { cell, output, end, approval } = call;
   const code = cell?.code ?? scriptOf(call);
-  const isActive = isRunning && end === undefined && (code !== null || output.length > 0); // who asks for approval shows the arguments itself
+  const isActive = isRunning && end === undefined && (code !== null || output.length > 0); // the approval card shows the arguments itself
   const isOpen = chosen ?? isActive;
   return (
     <li className={call.within === undefined ? "call" : "call call-within"}>
