@@ -5,7 +5,7 @@ import { callBackendTool, type BackendReply } from "../src/tools/call-backend-to
 import type { ToolSource } from "../src/tools/backend-tool.ts";
 import { createToolCatalog, type ToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { describeTools } from "../src/tools/describe-tool.ts";
-import { createToolSearch } from "../src/tools/create-tool-search.ts";
+import { searchTools } from "../src/tools/search-tools.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 
 /** All checks and failures of a call, with a real MCP server process. */
@@ -42,7 +42,7 @@ async function firstCampaign(isSuitable: (id: string) => boolean): Promise<strin
 }
 
 it("finds and describes tools", async () => {
-  const { found, tools } = await createToolSearch(catalog).search({ query: "is the report ready", limit: 1 });
+  const { found, tools } = await searchTools({ catalog, query: "is the report ready", limit: 1 });
   expect([found, tools]).toEqual(["1 of 14 tools", [{ name: "get_report_status", description: "Whether a report is ready." }]]);
   expect((await describeTools({ catalog, tools: "list_campaigns" })).tools[0]?.signature).toBe(
     'list_campaigns(state: Literal["enabled", "paused", "archived"] = ..., page_size: int = 20, next_token: str = ...) -> Result',

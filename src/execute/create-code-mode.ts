@@ -3,7 +3,7 @@ import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolAnnotations } from "../tools/backend-tool.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { describeTools, listTags } from "../tools/describe-tool.ts";
-import { createToolSearch } from "../tools/create-tool-search.ts";
+import { searchTools } from "../tools/search-tools.ts";
 import { defineTool, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { EngineSetting } from "./choose-engine.ts";
@@ -69,7 +69,6 @@ export function createCodeModeTools(options: CodeModeToolsOptions): readonly Too
 }
 
 function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<CodeModeContext>[] {
-  const toolSearch = createToolSearch(catalog);
   const detail = z.enum(["brief", "detailed", "full"]).optional();
   const { search, get_schema } = codeModeParameters;
   return [
@@ -84,7 +83,7 @@ function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<C
         limit: z.int().min(1).max(50).optional().describe(search.limit),
       }),
       annotations: readOnly,
-      run: async (request, { signal }: CodeModeContext) => toResult(await toolSearch.search({ ...request, policy, signal })),
+      run: async (request, { signal }: CodeModeContext) => toResult(await searchTools({ catalog, ...request, policy, signal })),
     }),
     defineTool({
       name: "get_schema",

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { quote } from "../errors/argument-path.ts";
 import type { BackendTool } from "./backend-tool.ts";
 
@@ -11,12 +11,6 @@ export interface CatalogTool {
   /** The name of the tool alone. Null when another tool has it, or when it is reserved, too long, or looks like a full name. */
   readonly bareName: string | null;
   readonly tool: BackendTool;
-}
-
-export interface AssignedNames {
-  readonly tools: readonly CatalogTool[];
-  /** Which tools had to be renamed, and why. */
-  readonly warnings: readonly string[];
 }
 
 /** Names of Sluice's own tools. A backend tool with such a name can only be called as `server__tool`. */
@@ -45,9 +39,12 @@ const MAX_LENGTH = 64;
 
 /**
  * Gives every tool a unique full name, and a bare name where that is unambiguous. The names do not depend on the order of the tools, except when two tools
- * have the same server and name: then the later ones get a number.
+ * have the same server and name: then the later ones get a number. The warnings say which tools had to be renamed, and why.
  */
-export function assignNames(tools: readonly BackendTool[], isBareNameTaken: (bareName: string) => boolean = () => false): AssignedNames {
+export function assignNames(
+  tools: readonly BackendTool[],
+  isBareNameTaken: (bareName: string) => boolean = () => false,
+): { readonly tools: readonly CatalogTool[]; readonly warnings: readonly string[] } {
   const { fullNames, warnings } = assignFullNames(tools);
   const taken = new Set(fullNames.values());
   const bareCounts = countBy(tools.map(({ name }) => toSafeName(name)));
@@ -63,7 +60,7 @@ export function assignNames(tools: readonly BackendTool[], isBareNameTaken: (bar
   };
 }
 
-/** A name with `__` could be the full name of another tool, now or earlier. */
+/** A name with `__` could be the full name of another tool, now or later. */
 function canBeBareName(name: string): boolean {
   return name.length <= MAX_LENGTH && !name.includes("__") && !reservedToolNames.has(name);
 }
@@ -92,17 +89,12 @@ function assignFullNames(tools: readonly BackendTool[]): { fullNames: ReadonlyMa
   return { fullNames, warnings };
 }
 
-/** Appends a digest of server and tool; and a number if that name is taken too. */
+/** Appends a digest of server and tool, and a number if that name is taken too. */
 function firstFreeName(tool: BackendTool, wanted: string, taken: ReadonlySet<string>): string {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([tool.server, tool.name]))
-    .digest("hex");
-  const short = withSuffix(wanted, digest.slice(0, 6));
-  if (!taken.has(short)) return short;
-  for (let number = 2; ; number += 1) {
-    const name = withSuffix(wanted, `${digest.slice(0, 6)}_${number}`);
-    if (!taken.has(name)) return name;
-  }
+  const digest = hash("sha256", JSON.stringify([tool.server, tool.name])).slice(0, 6);
+  let name = withSuffix(wanted, digest);
+  for (let number = 2; taken.has(name); number += 1) name = withSuffix(wanted, `${digest}_${number}`);
+  return name;
 }
 
 function withSuffix(name: string, suffix: string): string {

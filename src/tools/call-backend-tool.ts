@@ -21,7 +21,7 @@ export interface BackendCall extends ToolCallOptions {
   readonly extraArguments?: Readonly<Record<string, unknown>> | undefined;
   /** Time limit, restarted by every progress notification. Default: 60 s. */
   readonly timeoutMs?: number | undefined;
-  /** No retry when the backend asks for a longer wait. Default: 5 s; 0 means no retry. */
+  /** A call is not retried when the backend asks for a longer wait than this. Default: 5 s. */
   readonly maxRetryWaitMs?: number | undefined;
   readonly wait?: ((milliseconds: number, signal?: AbortSignal) => Promise<unknown>) | undefined;
   readonly now?: (() => number) | undefined;
@@ -78,7 +78,7 @@ type CallReply =
   | { readonly ok: false; readonly failure: ToolFailure; readonly attempts: number };
 
 const MAX_RETRY_WAIT_MS = 5_000;
-/** When the backend does not say how long to wait. */
+/** Used when the backend does not say how long to wait. */
 const DEFAULT_RETRY_WAIT_MS = 500;
 
 /** Releases its slot while it waits for the retry. */

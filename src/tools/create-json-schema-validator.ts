@@ -18,10 +18,10 @@ const MAX_TIME_LIMIT_MS = 1_600;
 /** A schema that has failed this often is not used again. */
 const MAX_FAILURES = 3;
 const MAX_ERRORS = 100;
-/** Limits the memory of a validator. */
+/** Limits the memory of a validator, which collects errors before we keep MAX_ERRORS of them. */
 const MAX_HELD_ERRORS = 10_000;
 
-/** By hash of the schema, so that sending a schema again does not reset its count. */
+/** By hash of the schema, so that a server that sends its schema again does not reset the count. */
 const failures = new Map<string, { readonly count: number; readonly reason: string }>();
 const MAX_FAILED_CHECKS = 1_000;
 
@@ -71,6 +71,7 @@ function createCheck(schema: JsonSchema, { key, allErrors }: { readonly key: str
     try {
       return isLimited ? runLimited(() => run(value)) : run(value);
     } catch (error) {
+      // Thrown by the code that limitErrors adds.
       if (Array.isArray(error)) return { status: "unusable", reason: `it finds more than ${MAX_HELD_ERRORS} errors` };
       validate = null; // it may have been interrupted in any state
       const failure = { count: count + 1, reason: describeFailure(error) };

@@ -11,10 +11,12 @@ export type { CatalogTool } from "./assign-names.ts";
 /** The current tools. The same object as long as no source has changed. */
 export interface ToolList {
   readonly tools: readonly CatalogTool[];
-  readonly gaps: readonly NonNullable<ToolListing["gap"]>[];
-  /** Tools whose names had to be changed. */
+  readonly gaps: readonly ServerGap[];
+  /** One sentence per tool whose name had to be changed. */
   readonly warnings: readonly string[];
 }
+
+type ServerGap = NonNullable<ToolListing["gap"]>;
 
 export type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly toolError: ToolError };
 
@@ -40,7 +42,7 @@ export function createToolCatalog({
   maxConcurrentCalls = DEFAULT_CONCURRENT_CALLS,
   listTimeoutMs = 15_000,
 }: ToolCatalogOptions): ToolCatalog {
-  /** Listings under way, shared by all callers. A source that timed out is a gap for every caller until it answers. */
+  /** Listings under way, shared by all callers. A source that timed out stays a gap, and is not asked again, until it answers. */
   const pending = new Map<ToolSource, Promise<ToolListing>>();
   /** All tools that ever had a bare name, so that the name does not switch to another tool when a server is down. */
   const bareOwners = new Map<string, Set<string>>();
@@ -111,7 +113,7 @@ function toIndexedList(listings: readonly ToolListing[], bareOwners: Map<string,
   return { list: { tools, warnings, gaps: listings.flatMap(({ gap }) => (gap === null ? [] : [gap])) }, byName: indexNames(tools) };
 }
 
-/** Assigned names take precedence over the names as servers spell them, which are added only where unambiguous. */
+/** Tools can also be called by their server's spelling, unless it is ambiguous or an assigned name. */
 function indexNames(tools: readonly CatalogTool[]): ReadonlyMap<string, CatalogTool> {
   const byName = new Map<string, CatalogTool>();
   for (const tool of tools) byName.set(tool.fullName, tool);
@@ -129,8 +131,6 @@ function findGapOf(name: string, { tools, gaps }: ToolList, bareOwners: Readonly
   const isNamed = (server: string): boolean => name.startsWith(`${server}__`) || name.startsWith(`${toSafeName(server)}__`);
   return gaps.find(({ server }) => isNamed(server) || (server === owner && others.length === 0)) ?? null;
 }
-
-type ServerGap = NonNullable<ToolListing["gap"]>;
 
 function unreachable(name: string, { server, reason }: ServerGap, { tools }: ToolList): ToolError {
   return createToolError({

@@ -76,7 +76,10 @@ export function describeTool(
 ): ToolDescription {
   const { tool, name } = entry;
   const policyField = describePolicy(entry, policy);
-  const basics = { name, description: detail === "brief" ? firstSentence(tool) : ellipsize(toText(tool), MAX_DESCRIPTION_CHARACTERS) };
+  const basics = {
+    name,
+    description: detail === "brief" ? firstSentence(tool) : ellipsize(descriptionOf(tool), MAX_DESCRIPTION_CHARACTERS),
+  };
   const rest = { ...(Object.keys(tool.annotations).length > 0 ? { annotations: tool.annotations } : {}), tags: tagsOf(tool) };
   switch (detail) {
     case "brief":
@@ -160,13 +163,13 @@ function withinLimit(schema: JsonSchema): JsonSchema | string {
   }
 }
 
-function toText({ title, description }: BackendTool): string {
+function descriptionOf({ title, description }: BackendTool): string {
   return description.trim() || title?.trim() || "";
 }
 
 /** The first sentence or line, whichever is shorter. */
 function firstSentence(tool: BackendTool): string {
-  const text = toText(tool).slice(0, 2_000);
+  const text = descriptionOf(tool).slice(0, 2_000);
   const line = text.split("\n", 1)[0]!.trim();
   return ellipsize(/^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line, MAX_SENTENCE_CHARACTERS);
 }

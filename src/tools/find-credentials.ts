@@ -106,7 +106,7 @@ export function findCredentials(args: unknown): FoundCredential[] {
 function findIssue({ value, name }: Node, nameIssues: Map<string, string | null>): string | null {
   if (name !== null && !nameIssues.has(name)) nameIssues.set(name, findNameIssue(name));
   const nameIssue = name === null ? null : nameIssues.get(name)!;
-  if (nameIssue === nameIsToken) return nameIssue;
+  if (nameIssue === nameIsCredential) return nameIssue;
   if (typeof value === "string" && isCredentialText(value)) return "{path} has the form of a credential.";
   const isEmpty = value === null || value === undefined || value === "" || typeof value === "boolean";
   // `session_tokens: 1200` is an amount of text. The items of a list or an object are checked on their own.
@@ -114,10 +114,10 @@ function findIssue({ value, name }: Node, nameIssues: Map<string, string | null>
   return isEmpty || isAmount ? null : nameIssue;
 }
 
-const nameIsToken = "The name of {path} is a credential.";
+const nameIsCredential = "The name of {path} is a credential.";
 
 function findNameIssue(name: string): string | null {
-  if (isCredentialText(name)) return nameIsToken;
+  if (isCredentialText(name)) return nameIsCredential;
   return isCredentialName(name) ? "{path} has the name of a credential." : null;
 }
 

@@ -26,14 +26,11 @@ export function toPythonSignature(
   const isRequired = ([key]: readonly [string, unknown]): boolean => required.has(key);
   const parameters = [...properties.filter(isRequired), ...properties.filter((property) => !isRequired(property))].map(
     ([key, property]) => {
-      const type = toPythonType({ schema: property, root: inputSchema, hint: key, shapes: shapes.namesFor(inputSchema) });
+      const type = toPythonType({ schema: property, root: inputSchema, hint: key, shapes });
       return `${toPythonKey(key)}: ${required.has(key) ? type : withDefault(type, property, inputSchema)}`;
     },
   );
-  const output =
-    outputSchema === undefined
-      ? "Any"
-      : toPythonType({ schema: outputSchema, root: outputSchema, hint: "result", shapes: shapes.namesFor(outputSchema) });
+  const output = outputSchema === undefined ? "Any" : toPythonType({ schema: outputSchema, root: outputSchema, hint: "result", shapes });
   return { signature: `${name}(${parameters.join(", ")}) -> ${output}`, shapes: shapes.definitions() };
 }
 
@@ -43,9 +40,12 @@ function withDefault(type: string, property: unknown, root: JsonSchema): string 
   return type === "Any" || type.endsWith("None") ? `${type} = None` : `${type} = ...`;
 }
 
+/** The TypedDicts of one signature. Each schema is defined once, so that recursive schemas terminate. */
 interface Shapes {
-  namesFor(root: JsonSchema): ShapeNames;
-  /** The text of every TypedDict. */
+  /** The name of the TypedDict for this schema; null when there are too many. */
+  nameFor(schema: JsonSchema, hint: string, root: JsonSchema): string | null;
+  /** Counts one type. False when the limit is reached, because references can make a small schema expand to a huge one. */
+  spend(): boolean;
   definitions(): string[];
 }
 
@@ -53,10 +53,15 @@ function createShapes(): Shapes {
   const names = new Map<JsonSchema, string>();
   const definitions = new Map<string, string>();
   let remainingTypes = MAX_TYPES;
-  const spend = (): boolean => {
-    remainingTypes -= 1;
-    return remainingTypes >= 0;
+  const shapes: Shapes = {
+    nameFor,
+    spend() {
+      remainingTypes -= 1;
+      return remainingTypes >= 0;
+    },
+    definitions: () => [...definitions.values()],
   };
+  return shapes;
 
   function nameFor(schema: JsonSchema, hint: string, root: JsonSchema): string | null {
     const known = names.get(schema);
@@ -67,35 +72,22 @@ function createShapes(): Shapes {
     );
     names.set(schema, name); // before its fields are read, because a shape can contain itself
     definitions.set(name, "");
-    const fields = shapeLines(schema, root, { nameFor: (inner, innerHint) => nameFor(inner, innerHint, root), spend });
+    const fields = shapeLines(schema, root, shapes);
     definitions.set(name, `class ${name}(TypedDict):\n${fields.map((line) => `    ${line}`).join("\n")}`);
     return name;
   }
 
   function firstFreeName(wanted: string): string {
-    const taken = new Set(names.values());
-    if (!taken.has(wanted)) return wanted;
-    for (let number = 2; ; number += 1) if (!taken.has(`${wanted}${number}`)) return `${wanted}${number}`;
+    let name = wanted;
+    for (let number = 2; definitions.has(name); number += 1) name = `${wanted}${number}`;
+    return name;
   }
-
-  return {
-    namesFor: (root) => ({ nameFor: (schema, hint) => nameFor(schema, hint, root), spend }),
-    definitions: () => [...definitions.values()],
-  };
 }
 
 function toClassName(hint: string): string {
   const words = hint.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
   return /^[A-Z]/.test(name) ? name.slice(0, 40) : "Shape";
-}
-
-/** Names the shapes of one schema, so that each is defined once and recursive shapes terminate. */
-interface ShapeNames {
-  /** The name of the TypedDict for this schema; null when there are too many. */
-  nameFor(schema: JsonSchema, hint: string): string | null;
-  /** Counts one type. False when the limit is reached, because references can make a small schema expand to a huge one. */
-  spend(): boolean;
 }
 
 const MAX_LITERALS = 12;
@@ -107,7 +99,7 @@ interface TypeRequest {
   readonly root: JsonSchema;
   /** Name of the value, used to name its shape. */
   readonly hint: string;
-  readonly shapes: ShapeNames;
+  readonly shapes: Shapes;
   readonly depth?: number;
 }
 
@@ -119,7 +111,6 @@ function toPythonType(request: TypeRequest): string {
   return [...parts, ...(isNullable ? ["None"] : [])].join(" | ");
 }
 
-/** The members of a union type. */
 function unionMembers({ depth = 0, ...request }: TypeRequest): string[] {
   const { root } = request;
   const schema = followReferences(request.schema, root);
@@ -161,7 +152,7 @@ function toSingleType(type: string, request: TypeRequest & { readonly schema: Js
       return items === "Any" ? "list" : `list[${items}]`;
     }
     case "object": {
-      if (Object.keys(propertiesOf(schema, root)).length > 0) return shapes.nameFor(schema, hint) ?? "dict";
+      if (Object.keys(propertiesOf(schema, root)).length > 0) return shapes.nameFor(schema, hint, root) ?? "dict";
       const { additionalProperties } = schema;
       const values = isRecord(additionalProperties)
         ? toPythonType({ schema: additionalProperties, root, hint, shapes, depth: depth + 1 })
@@ -174,7 +165,7 @@ function toSingleType(type: string, request: TypeRequest & { readonly schema: Js
 }
 
 /** The fields of a TypedDict, one per line. */
-function shapeLines(schema: JsonSchema, root: JsonSchema, shapes: ShapeNames): string[] {
+function shapeLines(schema: JsonSchema, root: JsonSchema, shapes: Shapes): string[] {
   const required = requiredOf(schema, root);
   return Object.entries(propertiesOf(schema, root)).map(([name, property]) => {
     const type = toPythonType({ schema: property, root, hint: name, shapes });
@@ -182,7 +173,7 @@ function shapeLines(schema: JsonSchema, root: JsonSchema, shapes: ShapeNames): s
   });
 }
 
-/** The name of a parameter or field, quoted if it is invalid in Python. */
+/** Quotes a name that is invalid in Python. */
 function toPythonKey(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) && !pythonKeywords.has(name) ? name : JSON.stringify(name);
 }

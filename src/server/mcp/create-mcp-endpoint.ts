@@ -13,7 +13,7 @@ import { isRecord } from "../../text/json.ts";
 /** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller has checked tokens and origins before. */
 export interface McpEndpoint extends AsyncDisposable {
   fetch(request: Request, caller: McpCaller): Promise<Response>;
-  /** How many connections are open, of all tenants. */
+  /** Number of open connections of all tenants. */
   readonly connections: number;
   close(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export function createMcpEndpoint(
   };
 }
 
-/** The sender of a request, as established when its token was checked. */
+/** The sender of a request, known from its token. */
 export interface McpCaller {
   readonly tenant: string;
   /** Hash of the bearer token. A different token on the same connection clears the identity context chosen with the first. */
@@ -98,7 +98,7 @@ interface LegacyClient {
   readonly connection: McpConnection;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: Server;
-  /** Of the latest request, because its token can differ from the first one's. */
+  /** The sender of the latest request, whose token can differ from that of the first. */
   caller: McpCaller;
   openStreams: number;
 }
@@ -115,7 +115,7 @@ class LegacyClients {
   }
 
   async fetch(message: ReadMessage, caller: McpCaller): Promise<Response> {
-    const { isInitialize, ids } = readRequestIds(message.body);
+    const { isInitialize, ids } = readRequests(message.body);
     const id = message.request.headers.get("mcp-session-id");
     if (id === null && !isInitialize) return refuse("REQUEST_INVALID", -32_000, sessionIdMissing);
     const client = id === null ? await this.#open(caller) : this.#find(id, caller);
@@ -217,7 +217,7 @@ async function readMessage(request: Request, maxBytes: number): Promise<ReadMess
   }
 }
 
-function readRequestIds(body: unknown): { readonly isInitialize: boolean; readonly ids: readonly RequestId[] } {
+function readRequests(body: unknown): { readonly isInitialize: boolean; readonly ids: readonly RequestId[] } {
   const messages = (Array.isArray(body) ? body : [body]).filter(isRecord);
   return {
     isInitialize: messages.some(({ method }) => method === "initialize"),

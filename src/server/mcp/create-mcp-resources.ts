@@ -66,7 +66,7 @@ export function createMcpResources(
     },
     async read(uri, signal) {
       if (uri === chartAppUri) return await readChartApp(chartApp);
-      if (uri === executeGuideUri) return { contents: [{ uri, mimeType: "text/plain", text: describeExecuteFully(parts) }] };
+      if (uri === executeGuideUri) return { contents: [{ uri, mimeType: "text/plain", text: describeExecuteGuide(parts) }] };
       const contentHash = /^sluice:\/\/artifacts\/([0-9a-f]{64})$/.exec(uri)?.[1];
       if (contentHash !== undefined) return await readArtifact(contentHash, uri);
       const address = parseDataUri(uri);
@@ -101,7 +101,7 @@ function parseCursor(cursor: string | undefined, count: number): number {
   );
 }
 
-function describeExecuteFully({ configuration: { limits, execute } }: McpParts): string {
+function describeExecuteGuide({ configuration: { limits, execute } }: McpParts): string {
   return describeExecute({ limits: limits.execute, engine: execute.engine, hasCpython: true, hasIdentity: true });
 }
 
@@ -166,7 +166,7 @@ export interface TenantArtifacts {
   read(contentHash: string): Promise<{ readonly type: ArtifactType; readonly bytes: Uint8Array } | null>;
 }
 
-/** Beyond it, the artifact published longest ago can no longer be read by its URI. */
+/** When there are more, the artifact published longest ago can no longer be read by its URI. */
 const MAX_ADDRESSED_ARTIFACTS = 10_000;
 
 export function addressArtifacts(store: ArtifactStore): TenantArtifacts {

@@ -34,7 +34,7 @@ export function createMcpServer(surface: Surface): Server {
     const { signal } = mcpReq;
     const tool = await surface.tool(params.name, signal);
     if (tool === null) return toCallResult(toErrorResult(await toolNotFound(surface, params.name, signal)));
-    const progress = openProgress({ token: mcpReq._meta?.progressToken, notify: mcpReq.notify });
+    const progress = openProgress(mcpReq._meta?.progressToken, mcpReq.notify);
     try {
       return await callTool(tool, params.arguments ?? {}, { signal, progress });
     } finally {
@@ -89,22 +89,18 @@ function withHint({ message, hint }: SluiceError): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
 
-interface ProgressOptions {
-  /** Undefined when the client did not ask for progress: then nothing is sent. */
-  readonly token: ProgressToken | undefined;
-  readonly notify: ServerContext["mcpReq"]["notify"];
-}
-
-interface OpenProgress extends ProgressReporter {
-  end(): void;
-}
-
 const INTERVAL_MS = 1000;
 const MIN_INTERVAL_MS = 200;
 const MAX_MESSAGE_CHARACTERS = 200;
 
-/** Notifies the client every second, so that it can tell a long call from a dead server: with the latest message, else with the time so far. */
-function openProgress({ token, notify }: ProgressOptions): OpenProgress {
+/**
+ * Notifies the client every second, so that it can tell a long call from a dead server. Sends the latest message, else the time so far; nothing to a client
+ * that did not ask for progress.
+ */
+function openProgress(
+  token: ProgressToken | undefined,
+  notify: ServerContext["mcpReq"]["notify"],
+): ProgressReporter & { readonly end: () => void } {
   if (token === undefined) return { report: () => {}, end: () => {} };
   const startedAt = performance.now();
   let sentAt = -Infinity;

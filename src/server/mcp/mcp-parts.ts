@@ -34,13 +34,13 @@ export interface ConnectionLifetimes {
   readonly sandboxIdleMs: number;
   /** A connection without a call for this long is closed, with all of its data. Does not apply to stdio. */
   readonly connectionIdleMs: number;
-  /** An HTTP client that closes the connection before its answer arrives loses its sandbox unless it returns within this time. */
+  /** When an HTTP client disconnects before its answer arrives, its sandbox is freed unless the client returns within this time. */
   readonly disconnectGraceMs: number;
   /** A sandbox that has run no cell for this long is freed when another call waits for one. */
   readonly reclaimAfterMs: number;
-  /** Per tenant. Beyond it, the least recently used connection is closed. */
+  /** Per tenant. When there are more, the least recently used connection is closed. */
   readonly maxConnections: number;
-  /** Data of all connections of one tenant. Beyond it, the least recently used connection is closed. */
+  /** Data of all connections of one tenant. When there is more, the least recently used connection is closed. */
   readonly maxBytes: number;
   /** Data of one connection. */
   readonly connectionBytes: number;
@@ -56,10 +56,7 @@ export const defaultLifetimes: ConnectionLifetimes = {
   connectionBytes: 512 * 1024 ** 2,
 };
 
-/**
- * Everything that one client can use: instructions, tools and resources. `createMcpServer` serves it over every transport and protocol version; a surface
- * knows of neither.
- */
+/** What one client can use: instructions, tools and resources, independent of the transport and the version of the protocol. */
 export interface Surface {
   readonly instructions: string;
   tools(signal: AbortSignal): Promise<readonly ServedTool[]>;

@@ -9,8 +9,8 @@ import { listTools, type ListedTool } from "./list-tools.ts";
 import type { StdioTransport } from "./stdio-transport.ts";
 
 /**
- * Passes what the SDK has no place for between one request and its transport: headers of this call alone; and back from the transport, the HTTP status and
- * `Retry-After` of a refusal, and the exact text of `structuredContent`, because parsing would round its numbers.
+ * Passes data between one request and its transport for which the SDK has no parameters. The request sets the headers of this call. The transport sets the
+ * HTTP status and `Retry-After` of a refusal, and the exact text of `structuredContent`, because parsing would round its numbers.
  */
 export interface RequestContext {
   readonly headers: Readonly<Record<string, string>>;
@@ -52,7 +52,6 @@ export class BackendConnection {
   /** True once no new request should be sent. Calls that are under way continue. */
   isLost = false;
   readonly #ended = Promise.withResolvers<void>();
-  /** Resolves when it is closed. */
   readonly ended: Promise<void> = this.#ended.promise;
   #openRequests = 0;
   #closing: Promise<void> | null = null;
@@ -195,7 +194,7 @@ const anyResult: StandardSchemaV1<unknown, unknown> = {
   "~standard": { version: 1, vendor: "sluice", validate: (value) => ({ value }) },
 };
 
-/** Only the SDK sets keys of the protocol. */
+/** Drops keys of the protocol, which only the SDK may set. */
 function withoutProtocolKeys(meta: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(meta).filter(([key]) => key !== "progressToken" && !key.startsWith("io.modelcontextprotocol/")));
 }

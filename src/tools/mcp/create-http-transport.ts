@@ -45,9 +45,9 @@ export interface AnswerFilterOptions {
 }
 
 /**
- * Passes the response of a request on to the SDK: a JSON document, or a stream of events that ends with the answer. The SDK parses it on the main thread,
- * discards the text, and does not report a stream that ends without an answer. So the filter reads a large message in a thread and passes on a small one
- * instead, notes the exact text of `structuredContent` of the others, and reports a lost answer to the context.
+ * Filters the response of a request before the SDK reads it: a JSON document, or a stream of events that ends with the answer. The SDK parses messages on
+ * the main thread, discards their text, and does not report a stream that ends without an answer. So the filter reads a large message in a thread and passes
+ * on a small one instead, notes the exact text of `structuredContent` of the others, and reports a lost answer to the context.
  */
 export function filterAnswer(response: Response, options: AnswerFilterOptions): Response {
   if (response.body === null) return response;
@@ -62,7 +62,7 @@ export function filterAnswer(response: Response, options: AnswerFilterOptions): 
     },
     cancel: (reason) => filter.cancel(reason),
   });
-  // They describe the original body, not the filtered one.
+  // These headers describe the original body, not the filtered one.
   const headers = new Headers(response.headers);
   for (const name of ["content-length", "content-encoding"]) headers.delete(name);
   return new Response(body, { status: response.status, statusText: response.statusText, headers });

@@ -30,9 +30,10 @@ class McpSource implements ToolSource {
   readonly #open = new Set<BackendConnection>();
   #connection: BackendConnection | null = null;
   #connecting: Promise<BackendConnection> | null = null;
-  /** Why the last attempt failed. Each consecutive failure doubles the wait before the next attempt, up to a maximum. */
+  /** Why the last attempt failed. */
   #failure: McpCallError | null = null;
-  #failures = 0;
+  /** Consecutive failures. Each doubles the wait before the next attempt, up to a maximum. */
+  #failureCount = 0;
   #nextAttemptAt = 0;
   #lastListing: { readonly listed: readonly ListedTool[]; readonly listing: ToolListing } | null = null;
   #isLegacy = false;
@@ -145,9 +146,17 @@ class McpSource implements ToolSource {
 
   async #openConnection(): Promise<BackendConnection> {
     const { name, server, environment = {}, onLog = () => {} } = this.#options;
-    const [limits, reader, signal, isLegacy] = [this.#limits, this.#reader, this.#disposed.signal, this.#isLegacy];
     try {
-      const connection = await openBackendConnection({ name, server, environment, limits, isLegacy, reader, onLog, signal });
+      const connection = await openBackendConnection({
+        name,
+        server,
+        environment,
+        limits: this.#limits,
+        isLegacy: this.#isLegacy,
+        reader: this.#reader,
+        onLog,
+        signal: this.#disposed.signal,
+      });
       this.#open.add(connection);
       void connection.ended.then(() => this.#open.delete(connection));
       this.#isLegacy = connection.isLegacy;
@@ -162,15 +171,15 @@ class McpSource implements ToolSource {
   }
 
   #recordSuccess(): void {
-    this.#failures = 0;
+    this.#failureCount = 0;
     this.#failure = null;
   }
 
   #recordFailure(error: unknown): void {
     const { firstMs, maxMs } = this.#options.backoff ?? { firstMs: 1_000, maxMs: 60_000 };
     if (error instanceof McpCallError) this.#failure = error;
-    this.#nextAttemptAt = this.#clock.now() + Math.min(maxMs, firstMs * 2 ** this.#failures);
-    this.#failures += 1;
+    this.#nextAttemptAt = this.#clock.now() + Math.min(maxMs, firstMs * 2 ** this.#failureCount);
+    this.#failureCount += 1;
   }
 }
 
@@ -184,7 +193,6 @@ interface ConnectionUse<Value> {
   readonly mayRetry: (error: McpCallError, connection: BackendConnection) => boolean;
 }
 
-/** Throws UsageError for an entry that can never work. */
 function checkServerEntry({ name, server }: McpSourceOptions): void {
   const refuse = (message: string): never => {
     throw new UsageError({ code: "MCP_SERVER_ENTRY_INVALID", message, hint: "See docs/mcp-servers.md for the shape of mcpServers." });

@@ -33,7 +33,7 @@ export class McpCallError extends SluiceError {
   }
 }
 
-/** What error messages say about a server. */
+/** What error messages need to know about a server. */
 export interface ServerFacts {
   readonly name: string;
   readonly server: McpServerEntry;
@@ -62,13 +62,12 @@ export function describeConnectFailure(error: unknown, facts: ServerFacts, timed
     if (systemCode !== undefined) return ["MCP_UNREACHABLE", describeSystemFailure(server, systemCode, error)];
     if ("url" in server && error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed) {
       const reason = ellipsize(messageOf(error.cause ?? error), 500);
-      return ["MCP_UNREACHABLE", `The server at ${withoutQuery(server.url)} does not speak MCP: ${reason}`];
+      return ["MCP_UNREACHABLE", `The server at ${withoutSecretParts(server.url)} does not speak MCP: ${reason}`];
     }
     return ["MCP_UNREACHABLE", `The connection could not be opened: ${ellipsize(messageOf(error), 500)}`];
   }
 }
 
-/** Why a call got no answer. */
 export function describeCallFailure(error: unknown, facts: ServerFacts, context: RequestContext): McpCallError {
   const status = context.status ?? (error instanceof SdkHttpError ? error.status : undefined);
   const retryAfter = toSeconds(context.retryAfter, Date.now());
@@ -126,9 +125,9 @@ function describeStderr({ stderr }: StdioTransport): string {
 
 function describeSystemFailure(server: McpServerEntry, code: string, error: unknown): string {
   if ("command" in server) return describeSpawnFailure(server, code, error);
-  if (code === "ECONNREFUSED") return `Nothing listens at ${withoutQuery(server.url)} (connection refused).`;
+  if (code === "ECONNREFUSED") return `Nothing listens at ${withoutSecretParts(server.url)} (connection refused).`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `The host ${new URL(server.url).hostname} was not found.`;
-  return `Could not connect to ${withoutQuery(server.url)} (${code}).`;
+  return `Could not connect to ${withoutSecretParts(server.url)} (${code}).`;
 }
 
 function describeSpawnFailure({ command, cwd }: StdioServerEntry, code: string, error: unknown): string {
@@ -137,8 +136,8 @@ function describeSpawnFailure({ command, cwd }: StdioServerEntry, code: string, 
   return code === "EACCES" ? `${program} is not executable.` : `${program} could not be started: ${messageOf(error)}`;
 }
 
-/** Drops the query and the credentials, which can contain keys. */
-function withoutQuery(url: string): string {
+/** Drops the query, user name and password, which can contain keys. */
+function withoutSecretParts(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;
 }

@@ -8,18 +8,15 @@ import { createHttpTransport } from "./create-http-transport.ts";
 import { describeConnectFailure, type McpCallError, type ServerFacts } from "./mcp-call-error.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-type HostEnvironment = Readonly<Record<string, string | undefined>>;
-
 export interface BackendConnectionOptions {
   readonly name: string;
   readonly server: McpServerEntry;
-  readonly environment: HostEnvironment;
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly limits: McpLimits;
   /** The server is known to speak a version before 2026-07-28, so version negotiation is skipped. */
   readonly isLegacy: boolean;
   readonly reader: OutputReader;
   readonly onLog: (entry: McpLogEntry) => void;
-  /** Aborts the attempt. */
   readonly signal: AbortSignal;
 }
 
@@ -27,7 +24,7 @@ export interface BackendConnectionOptions {
 export const clientInfo: { readonly name: string; readonly version: string } = { name: "sluice", version: packageVersion };
 
 const MAX_LOG_CHARACTERS = 2_000;
-/** Upper bound of the wait for a stdio server that ignores version negotiation. */
+/** Longest wait for a stdio server that ignores version negotiation. */
 const MAX_PROBE_MS = 10_000;
 
 /** Connects to a server, with one retry where that can help. Rejects with an McpCallError that says why; a failed attempt leaves no process behind. */
@@ -118,7 +115,7 @@ function createTransport(
 /** Variables that every child process inherits: enough to find programs, a home and temporary files, but no keys, tokens or proxies. */
 const inheritedNames = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ"];
 
-function createChildEnvironment(host: HostEnvironment, named: StdioServerEntry["env"]): Record<string, string> {
+function createChildEnvironment(host: BackendConnectionOptions["environment"], named: StdioServerEntry["env"]): Record<string, string> {
   const inherited = inheritedNames.flatMap((name) => {
     const value = host[name];
     return value === undefined || value.startsWith("()") ? [] : [[name, value] as const]; // "()" marks an exported shell function

@@ -116,14 +116,14 @@ export class StdioTransport implements Transport {
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", (error) => this.onerror?.(error));
     child.once("exit", (code, signal) => {
       this.exit = { code, signal };
-      // Read what is left in the pipes, but not until they close: a grandchild can keep them open.
+      // Read what is left in the pipes, but do not wait until they close: a grandchild can keep them open.
       if (this.#closing !== null) this.#finish();
       else setTimeout(() => void this.#finishWhenRead(), DRAIN_MS).unref();
     });
     child.once("close", () => void this.#finishWhenRead());
   }
 
-  /** Delivers large answers that arrived before the child exited. */
+  /** First delivers large answers that arrived before the child exited. */
   async #finishWhenRead(): Promise<void> {
     await Promise.all(this.#reading);
     this.#finish();
@@ -229,8 +229,9 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** A well-behaved server exits by itself when its stdin closes. */
+/** Time for a server to exit by itself after its stdin is closed. */
 const GRACE_MS = 300;
+/** Time to read the pipes of a child that has exited. */
 const DRAIN_MS = 200;
 const KILL_WAIT_MS = 2_000;
 
@@ -250,7 +251,7 @@ class TextTail {
     for (const line of lines) this.#append(line);
   }
 
-  /** Treats text after the last line break as a line. */
+  /** Appends the text after the last line break. */
   end(): void {
     if (this.#rest !== "") this.#append(this.#rest);
     this.#rest = "";

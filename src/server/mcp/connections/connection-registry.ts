@@ -16,7 +16,7 @@ export interface NewConnection {
 interface Entry extends NewConnection {
   readonly connection: McpConnection;
   activeUses: number;
-  /** Of all uses so far; also the number of the newest. */
+  /** Uses so far, also the ended ones. */
   useCount: number;
   isDisconnected: boolean;
   cancelTimers: (() => void)[];
@@ -68,7 +68,7 @@ export class ConnectionRegistry implements AsyncDisposable {
     return entry?.tenant === tenant ? entry.connection : null;
   }
 
-  /** Keeps the connection open until the returned function is called, which returns true if this was the last use and no newer one has started. */
+  /** Keeps the connection open until the returned function is called. That returns true if no other use is active and none has started since. */
   use(connection: McpConnection): () => boolean {
     const entry = this.#entries.get(connection.id);
     if (entry === undefined) return () => true;

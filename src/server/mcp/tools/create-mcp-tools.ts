@@ -10,7 +10,7 @@ import { isRecord } from "../../../text/json.ts";
 import type { JsonSchema } from "../../../tools/backend-tool.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
 
-/** A call of an MCP client, on the connection that it uses. */
+/** A call of an MCP client, with the connection that it runs on. */
 export interface McpCall extends McpCallContext {
   readonly entered: EnteredConnection;
 }
@@ -31,7 +31,7 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
     ...[codeInterpreterTool, pythonCodeEditTool].map((tool) => ({
       ...tool,
       meta,
-      run: (input: unknown, call: McpCall) => runCell(tool, input, call),
+      run: (input: unknown, call: McpCall) => runCellTool(tool, input, call),
     })),
     { ...renderChartTool, meta, run: renderChart },
     ...dataTools.map((tool): McpTool => ({
@@ -47,7 +47,11 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
   return new Map(tools.map((tool) => [tool.name, tool]));
 }
 
-async function runCell(tool: typeof codeInterpreterTool, input: unknown, { entered, progress, signal }: McpCall): Promise<ToolCallResult> {
+async function runCellTool(
+  tool: typeof codeInterpreterTool,
+  input: unknown,
+  { entered, progress, signal }: McpCall,
+): Promise<ToolCallResult> {
   const { connection, keepsSandbox } = entered;
   const endCell = connection.beginCell(progress);
   try {
@@ -94,7 +98,10 @@ function exposedServers({ configuration }: McpParts): ReadonlySet<string> {
 function toMcpTool(parts: McpParts, catalogTool: CatalogTool, name: string = catalogTool.name): McpTool {
   const { title, description, inputSchema, annotations } = catalogTool.tool;
   return {
-    ...{ name, title, description, annotations },
+    name,
+    title,
+    description,
+    annotations,
     inputSchema: { ...withoutHeaderMarks(inputSchema), type: "object" },
     run: (args, call) => runExposedTool(parts, { name, catalogTool, args }, call),
   };

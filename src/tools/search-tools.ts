@@ -6,6 +6,7 @@ import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 export interface SearchRequest {
+  readonly catalog: ToolCatalog;
   readonly query?: string | undefined;
   /** Only tools that have all of these tags. */
   readonly tags?: readonly string[] | undefined;
@@ -26,50 +27,44 @@ export interface SearchAnswer {
   readonly gaps?: readonly string[];
 }
 
-export interface ToolSearch {
-  search(request: SearchRequest): Promise<SearchAnswer>;
-}
-
 const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 50;
 const MAX_QUERY_CHARACTERS = 1_000;
 
-/** Shared by all searches, so that the index of a list is built once. */
+/** The index of a list is built once, for all searches. */
 const indexes = new WeakMap<ToolList, RankingIndex<CatalogTool>>();
 
-/** Answers `search`: finds tools by what they do, the best match first. */
-export function createToolSearch(catalog: ToolCatalog): ToolSearch {
+/** The answer of `search`: tools found by what they do, the best match first. */
+export async function searchTools(request: SearchRequest): Promise<SearchAnswer> {
+  const { catalog, query = "", tags = [], detail = "brief", limit = DEFAULT_LIMIT, policy, signal } = request;
+  const list = await catalog.list(signal);
+  const index = indexes.get(list) ?? createRankingIndex(list.tools.map(toIndexedText));
+  indexes.set(list, index);
+  const words = query.slice(0, MAX_QUERY_CHARACTERS).trim();
+  const ranked = words === "" ? list.tools : rankWithNames(words, list.tools, index);
+  const matching = ranked.filter(({ tool }) => hasTags(tagsOf(tool), tags));
+  const shown = matching.slice(0, Math.min(MAX_LIMIT, Math.max(1, Math.floor(limit) || DEFAULT_LIMIT)));
+  const hints = toHints({ query: words, tags, list, ranked: ranked.length, matching: matching.length, shown: shown.length });
   return {
-    async search({ query = "", tags = [], detail = "brief", limit = DEFAULT_LIMIT, policy, signal }) {
-      const list = await catalog.list(signal);
-      const index = indexes.get(list) ?? createRankingIndex(list.tools.map(toIndexedText));
-      indexes.set(list, index);
-      const words = query.slice(0, MAX_QUERY_CHARACTERS).trim();
-      const ranked = words === "" ? list.tools : rankWithNames(words, list.tools, index);
-      const matching = ranked.filter(({ tool }) => hasTags(tagsOf(tool), tags));
-      const shown = matching.slice(0, Math.min(MAX_LIMIT, Math.max(1, Math.floor(limit) || DEFAULT_LIMIT)));
-      const hints = toHints({ query: words, tags, list, ranked: ranked.length, matching: matching.length, shown: shown.length });
-      return {
-        found: `${shown.length} of ${list.tools.length} tools`,
-        tools: shown.map((tool) => describeTool(tool, { detail, policy })),
-        ...(hints.length > 0 ? { hints } : {}),
-        ...(list.gaps.length > 0 ? { gaps: list.gaps.map(({ server, reason }) => `${server}: ${reason}`) } : {}),
-      };
-    },
+    found: `${shown.length} of ${list.tools.length} tools`,
+    tools: shown.map((tool) => describeTool(tool, { detail, policy })),
+    ...(hints.length > 0 ? { hints } : {}),
+    ...(list.gaps.length > 0 ? { gaps: list.gaps.map(({ server, reason }) => `${server}: ${reason}`) } : {}),
   };
 }
 
-interface Found {
+interface SearchCounts {
   readonly query: string;
   readonly tags: readonly string[];
   readonly list: ToolList;
-  /** Number of tools that match the query, the query and the tags, and that are shown. */
+  /** Number of tools that match the query. */
   readonly ranked: number;
+  /** Of these, how many have the tags. */
   readonly matching: number;
   readonly shown: number;
 }
 
-function toHints({ query, tags, list, ranked, matching, shown }: Found): string[] {
+function toHints({ query, tags, list, ranked, matching, shown }: SearchCounts): string[] {
   if (shown > 0) return matching > shown ? [moreMatchesHint(matching - shown)] : [];
   if (list.tools.length === 0) return [noToolsHint];
   const availableTags = [...new Set(list.tools.flatMap(({ tool }) => tagsOf(tool)))];
@@ -129,6 +124,7 @@ interface RankingIndex<Item> {
   rank(words: readonly string[]): readonly Item[];
 }
 
+/** The usual parameters of BM25: saturation of repeated words, and weight of the length of a text. */
 const K1 = 1.2;
 const B = 0.75;
 
@@ -149,7 +145,6 @@ function createRankingIndex<Item>(texts: readonly IndexedText<Item>[]): RankingI
     },
   };
 
-  /** The score of the best matching word of a term. */
   function scoreOf({ counts, length }: IndexedText<Item>, term: ReadonlyMap<string, number>): number {
     let best = 0;
     for (const [word, weight] of term) {
@@ -162,6 +157,7 @@ function createRankingIndex<Item>(texts: readonly IndexedText<Item>[]): RankingI
   }
 }
 
+/** The known words that match a word of the query, with their weights. */
 function expand(word: string, known: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
   const words = new Map<string, number>(known.has(word) ? [[word, 1]] : []);
   if (word.length < 3) return words;

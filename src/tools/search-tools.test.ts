@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { BackendTool } from "./backend-tool.ts";
 import { createToolCatalog } from "./create-tool-catalog.ts";
 import { sampleSource, sampleTool } from "./fixtures/sample-tools.ts";
-import { createToolSearch, type SearchRequest, type SearchAnswer } from "./create-tool-search.ts";
+import { searchTools, type SearchAnswer, type SearchRequest } from "./search-tools.ts";
 
 function toolOf(name: string, description: string, facts: Partial<BackendTool> = {}): BackendTool {
   return sampleTool({ name, description, server: "ads", ...facts });
@@ -24,15 +24,19 @@ const tools = [
   toolOf("get_price", "The stock price of a ticker symbol.", { server: "market" }),
 ];
 const source = sampleSource("ads", tools);
-const search = createToolSearch(createToolCatalog({ sources: [source] }));
+const catalog = createToolCatalog({ sources: [source] });
 
-async function namesFor(request: SearchRequest): Promise<string[]> {
-  return (await search.search(request)).tools.map(({ name }) => name);
+async function search(request: Omit<SearchRequest, "catalog">): Promise<SearchAnswer> {
+  return await searchTools({ catalog, ...request });
+}
+
+async function namesFor(request: Omit<SearchRequest, "catalog">): Promise<string[]> {
+  return (await search(request)).tools.map(({ name }) => name);
 }
 
 describe("search", () => {
   it("lists the best matches first, with the number of all tools", async () => {
-    expect(await search.search({ query: "stock price" })).toEqual({
+    expect(await search({ query: "stock price" })).toEqual({
       found: "1 of 7 tools",
       tools: [{ name: "get_price", description: "The stock price of a ticker symbol." }],
     });
@@ -54,13 +58,13 @@ describe("search", () => {
     expect(await namesFor({ query: "campaign", tags: ["Write"] })).toEqual(["update_campaign_budget"]);
     expect(await namesFor({ tags: ["market"] })).toEqual(["get_price"]);
     expect(await namesFor({ query: " " })).toHaveLength(7);
-    const answer: SearchAnswer = await search.search({ limit: 2 });
+    const answer = await search({ limit: 2 });
     expect(answer.found).toBe("2 of 7 tools");
     expect(answer.hints).toEqual(["5 more match. Raise limit, or make the query more precise."]);
   });
 
   it("gives more detail on request", async () => {
-    const { tools: found } = await search.search({ query: "get_campaign", detail: "detailed", limit: 1 });
+    const { tools: found } = await search({ query: "get_campaign", detail: "detailed", limit: 1 });
     expect(found).toEqual([
       {
         name: "get_campaign",
@@ -72,7 +76,7 @@ describe("search", () => {
   });
 
   it("suggests similar names and tags when nothing matches", async () => {
-    expect(await search.search({ query: "getprise" })).toEqual({
+    expect(await search({ query: "getprise" })).toEqual({
       found: "0 of 7 tools",
       tools: [],
       hints: [
@@ -81,7 +85,7 @@ describe("search", () => {
         "Available tags: ads, campaigns, write, reports, market.",
       ],
     });
-    expect(await search.search({ query: "report", tags: ["nope"] })).toEqual({
+    expect(await search({ query: "report", tags: ["nope"] })).toEqual({
       found: "0 of 7 tools",
       tools: [],
       hints: [
@@ -92,8 +96,8 @@ describe("search", () => {
   });
 
   it("reports servers whose tools are missing", async () => {
-    const down = createToolSearch(createToolCatalog({ sources: [sampleSource("ads", [], "It is down.")] }));
-    expect(await down.search({ query: "x" })).toEqual({
+    const down = createToolCatalog({ sources: [sampleSource("ads", [], "It is down.")] });
+    expect(await searchTools({ catalog: down, query: "x" })).toEqual({
       found: "0 of 0 tools",
       tools: [],
       hints: ["There are no tools."],
