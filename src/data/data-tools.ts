@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { dataToolDescriptions } from "../prompts/data-tools.ts";
-import { toErrorResult, type Tool, type ToolCallResult } from "../tools/tool.ts";
+import { readOnlyAnnotations, toErrorResult, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ConversationData, DataAnswer, DataCallOptions } from "./conversation-data.ts";
 import { listDataCallSchema } from "./list-data.ts";
 import { readDataCallSchema } from "./read-data-page.ts";
@@ -13,15 +13,13 @@ export interface DataContext extends DataCallOptions {
   readonly data: ConversationData;
 }
 
-const readOnly = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
-
 export const dataTools: readonly DataTool[] = [
   {
     name: "store_data",
     title: "Store data",
     description: dataToolDescriptions.store_data,
     inputSchema: z.toJSONSchema(storeDataCallSchema, { io: "input" }),
-    annotations: { ...readOnly, readOnlyHint: false, idempotentHint: false },
+    annotations: { ...readOnlyAnnotations, readOnlyHint: false, idempotentHint: false },
     run: async (input, { data }) => toResult(await data.storeData(input)),
   },
   {
@@ -29,7 +27,7 @@ export const dataTools: readonly DataTool[] = [
     title: "List data",
     description: dataToolDescriptions.list_data,
     inputSchema: z.toJSONSchema(listDataCallSchema, { io: "input" }),
-    annotations: readOnly,
+    annotations: readOnlyAnnotations,
     run: async (input, { data, signal }) => toResult(await data.listData(input, { signal })),
   },
   {
@@ -37,7 +35,7 @@ export const dataTools: readonly DataTool[] = [
     title: "Read data",
     description: dataToolDescriptions.read_data,
     inputSchema: z.toJSONSchema(readDataCallSchema, { io: "input" }),
-    annotations: readOnly,
+    annotations: readOnlyAnnotations,
     run: async (input, { data, signal }) => toResult(await data.readData(input, { signal })),
   },
 ];

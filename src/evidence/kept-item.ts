@@ -4,7 +4,7 @@ import type { EvidenceRecord } from "./evidence-record.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
 import { parseJsonText } from "../text/json.ts";
 import type { PreviewSource } from "./preview/build-preview.ts";
-import { digest, digestKnown, type Digest } from "./preview/digest.ts";
+import { digest, digestFile, type Digest } from "./preview/digest.ts";
 import { readData } from "./read-tool-output.ts";
 
 export type ItemFacts = Pick<EvidenceItem, "tenant" | "source" | "tool" | "arguments" | "isError" | "at">;
@@ -154,7 +154,7 @@ export function toFileSource(
   return {
     item,
     get digest() {
-      return digestKnown(content.shape, content.schema);
+      return digestFile(content.shape, content.schema);
     },
     isStrictJson: false,
   };

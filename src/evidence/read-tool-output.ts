@@ -70,15 +70,15 @@ function isSame(one: unknown, other: unknown): boolean {
   return keys.length === Object.keys(other).length && keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
 }
 
-/** Joins all JSON texts to one part and all other texts to another. `name` is the suffix of the JSON part if it is not the main part. */
+/** Joins all JSON texts to one part and all other texts to another. `name` is the suffix of the JSON part's alias if it is not the main part. */
 function joinTexts(texts: readonly string[], name?: "text"): OutputPart[] {
   const read = texts.map(readText);
   const isAllJson = read.every(({ format }) => format === "json");
   const isData = (part: OutputPart): boolean =>
     part.format === "json" && (isAllJson || (typeof part.value === "object" && part.value !== null));
   const data = joinJson(read.filter(isData));
-  const words = joinWords(texts.filter((_, index) => !isData(read[index]!)));
-  return [...(data === null ? [] : [name === undefined ? data : { ...data, part: name }]), ...(words === null ? [] : [words])];
+  const plain = joinPlainTexts(texts.filter((_, index) => !isData(read[index]!)));
+  return [...(data === null ? [] : [name === undefined ? data : { ...data, part: name }]), ...(plain === null ? [] : [plain])];
 }
 
 /** Joins several JSON texts to one array, each as sent. */
@@ -93,7 +93,7 @@ function joinJson(parts: readonly OutputPart[]): OutputPart | null {
   };
 }
 
-function joinWords(texts: readonly string[]): OutputPart | null {
+function joinPlainTexts(texts: readonly string[]): OutputPart | null {
   if (texts.length < 2) return texts[0] === undefined ? null : plainText(texts[0]);
   return { ...fromValue(texts), part: "text" };
 }

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isRecord } from "../text/json.ts";
 import { UsageError } from "../errors/sluice-error.ts";
-import { rawJson } from "../text/json.ts";
+import { isRecord, rawJson } from "../text/json.ts";
 import type { PrecisionLoss } from "./evidence-store.ts";
 
 export interface JsonText {
@@ -84,10 +83,8 @@ function inspectScalar(value: unknown, found: Found): void {
   if (typeof value === "number") {
     if (!Number.isFinite(value)) found.nonFinite += 1;
     else if (Number.isInteger(value) && !Number.isSafeInteger(value)) found.integersPast2To53 += 1;
-  } else if (typeof value === "bigint") {
-    found.isPlain = false;
-  } else if (value === undefined) {
-    found.isPlain = false; // JSON omits it
+  } else if (typeof value === "bigint" || value === undefined) {
+    found.isPlain = false; // JSON omits undefined
   } else if (typeof value === "function" || typeof value === "symbol") {
     found.isPlain = false;
     found.unrepresentable += 1;

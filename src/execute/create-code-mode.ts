@@ -1,10 +1,9 @@
 import { z } from "zod";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
-import type { ToolAnnotations } from "../tools/backend-tool.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { describeTools, listTags } from "../tools/describe-tool.ts";
 import { searchTools } from "../tools/search-tools.ts";
-import { defineTool, type Tool, type ToolCallResult } from "../tools/tool.ts";
+import { defineTool, readOnlyAnnotations, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import type { EngineSetting } from "./choose-engine.ts";
 import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type ExecuteLimits } from "./engine.ts";
@@ -52,8 +51,6 @@ export function createCodeMode({ evidence, identity, ...options }: CodeModeOptio
   return tools.map((tool) => ({ ...tool, run: (input, call = {}) => tool.run(input, { ...call, evidence, identity }) }));
 }
 
-const readOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-
 /** `execute`, the tools that find backend tools, and the identity tools. Created once per catalog and shared by all conversations. */
 export function createCodeModeTools(options: CodeModeToolsOptions): readonly Tool<CodeModeContext>[] {
   const identityTool = (tool: Tool<IdentityToolContext>): Tool<CodeModeContext> => ({
@@ -82,7 +79,7 @@ function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<C
         detail: detail.describe(search.detail),
         limit: z.int().min(1).max(50).optional().describe(search.limit),
       }),
-      annotations: readOnly,
+      annotations: readOnlyAnnotations,
       run: async (request, { signal }: CodeModeContext) => toResult(await searchTools({ catalog, ...request, policy, signal })),
     }),
     defineTool({
@@ -95,7 +92,7 @@ function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<C
           .describe(get_schema.tools),
         detail: detail.describe(get_schema.detail),
       }),
-      annotations: readOnly,
+      annotations: readOnlyAnnotations,
       run: async (request, { signal }: CodeModeContext) => toResult(await describeTools({ catalog, ...request, policy, signal })),
     }),
     defineTool({
@@ -103,7 +100,7 @@ function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<C
       title: "List tags of tools",
       description: codeModeDescriptions.tags,
       input: z.strictObject({}),
-      annotations: readOnly,
+      annotations: readOnlyAnnotations,
       run: async (_, { signal }: CodeModeContext) => toResult(await listTags({ catalog, signal })),
     }),
   ];

@@ -19,7 +19,7 @@ export interface ScriptTools {
   readonly callTool: CallTool;
   /** Outputs kept as evidence, in the order in which the answers arrived. */
   readonly aliases: readonly KeptAlias[];
-  /** Sentences about the calls. */
+  /** Warnings of the tools, with their names. */
   readonly warnings: ReadonlySet<string>;
 }
 

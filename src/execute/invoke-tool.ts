@@ -6,7 +6,7 @@ import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { findCredentials, toCredentialError } from "../tools/find-credentials.ts";
 import { codeModeDescriptions } from "../prompts/code-mode-tools.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
-import { defineTool, type Tool } from "../tools/tool.ts";
+import { defineTool, readOnlyAnnotations, type Tool } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import { refusedWith, runBackendTool, type BackendToolResult } from "./run-backend-tool.ts";
 import type { IdentityContext } from "./identity/identity-context.ts";
@@ -38,7 +38,7 @@ export interface InvokeToolOptions {
 /** Scripts may call backend tools, the identity tools and `get_envelope_contract`. */
 export function createInvokeTool(options: InvokeToolOptions): InvokeTool {
   return async (call) => {
-    if (reservedToolNames.has(call.name)) return await invokeOwn(call);
+    if (reservedToolNames.has(call.name)) return await invokeOwnTool(call);
     return await runBackendTool({ ...options, ...call, policy: call.policy ?? options.policy });
   };
 }
@@ -48,12 +48,12 @@ export const envelopeContractTool: Tool<unknown> = defineTool({
   title: "Get the contract of errors",
   description: codeModeDescriptions.get_envelope_contract,
   input: z.strictObject({}),
-  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  annotations: readOnlyAnnotations,
   run: async () => ({ status: "ok", text: JSON.stringify(getEnvelopeContract()), error: null }),
 });
 
-/** Checks the arguments for credentials, as for backend tools. */
-async function invokeOwn({ name, args, identity }: Invocation): Promise<ToolInvocation> {
+/** Calls one of our own tools. Checks the arguments for credentials, as for backend tools. */
+async function invokeOwnTool({ name, args, identity }: Invocation): Promise<ToolInvocation> {
   const tool = [envelopeContractTool, ...(identity === undefined ? [] : identityTools)].find((own) => own.name === name);
   if (tool === undefined) return refusedWith(notInScripts(name));
   const credentials = findCredentials(args);

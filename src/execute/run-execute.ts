@@ -60,7 +60,7 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
   const refusal = refuseCode(code, limits);
   if (refusal !== null) return toAnswer(run, { status: "error", error: refusal });
   try {
-    run.choice = choose(options);
+    run.choice = chooseAvailableEngine(options);
     const outcome = await runOnEngine(run, options, { code, limits, callTool: tools.callTool, signal });
     const { end, prints, toolCalls, executionMs } = outcome;
     const kept = await keepResult(outcome, options);
@@ -115,7 +115,7 @@ function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executi
   };
 }
 
-function choose({ code, engine = defaultExecuteSettings.engine, engines }: ExecuteOptions): EngineChoice {
+function chooseAvailableEngine({ code, engine = defaultExecuteSettings.engine, engines }: ExecuteOptions): EngineChoice {
   const choice = chooseEngine(code, engine);
   return choice.engine === "cpython" && engine === "auto" && engines.cpython === undefined ? { engine: "monty" } : choice;
 }

@@ -51,7 +51,7 @@ function toExceptionError(end: ExceptionEnd): ToolError {
   return createToolError({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: `${message}${toPlace(end.line)}`,
+    summary: `${message}${describeLine(end.line)}`,
     details: [toDetail(end, end.sourceLine?.trim() || message)],
     hints: adviseOnException(end),
   });
@@ -61,7 +61,7 @@ function toSyntaxError(end: Extract<EngineEnd, { kind: "syntax" }>, engine: Engi
   return createToolError({
     code: "SANDBOX_RUNTIME_ERROR",
     tool,
-    summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${toPlace(end.line)}`,
+    summary: `${end.unsupported ? "NotImplementedError" : "SyntaxError"}: ${end.message}${describeLine(end.line)}`,
     details: [toDetail(end, end.unsupported ? "not supported by the interpreter" : "invalid Python")],
     hints: [
       end.unsupported && engine === "monty"
@@ -71,7 +71,7 @@ function toSyntaxError(end: Extract<EngineEnd, { kind: "syntax" }>, engine: Engi
   });
 }
 
-function toPlace(line: number | undefined): string {
+function describeLine(line: number | undefined): string {
   return line === undefined ? "" : ` (line ${line})`;
 }
 

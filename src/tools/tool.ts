@@ -36,6 +36,14 @@ export interface ToolDefinition<Schema extends z.ZodType, Context> extends Omit<
   run(input: z.infer<Schema>, context: Context): Promise<ToolCallResult>;
 }
 
+/** For tools that only read data of this process. */
+export const readOnlyAnnotations: ToolAnnotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+
 /** Creates a tool from a schema, which is both published and used to validate every call. */
 export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDefinition<Schema, Context>): Tool<Context> {
   const { input: schema, refusal, run, ...tool } = definition;

@@ -37,8 +37,8 @@ export function digest({ format, body, value }: Pick<OutputPart, "format" | "bod
   return format === "text" ? digestText(text) : digestTable(text, format);
 }
 
-/** The digest of a file that the host does not read: no rows, only the known schema, from full to short. */
-export function digestKnown(shape: EvidenceShape, schema: readonly string[]): Digest {
+/** The digest of a file, which the host does not read: no rows, only the schema that a sandbox found, from full to short. */
+export function digestFile(shape: EvidenceShape, schema: readonly string[]): Digest {
   const [shortest, ...others] = schema.toReversed();
   return { ...emptyDigest, shape, schema: shortest === undefined ? null : { texts: [shortest, ...others] } };
 }

@@ -3,7 +3,7 @@ import type { ToolOutput } from "../evidence-store.ts";
 import { createEvidenceStore } from "../create-evidence-store.ts";
 import { toEvidenceRecord } from "../evidence-record.ts";
 import { ReadOutput } from "../output-part.ts";
-import { createOutputReader, type MessageRead } from "./create-output-reader.ts";
+import { createOutputReader, type LargeMessage } from "./create-output-reader.ts";
 import type { CallIds } from "./read-output-process.ts";
 
 const reader = createOutputReader();
@@ -99,7 +99,7 @@ describe("a large output, read in a worker thread,", () => {
 });
 
 describe("a large message", () => {
-  const read = (sent: string, callIds: CallIds): Promise<MessageRead> => reader.readMessage(Buffer.from(sent), callIds);
+  const read = (sent: string, callIds: CallIds): Promise<LargeMessage> => reader.readMessage(Buffer.from(sent), callIds);
   const answer = (id: number, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
 
   it("that answers a call becomes parts and a small result", async () => {

@@ -24,13 +24,14 @@ export interface OutputReader {
   /** Finds rows inside JSON. */
   readRows(json: Uint8Array, question: RowsQuestion): Promise<RowsAt>;
   /** Reads a large JSON-RPC message. Transfers its buffer, which cannot be used afterwards; a message of kind `other` returns the bytes. */
-  readMessage(bytes: Buffer, callIds: CallIds): Promise<MessageRead>;
+  readMessage(bytes: Buffer, callIds: CallIds): Promise<LargeMessage>;
   isJson(text: string): Promise<boolean>;
   /** Stops the thread and rejects pending reads. Idempotent. */
   close(): Promise<void>;
 }
 
-export type MessageRead =
+/** A large message after reading. The parts of an answer are in `read`. */
+export type LargeMessage =
   | Exclude<ReadMessage, { kind: "answer" }>
   | { readonly kind: "answer"; readonly id: MessageId; readonly result: Readonly<Record<string, unknown>>; readonly read: ReadOutput };
 

@@ -1,9 +1,8 @@
 /** The program of the worker thread that reads large outputs: parses, hashes and digests them. */
 import { getHeapStatistics } from "node:v8";
 import { serveThread } from "../../concurrency/worker-thread.ts";
-import { isRecord } from "../../text/json.ts";
 import { startOf } from "../../text/clip-text.ts";
-import { parseJson, scanMessage } from "../../text/json.ts";
+import { isRecord, parseJson, scanMessage } from "../../text/json.ts";
 import type { NamedData, PrecisionLoss, ToolOutput } from "../evidence-store.ts";
 import { toReadPart, type ReadPart } from "../output-part.ts";
 import { readData, readMcpResult, readToolOutput } from "../read-tool-output.ts";
@@ -43,7 +42,7 @@ function answer(request: ReadingRequest): ReadingAnswer {
   try {
     const limit = getHeapStatistics().heap_size_limit * 0.85;
     const isParsed = request.kind !== "data" || request.data.format === "json";
-    if (isParsed && estimateHeapBytes(request, atMost) > limit && estimateHeapBytes(request, counted) > limit)
+    if (isParsed && estimateHeapBytes(request, boundTextBytes) > limit && estimateHeapBytes(request, countTextBytes) > limit)
       throw new RangeError("it needs more memory than is available");
     return read(request);
   } catch (error) {
@@ -129,7 +128,7 @@ const TEXT_COPIES = 8;
 
 /**
  * Estimates the heap that parsing a request needs. A parser that runs out of memory kills the whole process, so this is checked first. The rough estimate
- * (`atMost`) reads no bytes and is enough for most requests.
+ * (`boundTextBytes`) reads no bytes and is enough for most requests.
  */
 function estimateHeapBytes(part: unknown, ofText: (text: string | Uint8Array) => number): number {
   if (typeof part === "string" || part instanceof Uint8Array) return ofText(part);
@@ -137,13 +136,13 @@ function estimateHeapBytes(part: unknown, ofText: (text: string | Uint8Array) =>
   return Object.values(part).reduce<number>((sum, inner) => sum + estimateHeapBytes(inner, ofText), OBJECT_BYTES);
 }
 
-/** Upper limit: as if each character had three bytes and were a colon. */
-function atMost({ length }: string | Uint8Array): number {
+/** Upper bound: as if each character had three bytes and were a colon. */
+function boundTextBytes({ length }: string | Uint8Array): number {
   return length * (3 * TEXT_COPIES + FIELD_BYTES);
 }
 
 /** Counts an object per bracket, a field per colon and a value per comma, plus several copies of the text. */
-function counted(text: string | Uint8Array): number {
+function countTextBytes(text: string | Uint8Array): number {
   const bytes = typeof text === "string" ? Buffer.from(text) : text;
   let sum = bytes.length * TEXT_COPIES;
   for (const code of bytes) {

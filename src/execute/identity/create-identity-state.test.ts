@@ -247,7 +247,7 @@ describe("another bearer token", () => {
   it("does not restore the context when the first token returns", () => {
     const state = createIdentityState({ configuration, sessionPresent: true });
     state.open("a").setActiveIdentity("acme-eu");
-    state.bearerChanged("b");
+    state.open("b");
     const again = state.open("a");
     expect(again.toCallExtras(list)).toEqual({});
     expect(again.getSessionState()).toEqual(swapped);

@@ -35,7 +35,7 @@ export interface IdentityStateOptions {
 interface TokenState {
   readonly tokenHash: string | null;
   active: ActiveNames;
-  /** After a token swap, the kinds that were cleared and not set again; empty if nothing had been set. Null once there is nothing left to set again. */
+  /** After a token swap, the kinds that were cleared and not set again; empty if nothing had been set. Null without a swap, and once all are set again. */
   lost: ReadonlySet<StateKind> | null;
 }
 
@@ -47,16 +47,11 @@ const MAX_LISTED = 100;
 export function createIdentityState(options: IdentityStateOptions): IdentityState {
   let current: TokenState | null = null;
 
-  function bearerChanged(tokenHash: string | null): void {
-    if (current === null) current = { tokenHash, active: noNames, lost: options.swapped === true ? new Set() : null };
-    else if (current.tokenHash !== tokenHash) current = { tokenHash, active: noNames, lost: lostKinds(current) };
-  }
-
   return {
-    bearerChanged,
     open(tokenHash) {
-      bearerChanged(tokenHash);
-      const own = current!;
+      if (current === null) current = { tokenHash, active: noNames, lost: options.swapped === true ? new Set() : null };
+      else if (current.tokenHash !== tokenHash) current = { tokenHash, active: noNames, lost: lostKinds(current) };
+      const own = current;
       return createContext(options, own, () => own === current);
     },
     end() {
@@ -86,8 +81,12 @@ function createContext(options: IdentityStateOptions, own: TokenState, isCurrent
     own.lost = lost.length === 0 ? null : new Set(lost);
     const cleared = kinds.filter((one) => before[one] !== null && own.active[one] === null);
     const fields = stateFields();
-    const note = toNote({ cleared, lost, isRequestScope: fields.state_scope === "request" });
-    return { ok: true, value: { ...own.active, ...fields, ...(note === "" ? {} : { note }) } };
+    const notes = [
+      ...(fields.state_scope === "request" ? [requestScopeNote] : []),
+      ...cleared.map(clearedNote),
+      ...(lost.length === 0 ? [] : [tokenSwappedNote(lost.map((one) => setters[one]))]),
+    ];
+    return { ok: true, value: { ...own.active, ...fields, ...(notes.length === 0 ? {} : { note: notes.join(" ") }) } };
   }
 
   return {
@@ -134,21 +133,6 @@ function toAvailable(configuration: IdentityConfiguration, identity: string | nu
 
 function isEmpty(configuration: IdentityConfiguration): boolean {
   return kinds.every((kind) => Object.keys(choicesOf(configuration, kind)).length === 0);
-}
-
-interface SetterFacts {
-  readonly cleared: readonly StateKind[];
-  readonly lost: readonly StateKind[];
-  readonly isRequestScope: boolean;
-}
-
-function toNote({ cleared, lost, isRequestScope }: SetterFacts): string {
-  const notes = [
-    ...(isRequestScope ? [requestScopeNote] : []),
-    ...cleared.map(clearedNote),
-    ...(lost.length === 0 ? [] : [tokenSwappedNote(lost.map((kind) => setters[kind]))]),
-  ];
-  return notes.join(" ");
 }
 
 function needsIdentity({ identityRequired: required = [] }: IdentityConfiguration, { server, name }: CalledTool): boolean {

@@ -9,9 +9,7 @@ export interface IdentityKey {
 }
 
 export interface IdentityStore {
-  /**
-   * Opens the identity context for a request with this token. If another tenant used the context before, that tenant's state is cleared first.
-   */
+  /** Opens the identity context for a request with this token. If another tenant used the context before, that tenant's state is cleared first. */
   open(request: IdentityKey & { readonly tokenHash: string | null }): IdentityContext;
   /** A context for a single request, shared with no other request. */
   openRequest(): IdentityContext;
@@ -22,7 +20,10 @@ export interface IdentityStore {
 
 export interface IdentityStoreOptions {
   readonly configuration: IdentityConfiguration;
-  /** Forgets a context that was not used for this long (default: 24 hours). Must not be shorter than the life of an idle MCP connection: its state would vanish without a `state_reason`. */
+  /**
+   * Forgets a context that was not used for this long. Default: 24 hours. Must not be shorter than the life of an idle MCP connection, whose state would
+   * vanish without a `state_reason`.
+   */
   readonly idleMs?: number;
   /** Forgets the least recently used contexts above this number. Default: 10,000. */
   readonly maxContexts?: number;

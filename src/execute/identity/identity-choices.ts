@@ -46,10 +46,10 @@ export function refuseChoice(kind: StateKind, name: unknown, choices: StateChoic
   return createToolError({
     code: identity === null ? "ACTIVE_IDENTITY_REQUIRED" : "SCHEMA_ENUM_MISMATCH",
     tool,
-    summary: `The ${kind} ${quote(name)} belongs to ${owners(choices, name)}; the active identity is ${identity === null ? "none" : quote(identity)}.`,
+    summary: `The ${kind} ${quote(name)} belongs to ${describeOwners(choices, name)}; the active identity is ${identity === null ? "none" : quote(identity)}.`,
     details: [{ path: kind, issue: "does not belong to the active identity", received_type: "string" }],
     hints: [
-      `Call set_active_identity first, with ${owners(choices, name)}.`,
+      `Call set_active_identity first, with ${describeOwners(choices, name)}.`,
       listOf(
         kind,
         names.filter((one) => belongsToIdentity(choices, one, identity)),
@@ -80,7 +80,7 @@ function noneConfigured(kind: StateKind): string {
   return `Call backend tools without a ${kind}. An operator can add ${plurals[kind]} to the configuration, under session.${plurals[kind]}.choices.`;
 }
 
-function owners(choices: StateChoices["choices"], name: string): string {
+function describeOwners(choices: StateChoices["choices"], name: string): string {
   return (choices[name]?.identities ?? []).slice(0, 5).map(quote).join(" or ") || "no identity";
 }
 

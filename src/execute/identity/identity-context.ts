@@ -49,11 +49,9 @@ export interface IdentityContext {
 
 export interface IdentityState {
   /**
-   * Announces a request with this token (its hash; null without authentication). If it differs from the token of the previous request, all state is
-   * cleared, and requests that still run with the previous token lose it.
+   * Opens the context of a request with this token (its hash; null without authentication). If the previous request had another token, all state is
+   * cleared first, and requests that still run with the previous token lose it.
    */
-  bearerChanged(tokenHash: string | null): void;
-  /** Calls `bearerChanged` and returns the context of this request. */
   open(tokenHash: string | null): IdentityContext;
   /** Another tenant took over the context: running requests lose their state. */
   end(): void;

@@ -1,16 +1,15 @@
 import { z } from "zod";
 import { describeIdentityChoice, identityToolDescriptions } from "../../prompts/code-mode-tools.ts";
 import type { ToolAnnotations } from "../../tools/backend-tool.ts";
-import { defineTool, toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
+import { defineTool, readOnlyAnnotations, toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
 import type { IdentityAnswer, IdentityContext } from "./identity-context.ts";
 
 export interface IdentityToolContext {
   readonly identity: IdentityContext;
 }
 
-const readOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Setters leave `readOnlyHint` unset: `false` would require approval for each, although they only change this identity context. */
-const setter: ToolAnnotations = { destructiveHint: false, idempotentHint: true, openWorldHint: false };
+/** `readOnlyHint` is unset: `false` would require approval for each setter, although they only change this identity context. */
+const setterAnnotations: ToolAnnotations = { destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
 /** The five tools over an identity context. Scripts call them with `call_tool`; they are also published beside `execute`. They do no I/O. */
 export const identityTools: readonly Tool<IdentityToolContext>[] = [
@@ -19,7 +18,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     title: "Get session state",
     description: identityToolDescriptions.get_session_state,
     input: z.strictObject({}),
-    annotations: readOnly,
+    annotations: readOnlyAnnotations,
     run: async (_, { identity }: IdentityToolContext) => toResult({ ok: true, value: { ...identity.getSessionState() } }),
   }),
   defineTool({
@@ -27,7 +26,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     title: "Set active identity",
     description: identityToolDescriptions.set_active_identity,
     input: z.strictObject({ identity: z.string().describe(describeIdentityChoice("identities")) }),
-    annotations: setter,
+    annotations: setterAnnotations,
     run: async ({ identity: name }, { identity }: IdentityToolContext) => toResult(identity.setActiveIdentity(name)),
   }),
   defineTool({
@@ -35,7 +34,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     title: "Set region",
     description: identityToolDescriptions.set_region,
     input: z.strictObject({ region: z.string().describe(describeIdentityChoice("regions")) }),
-    annotations: setter,
+    annotations: setterAnnotations,
     run: async ({ region }, { identity }: IdentityToolContext) => toResult(identity.setRegion(region)),
   }),
   defineTool({
@@ -43,7 +42,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     title: "Set active profile",
     description: identityToolDescriptions.set_active_profile,
     input: z.strictObject({ profile: z.string().describe(describeIdentityChoice("profiles")) }),
-    annotations: setter,
+    annotations: setterAnnotations,
     run: async ({ profile }, { identity }: IdentityToolContext) => toResult(identity.setActiveProfile(profile)),
   }),
   defineTool({
@@ -51,7 +50,7 @@ export const identityTools: readonly Tool<IdentityToolContext>[] = [
     title: "Get active context",
     description: identityToolDescriptions.get_active_context,
     input: z.strictObject({}),
-    annotations: readOnly,
+    annotations: readOnlyAnnotations,
     run: async (_, { identity }: IdentityToolContext) => toResult(identity.getActiveContext()),
   }),
 ];

@@ -47,6 +47,7 @@ const MAX_NAME_CHARACTERS = 1_000;
 const MAX_MESSAGE_CHARACTERS = 256 * 1024;
 
 const { flush, queue, receive, send } = openBlockingFrames(3);
+
 function runScript({ limits, concurrent }: RunHeader, code: string): void {
   const prints = createPrints(limits.printBytes);
   const calls = new ScriptCalls({ concurrent, paramsBytes: limits.paramsBytes, beforeWait: () => prints.flush() });

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isJSONRPCResponse, parseJSONRPCMessage, type JSONRPCMessage, type RequestId, type Transport } from "@modelcontextprotocol/client";
-import { LARGE_BYTES, type MessageRead, type OutputReader } from "../../evidence/reading/create-output-reader.ts";
+import { LARGE_BYTES, type LargeMessage, type OutputReader } from "../../evidence/reading/create-output-reader.ts";
 import { scanMessage } from "../../text/json.ts";
 import type { RequestContext, RequestContexts } from "./backend-connection.ts";
 import { LineSplitter } from "./line-splitter.ts";
@@ -146,14 +146,14 @@ export class StdioTransport implements Transport {
     const bytes = line.length;
     const calls = [...this.#pending].filter(([, { isToolCall }]) => isToolCall).map(([id]) => id);
     const reading = this.#options.reader.readMessage(line, [...calls, ...this.#cancelled]).then(
-      (message) => this.#deliverRead(message, bytes),
+      (message) => this.#deliverLarge(message, bytes),
       (error: Error) => this.#fail(error),
     );
     this.#reading.add(reading);
     void reading.finally(() => this.#reading.delete(reading));
   }
 
-  #deliverRead(message: MessageRead, bytes: number): void {
+  #deliverLarge(message: LargeMessage, bytes: number): void {
     if (message.kind === "garbage") return this.#reportGarbage(message.text);
     if (message.kind === "other") return this.#receive(Buffer.from(message.bytes.buffer));
     const { id, result, read } = message;
