@@ -38,7 +38,6 @@ export class ReadOutput {
   }
 }
 
-/** A parsed value as JSON. */
 export function fromValue(output: unknown): OutputPart {
   const { text, value, precisionLoss } = toJsonText(output);
   return { part: "json", format: "json", body: text, value, isStrictJson: true, ...(precisionLoss ? { precisionLoss } : {}) };

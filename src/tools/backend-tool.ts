@@ -28,7 +28,6 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean | undefined;
 }
 
-/** Default time limit for one call. */
 export const DEFAULT_CALL_TIMEOUT_MS = 60_000;
 
 export interface ToolCallOptions {

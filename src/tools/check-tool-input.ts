@@ -22,7 +22,6 @@ export type InputVerdict =
 
 const notCalled = "The tool was not called";
 
-/** Compiled validators, one per schema object. */
 const validators = new WeakMap<JsonSchema, (value: unknown) => SchemaVerdict>();
 
 /**

@@ -152,16 +152,12 @@ function notFound(name: string, { tools, gaps }: ToolList): ToolError {
       ...(namesakes.length > 0
         ? [`Include the server: ${namesakes.slice(0, 5).join(", ")}.`]
         : similar.length > 0
-          ? [`Did you mean ${joinNames(similar)}?`]
+          ? [`Did you mean ${similar.map((one) => `'${one}'`).join(" or ")}?`]
           : []),
       ...gaps.map(({ server, reason }) => `Tools of the server ${quote(server)} are missing: ${reason}`),
       `search finds tools by what they do; there are ${tools.length}.`,
     ],
   });
-}
-
-function joinNames(names: readonly string[]): string {
-  return names.map((name) => `'${name}'`).join(" or ");
 }
 
 const MAX_COMPARED = 2_000;

@@ -166,7 +166,6 @@ function expand(word: string, known: ReadonlyMap<string, number>): ReadonlyMap<s
   return words;
 }
 
-/** Words without meaning for a search. */
 const stopWords = new Set(
   "a an and are as at be by can do does for from get have how i if in into is it its me my of on or that the this to use want what when which with you your".split(
     " ",

@@ -164,7 +164,6 @@ function toSingleType(type: string, request: TypeRequest & { readonly schema: Js
   }
 }
 
-/** The fields of a TypedDict, one per line. */
 function shapeLines(schema: JsonSchema, root: JsonSchema, shapes: Shapes): string[] {
   const required = requiredOf(schema, root);
   return Object.entries(propertiesOf(schema, root)).map(([name, property]) => {

@@ -51,7 +51,6 @@ export function failureOfError(error: unknown, context: FailureContext): ToolFai
   return { kind: "plain", type, message: toMessage(messageOf(error)) };
 }
 
-/** The failure of a call that exceeded its time limit. */
 export function failureOfTimeout(tool: string, timeoutMs: number): ToolFailure {
   return {
     kind: "toolError",
@@ -85,7 +84,6 @@ interface HttpFailure {
   readonly message?: string | undefined;
   readonly requestId?: string | undefined;
   readonly retryAfter: number | undefined;
-  /** The body, as text. */
   readonly body?: string | undefined;
 }
 
@@ -203,11 +201,8 @@ const timeoutCodes = /^(?:E(?:SOCKET)?TIMEDOUT|UND_ERR_\w+_TIMEOUT|REQUEST_TIMEO
 const lossCodes =
   /^(?:E(?:CONN\w+|PIPE|NOTFOUND|AI_AGAIN|HOST\w+|NETUNREACH)|UND_ERR_(?:SOCKET|CLOSED|DESTROYED)|ERR_SOCKET_CLOSED|CONNECTION_CLOSED|NOT_CONNECTED|SEND_FAILED|MCP_UNREACHABLE|MCP_CONNECTION_LOST)$/;
 
-interface ConnectionFailure {
-  readonly code: string;
-  /** Seconds until the next attempt to connect. */
-  readonly retryAfter: number | undefined;
-}
+/** `retryAfter`: seconds until the next attempt to connect. */
+type ConnectionFailure = { readonly code: string; readonly retryAfter: number | undefined };
 
 function connectionFailureIn(records: readonly Fields[]): ConnectionFailure | null {
   for (const { code, name, retryAfter } of records) {

@@ -57,7 +57,6 @@ export function defineTool<Schema extends z.ZodType, Context>(definition: ToolDe
   };
 }
 
-/** The result of a refused or failed call. */
 export function toErrorResult(error: ToolError | ForeignToolError, status: "error" | "refused" = "refused"): ToolCallResult {
   return { status, text: `{"status":"${status}","error":${serializeToolError(error)}}`, error };
 }

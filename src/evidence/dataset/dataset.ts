@@ -16,7 +16,6 @@ export interface Dataset {
   readonly facts: Readonly<Record<string, unknown>>;
   /** Tool outputs, data and results, oldest first. */
   readonly items: readonly EvidenceItem[];
-  /** Images and charts of the turn. */
   readonly artifacts: readonly DatasetArtifact[];
 }
 

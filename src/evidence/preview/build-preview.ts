@@ -84,7 +84,6 @@ function rowPieces(digest: Digest, texts: readonly string[], n: number): Pieces 
   ];
 }
 
-/** The start and the end of a text. */
 function buildEnds(source: PreviewSource, maxBytes: number): Pieces {
   const { start, end } = source.digest.ends!;
   const total = source.digest.shape.characters!;

@@ -22,7 +22,6 @@ export interface FoundRows {
   /** The array, or the object of a map. */
   readonly holder: object;
   readonly count: number;
-  /** One row by its index. */
   row(index: number): unknown;
 }
 
@@ -37,8 +36,7 @@ const PLAIN_ROWS = 10;
 export function findRows(root: unknown, readKeys: ReadKeys): FoundRows | null {
   const own = asRows(root, [], readKeys);
   if (own !== null) return own;
-  const candidates: FoundRows[] = [];
-  collect({ value: root, path: [], candidates, readKeys });
+  const candidates = findCandidates(root, [], readKeys);
   const isStructured = ({ count, row }: FoundRows): boolean => count > 0 && typeof row(0) === "object" && row(0) !== null;
   return (
     longest(candidates.filter(isStructured)) ?? longest(candidates.filter(({ count }) => count >= PLAIN_ROWS)) ?? onlyEmpty(candidates)
@@ -72,21 +70,11 @@ function asRows(value: unknown, path: readonly string[], readKeys: ReadKeys): Fo
   };
 }
 
-interface Search {
-  readonly value: unknown;
-  readonly path: readonly string[];
-  readonly candidates: FoundRows[];
-  readonly readKeys: ReadKeys;
-}
-
-function collect({ value, path, candidates, readKeys }: Search): void {
-  if (!isRecord(value) || value instanceof ExactNumber || path.length >= MAX_DEPTH) return;
-  for (const key of readKeys(value).slice(0, MAX_KEYS)) {
-    const inner = [...path, key];
-    const rows = asRows(value[key], inner, readKeys);
-    if (rows === null) collect({ value: value[key], path: inner, candidates, readKeys });
-    else candidates.push(rows);
-  }
+/** The lists and maps inside a value, down to three levels. */
+function findCandidates(value: unknown, path: readonly string[], readKeys: ReadKeys): FoundRows[] {
+  if (!isRecord(value) || value instanceof ExactNumber || path.length >= MAX_DEPTH) return [];
+  const keys = readKeys(value).slice(0, MAX_KEYS);
+  return keys.flatMap((key) => asRows(value[key], [...path, key], readKeys) ?? findCandidates(value[key], [...path, key], readKeys));
 }
 
 function longest(candidates: readonly FoundRows[]): FoundRows | null {

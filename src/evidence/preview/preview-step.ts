@@ -1,11 +1,6 @@
 import { aliasListNote } from "../../prompts/result-notes.ts";
-import type { Preview } from "../evidence-store.ts";
+import type { Preview, StepPreviewOptions } from "../evidence-store.ts";
 import { buildPreview, buildSmallest, MIN_PREVIEW_BYTES, previewDetails, type Detail, type PreviewSource } from "./build-preview.ts";
-
-export interface StepLimits {
-  readonly maxBytes: number;
-  readonly maxBytesPerOutput: number;
-}
 
 /** The least detail to keep in each pass over the outputs: the first pass drops rows, the second schemas, the third counts. */
 const floors: readonly Detail[] = ["schema", "counts", "alias"];
@@ -14,7 +9,7 @@ const floors: readonly Detail[] = ["schema", "counts", "alias"];
  * Previews of the outputs of one step, oldest first, that together fit the budget. Each pass shrinks the oldest previews first, and only as far as needed.
  * If the aliases alone do not fit, one preview lists the aliases of the oldest outputs and counts those that it cannot list.
  */
-export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBytesPerOutput }: StepLimits): Preview[] {
+export function previewStep(sources: readonly PreviewSource[], { maxBytes, maxBytesPerOutput }: Required<StepPreviewOptions>): Preview[] {
   const previews = sources.map((source) => buildPreview(source, maxBytesPerOutput));
   let excess = previews.reduce((sum, { bytes }) => sum + bytes, 0) - maxBytes;
   for (const floor of floors) {
@@ -56,13 +51,8 @@ function rank({ detail }: Preview): number {
   return previewDetails.indexOf(detail as Detail);
 }
 
-interface AliasList {
-  readonly preview: Preview;
-  readonly notListed: number;
-}
-
 /** One preview for many outputs: the aliases of as many of the newest as fit. Aliases are ASCII and need no escapes. */
-function listAliases(sources: readonly PreviewSource[], maxBytes: number): AliasList {
+function listAliases(sources: readonly PreviewSource[], maxBytes: number): { preview: Preview; notListed: number } {
   const aliases: string[] = [];
   let left = maxBytes - toJson(sources, []).length;
   for (const { item } of sources.toReversed()) {

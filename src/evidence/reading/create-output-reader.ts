@@ -21,7 +21,6 @@ export interface OutputReader {
   readResult(result: Pick<CellResult, "json">): Promise<ReadOutput | null>;
   /** Returns null if the data is small. */
   readData(data: NamedData): Promise<ReadOutput | null>;
-  /** Finds rows inside JSON. */
   readRows(json: Uint8Array, question: RowsQuestion): Promise<RowsAt>;
   /** Reads a large JSON-RPC message. Transfers its buffer, which cannot be used afterwards; a message of kind `other` returns the bytes. */
   readMessage(bytes: Buffer, callIds: CallIds): Promise<LargeMessage>;

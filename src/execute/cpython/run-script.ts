@@ -24,7 +24,6 @@ export async function runScript({ lease, script }: { lease: Lease; script: Scrip
   return await run.run();
 }
 
-/** Why the host stopped a script. */
 type StopReason = "executionMs" | "totalMs" | "toolCalls" | "aborted";
 
 type DoneFrame = Extract<ScriptFrame, { type: "done" }>;

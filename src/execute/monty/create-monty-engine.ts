@@ -1,7 +1,7 @@
 import { createLimiter } from "../../concurrency/create-limiter.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { defaultExecuteLimits, defaultExecuteSettings, type Engine, type EngineOutcome, type Script } from "../engine.ts";
-import { checkIsolation, createChildCommand, type ChildCommand, type MontyIsolation } from "./child-command.ts";
+import { checkIsolation, createChildCommand, type ChildCommand, type ChildCommandOptions, type MontyIsolation } from "./child-command.ts";
 import { openMontyChild, type MontyChild } from "./open-monty-child.ts";
 
 export interface MontyEngineOptions {
@@ -93,15 +93,8 @@ function engineClosed(): SluiceError {
   return new SluiceError({ code: "ENGINE_CLOSED", message: "The engine is closed." });
 }
 
-interface ChildStarterOptions {
-  readonly isolation: MontyIsolation;
-  readonly bwrapPath: string;
-  /** No child is started after it aborts. */
-  readonly signal: AbortSignal;
-}
-
-/** Starts children and remembers them until they have exited, so that none outlives the engine. */
-function createChildStarter({ isolation, bwrapPath, signal }: ChildStarterOptions) {
+/** Starts children and remembers them until they have exited, so that none outlives the engine. Starts none after `signal` aborts. */
+function createChildStarter({ isolation, bwrapPath, signal }: ChildCommandOptions & { readonly signal: AbortSignal }) {
   const children = new Set<Promise<MontyChild>>();
   let command: Promise<ChildCommand> | null = null;
 

@@ -40,7 +40,6 @@ type Reply = { readonly ok: boolean; readonly text: string };
 const POLLS_BEFORE_WAIT = 3;
 /** Queued calls are written at the latest after this many. */
 const CALLS_PER_WRITE = 100;
-/** How often printed output is sent. */
 const PRINT_INTERVAL_MS = 50;
 const MAX_NAME_CHARACTERS = 1_000;
 /** Longest exception message that is sent to the host. */

@@ -21,6 +21,8 @@ export async function openMontyChild(command: ChildCommand, memoryBytes: number)
 /** A child process with Monty. Runs one script at a time, and none after it died or broke the protocol. */
 export class MontyChild {
   readonly memoryBytes: number;
+  /** How many scripts it has run or is running. */
+  scriptCount = 0;
   /** Resolves when all of its processes have exited. */
   readonly exited: Promise<void>;
   readonly #process: ChildProcess;
@@ -32,7 +34,6 @@ export class MontyChild {
   #violation: string | null = null;
   #isKilled = false;
   #current: ScriptRun | null = null;
-  #scriptCount = 0;
 
   constructor(command: ChildCommand, memoryBytes: number) {
     this.memoryBytes = memoryBytes;
@@ -59,11 +60,6 @@ export class MontyChild {
     return this.#process.pid!;
   }
 
-  /** How many scripts it has run or is running. */
-  get scriptCount(): number {
-    return this.#scriptCount;
-  }
-
   isAlive(): boolean {
     return this.#exit === null && !this.#isKilled;
   }
@@ -77,10 +73,10 @@ export class MontyChild {
   /** Rejects only with `signal.reason`. */
   async run(script: Script): Promise<EngineOutcome> {
     script.signal?.throwIfAborted();
-    this.#scriptCount += 1;
+    this.scriptCount += 1;
     const running = new ScriptRun({ script, send: (frame) => this.#send(frame), stop: () => this.#sendKill() });
     this.#current = running;
-    if (this.#exit !== null) running.die(describeExit(this.#exit, this.memoryBytes));
+    if (this.#exit !== null) running.finish(describeExit(this.#exit, this.memoryBytes));
     try {
       return await running.outcome;
     } finally {
@@ -103,7 +99,7 @@ export class MontyChild {
     });
     this.#channel.destroy();
     this.#ready.reject(cannotStart(this.#exit));
-    this.#current?.die(describeExit(this.#exit, this.memoryBytes));
+    this.#current?.finish(describeExit(this.#exit, this.memoryBytes));
   }
 
   #receive(frame: ChildFrame): void {

@@ -70,17 +70,12 @@ export class ScriptRun {
         const done = readDone(frame, limits);
         if (done === null) return "an invalid frame done";
         const unawaited = done.unawaited.map((id) => this.#calls.nameOf(id - 1) ?? "");
-        this.#finish(done.end, unawaited, done.warnings);
+        this.finish(done.end, unawaited, done.warnings);
         return null;
       }
       case "ready":
         return "a frame ready out of place";
     }
-  }
-
-  /** Ends the script because the child died. */
-  die(end: EngineEnd): void {
-    this.#finish(end);
   }
 
   /** Running calls, and ended calls whose reply was not sent yet. */
@@ -96,7 +91,8 @@ export class ScriptRun {
     return null;
   }
 
-  #finish(end: EngineEnd, unawaited: readonly string[] = [], warnings: readonly string[] = []): void {
+  /** Ends the script, also when the child died. */
+  finish(end: EngineEnd, unawaited: readonly string[] = [], warnings: readonly string[] = []): void {
     if (this.#isOver) return;
     this.#close(new Error("The script has ended."));
     const { head, tail, omittedBytes } = this.#prints;
@@ -113,7 +109,7 @@ export class ScriptRun {
 
   #kill(end: EngineEnd): void {
     this.isKilled = true;
-    this.#finish(end);
+    this.finish(end);
     this.#options.stop();
   }
 

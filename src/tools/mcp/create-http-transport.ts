@@ -38,10 +38,8 @@ function withCallHeaders(base: ConstructorParameters<typeof Headers>[0], context
 
 const protocolHeaders = /^(?:accept|connection|content-length|content-type|host|last-event-id|transfer-encoding|mcp-.*)$/i;
 
-export interface AnswerFilterOptions {
-  readonly maxMessageBytes: number;
+export interface AnswerFilterOptions extends Pick<HttpTransportOptions, "maxMessageBytes" | "reader"> {
   readonly context: RequestContext;
-  readonly reader: OutputReader;
 }
 
 /**

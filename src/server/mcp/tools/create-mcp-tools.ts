@@ -119,15 +119,9 @@ function withoutHeaderMarks(schema: JsonSchema): JsonSchema {
   return { ...schema, properties: Object.fromEntries(entries) };
 }
 
-interface ExposedCall {
-  readonly name: string;
-  readonly catalogTool: CatalogTool;
-  readonly args: unknown;
-}
-
 async function runExposedTool(
   parts: McpParts,
-  { name, catalogTool, args }: ExposedCall,
+  { name, catalogTool, args }: { readonly name: string; readonly catalogTool: CatalogTool; readonly args: unknown },
   { entered, progress, signal }: McpCall,
 ): Promise<ToolCallResult> {
   const { evidence } = entered.connection;
