@@ -18,7 +18,7 @@ import { openCellSession, type CellSession, type CellSessionOptions } from "./ce
 import type { SandboxDriver, SandboxLimits } from "./sandbox/contract.ts";
 import { createBubblewrapDriver } from "./sandbox/drivers/bubblewrap/create-bubblewrap-driver.ts";
 import { createGvisorDriver } from "./sandbox/drivers/gvisor/create-gvisor-driver.ts";
-import { createGate, createSandboxPool, type Gate, type SandboxPool } from "./sandbox/pool.ts";
+import { createGate, SandboxPool, type Gate } from "./sandbox/pool.ts";
 import { defaultLimits, defaultSandboxSettings, defaultMaxSandboxes, type SandboxSettings } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
@@ -122,7 +122,7 @@ function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits): San
   const runDirectory = once(() => openRunDirectory());
   const drivers = once(async () => createDrivers(options, await runDirectory()));
   const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory, gate }));
-  const pool = once(async () => createSandboxPool({ driver: await driver(), snapshot: await snapshot(), limits, size: poolSize, gate }));
+  const pool = once(async () => new SandboxPool({ driver: await driver(), snapshot: await snapshot(), limits, size: poolSize, gate }));
 
   async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
     const reports: DriverReport[] = [];

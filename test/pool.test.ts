@@ -3,7 +3,7 @@ import { createArtifactChecker } from "../src/artifacts/create-artifact-checker.
 import type { Runtime } from "../src/create-runtime.ts";
 import { openCellSession } from "../src/cells/open-cell-session.ts";
 import type { Lease, SandboxDriver } from "../src/sandbox/contract.ts";
-import { createSandboxPool, type TakenLease } from "../src/sandbox/pool.ts";
+import { SandboxPool, type TakenLease } from "../src/sandbox/pool.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -118,7 +118,7 @@ test("a warm sandbox is replaced when it was idle for too long or died", async (
   };
   const { limits, gate } = runtime;
   const watched = { ...driver, open };
-  await using pool = createSandboxPool({ driver: watched, snapshot, limits, size: 1, gate, maxIdleMs: 200 });
+  await using pool = new SandboxPool({ driver: watched, snapshot, limits, size: 1, gate, maxIdleMs: 200 });
   await pool.filled();
   expect(await opened[0]!.died).toMatchObject({ cause: "closed" });
   await pool.filled();

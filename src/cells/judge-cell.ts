@@ -96,7 +96,7 @@ async function judgeUnfinished(facts: CellFacts): Promise<CellVerdict> {
   if (stopped !== null) return failed("timeout", timedOut(facts));
   if ("refused" in end) return failed("contract_violation", artifactRejected(end.refused));
   const lost = "lost" in end ? end.lost : "it ended";
-  const mayBeDead = !leaseUsable && !("lost" in end && end.byHost === true);
+  const mayBeDead = !leaseUsable && !("lost" in end && end.brokeProtocol === true);
   const cause = await findLostCause({ ended, lost, lease: options.lease, before, after, mayBeDead });
   switch (cause.kind) {
     case "out_of_memory": {

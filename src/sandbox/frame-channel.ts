@@ -6,12 +6,12 @@ const MAGIC = 0x534c5501; // "SLU" and the version of the frame layout
 const PREFIX_BYTES = 12;
 
 /** Limits for frames from a sandbox. A larger frame means that the stream is hostile or broken. */
-const maxHeaderBytes: number = 4 * 1024 * 1024;
-const maxBodyBytes: number = 64 * 1024 * 1024;
+const MAX_HEADER_BYTES = 4 * 1024 * 1024;
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Sends and receives frames over a byte stream. Only `receive` reads, apart from the stream's own buffer: a sandbox that sends too much
- * blocks on its pipe instead of filling the host's memory.
+ * Sends and receives frames over a byte stream. The stream is read only during `receive`, so a sandbox that sends too much blocks on its pipe instead
+ * of filling the host's memory.
  */
 export function createFrameChannel({ readable, writable }: { readable: Readable; writable: Writable }): FrameChannel {
   const read = createReader(readable);
@@ -44,8 +44,8 @@ export function createFrameChannel({ readable, writable }: { readable: Readable;
     const headerBytes = prefix.readUInt32BE(4);
     const bodyBytes = prefix.readUInt32BE(8);
     if (prefix.readUInt32BE(0) !== MAGIC) throw notAFrame("it does not start with the magic number of a frame");
-    if (headerBytes > maxHeaderBytes) throw notAFrame(`its header has ${headerBytes} bytes, the limit is ${maxHeaderBytes}`);
-    if (bodyBytes > maxBodyBytes) throw notAFrame(`its body has ${bodyBytes} bytes, the limit is ${maxBodyBytes}`);
+    if (headerBytes > MAX_HEADER_BYTES) throw notAFrame(`its header has ${headerBytes} bytes, the limit is ${MAX_HEADER_BYTES}`);
+    if (bodyBytes > MAX_BODY_BYTES) throw notAFrame(`its body has ${bodyBytes} bytes, the limit is ${MAX_BODY_BYTES}`);
     const head = await read(headerBytes);
     const body = bodyBytes === 0 ? Buffer.alloc(0) : await read(bodyBytes);
     if (head === null || body === null) return null;
@@ -74,7 +74,7 @@ function parseHeader(bytes: Buffer): Frame["header"] {
   return value as Frame["header"];
 }
 
-/** Returns a function that reads exactly `size` bytes. It returns null when the stream ends before. */
+/** Returns a function that reads exactly `size` bytes, or null if the stream ends first. */
 function createReader(readable: Readable) {
   let wake: (() => void) | null = null;
   let ended = false;
@@ -124,13 +124,10 @@ function channelClosed(cause?: Error): SandboxLostError {
 }
 
 function notAFrame(reason: string): SandboxLostError {
-  return new SandboxLostError({ code: "SANDBOX_PROTOCOL", message: `The sandbox sent something that is not a frame: ${reason}.` });
+  return protocolViolation(`something that is not a frame: ${reason}`);
 }
 
 /** The error for a sandbox that breaks the protocol. It is killed, because nothing it sends after that can be trusted. */
 export function protocolViolation(sent: string): SandboxLostError {
-  return new SandboxLostError({
-    code: "SANDBOX_PROTOCOL",
-    message: `it sent ${sent}`,
-  });
+  return new SandboxLostError({ code: "SANDBOX_PROTOCOL", message: `The sandbox sent ${sent}.`, details: { sent } });
 }

@@ -25,10 +25,6 @@ const MAX_IDLE_MS = 10 * 60_000;
 /** Opening a sandbox keeps one core busy for half a second. Wait, so that the first cell in the sandbox just taken does not compete with it. */
 const REFILL_DELAY_MS = 500;
 
-export function createSandboxPool(options: PoolOptions): SandboxPool {
-  return new SandboxPool(options);
-}
-
 /** Keeps warm sandboxes ready and replaces each one that is taken, in the background. */
 export class SandboxPool implements AsyncDisposable {
   readonly driver: SandboxDriver;

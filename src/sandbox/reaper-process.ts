@@ -1,7 +1,10 @@
 import { cleanHost } from "./clean-host.ts";
 import { fromProcessKey, isProcessAlive } from "../processes.ts";
 
-/** A program that run-directory.ts starts: `reaper-process DIRECTORY HOST`. When its stdin ends without a message, the host has died, and it cleans up. */
+/**
+ * A program that run-directory.ts starts: `reaper-process DIRECTORY HOST`. If its stdin ends without a message, the host has died, and it cleans up.
+ * Signals that also end the host must not end it.
+ */
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP"] as const) process.on(signal, () => {});
 
 const [directory, key] = process.argv.slice(2) as [string, string];

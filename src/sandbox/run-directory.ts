@@ -35,12 +35,7 @@ export interface LeaseDirectory {
   remove(): Promise<void>;
 }
 
-export interface RunDirectoryOptions {
-  /** Default: the system's directory for temporary files. */
-  readonly parent?: string;
-}
-
-export async function openRunDirectory({ parent = tmpdir() }: RunDirectoryOptions = {}): Promise<RunDirectory> {
+export async function openRunDirectory({ parent = tmpdir() }: { readonly parent?: string } = {}): Promise<RunDirectory> {
   const home = join(parent, `sluice-${process.getuid?.() ?? 0}`);
   await makePrivate(home);
   const cgroups = await findCgroups();
@@ -50,7 +45,7 @@ export async function openRunDirectory({ parent = tmpdir() }: RunDirectoryOption
   const path = join(home, `${toProcessKey(host)}-${randomBytes(2).toString("hex")}`);
   await mkdir(path, { mode: 0o700 });
   for (const name of [processRecords, pathRecords, runscState, "leases"]) await mkdir(join(path, name), { mode: 0o700 });
-  const reaper = startReaper({ directory: path });
+  const releaseReaper = startReaper(path);
   let closing: Promise<void> | null = null;
 
   async function newLeaseDirectory(): Promise<LeaseDirectory> {
@@ -73,7 +68,7 @@ export async function openRunDirectory({ parent = tmpdir() }: RunDirectoryOption
   async function close(): Promise<void> {
     await removeEmptyHostCgroups(cgroups, host);
     await rm(path, { recursive: true, force: true, maxRetries: 3 });
-    reaper.release();
+    releaseReaper();
   }
 
   return {
@@ -124,16 +119,12 @@ async function clearDeadHosts(home: string, cgroups: Cgroups): Promise<void> {
   }
 }
 
-interface Reaper {
-  /** Call this when the host closes normally. The reaper exits at once and removes nothing. */
-  release(): void;
-}
-
 /**
  * Starts a small process in its own session that outlives this one and cleans up after it. It notices our death, even by SIGKILL, because a pipe
- * that only this process holds is closed then. It keeps neither this process alive nor a terminal busy.
+ * that only this process holds is closed then. It keeps neither this process alive nor a terminal busy. The returned function is for a normal end: it
+ * makes the reaper exit at once without removing anything.
  */
-function startReaper({ directory }: { directory: string }): Reaper {
+function startReaper(directory: string): () => void {
   const program = join(import.meta.dirname, `reaper-process${extname(import.meta.filename)}`);
   const child = spawn(process.execPath, ["--no-warnings", program, directory, toProcessKey(currentProcess())], {
     detached: true,
@@ -145,12 +136,5 @@ function startReaper({ directory }: { directory: string }): Reaper {
   child.stdin.on("error", () => {});
   child.unref();
   (child.stdin as unknown as Socket).unref();
-  return {
-    release() {
-      child.stdin.end(RELEASE);
-    },
-  };
+  return () => void child.stdin.end("released\n");
 }
-
-/** Written to the pipe before the host closes it on purpose. */
-const RELEASE = "released\n";

@@ -9,10 +9,13 @@ import { protocolViolation } from "./frame-channel.ts";
 type AnyFrame = RunningFrame | ScriptFrame;
 type LastFrame<Sent> = Extract<Sent, { type: "done" | "ended" }>;
 
-/** How the run of a cell or script ended. */
+/**
+ * How the run of a cell or script ended: with the worker's last frame, with the loss of the sandbox (`lost` continues "The sandbox is gone: "; `brokeProtocol`
+ * if it broke the protocol and the host gives it up), or because `onFrame` refused a frame.
+ */
 export type WorkerEnd<Last> =
   | { readonly frame: Last; readonly body: Uint8Array }
-  | { readonly lost: string; readonly byHost?: boolean }
+  | { readonly lost: string; readonly brokeProtocol?: boolean }
   | { readonly refused: string };
 
 export interface WorkerRun<Sent extends AnyFrame> {
@@ -52,8 +55,9 @@ export async function runInWorker<Sent extends AnyFrame>(run: WorkerRun<Sent>): 
       }
     }
   } catch (error) {
-    if (error instanceof SandboxLostError) return { lost: error.message, byHost: error.code === "SANDBOX_PROTOCOL" };
-    throw error;
+    if (!(error instanceof SandboxLostError)) throw error;
+    const { sent } = error.details;
+    return sent === undefined ? { lost: "its channel is closed" } : { lost: `it sent ${String(sent)}`, brokeProtocol: true };
   }
 }
 
@@ -76,7 +80,7 @@ export type LostCause =
 export interface UnansweredRun {
   /** Null when the worker did not report that the process ended. */
   readonly ended: EndedFrame | null;
-  /** Why the sandbox is lost, as far as the channel shows it. */
+  /** As in WorkerEnd. */
   readonly lost: string;
   readonly lease: Lease;
   readonly before: Usage;
@@ -85,7 +89,7 @@ export interface UnansweredRun {
   readonly mayBeDead: boolean;
 }
 
-/** Finds the cause from what the host itself measured, because the worker's word cannot be trusted. */
+/** Finds the cause from what the host itself measured, because the worker cannot be trusted. */
 export async function findLostCause({ ended, lost, lease, before, after, mayBeDead }: UnansweredRun): Promise<LostCause> {
   const death = mayBeDead ? await waitForDeath(lease) : null;
   if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return { kind: "out_of_memory" };

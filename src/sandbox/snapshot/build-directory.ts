@@ -4,9 +4,9 @@ import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { currentProcess, fromProcessKey, isProcessAlive, type ProcessIdentity, toProcessKey } from "../../processes.ts";
 
-const heartbeatMs = 10_000;
+const HEARTBEAT_MS = 10_000;
 /** Owners in another container or on another machine count as dead after this time without a heartbeat. */
-const silentOwnerMs = 120_000;
+const SILENT_OWNER_MS = 120_000;
 
 export interface BuildDirectory extends AsyncDisposable {
   readonly directory: string;
@@ -93,7 +93,7 @@ async function tryLink(ownFile: string, file: string): Promise<boolean> {
 }
 
 function startHeartbeat(file: string): NodeJS.Timeout {
-  const timer = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => undefined), heartbeatMs);
+  const timer = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => undefined), HEARTBEAT_MS);
   return timer.unref();
 }
 
@@ -103,7 +103,7 @@ async function isOwnerAlive(ownerFile: string): Promise<boolean> {
   const isRunning = owner !== null && boot === (await readBootId()) ? isProcessAlive(owner) : null;
   if (isRunning !== null) return isRunning;
   const status = await stat(ownerFile).catch(() => null);
-  return status !== null && Date.now() - status.mtimeMs < silentOwnerMs;
+  return status !== null && Date.now() - status.mtimeMs < SILENT_OWNER_MS;
 }
 
 async function readOwner(file: string): Promise<{ owner: ProcessIdentity | null; boot: string | undefined }> {

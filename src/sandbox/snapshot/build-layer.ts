@@ -99,16 +99,8 @@ async function removeMatches(directory: string, patterns: readonly string[]): Pr
 /** Creates the few files that maintainer scripts would have created, and the mount points that drivers need in a read-only root. */
 async function configure(rootfs: string, source: SnapshotSource): Promise<void> {
   const directories = [
-    "dev",
-    "proc",
-    "sys",
-    "tmp",
-    "run",
-    "sandbox",
-    "etc/ld.so.conf.d",
-    "usr/local/bin",
-    packagesPath,
-    "usr/share/sluice/matplotlib",
+    ...["dev", "proc", "sys", "tmp", "run", "sandbox"],
+    ...["etc/ld.so.conf.d", "usr/local/bin", packagesPath, "usr/share/sluice/matplotlib"],
   ];
   for (const name of directories) await mkdir(path.join(rootfs, name), { recursive: true });
   const files: Record<string, string> = {

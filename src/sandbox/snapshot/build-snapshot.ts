@@ -18,14 +18,13 @@ import {
 import { hashLayerInputs, installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { runStep, type OnProgress } from "./progress.ts";
 import { requireSystemPackages } from "./debian-packages.ts";
-import { runInRootfs } from "./run-program.ts";
-import { runProgram } from "./run-program.ts";
+import { runInRootfs, runProgram } from "./run-program.ts";
 import { toCacheFailure } from "./to-cache-failure.ts";
 import { openLock, openBuildDirectory } from "./build-directory.ts";
 
 export interface BuildOptions {
   readonly cacheDirectory: string;
-  /** Download Debian packages and wheels again, even if a layer of the same recipe and lock exists. */
+  /** Download Debian packages and wheels again, even if a layer of the same recipe and lock file exists. */
   readonly fresh?: boolean;
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
@@ -37,7 +36,7 @@ interface Layer {
 }
 
 /**
- * Builds the snapshot for the current worker code and lock, or returns the existing one if nothing changed. Takes seconds if only the worker code changed.
+ * Builds the snapshot for the current worker code and lock file, or returns the existing one if nothing changed. Takes seconds if only the worker code changed.
  * Leaves nothing behind on failure or abort. A damaged snapshot or layer is built again.
  */
 export async function buildSnapshot(options: BuildOptions): Promise<SnapshotInfo> {

@@ -12,7 +12,7 @@ export interface ListedFile {
   readonly content: string;
 }
 
-const concurrentReaders = 16;
+const CONCURRENT_READERS = 16;
 
 /** Lists every entry below the root in a fixed order, with the hash of its content. Reads all files, which takes about a second for a snapshot. */
 export async function listFiles(root: string, signal?: AbortSignal): Promise<ListedFile[]> {
@@ -29,7 +29,7 @@ export async function listFiles(root: string, signal?: AbortSignal): Promise<Lis
       listed[index] = await listFile(root, paths[index] ?? "");
     }
   };
-  await Promise.all(Array.from({ length: concurrentReaders }, read));
+  await Promise.all(Array.from({ length: CONCURRENT_READERS }, read));
   return listed;
 }
 

@@ -34,7 +34,7 @@ export interface SnapshotInfo extends Readonly<Pick<SnapshotManifest, "id" | "py
   readonly rootfs: string;
 }
 
-/** The snapshot for the current worker code and lock, or null. Reads only manifests, so it is cheap enough for every start. */
+/** The snapshot for the current worker code and lock file, or null. Reads only manifests, so it is cheap enough for every start. */
 export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string }): Promise<SnapshotInfo | null> {
   const parent = path.join(cacheDirectory, "snapshots");
   const [key, code, names] = await Promise.all([hashLayerInputs(), readWorkerCode(), readdir(parent).catch(() => [])]);
@@ -60,18 +60,10 @@ export function toSnapshotInfo({ id, python, packages, source, bytes }: Snapshot
 /** The id of a snapshot: a hash of the manifest's fields about content, without build time and size. */
 export function toSnapshotId(manifest: Omit<SnapshotManifest, "id">): string {
   const { schemaVersion, architecture, python, source, packages, debianPackages, inputsHash, contentHash, workerHash } = manifest;
-  const sorted = (versions: Record<string, string>): [string, string][] => Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1));
-  const content = [
-    schemaVersion,
-    architecture,
-    python,
-    source,
-    sorted(packages),
-    sorted(debianPackages),
-    inputsHash,
-    contentHash,
-    workerHash,
-  ];
+  const sorted = (packageVersions: Record<string, string>): [string, string][] =>
+    Object.entries(packageVersions).sort(([a], [b]) => (a < b ? -1 : 1));
+  const versions = [sorted(packages), sorted(debianPackages)];
+  const content = [schemaVersion, architecture, python, source, ...versions, inputsHash, contentHash, workerHash];
   return hash("sha256", JSON.stringify(content)).slice(0, 32);
 }
 

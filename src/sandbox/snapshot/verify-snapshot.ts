@@ -23,43 +23,15 @@ export interface Verification {
 const fontCachePath = "/usr/share/sluice/matplotlib";
 
 const libraries = [
-  ...[
-    "pandas",
-    "numpy",
-    "scipy.stats",
-    "scipy.optimize",
-    "scipy.signal",
-    "scipy.interpolate",
-    "scipy.cluster.hierarchy",
-    "scipy.spatial",
-    "scipy.sparse.linalg",
-  ],
+  ...["pandas", "numpy", "scipy.stats", "scipy.optimize", "scipy.signal", "scipy.interpolate"],
+  ...["scipy.cluster.hierarchy", "scipy.spatial", "scipy.sparse.linalg"],
   ...["matplotlib.pyplot", "mpl_toolkits.mplot3d", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf"],
-  ...[
-    "statsmodels.api",
-    "statsmodels.formula.api",
-    "statsmodels.tsa.api",
-    "statsmodels.datasets",
-    "openpyxl",
-    "sqlite3",
-    "ssl",
-    "lzma",
-    "bz2",
-    "zlib",
-    "decimal",
-    "ctypes",
-    "curses",
-  ],
+  ...["statsmodels.api", "statsmodels.formula.api", "statsmodels.tsa.api", "statsmodels.datasets"],
+  ...["openpyxl", "sqlite3", "ssl", "lzma", "bz2", "zlib", "decimal", "ctypes", "curses"],
 ];
 const arrowLibraries = [
-  "pyarrow",
-  "pyarrow.parquet",
-  "pyarrow.dataset",
-  "pyarrow.compute",
-  "pyarrow.csv",
-  "pyarrow.json",
-  "pyarrow.feather",
-  "pyarrow.orc",
+  ...["pyarrow", "pyarrow.parquet", "pyarrow.dataset", "pyarrow.compute"],
+  ...["pyarrow.csv", "pyarrow.json", "pyarrow.feather", "pyarrow.orc"],
 ];
 
 /**

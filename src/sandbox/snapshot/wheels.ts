@@ -21,7 +21,7 @@ interface InstallOptions {
 export type WheelsResult = { readonly installed: true } | { readonly installed: false; readonly unreachable: string };
 
 /**
- * Installs exactly the wheels that the lock names, with the host's pip and the user's pip configuration. Throws if a hash does not match the lock.
+ * Installs exactly the wheels that the lock file names, with the host's pip and the user's pip configuration. Throws if a hash does not match.
  * Returns a result if the package index cannot be reached or lacks a wheel, because the caller may have an alternative.
  */
 export async function installWheels({ lockFile, target, onLine, signal }: InstallOptions): Promise<WheelsResult> {
@@ -34,27 +34,11 @@ export async function installWheels({ lockFile, target, onLine, signal }: Instal
   const { exitCode, stdout, stderr } = await tryProgram({
     program: python,
     args: [
-      ...[
-        "-m",
-        "pip",
-        "--no-input",
-        "--disable-pip-version-check",
-        "install",
-        "--retries",
-        "2",
-        "--root-user-action",
-        "ignore",
-        "--progress-bar",
-        "off",
-      ],
+      ...["-m", "pip", "--no-input", "--disable-pip-version-check", "install"],
+      ...["--retries", "2", "--root-user-action", "ignore", "--progress-bar", "off"],
       ...["--no-deps", "--no-compile", "--ignore-installed", "--only-binary=:all:", "--require-hashes"],
-      ...[
-        "--python-version",
-        recipe.python,
-        "--implementation",
-        "cp",
-        ...wheelPlatforms(machine).flatMap((platform) => ["--platform", platform]),
-      ],
+      ...["--python-version", recipe.python, "--implementation", "cp"],
+      ...wheelPlatforms(machine).flatMap((platform) => ["--platform", platform]),
       ...["--target", target, "-r", lockFile],
     ],
     extraEnvironment: { TMPDIR: temporary },

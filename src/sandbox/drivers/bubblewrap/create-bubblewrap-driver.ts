@@ -25,7 +25,7 @@ export function createBubblewrapDriver(options: BubblewrapOptions): SandboxDrive
 }
 
 /** The zygote's user when the host is root. Nothing on the host belongs to this uid. */
-const zygoteUser: { readonly uid: number; readonly gid: number } = Object.freeze({ uid: 65532, gid: 65532 });
+const zygoteUser = Object.freeze({ uid: 65532, gid: 65532 });
 
 class BubblewrapDriver implements SandboxDriver {
   readonly name = "bubblewrap";
@@ -63,7 +63,7 @@ class BubblewrapDriver implements SandboxDriver {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(driverClosed());
+    this.#closing.abort(new NoSandboxError({ code: "DRIVER_CLOSED", message: "The bubblewrap driver was closed." }));
     await Promise.all([...this.#zygotes.values()].map(async (starting) => (await starting.catch(() => null))?.[Symbol.asyncDispose]()));
     // Fails when no zygote was started, or when the reaper was faster.
     for (const directory of this.#cgroupDirectories) await rmdir(join(directory, this.#placeholder)).catch(() => {});
@@ -101,22 +101,18 @@ class BubblewrapDriver implements SandboxDriver {
     const owner = this.#user?.uid;
     const { memoryBytes, processes } = limits;
     const cgroup = await createLeaseCgroup({ cgroups, name: id, memoryBytes, processes, owner });
-    const files = cgroups.version === 1 ? await openTaskFiles(cgroup, owner) : cgroup.joinPaths;
-    const join = files.map((path) => toZygotePath(this.#cgroupDirectories, path));
-    return { ...cgroup, join, countsProcesses: true, begin: async () => {} };
+    const files = cgroups.version === 1 ? await allowTaskFiles(cgroup, owner) : cgroup.joinPaths;
+    const joinPaths = files.map((path) => toZygotePath(this.#cgroupDirectories, path));
+    return { ...cgroup, joinPaths, countsProcesses: true, begin: async () => {} };
   }
 }
 
 /**
- * Returns the `tasks` files of a version 1 cgroup, made writable for `owner`. A process with a single thread can join through `tasks`, which avoids
+ * Makes the `tasks` files of a version 1 cgroup writable for `owner` and returns their paths. A process with a single thread can join through `tasks`, which avoids
  * a lock that cgroup.procs takes against every fork on the machine: 5 ms or more in each of three hierarchies. Version 2 has one hierarchy and no such file.
  */
-async function openTaskFiles({ paths }: LeaseCgroup, owner: number | undefined): Promise<string[]> {
+async function allowTaskFiles({ paths }: LeaseCgroup, owner: number | undefined): Promise<string[]> {
   const files = paths.map((path) => join(path, "tasks"));
   if (owner !== undefined) for (const file of files) await chown(file, owner, -1);
   return files;
-}
-
-function driverClosed(): NoSandboxError {
-  return new NoSandboxError({ code: "DRIVER_CLOSED", message: "The bubblewrap driver was closed." });
 }

@@ -26,7 +26,7 @@ export function createMemoryWatcher(): MemoryWatcher {
 function createWatchedMeter({ scanner, limits, zygote }: { scanner: ProcessScanner; limits: SandboxLimits; zygote: Zygote }): Meter {
   let watched: WatchedSandbox | undefined;
   return {
-    join: [],
+    joinPaths: [],
     countsProcesses: false,
     async begin(fork) {
       const pidInZygote = await fork.pid;
@@ -177,12 +177,11 @@ async function measure({ watched, scan, force }: { watched: WatchedSandbox; scan
   if (!force && Math.abs(residentBytes - watched.residentBytes) < SIGNIFICANT_BYTES) return;
   watched.residentBytes = residentBytes;
 
-  const dirty: DirtyBytes[] = [];
-  for (const { pid } of entries) dirty.push(await readDirtyBytes(pid));
-  const usedBytes = sumMemory(dirty, watched.zygoteBytes) + (await readScratchBytes(watched.init));
+  const processes: (ProcessStat & DirtyBytes)[] = [];
+  for (const entry of entries) processes.push({ ...entry, ...(await readDirtyBytes(entry.pid)) });
+  const usedBytes = sumMemory(processes, watched.zygoteBytes) + (await readScratchBytes(watched.init));
   watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, usedBytes);
-  if (usedBytes > watched.limits.memoryBytes)
-    killLargest({ watched, entries, sizes: dirty.map(({ privateBytes, sharedBytes }) => privateBytes + sharedBytes) });
+  if (usedBytes > watched.limits.memoryBytes) killLargest(watched, processes);
 }
 
 function listTree(scan: Scan, init: number): ProcessStat[] {
@@ -208,7 +207,7 @@ async function readDirtyBytes(pid: number): Promise<DirtyBytes> {
   return { privateBytes: read("Private_Dirty"), sharedBytes: read("Shared_Dirty") };
 }
 
-/** Counts pages that the forks of one sandbox share only once: takes the largest shared set, without the zygote's part. */
+/** Counts pages that the forks of one sandbox share once: takes the largest shared set, without the zygote's part. */
 function sumMemory(processes: readonly DirtyBytes[], zygoteBytes: number): number {
   const privateBytes = processes.reduce((sum, process) => sum + process.privateBytes, 0);
   const sharedBytes = Math.max(0, ...processes.map((process) => process.sharedBytes));
@@ -220,17 +219,11 @@ async function readScratchBytes(init: number): Promise<number> {
   return used === null ? 0 : (used.blocks - used.bfree) * used.bsize;
 }
 
-interface KillOptions {
-  readonly watched: WatchedSandbox;
-  readonly entries: readonly ProcessStat[];
-  readonly sizes: readonly number[];
-}
-
-function killLargest({ watched, entries, sizes }: KillOptions): void {
+function killLargest(watched: WatchedSandbox, processes: readonly (ProcessStat & DirtyBytes)[]): void {
   watched.memoryKills += 1;
   watched.residentBytes = 0; // measure again next time, even if little changes
-  const cells = entries.map((entry, index) => ({ ...entry, bytes: sizes[index]! })).filter(({ pid }) => pid !== watched.init);
-  const largest = cells.toSorted((a, b) => b.bytes - a.bytes)[0];
+  const cells = processes.filter(({ pid }) => pid !== watched.init);
+  const [largest] = cells.toSorted((a, b) => b.privateBytes + b.sharedBytes - a.privateBytes - a.sharedBytes);
   if (largest === undefined) watched.fork.kill();
   else if (readStartTime(largest.pid) === largest.startTime) process.kill(largest.pid, "SIGKILL");
 }

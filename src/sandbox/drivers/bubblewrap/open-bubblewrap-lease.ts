@@ -7,7 +7,7 @@ import { describeExit, type Exit, type Fork, type ForkLimits, type Zygote } from
 /** Limits and measures the sandbox as a whole: a cgroup, or the memory watcher where there is none. */
 export interface Meter {
   /** The files through which the sandbox joins its cgroups, as paths inside the zygote. */
-  readonly join: readonly string[];
+  readonly joinPaths: readonly string[];
   /** Whether the meter limits the number of processes. If not, RLIMIT_NPROC does. */
   readonly countsProcesses: boolean;
   /** Called when the worker has answered, before any user code runs. */
@@ -30,7 +30,7 @@ const READY_TIMEOUT_MS = 30_000;
 
 /** Forks a sandbox from the zygote and waits for its worker. Leaves nothing behind on failure or abort. */
 export async function openBubblewrapLease({ id, zygote, meter, limits, signal }: BubblewrapLeaseOptions): Promise<Lease> {
-  const fork = zygote.fork({ lease: id, join: meter.join, limits: toForkLimits(limits, meter) });
+  const fork = zygote.fork({ lease: id, joinPaths: meter.joinPaths, limits: toForkLimits(limits, meter) });
   let channel: FrameChannel;
   try {
     channel = await withTimeout(greet(fork), signal);

@@ -24,7 +24,7 @@ export interface Zygote extends AsyncDisposable {
 export interface ForkRequest {
   readonly lease: string;
   /** Files into which the fork writes "0" before anything else, to join its cgroups. Paths inside the zygote. */
-  readonly join: readonly string[];
+  readonly joinPaths: readonly string[];
   readonly limits: ForkLimits;
 }
 
@@ -138,7 +138,7 @@ class RunningZygote implements Zygote {
     return this.#isAlive;
   }
 
-  fork({ lease, join: joinPaths, limits }: ForkRequest): Fork {
+  fork({ lease, joinPaths, limits }: ForkRequest): Fork {
     const { control, sockets, ended } = this.#parts;
     const connection = sockets.expect(lease);
     const { promise: exited, resolve: onExited } = Promise.withResolvers<Exit>();

@@ -17,7 +17,7 @@ import { type RunscProcess, startRunsc } from "./runsc-process.ts";
  * Memory of gVisor itself: the sentry's Go heap, runsc and the gofer. Measured: 30 MB idle, 45 MB with 300 threads.
  * The rest is for page tables and many open files.
  */
-const sentryAllowanceBytes: number = 128 * 1024 * 1024;
+const SENTRY_ALLOWANCE_BYTES = 128 * 1024 * 1024;
 
 export interface StartOptions {
   readonly snapshot: Snapshot;
@@ -52,7 +52,7 @@ export async function startSandbox({ snapshot, limits, runsc, flags, image, runD
         ? createLeaseCgroup({
             cgroups,
             name: directory.id,
-            memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
+            memoryBytes: limits.memoryBytes + SENTRY_ALLOWANCE_BYTES,
             processes: toHostProcesses(limits),
             killTogether: true,
           })
@@ -218,7 +218,7 @@ class RunningSandbox {
     return startProcessMeter({
       measureMemory: () => process.measureMemory(),
       listProcesses: () => process.listProcesses(),
-      memoryBytes: limits.memoryBytes + sentryAllowanceBytes,
+      memoryBytes: limits.memoryBytes + SENTRY_ALLOWANCE_BYTES,
       onOverLimit: () => {
         this.#wasOverLimit = true;
         void process.kill();

@@ -58,7 +58,7 @@ export async function saveImage({ images, key, runDirectory, make }: SaveOptions
     await make(building);
     await writeMeta(building);
     await promisify(execFile)("sync", ["-f", building]); // otherwise a power cut can leave files that have their size but no content
-    await moveIntoPlace({ building, path: join(images, key), images, key });
+    await moveIntoPlace({ building, images, key });
     await removeOldImages(images);
     return { key, path: join(images, key) };
   } finally {
@@ -125,17 +125,8 @@ async function readMeta(directory: string): Promise<ImageMeta | null> {
 }
 
 /** rename() fails if the target exists and is not empty. A complete target was saved by another process and is kept; an incomplete one is replaced. */
-async function moveIntoPlace({
-  building,
-  path,
-  images,
-  key,
-}: {
-  building: string;
-  path: string;
-  images: string;
-  key: string;
-}): Promise<void> {
+async function moveIntoPlace({ building, images, key }: { building: string; images: string; key: string }): Promise<void> {
+  const path = join(images, key);
   try {
     await rename(building, path);
   } catch (error) {

@@ -54,9 +54,7 @@ async function canCreateUserNamespace(): Promise<boolean> {
   );
 }
 
-type NoteOptions = Omit<GvisorPreflightOptions, "locateRunsc"> & { readonly runsc: Runsc };
-
-function toNotes({ runsc, rootless, cgroups, coldReason }: NoteOptions): string[] {
+function toNotes({ runsc, rootless, cgroups, coldReason }: Omit<GvisorPreflightOptions, "locateRunsc"> & { runsc: Runsc }): string[] {
   const notes: string[] = [];
   if (runsc.releasedAt !== null && Date.now() - runsc.releasedAt.getTime() > OLD_AFTER_DAYS * 86_400_000) {
     notes.push(`This runsc is old (${describeAge(runsc)}) and lacks later fixes. To replace it, put a newer one on PATH.`);
