@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createWorkerThread, type ThreadFailure } from "../concurrency/worker-thread.ts";
+import { WorkerThread, type ThreadFailure } from "../concurrency/worker-thread.ts";
 import { chartRowsSchema, chartSpecSchema } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
 import { figureSchema } from "../protocol/figure.ts";
@@ -33,7 +33,7 @@ export interface ArtifactChecker extends AsyncDisposable {
 }
 
 export function createArtifactChecker(): ArtifactChecker {
-  const thread = createWorkerThread<ArtifactCheckRequest, unknown>({
+  const thread = new WorkerThread<ArtifactCheckRequest, unknown>({
     program: join(import.meta.dirname, "artifact-checker-process"),
     resourceLimits: () => ({ maxOldGenerationSizeMb: 256 }),
     timeoutMs: DEADLINE_MS,

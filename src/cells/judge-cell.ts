@@ -21,10 +21,7 @@ export interface CellFacts {
 }
 
 /** The part of an executed cell that is decided here; `runCell` measures the rest. */
-export type CellVerdict = Omit<
-  ExecutedCell,
-  "schemaVersion" | "stdout" | "stderr" | "truncated" | "artifacts" | "runMs" | "usage" | "aborted"
->;
+export type CellVerdict = Pick<ExecutedCell, "status" | "resultJson" | "diagnostics" | "error" | "exitCode" | "leaseUsable">;
 
 /** Decides how a cell ended from what the host itself observed. The worker is trusted only about exceptions of the user's code. */
 export async function judgeCell(facts: CellFacts): Promise<CellVerdict> {

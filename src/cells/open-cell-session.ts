@@ -60,7 +60,7 @@ export interface CellSessionOptions {
   readonly idleMs?: number;
 }
 
-/** Opens a session without a sandbox; the first cell takes one. */
+/** Opens a session without a sandbox; the first cell takes one. Returns a plain object, so that callers can wrap single methods of it. */
 export function openCellSession(options: CellSessionOptions): CellSession {
   const session = new OpenCellSession(options);
   return {

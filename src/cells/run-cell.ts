@@ -130,7 +130,7 @@ async function commitOrRollBack(
   if (rollback === "none") return isAccepted;
   return await lease.channel.send({ type: isAccepted ? "commit" : "rollback" }).then(
     () => true,
-    () => isAccepted,
+    () => isAccepted, // the next cell finds out that the sandbox is gone
   );
 }
 

@@ -13,19 +13,6 @@ export interface WorkerThreadOptions {
   readonly idleMs?: number;
 }
 
-/**
- * A thread that answers one request at a time. It starts with the first request and is replaced when a request kills it or takes too long. An idle thread
- * does not keep the process alive.
- */
-export interface WorkerThread<Request, Answer> extends AsyncDisposable {
-  /** Rejects with a ThreadFailure. */
-  ask(request: Request, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
-  /** Starts the thread before the first request. */
-  warm(): void;
-  /** Ends the thread, even during a request. Idempotent. */
-  close(): Promise<void>;
-}
-
 /** `unavailable`: the thread did not start. `ended`: the request killed the thread, for example by running out of memory or stack. */
 export class ThreadFailure extends Error {
   readonly reason: "timeout" | "ended" | "unavailable" | "closed";
@@ -38,11 +25,11 @@ export class ThreadFailure extends Error {
 
 const START_TIMEOUT_MS = 60_000;
 
-export function createWorkerThread<Request, Answer>(options: WorkerThreadOptions): WorkerThread<Request, Answer> {
-  return new RestartableThread(options);
-}
-
-class RestartableThread<Request, Answer> implements WorkerThread<Request, Answer> {
+/**
+ * A thread that answers one request at a time. It starts with the first request and is replaced when a request kills it or takes too long. An idle thread
+ * does not keep the process alive.
+ */
+export class WorkerThread<Request, Answer> implements AsyncDisposable {
   readonly #options: WorkerThreadOptions;
   readonly #requests = createLimiter({ places: 1 });
   #thread: Promise<Worker> | null = null;
@@ -53,6 +40,7 @@ class RestartableThread<Request, Answer> implements WorkerThread<Request, Answer
     this.#options = options;
   }
 
+  /** Rejects with a ThreadFailure. */
   async ask(request: Request, transfer: readonly ArrayBuffer[] = []): Promise<Answer> {
     const { idleMs } = this.#options;
     clearTimeout(this.#idleTimer);
@@ -63,10 +51,12 @@ class RestartableThread<Request, Answer> implements WorkerThread<Request, Answer
     }
   }
 
+  /** Starts the thread before the first request. */
   warm(): void {
     this.#thread ??= this.#start();
   }
 
+  /** Ends the thread, even during a request. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#end();

@@ -47,15 +47,8 @@ export interface LastCall {
   readonly isUndone?: boolean;
 }
 
-export interface InterpreterTurnOptions {
-  readonly id: string;
-  readonly evidence: EvidenceStore;
-  readonly artifacts: ArtifactStore;
-  readonly source: SandboxSource;
-  readonly onProbe?: ProbeSink;
-  readonly publishes?: boolean;
-  readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
-}
+export type InterpreterTurnOptions = Pick<InterpreterTurn, "id" | "evidence" | "artifacts" | "source" | "onOutput"> &
+  Partial<Pick<InterpreterTurn, "onProbe" | "publishes">>;
 
 export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ...options }: InterpreterTurnOptions): InterpreterTurn {
   return { ...options, onProbe, publishes, queue: createLimiter({ places: 1 }), sandbox: null, last: null, disposed: false };

@@ -167,6 +167,9 @@ function summarizeFigure(figure: Figure, limits: SummaryLimits): unknown[] {
 function summarizeSeries({ type, label, x, y }: FigureSeries, clip: (text: string) => string): unknown {
   const clipPosition = (value: unknown): unknown => (typeof value === "string" ? clip(value) : value);
   const numbers = y.filter((value): value is number => typeof value === "number");
+  // Not Math.min(...numbers): a figure can have more points than a call can have arguments.
+  const min = numbers.reduce((a, b) => Math.min(a, b), Infinity);
+  const max = numbers.reduce((a, b) => Math.max(a, b), -Infinity);
   const gaps = y.filter((value) => value === null).length;
   const positions = x.filter((value) => value !== null && !Array.isArray(value));
   return {
@@ -175,15 +178,6 @@ function summarizeSeries({ type, label, x, y }: FigureSeries, clip: (text: strin
     points: y.length,
     ...(gaps > 0 ? { gaps } : {}),
     ...(positions.length > 0 ? { from: clipPosition(positions[0]), to: clipPosition(positions.at(-1)) } : {}),
-    ...(numbers.length > 0 ? { min: minOf(numbers), max: maxOf(numbers), last: numbers.at(-1) } : {}),
+    ...(numbers.length > 0 ? { min, max, last: numbers.at(-1) } : {}),
   };
-}
-
-// Not Math.min(...numbers): a figure can have more points than a call can have arguments.
-function minOf(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => Math.min(a, b));
-}
-
-function maxOf(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => Math.max(a, b));
 }

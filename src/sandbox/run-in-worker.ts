@@ -9,10 +9,7 @@ import { protocolViolation } from "./frame-channel.ts";
 type AnyFrame = RunningFrame | ScriptFrame;
 type LastFrame<Sent> = Extract<Sent, { type: "done" | "ended" }>;
 
-/**
- * How the run of a cell or script ended: with the worker's last frame, with the loss of the sandbox (`lost` continues "The sandbox is gone: "; `brokeProtocol`
- * if it broke the protocol and the host gives it up), or because `onFrame` refused a frame.
- */
+/** How the run of a cell or script ended. `lost` continues the sentence "The sandbox is gone: "; `refused` is the reason that `onFrame` returned. */
 export type WorkerEnd<Last> =
   | { readonly frame: Last; readonly body: Uint8Array }
   | { readonly lost: string; readonly brokeProtocol?: boolean }
@@ -57,7 +54,7 @@ export async function runInWorker<Sent extends AnyFrame>(run: WorkerRun<Sent>): 
   } catch (error) {
     if (!(error instanceof SandboxLostError)) throw error;
     const { sent } = error.details;
-    return sent === undefined ? { lost: "its channel is closed" } : { lost: `it sent ${String(sent)}`, brokeProtocol: true };
+    return typeof sent === "string" ? { lost: `it sent ${sent}`, brokeProtocol: true } : { lost: "its channel is closed" };
   }
 }
 

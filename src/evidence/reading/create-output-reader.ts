@@ -1,6 +1,6 @@
 import { totalmem } from "node:os";
 import { join } from "node:path";
-import { createWorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
+import { WorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson, isRecord } from "../../text/json.ts";
 import type { CellResult, NamedData, ToolOutput } from "../evidence-store.ts";
@@ -45,7 +45,7 @@ export interface OutputReaderOptions {
 export const LARGE_BYTES: number = 512 * 1024;
 
 export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputReaderOptions = {}): OutputReader {
-  const thread = createWorkerThread<ReadingRequest, ReadingAnswer>({
+  const thread = new WorkerThread<ReadingRequest, ReadingAnswer>({
     program: join(import.meta.dirname, "read-output-process"),
     resourceLimits: () => ({ stackSizeMb: 4, maxOldGenerationSizeMb: heapMegabytes ?? defaultHeapMegabytes() }),
     idleMs,

@@ -44,15 +44,7 @@ const MAX_LISTED = 20;
 const derivesOnly = "Python derives from tool outputs and cannot fetch data: name the aliases that the code reads.";
 
 /** Checks that the contract names at least one alias, and that every alias in the call exists. */
-export function aliasProblems({
-  inputAliases,
-  inputs,
-  known,
-}: {
-  inputAliases: readonly unknown[] | null;
-  inputs: ReadonlyMap<string, unknown>;
-  known: ReadonlySet<string>;
-}): Problem[] {
+export function aliasProblems({ inputAliases, inputs }: ReadableCall, known: ReadonlySet<string>): Problem[] {
   const problems: Problem[] = [];
   const path = "postProcessingContract.inputAliases";
   if (inputAliases?.length === 0) {
@@ -92,15 +84,7 @@ function knownAliases(known: ReadonlySet<string>): string {
 }
 
 /** Checks that local names are Python identifiers and hide no other name of the cell. */
-export function localNameProblems({
-  inputs,
-  known,
-  helpers,
-}: {
-  inputs: ReadonlyMap<string, unknown>;
-  known: ReadonlySet<string>;
-  helpers: readonly string[];
-}): Problem[] {
+export function localNameProblems({ inputs }: ReadableCall, known: ReadonlySet<string>, helpers: readonly string[]): Problem[] {
   return [...inputs].flatMap(([name, alias]): Problem[] => {
     const path = appendToPath("inputs", name);
     if (!isPythonIdentifier(name)) {

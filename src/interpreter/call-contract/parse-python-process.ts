@@ -4,23 +4,8 @@ import type { ParsedPython } from "./python-parser.ts";
 
 /** The Ruff rules for what CPython's compiler reports as syntax errors. Grammar errors need no rule. */
 const compilerRules = [
-  "F404",
-  "F406",
-  "F407",
-  "F621",
-  "F622",
-  "F633",
-  "F701",
-  "F702",
-  "F704",
-  "F706",
-  "F707",
-  "PLE0115",
-  "PLE0116",
-  "PLE0117",
-  "PLE0118",
-  "PLE1142",
-  "PLE1700",
+  ...["F404", "F406", "F407", "F621", "F622", "F633", "F701", "F702", "F704", "F706", "F707"],
+  ...["PLE0115", "PLE0116", "PLE0117", "PLE0118", "PLE1142", "PLE1700"],
 ];
 
 const MAX_ERRORS = 10;

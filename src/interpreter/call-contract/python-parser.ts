@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createWorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
+import { WorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 
 export interface PythonSyntaxError {
@@ -24,7 +24,7 @@ export interface PythonParser extends AsyncDisposable {
 }
 
 export function createPythonParser({ timeoutMs = 5_000 }: { timeoutMs?: number } = {}): PythonParser {
-  const thread = createWorkerThread<string, ParsedPython>({
+  const thread = new WorkerThread<string, ParsedPython>({
     program: join(import.meta.dirname, "parse-python-process"),
     resourceLimits: () => ({ maxOldGenerationSizeMb: 512, stackSizeMb: 4 }),
     timeoutMs,

@@ -43,7 +43,7 @@ export async function validateCodeInterpreterContract(input: unknown, context: C
   const ofSchema = orNull(() => schemaProblems(normalizeInputs(input, call)));
   const known = new Set(context.aliases);
   const bounded = { ...call, inputs: limitInputs(call.inputs), inputAliases: call.inputAliases?.slice(0, callLimits.aliases) ?? null };
-  const ofNames = [...tooManyInputs(call), ...aliasProblems({ ...bounded, known }), ...localNameProblems({ ...bounded, known, helpers })];
+  const ofNames = [...tooManyInputs(call), ...aliasProblems(bounded, known), ...localNameProblems(bounded, known, helpers)];
   const ofCode = await pendingCodeProblems;
   if (ofSchema === null) return { ok: false, toolError: refuseUnreadableArguments(notRun) };
   const problems = [...ofSchema, ...ofNames, ...ofCode];

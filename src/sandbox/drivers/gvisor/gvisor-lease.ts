@@ -10,7 +10,7 @@ import { createFrameChannel } from "../../frame-channel.ts";
 import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
 import type { MemoryImage } from "./memory-image.ts";
 import { toOciSpec } from "./oci-spec.ts";
-import { startProcessMeter } from "./process-meter.ts";
+import { type ProcessMeter, startProcessMeter } from "./process-meter.ts";
 import { type RunscProcess, startRunsc } from "./runsc-process.ts";
 
 /**
@@ -161,19 +161,13 @@ export function createGvisorLease(options: GvisorLeaseOptions): Lease {
   };
 }
 
-interface Meter {
-  usage(): Promise<Usage>;
-  resetPeak(): Promise<void>;
-  stop?(): void;
-}
-
 const HEALTH_CHECK_MS = 250;
 
 /** Measures a sandbox, watches that it does not hang, and cleans up after its death. */
 class RunningSandbox {
   readonly died: Promise<Death>;
   readonly #options: GvisorLeaseOptions;
-  readonly #meter: Meter;
+  readonly #meter: LeaseCgroup | ProcessMeter;
   #lastUsage: Usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
   #wasOverLimit = false;
   #closing: Promise<void> | null = null;
@@ -213,7 +207,7 @@ class RunningSandbox {
   }
 
   /** Limits memory where there is no cgroup. */
-  #startMeter(): Meter {
+  #startMeter(): ProcessMeter {
     const { process, limits } = this.#options;
     return startProcessMeter({
       measureMemory: () => process.measureMemory(),
@@ -247,7 +241,7 @@ class RunningSandbox {
 
   async #remove(): Promise<void> {
     const { process, cgroup, directory } = this.#options;
-    this.#meter.stop?.();
+    if ("stop" in this.#meter) this.#meter.stop();
     await process.removeState();
     await cgroup?.remove();
     await directory.remove();
