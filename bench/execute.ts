@@ -29,7 +29,7 @@ export async function run(): Promise<BenchRow[]> {
   await using engine = createMontyEngine({ poolSize: 1, memoryBytes: 400_000_000 });
   await engine.warm();
   const rows = [await measureTrivial(engine), await measureSequential(engine), await measureGathered(engine), await measureLarge(engine)];
-  return [...rows, ...(await measureBesideCodeMode(engine))];
+  return [...rows, ...(await compareWithCodeMode(engine))];
 }
 
 async function measureTrivial(engine: MontyEngine): Promise<BenchRow> {
@@ -93,7 +93,7 @@ async function timeLoads(engine: MontyEngine, text: string): Promise<number> {
   return end - begin;
 }
 
-async function measureBesideCodeMode(engine: MontyEngine): Promise<BenchRow[]> {
+async function compareWithCodeMode(engine: MontyEngine): Promise<BenchRow[]> {
   let peer: BarePython;
   try {
     peer = await openCodeMode();
@@ -120,16 +120,11 @@ async function measureBesideCodeMode(engine: MontyEngine): Promise<BenchRow[]> {
   return rows;
 }
 
-interface Around {
-  readonly invoke: InvokeTool;
-  readonly evidence: EvidenceStore;
-}
-
-/** Creates what a client call passes through: engine selection, catalog, policy and schema of each tool call, and the evidence store. */
+/** Times everything that a client's call passes through: engine selection, catalog, policy and schema of each tool call, and the evidence store. */
 async function timeWhole(
   engine: MontyEngine,
   code: string,
-  { invoke, evidence }: Around = { invoke: invokeSmall, evidence: createEvidenceStore({}) },
+  { invoke = invokeSmall, evidence = createEvidenceStore() }: { invoke?: InvokeTool; evidence?: EvidenceStore } = {},
 ): Promise<number> {
   const started = performance.now();
   const answer = await runExecute({ code, engines: { monty: engine }, limits, evidence, invoke });

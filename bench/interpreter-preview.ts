@@ -28,24 +28,24 @@ export async function measurePreview(): Promise<BenchRow[]> {
   const value: unknown = JSON.parse(largeOutputs[0]!.create(BYTES));
   const asValue = { work: () => JSON.stringify(value), output: value };
   rows.push(await measure({ name: "preview of 50 MB that came parsed", baseline: "JSON.stringify", ...asValue, collect }));
-  for (const beside of besideTexts(largeOutputs[0]!.create(BYTES)))
-    rows.push(await measure({ baseline: "JSON.parse", ...beside, collect }));
+  for (const output of structuredOutputs(largeOutputs[0]!.create(BYTES)))
+    rows.push(await measure({ baseline: "JSON.parse", ...output, collect }));
   return rows;
 }
 
 /** Structured content together with the text that servers send: a short summary, or the same content again. */
-function besideTexts(list: string): Pick<Measured, "name" | "work" | "output" | "structuredJson">[] {
+function structuredOutputs(list: string): Pick<Measured, "name" | "work" | "output" | "structuredJson">[] {
   const [wrapped, counted] = [`{"result":${list}}`, `{"rows":${list},"total":1}`];
-  const about = "Found some rows.";
-  const again = JSON.stringify(JSON.parse(counted), null, 1);
+  const summary = "Found some rows.";
+  const sameAsText = JSON.stringify(JSON.parse(counted), null, 1);
   return [
-    { name: "preview of 50 MB of a wrapped list beside a line of text", structuredJson: wrapped, text: about, sent: [wrapped] },
-    { name: "preview of 50 MB of structured content beside a line of text", structuredJson: counted, text: about, sent: [counted] },
+    { name: "preview of 50 MB of a wrapped list beside a line of text", structuredJson: wrapped, text: summary, sent: [wrapped] },
+    { name: "preview of 50 MB of structured content beside a line of text", structuredJson: counted, text: summary, sent: [counted] },
     {
       name: "preview of 50 MB of structured content beside the same as text",
       structuredJson: counted,
-      text: again,
-      sent: [counted, again],
+      text: sameAsText,
+      sent: [counted, sameAsText],
     },
   ].map(({ sent, text, ...row }) => ({
     ...row,

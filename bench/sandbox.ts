@@ -156,17 +156,17 @@ async function measureWarmCell(cache: string, rootfs: string): Promise<BenchRow[
   await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
   const runtimes = { gvisor, bubblewrap };
   const kernel = async (): Promise<number> => (await jupyter.ask("run"))["ms"]!;
-  const spaced = await sampleWarmCells({ runtimes, kernel, first: "1", rounds: 15, pauseMs: PAUSE_MS });
-  const together = await sampleWarmCells({ runtimes, kernel, first: "1", rounds: 20, pauseMs: 0 });
-  const later = await sampleWarmCells({ runtimes, kernel, first: LONG_CELL, rounds: 10, pauseMs: PAUSE_MS });
+  const paused = await sampleWarmCells({ runtimes, kernel, first: "1", rounds: 15, pauseMs: PAUSE_MS });
+  const backToBack = await sampleWarmCells({ runtimes, kernel, first: "1", rounds: 20, pauseMs: 0 });
+  const afterLongCell = await sampleWarmCells({ runtimes, kernel, first: LONG_CELL, rounds: 10, pauseMs: PAUSE_MS });
   return drivers.flatMap((driver) => [
-    toWarmRow({ name: `${driver}: trivial warm cell`, driver, samples: spaced, target: 0.5 }),
-    toWarmRow({ name: `${driver}: trivial warm cell, back to back`, driver, samples: together }),
-    toWarmRow({ name: `${driver}: trivial warm cell, after cells of more than half a second`, driver, samples: later }),
+    toWarmRow({ name: `${driver}: trivial warm cell`, driver, samples: paused, target: 0.5 }),
+    toWarmRow({ name: `${driver}: trivial warm cell, back to back`, driver, samples: backToBack }),
+    toWarmRow({ name: `${driver}: trivial warm cell, after cells of more than half a second`, driver, samples: afterLongCell }),
   ]);
 }
 
-/** After cells that took longer than this in total, gVisor no longer replays cells but runs each one in a fork. */
+/** Runs for 0.7 s. After more than half a second of cells, gVisor runs each further cell in a fork instead of replaying. */
 const LONG_CELL = "import time\nuntil = time.perf_counter() + 0.7\nwhile time.perf_counter() < until:\n    pass";
 
 type WarmSamples = Record<Driver | "jupyter", number[]>;
@@ -176,15 +176,15 @@ async function sampleWarmCells({ runtimes, kernel, first, rounds, pauseMs }: War
   const samples: WarmSamples = { jupyter: [], gvisor: [], bubblewrap: [] };
   for (let turn = 0; turn < 4; turn++) {
     for (const driver of drivers) await (await runtimes[driver].pool()).filled();
-    await using ours = await runtimes.gvisor.openCellSession();
-    await using theirs = await runtimes.bubblewrap.openCellSession();
+    await using gvisor = await runtimes.gvisor.openCellSession();
+    await using bubblewrap = await runtimes.bubblewrap.openCellSession();
     for (const driver of drivers) await (await runtimes[driver].pool()).filled(); // the refill must not run during the cells
     const runners: Record<keyof WarmSamples, () => Promise<number>> = {
       jupyter: kernel,
-      gvisor: () => time(() => runOk(ours, "1 + 1")),
-      bubblewrap: () => time(() => runOk(theirs, "1 + 1")),
+      gvisor: () => time(() => runOk(gvisor, "1 + 1")),
+      bubblewrap: () => time(() => runOk(bubblewrap, "1 + 1")),
     };
-    for (const session of [ours, theirs]) await runOk(session, first);
+    for (const session of [gvisor, bubblewrap]) await runOk(session, first);
     const names = Object.keys(runners) as (keyof typeof runners)[];
     for (const name of names) for (let round = 0; round < 5; round++) await runners[name]();
     await sleep(SETTLE_MS);

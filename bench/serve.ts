@@ -45,7 +45,7 @@ export async function run(): Promise<BenchRow[]> {
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {
-    return await measure(child, await whereItListens(child));
+    return await measure(child, await readAddress(child));
   } finally {
     child.kill("SIGTERM");
     await new Promise((resolve) => child.once("exit", resolve));
@@ -92,7 +92,7 @@ async function measure(child: ChildProcess, place: { url: string; token: string 
   ];
 }
 
-async function whereItListens(child: ChildProcess): Promise<{ url: string; token: string }> {
+async function readAddress(child: ChildProcess): Promise<{ url: string; token: string }> {
   let text = "";
   return await new Promise((resolve, reject) => {
     child.once("exit", () => reject(new Error(`the server exited: ${text}`)));

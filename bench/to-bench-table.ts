@@ -1,6 +1,6 @@
 import type { BenchRow } from "./bench-row.ts";
 
-const columns = ["figure", "value", "beside", "ratio", "target", "met"] as const;
+const columns = ["figure", "value", "baseline", "ratio", "target", "met"] as const;
 
 /** Formats bench rows as a table with value, baseline, ratio, target and verdict. */
 export function toBenchTable(rows: readonly BenchRow[]): string {

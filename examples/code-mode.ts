@@ -1,5 +1,5 @@
 /**
- * One script instead of twenty round trips: it reads the campaigns of an ads service page by page, fetches their metrics concurrently and catches failures.
+ * Runs one script instead of twenty round trips. It reads the campaigns of an ads service page by page, fetches their metrics concurrently and catches failures.
  * Then a sandboxed cell computes totals from the tool outputs. Run it: `node examples/code-mode.ts`. Normally, a model writes the script and the cell.
  */
 import path from "node:path";

@@ -1,5 +1,4 @@
-/** Generates tables in the docs: docs/configuration.md from the configuration schema, docs/errors.md from the error table.
- * Tests fail when a page is out of date. */
+/** Generates the tables of docs/configuration.md and docs/errors.md from the sources. Tests fail when a page is out of date. */
 import { readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";

@@ -156,7 +156,7 @@ describe("the sample market backend on stdio", () => {
         tool: "get_reserves",
         summary: 'venue: there is no venue "Nowhere".',
         details: [{ path: "venue", issue: 'there is no venue "Nowhere"', received_type: "string" }],
-        hints: [expect.stringMatching(/^There are: Alder, .*, Willow\.$/)],
+        hints: [expect.stringMatching(/^Known: Alder, .*, Willow\.$/)],
         examples: [],
         error_code: "INPUT_VALIDATION_FAILED",
         retryable: false,

@@ -76,7 +76,7 @@ class Interrupted extends Error {
   }
 }
 
-/** Prints an error and returns the exit status. The only place that does. */
+/** Prints the error that ended a command and returns the exit status. */
 function printError(error: unknown, { name, usage }: { name: string; usage: string }): number {
   if (error instanceof Interrupted) {
     const effect = name === "run" ? "the cell was stopped and its sandbox removed" : "nothing incomplete was left behind";

@@ -3,7 +3,10 @@ import type { OnProgress, BuildProgress } from "../sandbox/snapshot/progress.ts"
 
 /** Creates a printer for the progress of a build. On a terminal it updates one line per step; elsewhere it writes plain lines. */
 export function createProgressPrinter(stream: Pick<WriteStream, "write" | "isTTY" | "columns">): OnProgress {
-  if (!stream.isTTY) return (progress) => void (progress.state === "working" ? null : stream.write(`${toLine(progress)}\n`));
+  if (!stream.isTTY)
+    return (progress) => {
+      if (progress.state !== "working") stream.write(`${toLine(progress)}\n`);
+    };
   return (progress) => {
     const line = toLine(progress).slice(0, (stream.columns || 80) - 1);
     stream.write(progress.state === "done" ? `\r\u001B[2K${toLine(progress)}\n` : `\r\u001B[2K${line}`);

@@ -11,12 +11,13 @@ export interface ApprovalTerminal {
   readonly output: Writable & { readonly isTTY?: boolean };
 }
 
-export type ApproveInTerminal = (request: ApprovalRequestEvent, signal: AbortSignal) => Promise<Approval>;
-
 const SHOWN_CHARACTERS = 2_000;
 
 /** Asks the user at the terminal, one question at a time. Without a terminal it approves nothing, and the refusal says what to configure. */
-export function createTerminalApproval({ input, output }: ApprovalTerminal): ApproveInTerminal {
+export function createTerminalApproval({
+  input,
+  output,
+}: ApprovalTerminal): (request: ApprovalRequestEvent, signal: AbortSignal) => Promise<Approval> {
   if (input.isTTY !== true || output.isTTY !== true) return async (request) => ({ approved: false, because: noTerminal(request) });
   const questions = createLimiter({ places: 1 });
   return (request, signal) => questions.run(() => ask({ input, output }, request, signal), signal);

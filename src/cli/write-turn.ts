@@ -27,7 +27,6 @@ export interface WriteTurnOptions {
   readonly directory: string;
   /** Converts tables to CSV. */
   readonly openCellSession: TableDownloadOptions["openCellSession"];
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -47,7 +46,7 @@ export async function writeTurn(options: WriteTurnOptions): Promise<WrittenTurn>
   }
 }
 
-async function writeFiles({ result, artifacts, datasets, directory, openCellSession, signal }: WriteTurnOptions): Promise<WrittenTurn> {
+async function writeFiles({ result, artifacts, datasets, directory, openCellSession }: WriteTurnOptions): Promise<WrittenTurn> {
   await makeDirectory(path.resolve(directory));
   const files: WrittenFile[] = [];
   const written: TurnResult["artifacts"] = [];
@@ -65,7 +64,7 @@ async function writeFiles({ result, artifacts, datasets, directory, openCellSess
   if (reader !== null) {
     await pipeline(reader.stream(), createWriteStream(datasetFile));
     for (const { name: table } of reader.tables) {
-      const csv = await openTableDownload({ datasets, hash: reader.hash, table, as: "csv", openCellSession, signal });
+      const csv = await openTableDownload({ datasets, hash: reader.hash, table, as: "csv", openCellSession });
       if (csv !== null) await pipeline(csv.stream(), createWriteStream(path.join(directory, `${table}.csv`)));
     }
   }

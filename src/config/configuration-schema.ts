@@ -29,7 +29,7 @@ const serverOptions = z.strictObject({
 });
 
 /** One object for both kinds of server, so that the message for an unknown key lists the keys of both. */
-const server = z
+const mcpServer = z
   .strictObject({ ...stdioServerSchema.partial().shape, ...httpServerSchema.partial().shape, ...serverOptions.shape })
   .superRefine((entry, context) => {
     const addIssue = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
@@ -63,7 +63,7 @@ const token = z.strictObject({
   operator: z.boolean().optional(),
 });
 
-const serve = z.strictObject({
+const serverSettings = z.strictObject({
   publicUrl: z
     .string()
     .refine(isOrigin, "must be http:// or https:// and a host, with an optional port and nothing after it")
@@ -92,7 +92,7 @@ const serve = z.strictObject({
 /** The schema of `sluice.config.json`. Every key is optional. scripts/write-docs.ts generates docs/configuration.md from it. */
 export const configurationSchema = z.strictObject({
   $schema: z.string().optional().describe("for editors; ignored by Sluice"),
-  mcpServers: z.record(name, server).default({}),
+  mcpServers: z.record(name, mcpServer).default({}),
   model: model
     .optional()
     .transform((text) => text ?? null)
@@ -147,10 +147,10 @@ export const configurationSchema = z.strictObject({
         ),
     })
     .prefault({}),
-  server: serve.prefault({}),
+  server: serverSettings.prefault({}),
 });
 
-export type ServerConfiguration = z.infer<typeof server>;
+export type ServerConfiguration = z.infer<typeof mcpServer>;
 export type AuthToken = z.infer<typeof token>;
 type ConfigurationFile = z.infer<typeof configurationSchema>;
 

@@ -5,8 +5,6 @@ import { evidenceRecordSchema } from "../evidence/evidence-record.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/evidence-store.ts";
 import type { ReadChartRows } from "../interpreter/render-chart.ts";
 
-export type { Tables } from "./tables/create-tables.ts";
-
 /**
  * The data of a conversation that comes from files and callers instead of tools. Each file becomes an alias. Its bytes stay on disk until a cell, a page of
  * rows or a download needs them, and only a sandbox parses them. Schemas, pages and searches are computed in a sandbox that holds the parsed table, so the

@@ -1,17 +1,16 @@
 import type { EvidenceItem, EvidenceStore, NamedFile } from "../evidence/evidence-store.ts";
 import type { ReadChartRows } from "../interpreter/render-chart.ts";
-import type { ConversationData, DataAnswer, DataCallOptions, DataFile, DataFiles } from "./conversation-data.ts";
+import type { ConversationData, DataAnswer, DataFile, DataFiles } from "./conversation-data.ts";
 import { refuseFailure, refuseTable, refuseUnknownAlias } from "./data-errors.ts";
 import { stemOf, toPlainName } from "./data-formats.ts";
 import { listData } from "./list-data.ts";
-import { readDataPage } from "./read-data-page.ts";
+import { readDataPage, type ReadDataOptions } from "./read-data-page.ts";
 import { storeData } from "./store-data.ts";
 import type { Tables } from "./tables/create-tables.ts";
 import { tablePageSchema } from "./tables/query-table.ts";
 
 export interface ConversationDataOptions {
   readonly evidence: EvidenceStore;
-  /** The tables of the process. */
   readonly tables: Tables;
   /** The files and folders given with `--data`. */
   readonly files?: DataFiles | undefined;
@@ -25,7 +24,7 @@ export function createConversationData({ evidence, tables, files }: Conversation
   function addFile(file: NamedFile): EvidenceItem {
     const item = evidence.addFile(file);
     try {
-      tables.schemas.known(item); // gives the preview the schema that another conversation has already computed
+      tables.schemas.known(item); // lets the preview show the schema if another conversation has already computed it
     } catch {
       // The file cannot be read now. Each use of the alias reports that.
     }
@@ -74,13 +73,7 @@ function createChangeDetector(): (item: EvidenceItem) => boolean {
   };
 }
 
-interface DescribeTableOptions extends DataCallOptions {
-  readonly evidence: EvidenceStore;
-  readonly tables: Tables;
-  readonly isChanged: (item: EvidenceItem) => boolean;
-}
-
-async function describeTable(alias: string, { evidence, tables, isChanged, signal }: DescribeTableOptions): Promise<DataAnswer> {
+async function describeTable(alias: string, { evidence, tables, isChanged, signal }: Omit<ReadDataOptions, "reader">): Promise<DataAnswer> {
   const item = evidence.get(alias);
   if (item === null) return refuseUnknownAlias("read_data", alias, evidence.aliases());
   try {

@@ -10,7 +10,7 @@ export interface FileContentOptions {
   readonly kind: FileContent["kind"];
   readonly format: EvidenceFormat;
   readonly maxBytes: number;
-  /** The hash of a file that never changes. It is then also its version. */
+  /** Only for a file that never changes: its hash, which is also its version. */
   readonly sha256?: string | undefined;
 }
 
@@ -43,7 +43,12 @@ export function createFileContent({ real, kind, format, maxBytes, sha256 }: File
     kind,
     version,
     get bytes() {
-      return lastSeen?.bytes ?? sizeOrZero(() => open((_, seen) => seen.bytes));
+      if (lastSeen !== null) return lastSeen.bytes;
+      try {
+        return open((_, seen) => seen.bytes);
+      } catch {
+        return 0; // each use of the alias reports why the file cannot be opened
+      }
     },
     get sha256() {
       if (sha256 !== undefined) return sha256;
@@ -62,15 +67,6 @@ export function createFileContent({ real, kind, format, maxBytes, sha256 }: File
       findings = found;
     },
   };
-}
-
-/** The size of a file that cannot be opened yet counts as 0. */
-function sizeOrZero(getSize: () => number): number {
-  try {
-    return getSize();
-  } catch {
-    return 0;
-  }
 }
 
 function toVersion({ dev, ino, size, mtimeNs }: BigIntStats): string {

@@ -18,7 +18,7 @@ export interface ListDataOptions extends DataCallOptions {
   readonly isChanged: (item: EvidenceItem) => boolean;
 }
 
-/** Limits on the files whose schemas a call without `aliases` computes. More would take longer than a caller waits. */
+/** How many files a call without `aliases` reads to compute their schemas. More would take longer than a caller waits. */
 const schemasPerCall = { files: 20, bytes: 64 * 1024 * 1024 } as const;
 
 const TOOL = "list_data";
@@ -38,7 +38,7 @@ export async function listData(input: unknown, { evidence, schemas, leftOut, isC
   const { aliases } = parsed.data;
   const unknown = aliases?.find((alias) => evidence.get(alias) === null);
   if (unknown !== undefined) return refuseUnknownAlias(TOOL, unknown, evidence.aliases());
-  const isFull = aliases !== undefined;
+  const isFull = aliases !== undefined; // the caller named aliases: describe their columns in full
   const items = [...new Set(aliases ?? evidence.aliases())].map((alias) => evidence.get(alias)!);
   try {
     const toDescribe = isFull ? items : items.filter(({ file }) => file !== undefined);
@@ -87,14 +87,12 @@ function toProblem(error: unknown): { ok: false; problem: string } {
   return { ok: false, problem: error instanceof Error ? error.message : String(error) };
 }
 
-interface EntryFacts {
-  readonly item: EvidenceItem;
-  readonly description: Description | undefined;
-  readonly isChanged: (item: EvidenceItem) => boolean;
-  readonly isFull: boolean;
-}
-
-function toEntry({ item, description, isChanged, isFull }: EntryFacts): Entry {
+function toEntry({
+  item,
+  description,
+  isChanged,
+  isFull,
+}: Pick<ListDataOptions, "isChanged"> & { item: EvidenceItem; description: Description | undefined; isFull: boolean }): Entry {
   const { alias, file, source, tool, format, bytes, partOf } = item;
   const head = { alias, source: file?.kind ?? source, name: tool, format, bytes, ...(partOf === undefined ? {} : { partOf }) };
   if (description === undefined) {
@@ -135,7 +133,7 @@ function fitToLimit(entries: readonly Entry[], leftOut: readonly LeftOut[]): str
   const bare = entries.map(({ alias, source, format, bytes, rows }): Entry => ({ alias, source, format, bytes, rows, columns: null }));
   const sizes = bare.map((entry) => Buffer.byteLength(JSON.stringify(entry)) + 1);
   let dropped = 0;
-  let size = sizes.reduce((sum, one) => sum + one, Buffer.byteLength(write([], [])) + 400);
+  let size = sizes.reduce((sum, one) => sum + one, Buffer.byteLength(write([], [])) + 400); // 400: room for the notes
   while (size > MAX_BYTES && dropped < bare.length) size -= sizes[dropped++]!;
   const shown = bare.slice(dropped);
   for (let at = shown.length - 1; at >= 0; at -= 1) {

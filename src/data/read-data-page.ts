@@ -35,22 +35,22 @@ const filterSchema = z
   });
 
 interface PageBounds {
-  readonly limit: number;
+  readonly defaultLimit: number;
   readonly maxLimit: number;
   readonly maxBytes: number;
   readonly maxCellCharacters: number;
 }
 
 const pageBounds = {
-  model: { limit: 50, maxLimit: 500, maxBytes: 32 * 1024, maxCellCharacters: 500 },
-  program: { limit: 100, maxLimit: 1000, maxBytes: 1024 * 1024, maxCellCharacters: 5000 },
+  model: { defaultLimit: 50, maxLimit: 500, maxBytes: 32 * 1024, maxCellCharacters: 500 },
+  program: { defaultLimit: 100, maxLimit: 1000, maxBytes: 1024 * 1024, maxCellCharacters: 5000 },
 } as const satisfies Readonly<Record<string, PageBounds>>;
 
-function createCallSchema({ maxLimit, limit }: PageBounds) {
+function createCallSchema({ maxLimit, defaultLimit }: PageBounds) {
   return z.strictObject({
     alias: z.string().describe(dataParameters.readAlias),
     offset: z.int().nonnegative().max(Number.MAX_SAFE_INTEGER).optional().describe(dataParameters.readOffset),
-    limit: z.int().positive().max(maxLimit).optional().describe(dataParameters.readLimit(limit)),
+    limit: z.int().positive().max(maxLimit).optional().describe(dataParameters.readLimit(defaultLimit)),
     columns: z.array(columnName).min(1).max(200).optional().describe(dataParameters.readColumns),
     filter: z.array(filterSchema).max(20).optional().describe(dataParameters.readFilter),
     search: z.string().max(1000).optional().describe(dataParameters.readSearch),
@@ -105,7 +105,7 @@ export async function readDataPage(input: unknown, { evidence, tables, reader, i
 }
 
 function toQuery(call: ReadDataCall, bounds: PageBounds, records: boolean): TableQuery {
-  const { offset = 0, limit = bounds.limit, columns, filter, search, sort } = call;
+  const { offset = 0, limit = bounds.defaultLimit, columns, filter, search, sort } = call;
   const { maxBytes, maxCellCharacters } = bounds;
   const rows = { offset, limit, columns, filter, search: search?.toWellFormed() || undefined, sort };
   return { ask: "page", ...rows, records, maxBytes, maxCellCharacters };
@@ -121,7 +121,7 @@ interface NoteFacts {
 
 /** Notes on how the page differs from what was requested or expected. */
 function writeNotes({ item, page, call, bounds, isChanged }: NoteFacts): string[] {
-  const wanted = Math.min(call.limit ?? bounds.limit, page.matched - page.offset);
+  const wanted = Math.min(call.limit ?? bounds.defaultLimit, page.matched - page.offset);
   return [
     ...(isChanged ? [dataNotes.fileChanged(item.alias)] : []),
     ...(page.returned < wanted ? [dataNotes.pageCut(page.returned, wanted, bounds.maxBytes)] : []),

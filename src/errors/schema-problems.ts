@@ -81,8 +81,8 @@ export function describeAjvErrors(errors: readonly AjvError[], context: FaultCon
     const inner: SchemaProblem[] = [];
     if (matchesNoAlternative(fault))
       while (problems.length > 0 && isWithin(problems.at(-1)!.path, toPathText(fault.path))) inner.unshift(problems.pop()!);
-    const message = inner.slice(0, 3).map(({ issue }) => issue);
-    problems.push(toProblem({ ...fault, message: message.join(" Or: ") }, context));
+    const issues = inner.slice(0, 3).map(({ issue }) => issue);
+    problems.push(toProblem({ ...fault, message: issues.join(" Or: ") }, context));
   }
   return uniqueByIssue(problems);
 }

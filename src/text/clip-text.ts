@@ -1,10 +1,10 @@
 /** Writes the note that follows a clipped text, from the number of missing characters. */
 export type ClipNote = (missing: number) => string;
 
-const more: ClipNote = (missing) => `… [+${missing} characters]`;
+const defaultNote: ClipNote = (missing) => `… [+${missing} characters]`;
 
 /** Returns the start of a text and a note, or the whole text if clipping would not make it shorter. Never splits a surrogate pair. */
-export function clipText(text: string, maxCharacters: number, note: ClipNote = more): string {
+export function clipText(text: string, maxCharacters: number, note: ClipNote = defaultNote): string {
   if (text.length <= maxCharacters) return text.toWellFormed();
   const start = startOf(text, maxCharacters);
   const clipped = `${start}${note(text.length - start.length)}`;

@@ -27,14 +27,14 @@ function findRows(text: string, separator: string): [start: number, end: number]
   const rows: [number, number][] = [];
   let start = text.startsWith("\uFEFF") ? 1 : 0;
   let quote = text.indexOf('"', start);
-  let closed = -1;
+  let lastClosing = -1; // a quote right after a closing quote is an escaped quote, so the cell continues
   let isQuoted = false;
   for (let from = start; start < text.length;) {
     const line = text.indexOf("\n", from);
     const end = line === -1 ? text.length : line;
     for (; quote !== -1 && quote < end; quote = text.indexOf('"', quote + 1)) {
-      if (isQuoted) closed = quote;
-      else if (quote !== start && text[quote - 1] !== separator && quote - 1 !== closed) continue;
+      if (isQuoted) lastClosing = quote;
+      else if (quote !== start && text[quote - 1] !== separator && quote - 1 !== lastClosing) continue;
       isQuoted = !isQuoted;
     }
     from = end + 1;

@@ -64,7 +64,8 @@ export function rateLimited(retryAfterSeconds: number): AdsFailure {
   };
 }
 
-export function orFailure<Value extends object>(value: Value | AdsFailure, then: (value: Value) => object): object {
+/** Returns a failure unchanged, and otherwise the result of `then`. */
+export function unlessFailure<Value extends object>(value: Value | AdsFailure, then: (value: Value) => object): object {
   return isFailure(value) ? value : then(value);
 }
 

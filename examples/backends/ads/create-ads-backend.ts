@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { makeAdGroups, makeCampaigns, makeMetrics, makeSearchTerms, profiles, regions, type Campaign, type Profile } from "./ads-data.ts";
-import { checkPeriod, httpFailure, orFailure, rateLimited, type AdsFailure } from "./ads-failure.ts";
+import { checkPeriod, httpFailure, unlessFailure, rateLimited, type AdsFailure } from "./ads-failure.ts";
 import { createAdder } from "./create-adder.ts";
 
 export interface AdsBackendOptions {
@@ -106,7 +106,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       { description: "The ad groups of a campaign.", tags: ["campaigns"] },
       z.object({ campaign_id: campaignId }),
       (args, profile) =>
-        orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => ({ ad_groups: makeAdGroups(seed, campaign_id) })),
+        unlessFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => ({ ad_groups: makeAdGroups(seed, campaign_id) })),
     );
     add.forProfile(
       "get_metrics",
@@ -118,7 +118,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       z.object({ campaign_id: campaignId, ...period }),
       (args, profile) =>
         checkPeriod(args) ??
-        orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => ({
+        unlessFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => ({
           campaign_id,
           days: makeMetrics(seed, campaign_id, args.start_date, args.end_date),
         })),
@@ -128,7 +128,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       { description: "Suggested bids for a campaign's ad groups. The service limits how often it may be asked.", tags: ["metrics"] },
       z.object({ campaign_id: campaignId }),
       (args, profile) =>
-        orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => {
+        unlessFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => {
           const refused = limited.get(campaign_id) ?? 0;
           limited.set(campaign_id, refused + 1);
           if (refused < rateLimitedCalls) return rateLimited(1);
@@ -144,7 +144,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       },
       z.object({ campaign_id: campaignId }),
       (args, profile) =>
-        orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id, daily_budget }) => {
+        unlessFailure(findCampaign(profile, args.campaign_id), ({ campaign_id, daily_budget }) => {
           if (campaign_id.endsWith("7")) return httpFailure(500, "The budget service is not available.", nextRequestId());
           return { campaign_id, daily_budget, used: makeMetrics(seed, campaign_id, "2026-01-01", "2026-01-01")[0]?.cost ?? 0 };
         }),
@@ -169,7 +169,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       { description: "Whether a report is ready. Do not poll: check once, and again only when the user asks.", tags: ["reports"] },
       z.object({ report_id: z.string() }),
       (args, profile) =>
-        orFailure(findReport(profile, args.report_id), (report) => {
+        unlessFailure(findReport(profile, args.report_id), (report) => {
           report.polls += 1;
           return { report_id: report.report_id, status: report.polls > pendingPolls ? "COMPLETED" : "IN_PROGRESS" };
         }),
@@ -179,7 +179,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       { description: "The rows of a COMPLETED report: one row per campaign and day.", tags: ["reports"] },
       z.object({ report_id: z.string() }),
       (args, profile) =>
-        orFailure(findReport(profile, args.report_id), ({ report_id, polls, start_date, end_date }) => {
+        unlessFailure(findReport(profile, args.report_id), ({ report_id, polls, start_date, end_date }) => {
           if (polls <= pendingPolls) return httpFailure(409, "The report is not ready.", nextRequestId());
           const rows = (campaigns.get(profile.profile_id) ?? []).flatMap(({ campaign_id }) =>
             makeMetrics(seed, campaign_id, start_date, end_date).map((day) => ({ campaign_id, ...day })),
@@ -201,7 +201,7 @@ export function createAdsBackend({ seed, rateLimitedCalls = 2, pendingPolls = 2 
       { description: "Deletes a campaign permanently.", tags: ["campaigns"], isDestructive: true },
       z.object({ campaign_id: campaignId }),
       (args, profile) =>
-        orFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => {
+        unlessFailure(findCampaign(profile, args.campaign_id), ({ campaign_id }) => {
           const rest = (campaigns.get(profile.profile_id) ?? []).filter((campaign) => campaign.campaign_id !== campaign_id);
           campaigns.set(profile.profile_id, rest);
           return { deleted: campaign_id, remaining: rest.length };

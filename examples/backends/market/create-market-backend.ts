@@ -61,16 +61,13 @@ const earningRows = z.object({
 
 /** An MCP server that imitates a market data service. All its tools are read-only. `createServer` creates the MCP server for one connection or one request. */
 export function createMarketBackend({ seed }: MarketBackendOptions): { createServer(): McpServer } {
-  const reserves = kept((of: Asset) => makeReserves(seed, of));
-  const prices = kept((of: Asset) => makePrices(seed, of));
+  const reserves = cacheByAsset((of: Asset) => makeReserves(seed, of));
+  const prices = cacheByAsset((of: Asset) => makePrices(seed, of));
 
   function createServer(): McpServer {
     const server = new McpServer({ name: "sample-market", version: "1.0.0" }, { capabilities: { tools: {} } });
     const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
-    const about = (tag: string): { annotations: typeof annotations; _meta: { tags: string[] } } => ({
-      annotations,
-      _meta: { tags: ["market", tag] },
-    });
+    const taggedAs = (tag: string) => ({ annotations, _meta: { tags: ["market", tag] } });
 
     server.registerTool(
       "list_venues",
@@ -80,7 +77,7 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
           "The venues whose reserves are known, with their region and kind, and the days on which they were listed and delisted.",
         inputSchema: z.object({}),
         outputSchema: venueRows,
-        ...about("reserves"),
+        ...taggedAs("reserves"),
       },
       () => toResult({ venues: [...venues] }),
     );
@@ -92,7 +89,7 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
           "Daily reserves of an asset per venue, as long rows {timestamp, venue, reserve}. Default: all venues. A reserve is a level, not a flow. A row may be a null placeholder; the sample of the day then follows a few hours later.",
         inputSchema: z.object({ asset, venue: z.string().optional().describe("As in list_venues."), ...period }),
         outputSchema: reserveRows,
-        ...about("reserves"),
+        ...taggedAs("reserves"),
       },
       ({ asset: of, venue, ...between }) => {
         const wrong = wrongVenue(venue) ?? wrongPeriod(between);
@@ -108,7 +105,7 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
         description: "Open, high, low and close of an asset in US dollars and its volume, one row per day.",
         inputSchema: z.object({ asset, ...period }),
         outputSchema: priceRows,
-        ...about("prices"),
+        ...taggedAs("prices"),
       },
       ({ asset: of, ...between }) => {
         const wrong = wrongPeriod(between);
@@ -123,7 +120,7 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
         description: `Revenue and earnings per share by quarter, of one company or of all: ${symbols.join(", ")}.`,
         inputSchema: z.object({ symbol: z.string().optional() }),
         outputSchema: earningRows,
-        ...about("earnings"),
+        ...taggedAs("earnings"),
       },
       ({ symbol }) => {
         if (symbol !== undefined && !symbols.includes(symbol)) return toFailure("get_earnings", unknown("symbol", symbol, symbols));
@@ -163,7 +160,7 @@ function wrongVenue(venue: string | undefined): Failure | null {
 }
 
 function unknown(path: string, value: string, known: readonly string[]): Failure {
-  return { path, issue: `there is no ${path} ${JSON.stringify(value.slice(0, 100))}`, hint: `There are: ${known.join(", ")}.` };
+  return { path, issue: `there is no ${path} ${JSON.stringify(value.slice(0, 100))}`, hint: `Known: ${known.join(", ")}.` };
 }
 
 /** Returns a v1 error object as compact JSON text in a result with `isError`. */
@@ -189,12 +186,12 @@ function toResult(value: { rows?: readonly unknown[] } & Record<string, unknown>
   return { content: [{ type: "text", text }], structuredContent: value };
 }
 
-/** Creates the data of each asset on the first call. */
-function kept<Rows extends Reserve[] | Price[]>(make: (of: Asset) => Rows): (of: Asset) => Rows {
-  const made = new Map<Asset, Rows>();
+/** Caches the data of each asset. */
+function cacheByAsset<Rows extends Reserve[] | Price[]>(make: (of: Asset) => Rows): (of: Asset) => Rows {
+  const cache = new Map<Asset, Rows>();
   return (of) => {
-    const rows = made.get(of) ?? make(of);
-    made.set(of, rows);
+    const rows = cache.get(of) ?? make(of);
+    cache.set(of, rows);
     return rows;
   };
 }

@@ -44,10 +44,8 @@ function describe(loaded: LoadedConfiguration): string {
     const name = toPathText(path);
     return [name, JSON.stringify(value), describeOrigin(loaded.origins[name])] as const;
   });
-  const [nameWidth, valueWidth] = [0, 1].map((column) => Math.min(60, Math.max(...rows.map((row) => row[column]!.length)))) as [
-    number,
-    number,
-  ];
+  const widthOf = (column: 0 | 1): number => Math.min(60, Math.max(...rows.map((row) => row[column].length)));
+  const [nameWidth, valueWidth] = [widthOf(0), widthOf(1)];
   const lines = rows.map(([name, value, origin]) => `${name.padEnd(nameWidth)}  ${value.padEnd(valueWidth)}  ${origin}`);
   const source = loaded.path?.replaceAll("\n", "\\n") ?? "no sluice.config.json found; these are the defaults";
   return `${escapeControls([`# ${source}`, ...lines].join("\n"))}\n`;

@@ -18,7 +18,7 @@ Exit status: 0 if a driver is usable, 3 if none is.
 export async function doctorCommand(args: string[], signal: AbortSignal): Promise<number> {
   const { values } = parseArgs({ args, options: { json: { type: "boolean", default: false } } });
   await using runtime = createRuntime({ cacheDirectory: cacheDirectory(), searchPath: searchPath(), poolSize: 0 });
-  const snapshot = await runtime.snapshot().catch(noSnapshot);
+  const snapshot = await runtime.snapshot().catch(nullIfMissing);
   const drivers = snapshot === null ? await preflightOnly(runtime) : await runtime.examineDrivers(signal);
   const defaultDriver = drivers.find((driver) => driver.usable)?.name ?? null;
   const report = { defaultDriver, drivers, snapshot };
@@ -32,7 +32,7 @@ interface DoctorReport {
   readonly snapshot: SnapshotInfo | null;
 }
 
-function noSnapshot(error: unknown): null {
+function nullIfMissing(error: unknown): null {
   if (error instanceof NoSandboxError) return null;
   throw error;
 }

@@ -15,7 +15,6 @@ export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   
   --json    print one JSON document
 `;
 
-/** Runs `sluice snapshot …` and returns the exit status. */
 export async function snapshotCommand(args: readonly string[], signal?: AbortSignal): Promise<number> {
   const { action, json, fresh } = parse(args);
   const cache = cacheDirectory();

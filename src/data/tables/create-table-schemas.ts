@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { EvidenceFormat, EvidenceItem, FileFindings } from "../../evidence/evidence-store.ts";
-import type { TableQuery, TableRefusal, TableReply } from "./query-table.ts";
+import type { DataCallOptions } from "../conversation-data.ts";
+import type { Tables } from "./create-tables.ts";
+import type { TableRefusal, TableReply } from "./query-table.ts";
 
 const count = z.int().nonnegative();
 
@@ -17,7 +19,7 @@ const columnFacts = z.object({
   examples: z.array(z.unknown()).max(3),
 });
 
-/** The description of a table by a sandbox. It is validated, because a sandbox is not trusted. */
+/** A table as a sandbox describes it. Validated, because a sandbox is not trusted. */
 const tableSchemaSchema = z.strictObject({
   rows: count,
   columnCount: count,
@@ -37,15 +39,10 @@ export interface TableSchemas {
   /** Returns the cached schema, or null. Throws if the file cannot be opened. */
   known(item: EvidenceItem): SchemaReply | null;
   /** Returns the schemas in the order of the items. A single table stays open for further queries; several share one sandbox that is closed at the end. */
-  describe(items: readonly EvidenceItem[], options?: { signal?: AbortSignal | undefined }): Promise<SchemaReply[]>;
+  describe(items: readonly EvidenceItem[], options?: DataCallOptions): Promise<SchemaReply[]>;
 }
 
-interface QueryTables {
-  query(item: EvidenceItem, query: TableQuery, options: { signal?: AbortSignal | undefined }): Promise<TableReply>;
-  queryEach(items: readonly EvidenceItem[], query: TableQuery, options: { signal?: AbortSignal | undefined }): Promise<TableReply[]>;
-}
-
-export function createTableSchemas(tables: QueryTables): TableSchemas {
+export function createTableSchemas(tables: Pick<Tables, "query" | "queryEach">): TableSchemas {
   const cache = new Map<string, SchemaReply>();
 
   function known(item: EvidenceItem): SchemaReply | null {
@@ -54,9 +51,8 @@ export function createTableSchemas(tables: QueryTables): TableSchemas {
     return cached ?? null;
   }
 
-  async function describe(items: readonly EvidenceItem[], { signal }: { signal?: AbortSignal | undefined } = {}): Promise<SchemaReply[]> {
+  async function describe(items: readonly EvidenceItem[], options: DataCallOptions = {}): Promise<SchemaReply[]> {
     const missing = items.filter((item) => known(item) === null);
-    const options = { signal };
     const replies =
       missing.length === 1
         ? [await tables.query(missing[0]!, { ask: "schema" }, options)]

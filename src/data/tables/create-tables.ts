@@ -4,15 +4,16 @@ import type { CellSession } from "../../cells/open-cell-session.ts";
 import type { Gate } from "../../sandbox/pool.ts";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
+import type { DataCallOptions } from "../conversation-data.ts";
 import { createTableSchemas, toTableKey, versionOf, type TableSchemas } from "./create-table-schemas.ts";
 import { queryTable, toQueriedTable, type TableQuery, type TableReply, type TableSandbox } from "./query-table.ts";
 
 /** Tables that can be queried. Each has a sandbox of its own, which keeps the parsed table for a while for the next query. */
 export interface Tables extends AsyncDisposable {
   /** Rejects if there is no sandbox, if the file cannot be read, or on abort. A refusal by the table itself is a reply. */
-  query(item: EvidenceItem, query: TableQuery, options?: { signal?: AbortSignal | undefined }): Promise<TableReply>;
+  query(item: EvidenceItem, query: TableQuery, options?: DataCallOptions): Promise<TableReply>;
   /** Runs the same query on several small tables, one after the other, in one sandbox that is closed at the end. */
-  queryEach(items: readonly EvidenceItem[], query: TableQuery, options?: { signal?: AbortSignal | undefined }): Promise<TableReply[]>;
+  queryEach(items: readonly EvidenceItem[], query: TableQuery, options?: DataCallOptions): Promise<TableReply[]>;
   /** The schemas of tables, shared by all conversations. */
   readonly schemas: TableSchemas;
   close(): Promise<void>;
@@ -34,7 +35,7 @@ interface OpenTable extends TableSandbox {
   readonly key: string;
   /** Aborted when the table is closed. */
   readonly closed: AbortController;
-  /** Returns the place at the limiter. Undefined while the table waits for a place. */
+  /** Frees the place at the limiter. Undefined while the table waits for a place. */
   leave?: () => void;
   /** Queries that run or wait. */
   activeQueries: number;
@@ -65,11 +66,11 @@ class SandboxTables implements Tables {
     const { gate, maxOpen = Math.max(1, Math.floor((gate?.places ?? 4) / 4)) } = options;
     this.#options = options;
     this.#limiter = createLimiter({ places: maxOpen });
-    this.#limiter.onWaiting(() => this.#closeIdlest());
-    this.#stopListening = gate?.onWaiting(() => this.#closeIdlest());
+    this.#limiter.onWaiting(() => this.#closeLongestIdle());
+    this.#stopListening = gate?.onWaiting(() => this.#closeLongestIdle());
   }
 
-  async query(item: EvidenceItem, query: TableQuery, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<TableReply> {
+  async query(item: EvidenceItem, query: TableQuery, { signal }: DataCallOptions = {}): Promise<TableReply> {
     this.#throwIfClosed();
     const { graceMs = 1000 } = this.#options;
     const version = versionOf(item);
@@ -88,11 +89,7 @@ class SandboxTables implements Tables {
     }
   }
 
-  async queryEach(
-    items: readonly EvidenceItem[],
-    query: TableQuery,
-    { signal }: { signal?: AbortSignal | undefined } = {},
-  ): Promise<TableReply[]> {
+  async queryEach(items: readonly EvidenceItem[], query: TableQuery, { signal }: DataCallOptions = {}): Promise<TableReply[]> {
     this.#throwIfClosed();
     const cellSession = this.#options.openCellSession(signal === undefined ? {} : { signal });
     const bound = new Set<string>();
@@ -127,7 +124,7 @@ class SandboxTables implements Tables {
     if (this.#closed) throw tablesClosed();
   }
 
-  /** Counts as a query from here on, so that the table is not closed before the query starts. */
+  /** Opens the table if necessary, and counts the query at once, so that the table is not closed before the query starts. */
   #acquire(key: string): OpenTable {
     const table = this.#open.get(key) ?? this.#openTable(key);
     table.activeQueries += 1;
@@ -152,7 +149,7 @@ class SandboxTables implements Tables {
   #release(table: OpenTable): void {
     table.activeQueries -= 1;
     table.usedAt = Date.now();
-    if (this.#limiter.waiting > 0) this.#closeIdlest();
+    if (this.#limiter.waiting > 0) this.#closeLongestIdle();
   }
 
   #close(table: OpenTable): void {
@@ -174,10 +171,11 @@ class SandboxTables implements Tables {
     return [...this.#open.values()].filter(({ activeQueries }) => activeQueries === 0).sort((a, b) => a.usedAt - b.usedAt);
   }
 
-  #closeIdlest(): boolean {
-    const [idlest] = this.#idleTables();
-    if (idlest === undefined) return false;
-    this.#close(idlest);
+  /** Returns false if every table is in use. */
+  #closeLongestIdle(): boolean {
+    const [table] = this.#idleTables();
+    if (table === undefined) return false;
+    this.#close(table);
     return true;
   }
 
@@ -185,7 +183,7 @@ class SandboxTables implements Tables {
   #closeUnused(): void {
     const { gate, idleMs = 60_000 } = this.#options;
     for (const table of this.#idleTables()) if (Date.now() - table.usedAt > idleMs) this.#close(table);
-    if ((gate?.waiting ?? 0) > 0) this.#closeIdlest();
+    if ((gate?.waiting ?? 0) > 0) this.#closeLongestIdle();
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -42,7 +42,7 @@ export const tablePageSchema = z.strictObject({
 
 export type TablePage = z.infer<typeof tablePageSchema>;
 
-/** `json` is the reply exactly as the sandbox wrote it. The data or the query caused a refusal. `lost` means that the sandbox cannot be used any more. */
+/** `json` is the reply exactly as the sandbox wrote it. After a `lost` reply the sandbox cannot be used any more. */
 export type TableReply =
   | { readonly ok: true; readonly json: string; readonly version?: string }
   | { readonly ok: false; readonly refusal: TableRefusal; readonly lost: boolean; readonly version?: string };
@@ -70,7 +70,7 @@ const refusedSchema = z.object({
   ]),
 });
 
-/** A table that can be queried: an alias, or anything with the same fields. */
+/** A table that can be queried: an alias, or a table of a dataset. */
 export interface QueriedTable {
   readonly alias: string;
   readonly format: EvidenceFormat;
@@ -125,7 +125,7 @@ const modules = {
 };
 
 /** Returns the code of a cell that runs a query. It parses the table if the sandbox has not done so yet. Its result is JSON text in a string. */
-function toCode({ alias, path }: { readonly alias: string; readonly path: readonly string[] }, query: TableQuery): string {
+function toCode({ alias, path }: QueriedTable, query: TableQuery): string {
   // ASCII JSON inside a JSON string literal is also a valid Python literal.
   return `_asked = ${JSON.stringify(toAsciiJson({ alias, path, question: query, modules }))}\n${askModule}`;
 }

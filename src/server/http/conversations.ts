@@ -1,7 +1,8 @@
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import type { Configured } from "../../config/open-configured.ts";
-import { storedUploadSchema, type ConversationData, type Tables, type UploadStore } from "../../data/conversation-data.ts";
+import { storedUploadSchema, type ConversationData, type UploadStore } from "../../data/conversation-data.ts";
 import { createConversationData } from "../../data/create-conversation-data.ts";
+import type { Tables } from "../../data/tables/create-tables.ts";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { evidenceRecordSchema, toEvidenceRecord } from "../../evidence/evidence-record.ts";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";

@@ -1,6 +1,7 @@
 import type { ArtifactStore } from "../../artifacts/artifact-store.ts";
 import type { Configured } from "../../config/open-configured.ts";
-import type { DataFiles, Tables } from "../../data/conversation-data.ts";
+import type { DataFiles } from "../../data/conversation-data.ts";
+import type { Tables } from "../../data/tables/create-tables.ts";
 import type { ProbeSink } from "../../protocol/probe.ts";
 import type { CallToolResult, ReadResourceResult, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Tables } from "../../../data/conversation-data.ts";
+import type { Tables } from "../../../data/tables/create-tables.ts";
 import { createUploadStore } from "../../../data/create-upload-store.ts";
 import type { History } from "../../../history/history.ts";
 import { openHistory } from "../../../history/open-history.ts";
