@@ -6,6 +6,6 @@ export { openConfigured, type Configured, type ConfiguredOptions } from "../conf
 export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../server/mcp/create-mcp-endpoint.ts";
 export { serveMcpStdio, type McpStdioOptions } from "../server/mcp/serve-mcp-stdio.ts";
 export type { McpParts } from "../server/mcp/mcp-parts.ts";
-export type { ServedTool, Surface } from "../server/mcp/mcp-parts.ts";
+export type { ServedTool, Surface } from "../server/mcp/surface.ts";
 export { openServer, type RunningServer, type ServerOptions } from "../server/http/open-server.ts";
 export { createLog, type Log } from "../server/http/create-log.ts";

@@ -28,7 +28,7 @@ export interface EvidenceStoreOptions {
   readonly conversationId?: string;
   readonly tenant?: string;
   readonly budget?: Partial<EvidenceBudget>;
-  /** Reads large outputs. Default: a reader of its own. */
+  /** Reads large outputs. Default: a new reader. */
   readonly reader?: OutputReader;
   /** Items that an earlier process kept, oldest first. They count towards the budget. */
   readonly restored?: readonly RestoredItem[];

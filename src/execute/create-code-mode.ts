@@ -124,7 +124,7 @@ function createExecuteTool(options: CodeModeToolsOptions): Tool<CodeModeContext>
     title: "Execute a script with tools",
     description: describeExecute({ limits, engine, hasCpython: engines.cpython !== undefined, hasIdentity }),
     input: z.strictObject({ code: z.string().describe(codeModeParameters.execute.code) }),
-    // Each tool that the script calls is checked against the policy by itself, so `execute` does not need approval.
+    // Each tool call of the script is checked against the policy, so `execute` does not need approval.
     annotations: { destructiveHint: false, idempotentHint: false, openWorldHint: true },
     async run({ code }, { evidence, ...context }: CodeModeContext) {
       const answer = await runExecute({ code, engines, engine, limits, invoke, evidence, ...context });

@@ -27,23 +27,11 @@ export interface BackendCall extends ToolCallOptions {
   readonly now?: (() => number) | undefined;
 }
 
-export type BackendReply =
-  | {
-      readonly ok: true;
-      readonly tool: CatalogTool;
-      readonly answer: ToolAnswer;
-      readonly warnings: readonly string[];
-      readonly attempts: number;
-    }
-  | {
-      readonly ok: false;
-      /** Null when no tool has this name. */
-      readonly tool: CatalogTool | null;
-      readonly failure: ToolFailure;
-      readonly warnings: readonly string[];
-      /** How often the backend was called: 0 when the call was refused before. */
-      readonly attempts: number;
-    };
+/** `tool` is null when no tool has this name. `attempts` is how often the backend was called: 0 when the call was refused before. */
+export type BackendReply = { readonly warnings: readonly string[]; readonly attempts: number } & (
+  | { readonly ok: true; readonly tool: CatalogTool; readonly answer: ToolAnswer }
+  | { readonly ok: false; readonly tool: CatalogTool | null; readonly failure: ToolFailure }
+);
 
 /**
  * Calls a backend tool after checking name, credentials, policy and schema; retries once if that is safe. Every failure is a reply; rejects only with

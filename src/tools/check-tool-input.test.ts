@@ -292,7 +292,7 @@ describe("untrusted schemas", () => {
     expect(details.map((one) => one.issue)).toEqual([issue]);
   });
 
-  it("report alternatives as one problem, also when there are too many to report all", () => {
+  it("report alternatives as one problem, even when there are too many to report all", () => {
     const { details } = toolErrorOf(alternatives(60), { x: [-1, -1, -1] });
     expect(details.map(({ path, error_code }) => [path, error_code])).toEqual([
       ["x[0]", "SCHEMA_ANY_OF_FAILED"],
@@ -331,7 +331,7 @@ describe("untrusted schemas", () => {
     expect(stalls).toEqual([]);
   });
 
-  it("of older dialects work, also without $schema", () => {
+  it("of older dialects work, even without $schema", () => {
     const pair = { type: "array", items: [{ type: "string" }, { type: "integer" }] };
     for (const dialect of [{ $schema: "http://json-schema.org/draft-07/schema#" }, {}]) {
       const schema = { ...dialect, type: "object", properties: { pair } };

@@ -53,7 +53,7 @@ describe("a Python signature", () => {
     expect(signatureOf({ x: schema })).toBe(`f(x: ${written}) -> Any`);
   });
 
-  it("defines each shape once, named by its title or property, also recursive ones", () => {
+  it("defines each shape once, named by its title or property, including recursive ones", () => {
     const $defs = {
       Filter: {
         title: "Filter",

@@ -91,7 +91,7 @@ interface HttpFailure {
 const nestedProperties = ["error", "response", "data", "text", "body", "cause", "result", "detail"];
 const MAX_RECORDS = 20;
 
-/** The value and the objects nested in it, also in JSON text, from the outside in. */
+/** The value and the objects nested in it, including those in JSON text, from the outside in. */
 function recordsIn(value: unknown): Fields[] {
   const records = new Set<Fields>();
   const queue = [value];

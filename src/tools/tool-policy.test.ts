@@ -68,7 +68,7 @@ describe("the policy by annotations", () => {
 describe("the policy read-only", () => {
   const policy = createToolPolicy({ toolPolicy: "read-only", allow: ["my_shop__*"], approve: () => Promise.resolve(true) });
 
-  it("requires readOnlyHint of all tools, also of those on the list", () => {
+  it("requires readOnlyHint of all tools, including those on the list", () => {
     expect(policy.judge(toolWith({ readOnlyHint: true }))).toEqual({ verdict: "allowed" });
     expect(policy.judge(toolWith({ readOnlyHint: false }))).toMatchObject({ verdict: "refused" });
     expect(policy.judge(toolWith({}), "my_shop__delete_order")).toEqual({

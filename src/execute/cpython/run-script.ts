@@ -100,7 +100,7 @@ class SandboxedScript implements Disposable {
     await this.#calls.room();
   }
 
-  /** Interrupts the script so that it can still send its printed output, and kills the sandbox after a grace period. An abort kills it at once. */
+  /** Interrupts the script so that it can still send its printed output, and kills the sandbox after a grace period. An abort kills it immediately. */
   #stop(reason: StopReason): void {
     if (this.#stopReason !== null) return;
     this.#stopReason = reason;

@@ -158,7 +158,7 @@ class ScriptCalls {
     this.#lastId += 1;
     this.#open.add(this.#lastId);
     this.#polls.clear();
-    // Sent at the next poll, which usually follows at once, in the same write as the next frame.
+    // Sent at the next poll, which usually follows immediately, in the same write as the next frame.
     queue({ type: "call", id: this.#lastId, name }, params);
     if (this.#lastId % CALLS_PER_WRITE === 0) flush();
     return step.resume({ returnValue: this.#lastId });

@@ -91,7 +91,7 @@ export class ScriptRun {
     return null;
   }
 
-  /** Ends the script, also when the child died. */
+  /** Ends the script. Also called when the child died. */
   finish(end: EngineEnd, unawaited: readonly string[] = [], warnings: readonly string[] = []): void {
     if (this.#isOver) return;
     this.#close(new Error("The script has ended."));

@@ -1,7 +1,9 @@
 import { createMcpHandler, isLegacyRequest, type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
-import type { McpParts, Surface } from "./mcp-parts.ts";
-import { createMcpServer, createSurface } from "./create-mcp-server.ts";
+import type { McpParts } from "./mcp-parts.ts";
+import type { Surface } from "./surface.ts";
+import { createMcpServer } from "./create-mcp-server.ts";
+import { createSurface } from "./create-surface.ts";
 import { ConnectionRegistry } from "./connections/connection-registry.ts";
 import { accessByConnection, accessByHandle, type ConnectionAccess } from "./connections/connection-access.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";

@@ -11,8 +11,9 @@ import type { ArtifactStore, ArtifactType } from "../../artifacts/artifact-store
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { describeExecute, executeGuideUri } from "../../prompts/describe-execute.ts";
 import { describeDataLink, resourceTexts } from "../../prompts/mcp-server.ts";
-import type { McpParts, ServedResources } from "./mcp-parts.ts";
-import type { SurfaceOptions } from "./create-mcp-server.ts";
+import type { McpParts } from "./mcp-parts.ts";
+import type { ServedResources } from "./surface.ts";
+import type { SurfaceOptions } from "./create-surface.ts";
 import type { ConnectionAccess } from "./connections/connection-access.ts";
 import type { EvidenceFormat, EvidenceItem } from "../../evidence/evidence-store.ts";
 import { readFile } from "node:fs/promises";

@@ -3,7 +3,6 @@ import type { Configured } from "../../config/open-configured.ts";
 import type { DataFiles } from "../../data/conversation-data.ts";
 import type { Tables } from "../../data/tables/create-tables.ts";
 import type { ProbeSink } from "../../protocol/probe.ts";
-import type { CallToolResult, ReadResourceResult, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
 
 /** What all connections of a process share. The owner of the parts closes them, after the connections. */
 export interface McpParts extends Pick<Configured, "configuration" | "runtime" | "catalog" | "policy" | "identities" | "artifacts"> {
@@ -56,37 +55,3 @@ export const defaultLifetimes: ConnectionLifetimes = {
   maxBytes: 1024 ** 3,
   connectionBytes: 512 * 1024 ** 2,
 };
-
-/** What one client can use: instructions, tools and resources, independent of the transport and the version of the protocol. */
-export interface Surface {
-  readonly instructions: string;
-  tools(signal: AbortSignal): Promise<readonly ServedTool[]>;
-  /** Null when no tool has this name. */
-  tool(name: string, signal: AbortSignal): Promise<ServedTool | null>;
-  readonly resources: ServedResources;
-}
-
-/** A tool as clients see it. The tool validates its own input, so that a client that breaks the schema gets a tool error. */
-export interface ServedTool {
-  readonly listing: Tool;
-  /** Rejects only with `signal.reason`; every other failure is a result with `isError`. */
-  call(args: Readonly<Record<string, unknown>>, context: McpCallContext): Promise<CallToolResult>;
-}
-
-export interface McpCallContext {
-  readonly signal: AbortSignal;
-  readonly progress: ProgressReporter;
-}
-
-/** Sends progress of a running call to a client that asked for it. */
-export interface ProgressReporter {
-  /** Sends the message now or with the next regular notification. Of several in a short time, only the last is sent. */
-  report(message: string): void;
-}
-
-export interface ServedResources {
-  list(cursor: string | undefined): Promise<{ readonly resources: readonly Resource[]; readonly nextCursor?: string }>;
-  readonly templates: readonly ResourceTemplateType[];
-  /** Null when there is no such resource. Throws SluiceError when it exists and cannot be read. */
-  read(uri: string, signal: AbortSignal): Promise<ReadResourceResult | null>;
-}

@@ -1,7 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
-import { createMcpServer, createSurface } from "./create-mcp-server.ts";
+import { createMcpServer } from "./create-mcp-server.ts";
+import { createSurface } from "./create-surface.ts";
 import type { McpParts } from "./mcp-parts.ts";
 import { ConnectionRegistry } from "./connections/connection-registry.ts";
 import { accessByConnection } from "./connections/connection-access.ts";

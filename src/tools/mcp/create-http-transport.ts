@@ -29,7 +29,7 @@ export function createHttpTransport(options: HttpTransportOptions): StreamableHT
   });
 }
 
-/** Headers of the call override those of the server's entry, also `Authorization`. Headers of the protocol cannot be overridden. */
+/** Headers of the call override those of the server's entry, including `Authorization`. Headers of the protocol cannot be overridden. */
 function withCallHeaders(base: ConstructorParameters<typeof Headers>[0], context: RequestContext): Headers {
   const headers = new Headers(base);
   for (const [name, value] of Object.entries(context.headers)) if (!protocolHeaders.test(name)) headers.set(name, value);

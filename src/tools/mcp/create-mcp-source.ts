@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../errors/error-table.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { formatProbe } from "../../protocol/probe.ts";
+import { isRecord } from "../../text/json.ts";
 import { createOutputReader } from "../../evidence/reading/create-output-reader.ts";
 import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../backend-tool.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
@@ -26,7 +27,7 @@ class McpSource implements ToolSource {
   readonly #clock: Clock;
   readonly #disposed = new AbortController();
   readonly #reader = createOutputReader();
-  /** All connections that are not closed yet, also retired ones. */
+  /** All connections that are not closed yet, including retired ones. */
   readonly #open = new Set<BackendConnection>();
   #connection: BackendConnection | null = null;
   #connecting: Promise<BackendConnection> | null = null;
@@ -110,7 +111,8 @@ class McpSource implements ToolSource {
         mayRetry: (error, connection) => connection.isExpired(error.status), // the server has done nothing yet
       });
       this.#recordSuccess();
-      if (isToolError(answer.output)) probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" satisfies ErrorCode });
+      if (isRecord(answer.output) && answer.output["isError"] === true)
+        probe("mcp_call_failure", { bytes, ms: elapsed(), code: "TOOL_ERROR" satisfies ErrorCode });
       else probe("mcp_call_success", { bytes, ms: elapsed() });
       return answer;
     } catch (error) {
@@ -202,10 +204,6 @@ function checkServerEntry({ name, server }: McpSourceOptions): void {
   const { protocol } = URL.parse(server.url) ?? refuse(`The url of the server ${quoted} is not a URL: ${server.url}`);
   if (protocol !== "http:" && protocol !== "https:")
     refuse(`The url of the server ${quoted} must start with http:// or https://, not ${protocol}//`);
-}
-
-function isToolError(output: unknown): boolean {
-  return typeof output === "object" && output !== null && "isError" in output && output.isError === true;
 }
 
 function toLimits(options: McpSourceOptions): McpLimits {

@@ -158,7 +158,7 @@ describe("an HTTP server of an older protocol version", () => {
     expect(readText(await fixture.call("about"))).toMatchObject({ initialize: 1 });
   });
 
-  it("can close a stream early: the call fails at once", async () => {
+  it("can close a stream early: the call fails immediately", async () => {
     await using server = await openHttpFixture("old-http-server");
     await using fixture = openSource({ server: { url: server.url } });
     await expect(fixture.call("cut")).rejects.toMatchObject({

@@ -12,7 +12,7 @@ export function openBlockingFrames(channel: number) {
   /** Frames that were queued and not written yet. */
   const output = Buffer.allocUnsafe(64 * 1024);
   let outputBytes = 0;
-  /** Most frames fit and are read at once. A read never returns part of the next frame, because the host sends one frame at a time. */
+  /** Most frames fit and need one read. A read never returns part of the next frame, because the host sends one frame at a time. */
   const input = Buffer.allocUnsafe(64 * 1024);
 
   function send(header: Record<string, unknown>, body = ""): void {

@@ -16,7 +16,7 @@ export interface NewConnection {
 interface Entry extends NewConnection {
   readonly connection: McpConnection;
   activeUses: number;
-  /** Uses so far, also the ended ones. */
+  /** Uses so far, including those that have ended. */
   useCount: number;
   isDisconnected: boolean;
   cancelTimers: (() => void)[];

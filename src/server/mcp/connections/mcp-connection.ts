@@ -4,7 +4,8 @@ import { createConversationData } from "../../../data/create-conversation-data.t
 import { createEvidenceStore } from "../../../evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/interpreter-turn.ts";
-import type { McpParts, ProgressReporter } from "../mcp-parts.ts";
+import type { McpParts } from "../mcp-parts.ts";
+import type { ProgressReporter } from "../surface.ts";
 
 export interface McpConnectionOptions {
   /** Random, because it gives access to the connection's data. */
@@ -59,7 +60,7 @@ export class McpConnection implements AsyncDisposable {
     };
   }
 
-  /** Kills the sandbox, also when a cell runs in it. The next result carries the note. */
+  /** Kills the sandbox, even when a cell runs in it. The next result carries the note. */
   async discardSandbox(note: string): Promise<void> {
     if (this.#isDisposed || this.#turn.sandbox === null) return;
     const old = this.#turn;

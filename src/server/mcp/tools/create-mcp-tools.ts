@@ -3,7 +3,8 @@ import { summarizeExecute } from "../../../prompts/describe-execute.ts";
 import { runBackendTool, toToolError } from "../../../execute/run-backend-tool.ts";
 import { toErrorResult, type Tool, type ToolCallResult } from "../../../tools/tool.ts";
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../../turn/tools/interpreter-tools.ts";
-import type { McpCallContext, McpParts } from "../mcp-parts.ts";
+import type { McpParts } from "../mcp-parts.ts";
+import type { McpCallContext } from "../surface.ts";
 import { builtChartApp, chartAppMeta, hasChartApp } from "../create-mcp-resources.ts";
 import type { EnteredConnection } from "../connections/connection-access.ts";
 import { isRecord } from "../../../text/json.ts";
@@ -73,7 +74,7 @@ export async function listExposedTools(parts: McpParts, signal: AbortSignal): Pr
   return tools.filter(({ tool }) => servers.has(tool.server)).map((catalogTool) => toMcpTool(parts, catalogTool));
 }
 
-/** Finds an exposed tool, also by its full name. When its server is down, the tool returns that error on every call. */
+/** Finds an exposed tool by its bare or full name. When its server is down, returns a tool whose calls return that error. */
 export async function findExposedTool(parts: McpParts, name: string, signal: AbortSignal): Promise<McpTool | null> {
   const servers = exposedServers(parts);
   if (servers.size === 0) return null;

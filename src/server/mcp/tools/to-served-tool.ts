@@ -2,7 +2,7 @@ import type { CallToolResult, ContentBlock, ResourceLink, Tool } from "@modelcon
 import { toErrorResult, type ToolCallResult } from "../../../tools/tool.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
 import { describeLargeImage, omittedFromTable } from "../../../prompts/mcp-server.ts";
-import type { McpCallContext, ServedTool } from "../mcp-parts.ts";
+import type { McpCallContext, ServedTool } from "../surface.ts";
 import { linkTo } from "../create-mcp-resources.ts";
 import type { EnteredConnection, ConnectionAccess } from "../connections/connection-access.ts";
 import type { McpTool } from "./create-mcp-tools.ts";
