@@ -139,12 +139,11 @@ function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits): San
   return { gate, snapshot, drivers, driver, pool, examineDrivers, [Symbol.asyncDispose]: close };
 }
 
-interface CellSessions extends AsyncDisposable {
-  readonly open: Runtime["openCellSession"];
-}
-
 /** Opens cell sessions over the pool, all with one artifact checker, and closes those that are still open at the end. */
-function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimits): CellSessions {
+function createCellSessions(
+  pool: Lazy<SandboxPool>,
+  runtimeLimits: SandboxLimits,
+): AsyncDisposable & { readonly open: Runtime["openCellSession"] } {
   const openSessions = new Set<CellSession>();
   const artifactChecker = createArtifactChecker();
   return {

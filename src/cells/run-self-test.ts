@@ -82,16 +82,18 @@ async function tryToExceedMemory(session: CellSession, signal?: AbortSignal): Pr
   return { name: "memory", ok, detail: ok ? `${attempt}, and the next cell ran` : `${attempt}, the next cell as ${next.status}` };
 }
 
-export interface SelfTestTargets {
+/** Targets on the host that a sandbox must not reach. */
+export interface HostTargets {
   readonly tcpPort: number;
   readonly udpPort: number;
+  /** A file that every user of this machine can read. */
   readonly file: string;
+  /** The command line of this process, which a sandbox must not see in /proc. */
   readonly commandLine: string;
-  readonly processes: number;
 }
 
-/** Returns the code of the self-test cell: `python/self_test.py` and a call with the targets on the host that it must not reach. */
-export function toSelfTestCode({ tcpPort, udpPort, file, commandLine, processes }: SelfTestTargets): string {
+/** Returns the code of the self-test cell: `python/self_test.py` and a call with the targets and the limit on processes. */
+export function toSelfTestCode({ tcpPort, udpPort, file, commandLine, processes }: HostTargets & { processes: number }): string {
   const values = { tcp_port: tcpPort, udp_port: udpPort, file, command_line: commandLine, processes };
   const keywordArguments = Object.entries(values).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return `${readSelfTestSource()}\nset_result(self_test(${keywordArguments.join(", ")}))\n`;
@@ -101,14 +103,7 @@ function readSelfTestSource(): string {
   return readFileSync(path.join(import.meta.dirname, "..", "..", "python", "self_test.py"), "utf8");
 }
 
-/** Targets on the host that a sandbox must not reach. */
-interface HostBait extends AsyncDisposable {
-  readonly tcpPort: number;
-  readonly udpPort: number;
-  /** A file that every user of this machine can read. */
-  readonly file: string;
-  /** The command line of this process, which a sandbox must not see in /proc. */
-  readonly commandLine: string;
+interface HostBait extends HostTargets, AsyncDisposable {
   /** How many connections and datagrams have arrived. */
   connections(): number;
 }

@@ -210,14 +210,7 @@ export class SessionState {
     const { take, limits, queue } = this.#options;
     const taken = await take(signal === undefined ? this.#closed.signal : AbortSignal.any([signal, this.#closed.signal]));
     const expiresAt = Date.now() + limits.leaseTimeoutMs;
-    const sandbox: SessionSandbox = {
-      ...taken,
-      sentAliases: new Set(),
-      expiresAt,
-      hasRunCells: false,
-      isBusy: false,
-      isSuspect: false,
-    };
+    const sandbox: SessionSandbox = { ...taken, sentAliases: new Set(), expiresAt, hasRunCells: false, isBusy: false, isSuspect: false };
     const expiry = setTimeout(() => {
       void queue.run(async () => this.discard(sandbox)); // `runCell` ends a cell that runs at this moment
     }, limits.leaseTimeoutMs).unref();

@@ -10,28 +10,8 @@ export interface LimiterOptions {
   readonly toError?: (why: "timeout" | "queue-full") => Error;
 }
 
-/** Bounds how much runs at once. Callers are served first come, first served; a key at its own limit does not block other keys. */
-export interface Limiter {
-  readonly places: number;
-  readonly taken: number;
-  readonly waiting: number;
-  /** Waits for a place. Returns a function that gives the place back and may be called more than once. Rejects with `signal.reason` on abort. */
-  enter(signal?: AbortSignal, key?: string): Promise<() => void>;
-  /** Takes a place if one is free; otherwise returns null. */
-  tryEnter(key?: string, placesPerKey?: number): (() => void) | null;
-  /** Runs `work` while holding a place. Work whose signal aborts before it gets a place never starts. */
-  run<Value>(work: () => Promise<Value>, signal?: AbortSignal, key?: string): Promise<Value>;
-  /** Resolves when no place is taken and nothing waits. */
-  idle(): Promise<void>;
-  /**
-   * Registers a holder that can free a place on request. When a caller starts to wait, holders are called in turn until one returns true.
-   * Returns a function that unregisters the holder.
-   */
-  onWaiting(giveUp: () => boolean): () => void;
-}
-
 export function createLimiter(options: LimiterOptions): Limiter {
-  return new QueueLimiter(options);
+  return new Limiter(options);
 }
 
 interface Waiter {
@@ -39,7 +19,8 @@ interface Waiter {
   readonly admit: (leave: () => void) => void;
 }
 
-class QueueLimiter implements Limiter {
+/** Bounds how much runs at once. Callers are served first come, first served; a key at its own limit does not block other keys. */
+export class Limiter {
   readonly #options: LimiterOptions;
   readonly #takenByKey = new Map<string, number>();
   readonly #queue: Waiter[] = [];
@@ -63,6 +44,7 @@ class QueueLimiter implements Limiter {
     return this.#queue.length;
   }
 
+  /** Waits for a place. Returns a function that gives the place back and may be called more than once. Rejects with `signal.reason` on abort. */
   async enter(signal?: AbortSignal, key = ""): Promise<() => void> {
     signal?.throwIfAborted();
     const leave = this.tryEnter(key);
@@ -72,10 +54,12 @@ class QueueLimiter implements Limiter {
     return await this.#wait(key, signal);
   }
 
+  /** Takes a place if one is free; otherwise returns null. */
   tryEnter(key = "", placesPerKey?: number): (() => void) | null {
     return this.#isFree(key, placesPerKey) ? this.#take(key) : null;
   }
 
+  /** Runs `work` while holding a place. Work whose signal aborts before it gets a place never starts. */
   async run<Value>(work: () => Promise<Value>, signal?: AbortSignal, key?: string): Promise<Value> {
     signal?.throwIfAborted();
     const leave = this.tryEnter(key) ?? (await this.enter(signal, key)); // starts at once if a place is free
@@ -86,10 +70,15 @@ class QueueLimiter implements Limiter {
     }
   }
 
+  /** Resolves when no place is taken and nothing waits. */
   async idle(): Promise<void> {
     if (this.#taken > 0) await this.#idle.promise;
   }
 
+  /**
+   * Registers a holder that can free a place on request. When a caller starts to wait, holders are called in turn until one returns true.
+   * Returns a function that unregisters the holder.
+   */
   onWaiting(giveUp: () => boolean): () => void {
     this.#holders.add(giveUp);
     return () => void this.#holders.delete(giveUp);

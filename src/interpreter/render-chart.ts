@@ -142,13 +142,8 @@ function pickColumns(rows: readonly Record<string, unknown>[], spec: ChartSpec):
 }
 
 function namedColumns(spec: ChartSpec): string[] {
-  const keys = [
-    spec.xKey,
-    spec.yKey,
-    spec.valueKey,
-    ...Object.values(spec.ohlc ?? {}),
-    ...spec.series.flatMap(({ key, errorKey }) => [key, errorKey]),
-  ];
+  const ofSeries = spec.series.flatMap(({ key, errorKey }) => [key, errorKey]);
+  const keys = [spec.xKey, spec.yKey, spec.valueKey, ...Object.values(spec.ohlc ?? {}), ...ofSeries];
   return [...new Set(keys.filter((key) => key !== undefined))];
 }
 

@@ -39,7 +39,7 @@ export interface Frame {
 
 export interface FrameChannel {
   /** Resolves when the transport has accepted the bytes (back-pressure). Rejects when the channel is closed. */
-  send(header: Readonly<Record<string, unknown>> & { readonly type: string }, body?: Uint8Array): Promise<void>;
+  send(header: Frame["header"], body?: Uint8Array): Promise<void>;
   /** The next frame, or null when the other side has closed the channel. One reader at a time. Rejects when the bytes are not a frame. */
   receive(): Promise<Frame | null>;
   close(): void;

@@ -65,15 +65,8 @@ function unknownAlias(alias: unknown, path: string, known: ReadonlySet<string>):
   if (typeof alias !== "string" || known.has(alias)) return [];
   const near = nearestName(alias, known);
   const meant = near === null ? "" : ` Did you mean ${quote(near)}?`;
-  return [
-    {
-      code: "ALIAS_UNKNOWN",
-      path,
-      issue: `No tool output has the alias ${quote(alias)}.${meant}`,
-      receivedType: "string",
-      hints: [knownAliases(known)],
-    },
-  ];
+  const issue = `No tool output has the alias ${quote(alias)}.${meant}`;
+  return [{ code: "ALIAS_UNKNOWN", path, issue, receivedType: "string", hints: [knownAliases(known)] }];
 }
 
 function knownAliases(known: ReadonlySet<string>): string {
@@ -86,34 +79,22 @@ function knownAliases(known: ReadonlySet<string>): string {
 /** Checks that local names are Python identifiers and hide no other name of the cell. */
 export function localNameProblems({ inputs }: ReadableCall, known: ReadonlySet<string>, helpers: readonly string[]): Problem[] {
   return [...inputs].flatMap(([name, alias]): Problem[] => {
-    const path = appendToPath("inputs", name);
+    const shared = { path: appendToPath("inputs", name), receivedType: "string" } as const;
     if (!isPythonIdentifier(name)) {
-      return [
-        {
-          code: "LOCAL_NAME_INVALID",
-          path,
-          issue: `The local name ${quote(name)} is not a Python identifier.`,
-          receivedType: "string",
-          hints: [identifierHint],
-        },
-      ];
+      const issue = `The local name ${quote(name)} is not a Python identifier.`;
+      return [{ code: "LOCAL_NAME_INVALID", issue, hints: [identifierHint], ...shared }];
     }
     const why = whyReserved(name, helpers) ?? (known.has(name) && alias !== name ? "the alias of another tool output" : null);
     if (why === null) return [];
-    return [
-      {
-        code: "LOCAL_NAME_RESERVED",
-        path,
-        issue: `The local name ${quote(name)} is ${why}.`,
-        receivedType: "string",
-        hints: [otherNameHint],
-      },
-    ];
+    return [{ code: "LOCAL_NAME_RESERVED", issue: `The local name ${quote(name)} is ${why}.`, hints: [otherNameHint], ...shared }];
   });
 }
 
 const identifierHint = "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.";
 const otherNameHint = "Choose another local name, or leave inputs out and use the alias itself.";
+
+const checkAgainHint = "Try again; if it happens again, make the code shorter.";
+const lessNestingHint = "Use a loop, or name intermediate values.";
 
 /** Checks code without running it: size, characters and syntax. */
 export async function codeProblems(
@@ -131,15 +112,9 @@ export async function codeProblems(
   const parsed = await parser.parse(code);
   switch (parsed.status) {
     case "timeout":
-      return [
-        codeProblem("PYTHON_CHECK_TIMEOUT", "The code could not be checked in time.", [
-          "Try again; if it happens again, make the code shorter.",
-        ]),
-      ];
+      return [codeProblem("PYTHON_CHECK_TIMEOUT", "The code could not be checked in time.", [checkAgainHint])];
     case "crashed":
-      return [
-        codeProblem("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", ["Use a loop, or name intermediate values."]),
-      ];
+      return [codeProblem("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", [lessNestingHint])];
     case "parsed":
       return syntaxProblems(parsed.errors, parsed.errorCount, code);
   }

@@ -4,11 +4,7 @@ import { readControl, tryWriteControl } from "./cgroup-files.ts";
 
 /** Where on this machine we can create cgroups for sandboxes. `parent` and `parents` are existing directories. */
 export type Cgroups =
-  | {
-      readonly available: true;
-      readonly version: 1;
-      readonly parents: Version1Parents;
-    }
+  | { readonly available: true; readonly version: 1; readonly parents: Version1Parents }
   | { readonly available: true; readonly version: 2; readonly parent: string }
   | { readonly available: false; readonly reason: string };
 

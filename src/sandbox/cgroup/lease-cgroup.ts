@@ -67,13 +67,8 @@ export interface LeaseCgroup {
 
 type Limits = Omit<LeaseCgroupOptions, "cgroups">;
 
-async function createVersion1({
-  parents,
-  name,
-  memoryBytes,
-  processes,
-  owner,
-}: Limits & { parents: Version1Parents }): Promise<LeaseCgroup> {
+async function createVersion1(options: Limits & { parents: Version1Parents }): Promise<LeaseCgroup> {
+  const { parents, name, memoryBytes, processes, owner } = options;
   const place = join(hostCgroupName(), name);
   const memory = join(parents.memory, place);
   const pids = join(parents.pids, place);

@@ -17,15 +17,10 @@ export interface AllowedCalls {
   readonly when?: readonly (readonly ArgumentCondition[])[];
 }
 
-export interface RefusedCalls {
-  readonly names: readonly string[];
-  readonly errno: number;
-}
-
 export interface SeccompPolicy {
   readonly defaultErrno: number;
   readonly allowed: readonly AllowedCalls[];
-  readonly refused: readonly RefusedCalls[];
+  readonly refused: readonly { readonly names: readonly string[]; readonly errno: number }[];
 }
 
 const EPERM = 1;

@@ -4,11 +4,6 @@ import { NoSandboxError } from "../../errors/sluice-error.ts";
 import { recipe } from "./recipe.ts";
 import { runProgram, tryProgram } from "./run-program.ts";
 
-export interface DebianPackages {
-  readonly versions: Record<string, string>;
-  readonly bytes: number;
-}
-
 interface DownloadOptions {
   readonly names: readonly string[];
   readonly directory: string;
@@ -51,16 +46,15 @@ async function hostAptOptions(signal: AbortSignal | undefined): Promise<string[]
     .map((line) => `--aptopt=${line}`);
 }
 
-/** Unpacks the packages, except those that a sandbox must not contain. */
-export async function unpackDebianPackages({
-  archives,
-  rootfs,
-  signal,
-}: {
-  archives: readonly string[];
-  rootfs: string;
-  signal?: AbortSignal;
-}): Promise<DebianPackages> {
+interface UnpackOptions {
+  readonly archives: readonly string[];
+  readonly rootfs: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Unpacks the packages, except those that a sandbox must not contain. Returns the version of each package and the size of their archives. */
+export async function unpackDebianPackages(options: UnpackOptions): Promise<{ versions: Record<string, string>; bytes: number }> {
+  const { archives, rootfs, signal } = options;
   const versions: Record<string, string> = {};
   let bytes = 0;
   await mkdir(rootfs, { recursive: true });
