@@ -10,15 +10,15 @@ const limits = withLimits({
   memoryBytes: 512 * MB,
   processes: 8,
   openFiles: 128,
-  scratchBytes: 32 * MB, // as in the other tests: each size has a memory image of its own
+  scratchBytes: 32 * MB, // as in the other tests, because each size needs its own memory image
   resultBytes: 1000,
   artifacts: 1,
   artifactBytes: 4000,
 });
 
 /**
- * What every cell here does first, so that there is something to measure: 64 MB, and an amount of work instead of a time,
- * because the clocks inside gVisor go on while a busy machine lets the sandbox wait.
+ * Runs first in every cell, so that there is something to measure: it takes 64 MB and does a fixed amount of work. It does not wait for a fixed time,
+ * because clocks inside gVisor go on while a busy machine does not schedule the sandbox.
  */
 const work = `
 import os, signal, time
@@ -136,7 +136,7 @@ const ends: Record<string, End> = {
   },
 };
 
-/** Every way in which a cell can end, told apart and measured by the host, with the limit that was hit. */
+/** Every way in which a cell can end, as the host distinguishes and measures it, with the exceeded limit. */
 describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
   let runtime: Runtime;
   let session: CellSession;
@@ -161,13 +161,13 @@ describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
 
   const withItsOwn = ["its time", "the loss of its sandbox"];
   test.each(Object.keys(ends).filter((name) => !withItsOwn.includes(name)))(
-    "by %s is told as such and measured, and the variables from before are there",
+    "by %s is reported and measured, and earlier variables are intact",
     async (name) => await expectEnd(name, session),
     60_000,
   );
 
   test.each(withItsOwn)(
-    "by %s is told as such and measured, and the variables from before are there",
+    "by %s is reported and measured, and earlier variables are intact",
     async (name) => {
       await using own = await runtime.openCellSession();
       await own.run({ code: "kept = 5" });
@@ -176,11 +176,11 @@ describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
     60_000,
   );
 
-  test("of a child that was killed for memory is told, although the cell went on", async () => {
+  test("a child process that was killed for memory is reported, although the cell went on", async () => {
     const outcome = await session.run({
       code: "import os\nchild = os.fork()\nif child == 0:\n    held = []\n    while True: held.append(bytearray(4 << 20))\nos.waitstatus_to_exitcode(os.waitpid(child, 0)[1])",
     });
-    // A kernel takes the largest process; gVisor's own kernel has one process, and the sandbox goes with it.
+    // The host kernel kills the largest process. gVisor is one process to it, so the whole sandbox is killed.
     if (driver === "gvisor") expect(outcome).toMatchObject({ status: "out_of_memory", error: { limit: { name: "memoryBytes" } } });
     else expect(outcome).toMatchObject({ status: "ok", resultJson: "-9", diagnostics: { killedForMemory: 1 } });
   }, 60_000);

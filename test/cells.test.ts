@@ -5,7 +5,7 @@ import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
-/** What a cell promises, on every driver. */
+/** The behaviour of cells, on every driver. */
 describe.each(testedDrivers)("cells on %s", (driver) => {
   let runtime: Runtime;
   let session: CellSession;
@@ -24,7 +24,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     return outcome.resultJson === null ? null : JSON.parse(outcome.resultJson);
   };
 
-  test("variables, imports, functions and scratch files live on into the next cell", async () => {
+  test("variables, imports, functions and scratch files are available in the next cell", async () => {
     await value("import collections\nkept = {'a': 1}\ndef twice(x): return 2 * x\nopen('kept.txt', 'w').write('kept')");
     expect(await value("[kept, twice(4), collections.Counter('aab')['a'], open('kept.txt').read()]")).toEqual([{ a: 1 }, 8, 2, "kept"]);
   });
@@ -44,7 +44,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     ["dies by a signal", "kept['a'] = 99\nimport os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "crashed"],
     ["ends its process", "kept['a'] = 99\nimport os\nos._exit(7)", "crashed"],
     ["does not parse", "kept['a'] = 99\nfor", "python_error"],
-  ])("after a cell that %s the next one sees the variables as they were", async (_, code, status) => {
+  ])("after a cell that %s the next one finds the variables unchanged", async (_, code, status) => {
     await value("kept = {'a': 1}");
     const failed = await run(code);
     expect(failed.status).toBe(status);
@@ -52,7 +52,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(await value("[kept, 'new' in globals()]")).toEqual([{ a: 1 }, false]);
   });
 
-  test("a cell that catches everything is ended at its time limit, and its earlier variables are intact", async () => {
+  test("a cell that catches every exception is stopped at its time limit, and earlier variables are intact", async () => {
     await using own = await runtime.openCellSession({ limits: withLimits({ cellTimeoutMs: 1_000 }) });
     await value("kept = 5", own);
     const outcome = await run(
@@ -69,8 +69,8 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(await value("kept", own)).toBe(5);
   });
 
-  test("an abort ends the cell within 250 ms and the session goes on", async () => {
-    await using own = await runtime.openCellSession(); // cells that can be run again: a machine that is too slow to end a cell alone loses nothing
+  test("an abort ends the cell within 250 ms, and the cell session goes on", async () => {
+    await using own = await runtime.openCellSession(); // its cells can be replayed, so a machine that is too slow to interrupt a cell loses no variables
     const took: number[] = [];
     for (let attempt = 0; attempt < 3; attempt += 1) {
       await value("kept = 5", own);
@@ -98,7 +98,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     }
   });
 
-  test("tracebacks show the user's own lines and none of the worker's", async () => {
+  test("tracebacks show only the user's lines", async () => {
     const outcome = await run("def inner(x):\n    return 1 / x\n\n\ninner(0)");
     expect(outcome.error).toMatchObject({ type: "ZeroDivisionError", message: "division by zero", line: 2 });
     expect(outcome.error?.traceback).toContain("return 1 / x");
@@ -119,7 +119,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     }
   });
 
-  test("output streams while the cell runs, also from below Python", async () => {
+  test("output is streamed while the cell runs, also from native code", async () => {
     const seen: string[] = [];
     const code =
       "import os, subprocess, sys\nprint('one')\nos.write(1, b'two\\n')\nsubprocess.run(['/bin/echo', 'three'])\nprint('four', file=sys.stderr)";
@@ -129,7 +129,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(seen.join("")).toContain("stderr:four\n");
   });
 
-  test("a flood of output is cut in the middle, says by how much, and the cell goes on", async () => {
+  test("too much output is cut in the middle, with a count, and the cell goes on", async () => {
     const outcome = await run("print('start')\nfor _ in range(4000): print('x' * 999)\nprint('end')\nset_result('done')");
     expect(outcome).toMatchObject({ status: "ok", resultJson: '"done"' });
     const omitted = outcome.truncated!.stdout!.omittedBytes;
@@ -139,7 +139,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(outcome.stdout).toContain(`${omitted} bytes of stdout omitted`);
   });
 
-  test("results over their limit are an output_limit with its number", async () => {
+  test("a result over its limit ends the cell as output_limit, with the limit", async () => {
     await using own = await runtime.openCellSession({ limits: withLimits({ resultBytes: 1000 }) });
     expect(await run("set_result('x' * 2000)", {}, own)).toMatchObject({
       status: "output_limit",
@@ -148,7 +148,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(await value("set_result('x' * 900)", own)).toHaveLength(900);
   });
 
-  test("inputs are bound as globals and in inputs[...], parsed only if used, and shipped once", async () => {
+  test("inputs are bound as globals and in inputs[...], parsed only if used, and sent once", async () => {
     await using own = await runtime.openCellSession();
     own.bind("rows", { format: "json", bytes: Buffer.from('[{"a": 9007199254740993}, {"a": 2}]') });
     own.bind("table", { format: "csv", bytes: Buffer.from("a,b\n1,x\n2,y\n") });
@@ -173,7 +173,7 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     });
   });
 
-  test("inputs that cannot fit are refused with their numbers before anything is shipped", async () => {
+  test("inputs that do not fit are refused with their sizes before anything is sent", async () => {
     await using own = await runtime.openCellSession({ limits: withLimits({ inputBytes: 1000, memoryBytes: 256 * 1024 * 1024 }) });
     expect(() => own.bind("big", { format: "text", bytes: Buffer.alloc(1001) })).toThrow(
       "Inputs have 1001 bytes with big, 1000 are allowed.",
@@ -203,7 +203,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     ).toEqual([2, 3]);
   });
 
-  test("a thread or process that a cell leaves behind is named, and does not reach the next cell's output", async () => {
+  test("a thread or process that a cell leaves behind is reported, and does not reach the next cell's output", async () => {
     const code =
       "import threading, subprocess, time\ndef noise():\n    while True: print('noise'); time.sleep(0.001)\nthreading.Thread(target=noise, daemon=True).start()\nsubprocess.Popen(['/bin/sh', '-c', 'while :; do echo noise; done'])\n'left'";
     await using own = await runtime.openCellSession();
@@ -215,7 +215,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     expect(next.stdout.includes("noise") && driver === "bubblewrap").toBe(false);
   });
 
-  test("figures come out as checked PNGs, and what was declared must be what is emitted", async () => {
+  test("figures are checked PNGs, and the emitted kinds must match the declared ones", async () => {
     const draw = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [2, 1, 3])\nsave_figure(alt='A line that falls and rises', title='Line')";
     const outcome = await run(draw, { expect: ["image"] });
     expect(outcome.artifacts).toMatchObject([
@@ -233,7 +233,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     expect(await value("kept")).toBe(1);
   });
 
-  test("a cell that took long is not run again: a failure after it rolls back all the same", async () => {
+  test("a slow cell is not replayed, and a failure after it still rolls back", async () => {
     await using own = await runtime.openCellSession();
     await value("import time\ntime.sleep(0.6)\nruns = globals().get('runs', 0) + 1\nstamp = time.time()", own);
     const stamp = await value("stamp", own);
@@ -241,7 +241,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     expect(await value("[runs, stamp]", own)).toEqual([1, stamp]);
   });
 
-  test("the last cell that counted can be undone, and only that", async () => {
+  test("only the last committed cell can be undone", async () => {
     await using own = await runtime.openCellSession();
     await value("kept = [1]", own);
     await value("kept.append(2)", own);
@@ -261,7 +261,7 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     expect(await value(code, one)).toEqual(await value(code, two));
   });
 
-  test("what a failed cell changed in scratch is listed", async () => {
+  test("files that a failed cell changed are listed", async () => {
     const outcome = await run("open('half.csv', 'w').write('x')\n1 / 0");
     expect(outcome.diagnostics["scratchChanged"]).toEqual(["half.csv"]);
   });

@@ -16,7 +16,7 @@ const packages = { pandas: "3.0.1", numpy: "2.4.0", matplotlib: "3.11.0", scipy:
 const parser = createPythonParser();
 afterAll(() => parser.close());
 
-/** A turn that fails the test when a sandbox is asked for. */
+/** A turn that fails the test when it opens a sandbox. */
 const turn = createInterpreterTurn({
   id: "turn-1",
   evidence: createEvidenceStore(),
@@ -32,7 +32,7 @@ const prompt = librarianPrompt({ packages, helpers: readHelperDocs() });
 const face = createCodeInterpreterTools({ librarianPrompt: async () => prompt }, turn);
 const options = { toolCallId: "call-1", messages: [], context: {} };
 
-test("the length that code may have is the sandbox's limit, not a number of the check's own", async () => {
+test("the size limit of code is the sandbox's limit", async () => {
   const evidence = createEvidenceStore();
   evidence.add({ tool: "get_price", output: "[1, 2]" });
   const errorOf = async (codeBytes: number): Promise<string | undefined> => {
@@ -47,7 +47,7 @@ test("the length that code may have is the sandbox's limit, not a number of the 
 });
 
 describe("the tools for the AI SDK", () => {
-  test("are the three, each described, with a schema whose every field is described", async () => {
+  test("are three, and every tool and every field of its schema has a description", async () => {
     const { tools } = await face;
     expect(Object.keys(tools)).toEqual(["code_interpreter", "python_code_edit", "render_chart"]);
     for (const { description, inputSchema } of Object.values(tools)) {
@@ -58,21 +58,25 @@ describe("the tools for the AI SDK", () => {
     }
   });
 
-  test("answer a malformed call with an envelope, as an error, without a sandbox", async () => {
+  test("answer a malformed call with a tool error, without a sandbox", async () => {
     const { tools } = await face;
     for (const [name, one] of Object.entries(tools)) {
       const output = await (one.execute as (input: unknown, options: unknown) => Promise<never>)({ wrong: true }, options);
-      const told = await (one.toModelOutput as (given: unknown) => Promise<ModelOutput>)({ toolCallId: "call-1", input: {}, output });
-      expect(told.type).toBe("error-text");
+      const modelOutput = await (one.toModelOutput as (given: unknown) => Promise<ModelOutput>)({
+        toolCallId: "call-1",
+        input: {},
+        output,
+      });
+      expect(modelOutput.type).toBe("error-text");
       const { toolError, error = toolError } = output as { toolError: ToolError; error?: ToolError };
-      expect(JSON.parse(told.value)).toEqual({ status: "refused", error });
+      expect(JSON.parse(modelOutput.value)).toEqual({ status: "refused", error });
       expect([error.error_kind, error.tool]).toEqual(["mcp_input_validation", name]);
     }
   });
 });
 
 test.each(testedDrivers)(
-  "a turn on %s that never makes a valid call starts no process; its instructions name the libraries of the snapshot",
+  "a turn on %s without a valid call starts no process, and its instructions name the libraries of the snapshot",
   async (driver) => {
     await using runtime = openTestRuntime(driver, { poolSize: 1 });
     const never = runtime.createTurn({ id: "never", evidence: turn.evidence, artifacts: turn.artifacts });
@@ -90,7 +94,7 @@ test.each(testedDrivers)(
 );
 
 describe("the librarian prompt", () => {
-  test("lists the libraries of the snapshot with their versions, and every helper with what its docstring says", () => {
+  test("lists the libraries of the snapshot with their versions, and every helper with its docstring", () => {
     expect(prompt).toContain(
       "Python 3.13 with pandas 3.0.1, numpy 2.4.0, scipy 1.17.0, matplotlib 3.11.0, statsmodels 0.15.0, their dependencies, and the standard library; nothing else can be imported.",
     );
@@ -106,7 +110,7 @@ describe("the librarian prompt", () => {
     ["signs", /a positive change is flow in, a negative one flow out/],
     ["coverage", /coverage_change as an annotation.*never a flow bar/],
     ["duplicate buckets", /Do not hide them with drop_duplicates or dropna/],
-  ])("has the rule of %s", (_, rule) => {
+  ])("has the rule about %s", (_, rule) => {
     expect(prompt).toMatch(rule);
   });
 
@@ -115,7 +119,7 @@ describe("the librarian prompt", () => {
   });
 });
 
-/** Processes that this one started and that still are. */
+/** The running child processes of this process. */
 async function childProcesses(): Promise<string[]> {
   const threads = await readdir("/proc/self/task");
   const lists = await Promise.all(threads.map((id) => readFile(`/proc/self/task/${id}/children`, "utf8").catch(() => "")));

@@ -31,7 +31,7 @@ interface Written {
   readonly reason?: string;
 }
 
-/** A call as a model writes it. */
+/** A call as a model would write it. */
 function call(
   code: string,
   { aliases = ["get_price_1"], artifacts = [], operation = "derive_metric", inputs, reason = "The user asked for it." }: Written = {},
@@ -43,10 +43,10 @@ function call(
 const figure = (alt = "A line that rises from one to three"): string =>
   `fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], label="price")\nax.set_title("Price")\nsave_figure(alt=${JSON.stringify(alt)})`;
 
-/** A picture that has a line for whoever reads its artists, and none for whoever sees it. */
+/** A picture with a line that its artists list but that is invisible. */
 const whiteFigure = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], color='white')\nax.set_axis_off()";
 
-/** Hands bytes over as an artifact past the helpers and their checks, as hostile code would. */
+/** Emits bytes as an artifact without the helpers and their checks, as hostile code would. */
 const put = (kind: "image" | "chart", header: string, body: string): string =>
   `import io, struct, zlib
 from sluice import _cell
@@ -62,15 +62,15 @@ const editHint = "Fix it with python_code_edit: variables are as they were befor
 const implicit = "The value of the last expression was used as the result. Call set_result(value) to be explicit.";
 const replayed = (cells: number): string =>
   `The sandbox was replaced. The ${cells} earlier cell(s) were run again, so their variables and files are available. Files left by failed cells are lost.`;
-const gone = (cells: number, because: string): string =>
+const lostNote = (cells: number, because: string): string =>
   `The sandbox was replaced, and the variables and files of ${cells} earlier cell(s) are lost (${because}). Derive them again. Inputs are still bound.`;
 const anyNumber = expect.any(Number) as number;
 
-/** An answer to a call that gave out nothing. */
+/** The result of a call that published nothing. */
 const refusal = { outcome: null, artifacts: [], resultAlias: null, repair: null, text: expect.any(String) as string };
 
-/** An envelope as a whole; what is not told is empty. */
-function failure(told: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError {
+/** The complete tool error; fields that are not given are empty. */
+function failure(facts: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError {
   return {
     error_kind: "sandbox_runtime",
     tool: "code_interpreter",
@@ -79,19 +79,19 @@ function failure(told: Partial<ToolError> & Pick<ToolError, "error_code" | "summ
     examples: [],
     retryable: false,
     _envelope_version: 1,
-    ...told,
+    ...facts,
   };
 }
 
-/** As Python shows it, of the second cell of a session. */
+/** The traceback of an error in the second cell of a session. */
 const inCell = (line: string, message: string): string =>
   `Traceback (most recent call last):\n  File "<cell 2>", line 1, in <module>\n    ${line}\n${message}\n`;
 const overLimit =
   "the result is at least 2,002 bytes of JSON, at most 1,000 are allowed; aggregate, round or select rows before set_result";
 
-/** Refusals of the contract, as a whole. */
-const refusedCall = (told: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError =>
-  failure({ error_kind: "mcp_input_validation", examples: [exampleCall], ...told });
+/** The complete errors of refused contracts. */
+const refusedCall = (facts: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError =>
+  failure({ error_kind: "mcp_input_validation", examples: [exampleCall], ...facts });
 const exampleCall = call("df = to_frame(get_price_1)\nset_result(df.describe())");
 const generalExample = call("df = to_frame(get_price_1)\nset_result(df.describe())", {
   reason: "Derive the requested figure from the tool's output.",
@@ -147,11 +147,11 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   let artifacts: ArtifactStore;
   let probes: string[];
   let turn: InterpreterTurn;
-  /** Every sandbox of the turn, and the aliases that were sent to them. */
+  /** Every sandbox of the turn, and the aliases that were sent to it. */
   let leases: Lease[];
   let shipped: unknown[];
   let takeLease = async (pool: SandboxPool, signal?: AbortSignal): Promise<TakenLease> => await pool.take({ signal });
-  /** Of sessions that a test opens, where they are others than the runtime's. */
+  /** Limits of cell sessions in a test, if they differ from the runtime's. */
   let ownLimits: Partial<SandboxLimits>;
   const artifactChecker = createArtifactChecker();
 
@@ -181,7 +181,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     return async () => await disposeTurnSandbox(turn);
   });
 
-  /** The runtime's own session, over leases that the test can see and end. */
+  /** A cell session like the runtime's, over leases that the test can observe and close. */
   async function openWatchedSession(): Promise<CellSession> {
     const pool = await runtime.pool();
     const take = async (signal?: AbortSignal): Promise<TakenLease> => {
@@ -203,13 +203,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   const edit = async (oldText: string, newText: string, more: object = {}): Promise<ToolResult> =>
     await runPythonCodeEdit(turn, { edits: [{ oldText, newText }], ...more });
   const read = (answer: ToolResult): Record<string, unknown> => JSON.parse(answer.text) as Record<string, unknown>;
-  /** Of a call that must succeed. */
+  /** The result of a call that must succeed. */
   const value = async (code: string, written: Written = {}): Promise<unknown> => {
     const answer = await run(code, written);
     expect(answer.error).toBeNull();
     return answer.outcome?.resultJson === null ? null : JSON.parse(answer.outcome!.resultJson);
   };
-  /** An outcome as a whole: what the machine decides is anything of its type. */
+  /** The complete outcome; fields that depend on the machine match any value of their type. */
   const outcome = (given: Partial<CellOutcome>): CellOutcome => ({
     schemaVersion: 1,
     status: "ok",
@@ -223,7 +223,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     sandbox: { id: expect.any(String) as string, driver, start: expect.stringMatching(/^(pool|restored|forked|cold)$/) as "pool" },
     ...given,
   });
-  /** A file as the runtime sees one, whose text the test changes. */
+  /** A given file whose content the test changes. */
   const addChangingFile = (name: string, text: string): { text: string } => {
     const file = { text };
     const shape = { kind: "table", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] } as const;
@@ -247,7 +247,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     return toolError;
   };
   describe("evidence in Python", () => {
-    test("439 rows of 517 KB arrive as 439 rows, of which the model has read a preview of at most 4 KB", async () => {
+    test("439 rows of 517 KB arrive in Python completely; the model reads a preview of at most 4 KB", async () => {
       const rows = Array.from({ length: 439 }, (_, index) => ({ index, note: "x".repeat(1155) }));
       const text = JSON.stringify({ data: { rows } });
       expect(Math.round(text.length / 1000)).toBe(517);
@@ -259,7 +259,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(seen).toEqual([439, (438 * 439) / 2, 439]);
     });
 
-    test("integers past 2^53 and long decimals arrive as they were sent, and results keep them", async () => {
+    test("integers past 2^53 and long decimals arrive unchanged, and results keep them", async () => {
       const text = '{"id": 9007199254740993, "big": 123456789012345678901234567890, "rate": 0.1234567890123456789012}';
       const { alias } = evidence.add({ tool: "get_ids", output: { content: [{ type: "text", text }] } });
       const answer = await run(
@@ -275,7 +275,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await value(`${answer.resultAlias}[0] - ${alias}["id"]`, { aliases: [answer.resultAlias!] })).toBe(0);
     });
 
-    test("aliases are globals without asking, local names are sugar, and what the contract names is there without being spelt", async () => {
+    test("aliases are globals, local names are optional, and aliases of the contract are bound even if the code does not spell them", async () => {
       const seen = await value('[len(get_price_1), prices is get_price_1, len(inputs["get_price_1"])]', {
         inputs: { prices: "get_price_1" },
       });
@@ -283,7 +283,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await value('name = "get_price_" + "1"\nlen(globals()[name])')).toBe(2);
     });
 
-    test("an alias goes to a sandbox once, and again only to another sandbox", async () => {
+    test("an alias is sent to each sandbox once", async () => {
       for (let cell = 0; cell < 3; cell += 1) expect(await value("len(get_price_1)")).toBe(2);
       expect(shipped).toEqual(["get_price_1"]);
       await leases.at(-1)!.close();
@@ -293,7 +293,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   });
 
   describe("the turn's sandbox", () => {
-    test("a malformed call, and a turn that never calls, start no sandbox", async () => {
+    test("a malformed call and a turn without calls start no sandbox", async () => {
       await using idle = openTestRuntime(driver, { poolSize: 1 });
       const source = { ...turn.source, openCellSession: () => Promise.reject(new Error("a session was opened")) };
       const own = { ...turn, source };
@@ -314,7 +314,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect([own.sandbox, leases]).toEqual([null, []]);
     });
 
-    test("an import that is not in the snapshot fails in the cell, with what to use instead", async () => {
+    test("an import that is not in the snapshot fails in the cell, with a substitute", async () => {
       const messages = [];
       for (const module of ["requests", "polars"]) messages.push((await run(`import ${module}`)).error?.summary);
       expect(messages).toEqual([
@@ -323,14 +323,14 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       ]);
     });
 
-    test("is opened by the first valid call and used by the next ones, which find its variables", async () => {
+    test("is opened by the first valid call, and later calls find its variables", async () => {
       const first = await run("kept = 4");
       const second = await run("kept + 1");
       expect(second.outcome?.resultJson).toBe("5");
       expect(second.outcome?.sandbox.id).toBe(first.outcome?.sandbox.id);
     });
 
-    test("calls of one turn queue, each whole: a later one may use what an earlier one gives out", async () => {
+    test("calls of one turn run one at a time, so a later one can use the result of an earlier one", async () => {
       const answers = await Promise.all([
         run("import time\ntime.sleep(0.3)\norder = ['a']\nset_result([10, 20])"),
         run("order.append('b')\nsum(result_1)", { aliases: ["result_1"] }),
@@ -341,7 +341,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(answers[1].outcome!.timing.queueMs).toBeGreaterThan(250);
     });
 
-    test("an abort ends the cell within 250 ms, lets a waiting call go at once, and the turn goes on", async () => {
+    test("an abort ends the cell within 250 ms and a waiting call at once, and the turn goes on", async () => {
       await run("kept = 5");
       let shortest = Number.POSITIVE_INFINITY;
       for (let round = 0; round < 8 && shortest >= 250; round += 1) {
@@ -357,13 +357,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         await expect(waiting).rejects.toThrow("enough");
         await expect(running).rejects.toThrow("enough");
         shortest = Math.min(shortest, performance.now() - abortedAt);
-        if (driver === "gvisor") expect((await lease.died).cause).toBe("closed"); // the cell ends with its sandbox; elsewhere the worker has said that it is over
+        if (driver === "gvisor") expect((await lease.died).cause).toBe("closed"); // gVisor ends the cell with its sandbox; with other drivers the worker reports its end
         expect(await value("kept")).toBe(5);
       }
       expect(shortest, "the best of some: the rest is the machine's").toBeLessThan(250);
     });
 
-    test("when it is lost, the next call has a new one, with the cells run again, and says so", async () => {
+    test("when it is lost, the next call runs the earlier cells again in a new one, and says so", async () => {
       const before = await run("kept = 4");
       await leases[0]!.close();
       const next = await run("kept + 1");
@@ -372,18 +372,18 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(read(next)["notes"]).toEqual([implicit, replayed(1)]);
     });
 
-    test("when it is lost and its cells cannot be run again exactly, the next call says that the variables are gone", async () => {
+    test("when it is lost and its cells cannot be replayed, the next call says that the variables are lost", async () => {
       await run("import time\nkept = time.time()");
       await leases[0]!.close();
       const next = await run("'kept' in globals()");
       expect(next.outcome?.resultJson).toBe("false");
       expect(read(next)["notes"]).toEqual([
         implicit,
-        gone(1, "the sandbox was lost, and running the earlier cells again would be slow or give other results"),
+        lostNote(1, "the sandbox was lost, and running the earlier cells again would be slow or give other results"),
       ]);
     });
 
-    test("when it is lost under a cell, the model is told, without a repair, and the next call goes on", async () => {
+    test("when it is lost during a cell, the result says so without a repair, and the next call works", async () => {
       await run("kept = 4");
       const own = { ...turn, onOutput: () => void leases.at(-1)!.close() };
       const lost = await runCodeInterpreter(own, call("print('begun', flush=True)\nwhile True: pass"));
@@ -411,7 +411,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await value("kept")).toBe(4);
     });
 
-    test("when all sandboxes are busy while a lost one is replaced, who gives up is let go, and nothing was undone for an edit that never ran", async () => {
+    test("when all sandboxes are busy while a lost one is replaced, an abort ends the wait, and an edit that never ran undoes nothing", async () => {
       await run("kept = 4");
       await run("kept = 5");
       const takeAgain = takeLease;
@@ -436,7 +436,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect([next.outcome?.resultJson, read(next)["notes"]]).toEqual(["5", [implicit, replayed(2)]]);
     });
 
-    test("who gives up while the cells are run again in a new one leaves neither of them behind, and the cells still count", async () => {
+    test("an abort during a replay closes the new sandbox, and the cells stay committed", async () => {
       await run("kept = 4");
       const takeAgain = takeLease;
       const stop = new AbortController();
@@ -455,7 +455,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await value("kept")).toBe(4);
     });
 
-    test("when it is lost and a file is another by then, the cells are not run again on the new content, and the model is told both", async () => {
+    test("when it is lost and a file has changed, the cells are not replayed on the new content, and the notes say both", async () => {
       const sales = addChangingFile("sales", "a\n1\n");
       await run("kept = int(sales['a'].sum())", { aliases: ["sales"] });
       sales.text = "a\n20\n";
@@ -465,13 +465,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         "[false,20]",
         [
           implicit,
-          gone(1, "the sandbox was lost, and an input of the earlier cells has changed since"),
+          lostNote(1, "the sandbox was lost, and an input of the earlier cells has changed since"),
           "Changed on disk since an earlier cell used them: sales (now 5 bytes). This cell had the new content; variables of earlier cells still hold values from the old content.",
         ],
       ]);
     });
 
-    test("a file that changes under a sandbox that lives on is read anew, and the last cell can still be edited", async () => {
+    test("a file that changes while the sandbox lives is sent again, and the last cell can still be edited", async () => {
       const sales = addChangingFile("sales", "a\n1\n");
       await run("kept = 1\nold = int(sales['a'].sum())", { aliases: ["sales"] });
       sales.text = "a\n2\n";
@@ -480,7 +480,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(JSON.parse(edited.outcome!.resultJson!)).toEqual([11, 1, 2]);
     });
 
-    test("a file that only a failed cell had read, and that is another by then, is told as changed, and the variables are kept", async () => {
+    test("a changed file that only a failed cell had read is reported as changed, and the variables are kept", async () => {
       const sales = addChangingFile("sales", "a\n1\n");
       await run("kept = 4");
       await run("1 / int(sales['a'].sum() - 1)", { aliases: ["sales"] });
@@ -490,14 +490,14 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(next.outcome?.diagnostics["inputsChanged"]).toEqual([{ alias: "sales", bytes: 4 }]);
     });
 
-    test("is not taken for a call whose inputs are too large or gone", async () => {
+    test("is not opened for a call whose inputs are too large or missing", async () => {
       ownLimits = { inputBytes: 10 };
       const large = await run("len(get_price_1)");
       expect(large.error?.summary).toBe("Inputs have 63 bytes with get_price_1, 10 are allowed.");
       expect(leases).toEqual([]);
     });
 
-    test("is gone after disposal, whatever still ran, and a call after it is refused", async () => {
+    test("is closed by disposal even if a cell runs, and later calls are refused", async () => {
       const running = run("while True: pass");
       await wait(300);
       await disposeTurnSandbox(turn);
@@ -510,8 +510,8 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     });
   });
 
-  describe("what it gives out", () => {
-    test("a figure is checked, kept under its hash, and read back with its numbers in brief", async () => {
+  describe("its results and artifacts", () => {
+    test("a figure is checked, stored under its hash, and summarized with its numbers", async () => {
       const answer = await run(`${figure()}\nset_result(3)`, { artifacts: ["image"], operation: "chart" });
       const [image] = answer.artifacts;
       expect(image).toEqual({
@@ -556,12 +556,12 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       });
     });
 
-    test("the same figure of another turn has the same hash", async () => {
+    test("the same figure in another turn has the same hash", async () => {
       const [first, second] = [await run(figure(), { artifacts: ["image"] }), await run(figure(), { artifacts: ["image"] })];
       expect(second.artifacts[0]?.contentHash).toBe(first.artifacts[0]?.contentHash);
     });
 
-    test("a chart is kept with its spec and rows", async () => {
+    test("a chart is stored with its spec and rows", async () => {
       const code = 'render_chart({"type": "bar", "xKey": "day", "series": [{"key": "price"}]}, get_price_1, title="Prices")';
       const answer = await run(code, { artifacts: ["chart"], operation: "chart" });
       const [chart] = answer.artifacts;
@@ -589,7 +589,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       ["emitted and not declared", figure(), [] as const, "image. Declare what is emitted, or do not emit it."],
       ["of another kind than declared", figure(), ["chart"] as const, "image. Call render_chart(spec, data)."],
     ])(
-      "an artifact that is %s is a contract violation: nothing is published, nothing of the cell is left",
+      "an artifact that is %s breaks the contract: nothing is published, and the state does not change",
       async (_, code, declared, emitted) => {
         await run("kept = 1");
         const answer = await run(`kept = 2\n${code}`, { artifacts: [...declared] });
@@ -673,32 +673,29 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         put("chart", "{}", `b'{"spec": {"type": "bar", "xKey": "day", "series": [{"key": "n"}]}, "data": [{"day": "a", "m": 1}]}'`),
         "a chart is wrong at series[0].key: n is not in the data; the columns are day, m",
       ],
-    ] as const)(
-      "the host itself looks at each %s: one that %s is a contract violation, and nothing is published",
-      async (kind, _, code, why) => {
-        const answer = await run(code, { artifacts: [kind] });
-        const message = `An artifact of the cell was rejected: ${why}.`;
-        const because = `ArtifactRefused: ${message}`;
-        expect(answer).toEqual({
-          ...refusal,
-          outcome: outcome({
-            status: "contract_violation",
-            diagnostics: expect.any(Object) as Record<string, unknown>,
-            error: { type: "ArtifactRefused", message },
-          }),
-          error: failure({
-            error_code: "CONTRACT_VIOLATION",
-            summary: because,
-            details: [{ path: "code", issue: because, received_type: "string" }],
-            hints: ["Fix the artifact that the summary names. Nothing of this cell was published.", editHint],
-          }),
-          repair: { tool: "python_code_edit", because },
-        });
-        expect(evidence.aliases()).toEqual(["get_price_1"]);
-      },
-    );
+    ] as const)("the host checks each %s: one that %s breaks the contract, and nothing is published", async (kind, _, code, why) => {
+      const answer = await run(code, { artifacts: [kind] });
+      const message = `An artifact of the cell was rejected: ${why}.`;
+      const because = `ArtifactRefused: ${message}`;
+      expect(answer).toEqual({
+        ...refusal,
+        outcome: outcome({
+          status: "contract_violation",
+          diagnostics: expect.any(Object) as Record<string, unknown>,
+          error: { type: "ArtifactRefused", message },
+        }),
+        error: failure({
+          error_code: "CONTRACT_VIOLATION",
+          summary: because,
+          details: [{ path: "code", issue: because, received_type: "string" }],
+          hints: ["Fix the artifact that the summary names. Nothing of this cell was published.", editHint],
+        }),
+        repair: { tool: "python_code_edit", because },
+      });
+      expect(evidence.aliases()).toEqual(["get_price_1"]);
+    });
 
-    test("a blank figure is refused, and nothing of the cell is published", async () => {
+    test("a blank figure is rejected, and nothing of the cell is published", async () => {
       const blank = "plt.figure()\nsave_figure(alt='A figure on which nothing is drawn')";
       const answer = await run(`${figure()}\n${blank}`, { artifacts: ["image"] });
       const because = "FigureError: the figure is empty: none of its axes shows a value; plot something before save_figure";
@@ -723,11 +720,11 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       });
     });
 
-    test("a large result is a preview and an alias, which a later cell and a chart can use", async () => {
+    test("a large result becomes a preview and an alias for later cells and charts", async () => {
       const answer = await run("set_result([{'day': f'2026-01-{1 + n % 28:02d}', 'n': n} for n in range(3000)])");
-      const told = answer.text;
-      expect(told.length).toBeLessThan(6_000);
-      expect(JSON.parse(told)).toEqual({
+      const text = answer.text;
+      expect(text.length).toBeLessThan(6_000);
+      expect(JSON.parse(text)).toEqual({
         status: "ok",
         resultAlias: "result_1",
         resultPreview: JSON.parse(evidence.preview("result_1").json) as unknown,
@@ -748,13 +745,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(chart.artifact.data).toEqual(Array.from({ length: 3000 }, (_, n) => ({ n })));
     });
 
-    test("long output is shown within its budget, with what is not shown, and never cut in silence", async () => {
-      const told = read(await run("print('x' * 50_000)\nimport sys\nprint('y' * 9_000, file=sys.stderr)"));
-      expect(told["stdout"]).toMatch(/^x{2048}\n… \[45905 characters of stdout are not shown here\] …\nx+\n$/);
-      expect(told["stderr"]).toMatch(/characters of stderr are not shown here/);
+    test("long output is cut to its budget, with a count of what is omitted", async () => {
+      const shown = read(await run("print('x' * 50_000)\nimport sys\nprint('y' * 9_000, file=sys.stderr)"));
+      expect(shown["stdout"]).toMatch(/^x{2048}\n… \[45905 characters of stdout are not shown here\] …\nx+\n$/);
+      expect(shown["stderr"]).toMatch(/characters of stderr are not shown here/);
     });
 
-    test("what was noticed is said in words that can be acted on", async () => {
+    test("diagnostics become sentences that a model can act on", async () => {
       expect(read(await run("plt.plot([1, 2])\nplt.show()\n[float('nan'), 1.5]"))).toEqual({
         status: "ok",
         resultAlias: "result_1",
@@ -769,7 +766,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       });
     });
 
-    test("a failure has its true cause, the line, what survives and what to do", async () => {
+    test("a failure has its cause, its line, what survives and what to do", async () => {
       const answer = await run("rows = get_price_1\nrows[0]['prize']");
       expect(toolErrorOf(answer)).toEqual({
         error_kind: "sandbox_runtime",
@@ -842,7 +839,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         hint: "Do not use os._exit, ctypes or signals, and use less memory at a time.",
       },
     ])(
-      "a cell that ends as $status is told as such, with what was measured",
+      "a cell that ends as $status is reported with the measured limit",
       async ({ status, code, summary, type, measured, hint, place }) => {
         ownLimits = status === "timeout" ? { cellTimeoutMs: 3000 } : { resultBytes: 1000 };
         await run("kept = 1");
@@ -865,13 +862,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       },
     );
 
-    test("an exception with a name without end is the cell's own failure, not the sandbox's", async () => {
+    test("an exception with a very long name fails the cell, not the sandbox", async () => {
       const answer = await run("raise type('E' * 600, (Exception,), {})('it')");
       const name = `${"E".repeat(499)}…`;
       expect([answer.outcome?.status, answer.error?.summary]).toEqual(["python_error", `${name}: it (line 1)`]);
     });
 
-    test("an artifact that cannot be kept is an envelope, and the result still is", async () => {
+    test("if an artifact cannot be stored, the call fails, but the result is stored", async () => {
       const full = {
         ...artifacts,
         put: () => Promise.reject(new SluiceError({ code: "STORAGE_UNAVAILABLE", message: "The disk is full." })),
@@ -894,7 +891,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
   });
 
   describe("python_code_edit", () => {
-    test("that is aborted once the last cell was undone leaves the state before it: the next call is told, once, or the edit is sent again", async () => {
+    test("that is aborted after the last cell was undone leaves the state before it, and the next result says so once", async () => {
       const undone =
         "The previous cell was undone for an edit that was aborted before it ran. Variables are as they were before that cell.";
       const abortEdit = async (): Promise<void> => {
@@ -919,7 +916,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(read(await run("kept"))["notes"]).not.toContain(undone);
     });
 
-    test("mends a failed cell and runs it from the state before it", async () => {
+    test("fixes a failed cell and runs it from the state before it", async () => {
       await run("total = 1");
       await run("total += 10\nset_result(totl)");
       const answer = await edit("totl", "total");
@@ -927,7 +924,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(answer).toEqual({ ...refusal, outcome: outcome({ resultJson: "11", diagnostics }), error: null, resultAlias: "result_1" });
     });
 
-    test("changes a cell that succeeded: it is undone first, so nothing counts twice", async () => {
+    test("undoes a successful cell before it runs the edited code", async () => {
       await run("total = 1");
       expect(await value("total += 10\nset_result(total)")).toBe(11);
       expect((await edit("10", "100")).outcome?.resultJson).toBe("101");
@@ -940,7 +937,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect((await edit("+ 1", "+ 5")).outcome?.resultJson).toBe("5");
     });
 
-    test("says that the last cell was undone when no sandbox can be had for the new one, and the same edit can be sent again", async () => {
+    test("says that the last cell was undone if no sandbox is available for the new one, and the same edit can be sent again", async () => {
       await run("total = 1");
       await run("total += 10\nset_result(total)");
       const takeAgain = takeLease;
@@ -967,7 +964,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect((await edit("10", "100")).outcome?.resultJson).toBe("101");
     });
 
-    test("can bring a new contract", async () => {
+    test("can have a new contract", async () => {
       await run(figure());
       const postProcessingContract = {
         operation: "chart",
@@ -979,7 +976,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect([answer.error, answer.artifacts.map(({ kind }) => kind)]).toEqual([null, ["image"]]);
     });
 
-    test("text that is not there, or more than once, is an envelope with the nearest lines; nothing is run", async () => {
+    test("text that does not occur exactly once is refused with the nearest lines, and nothing is run", async () => {
       await run("a = 1\nb = to_frame(get_price_1)\nc = b['price'].sum()\nset_result(c)");
       expect(toolErrorOf(await edit("c = b['prize'].sum()", ""))).toEqual({
         error_kind: "mcp_input_validation",
@@ -1037,7 +1034,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(await value("[a, c]")).toEqual([1, 4]);
     });
 
-    test("needs a cell, a well-formed call, and code that is fine", async () => {
+    test("needs an earlier cell, a well-formed call, and valid code", async () => {
       const wrong = { error_kind: "mcp_input_validation", tool: "python_code_edit" } as const;
       expect(await edit("a", "b")).toEqual({
         ...refusal,
@@ -1083,7 +1080,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     });
   });
 
-  test("a sparse line asks for a repair although the cell succeeded", async () => {
+  test("a sparse line asks for a repair even if the cell succeeded", async () => {
     const code = `days = pd.to_datetime([f"2026-01-{n:02d}" for n in range(1, 29)])
 values = [float(n) if n < 3 or n == 28 else None for n in range(1, 29)]
 fig, ax = plt.subplots()
@@ -1110,18 +1107,18 @@ save_figure(alt="A line with most of its points missing")`;
     });
   });
 
-  test("every call leaves its probes, with cold or warm and how it ended", async () => {
+  test("every call emits probes with its boot and its end", async () => {
     await run("1");
     await run("1 / 0");
-    const told = probes.map((line) => parseProbe(line)!);
-    expect(told.map(({ source }) => source)).toEqual(Array.from({ length: 4 }, () => "python-sandbox-latency-probe"));
-    expect(told.map(({ fields }) => fields["event"])).toEqual([
+    const parsed = probes.map((line) => parseProbe(line)!);
+    expect(parsed.map(({ source }) => source)).toEqual(Array.from({ length: 4 }, () => "python-sandbox-latency-probe"));
+    expect(parsed.map(({ fields }) => fields["event"])).toEqual([
       "python_call_start",
       "python_call_success",
       "python_call_start",
       "python_call_failure",
     ]);
-    expect(told[0]!.fields).toEqual({
+    expect(parsed[0]!.fields).toEqual({
       event: "python_call_start",
       turnId: "turn-1",
       inputsBytes: evidence.get("get_price_1")!.bytes,
@@ -1132,23 +1129,23 @@ save_figure(alt="A line with most of its points missing")`;
     });
     const measured = {
       turnId: "turn-1",
-      sandboxId: told[0]!.fields["sandboxId"],
+      sandboxId: parsed[0]!.fields["sandboxId"],
       driver,
       start: expect.any(String),
       ...Object.fromEntries(
         ["queueMs", "startMs", "runMs", "totalMs", "peakMemoryBytes", "cpuMs"].map((name) => [name, expect.any(Number)]),
       ),
     };
-    expect(told[1]!.fields).toEqual({
+    expect(parsed[1]!.fields).toEqual({
       event: "python_call_success",
       stdoutChars: 0,
       artifactCount: 0,
       imageCount: 0,
       chartCount: 0,
-      boot: told[0]!.fields["boot"],
+      boot: parsed[0]!.fields["boot"],
       ...measured,
     });
-    expect(told[3]!.fields).toEqual({
+    expect(parsed[3]!.fields).toEqual({
       event: "python_call_failure",
       stage: "run",
       status: "python_error",
@@ -1159,7 +1156,7 @@ save_figure(alt="A line with most of its points missing")`;
     });
   });
 
-  test("a call that comes to run nothing leaves one probe, with how far it came and why", async () => {
+  test("a call that runs no cell emits one probe with its stage and the reason", async () => {
     const noSandbox = new NoSandboxError({ code: "SANDBOX_QUEUE_TIMEOUT", message: "All sandboxes are busy.", hint: "Wait." });
     const refusing = { ...turn, source: { ...turn.source, openCellSession: () => Promise.reject(noSandbox) } };
     await runCodeInterpreter(turn, {});
@@ -1167,23 +1164,23 @@ save_figure(alt="A line with most of its points missing")`;
     await edit("a", "b");
     await runCodeInterpreter(refusing, call("1"));
     await expect(run("1", {}, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
-    const told = { event: "python_call_failure", turnId: "turn-1", exitCode: null };
+    const shared = { event: "python_call_failure", turnId: "turn-1", exitCode: null };
     expect(probes.map((line) => parseProbe(line)!.fields)).toEqual([
-      { ...told, stage: "contract", status: "SCHEMA_REQUIRED", error: "The call was not run. code is missing. And 1 more problem." },
+      { ...shared, stage: "contract", status: "SCHEMA_REQUIRED", error: "The call was not run. code is missing. And 1 more problem." },
       {
-        ...told,
+        ...shared,
         stage: "contract",
         status: "PYTHON_SYNTAX_ERROR",
         error: notPython.summary,
       },
       {
-        ...told,
+        ...shared,
         stage: "contract",
         status: "NO_CELL_TO_EDIT",
         error: "No cell has been run in this turn, so there is nothing to edit.",
       },
-      { ...told, stage: "start", status: "QUEUE_FULL", error: "All sandboxes are busy." },
-      { ...told, stage: "queue", status: "aborted", error: "enough" },
+      { ...shared, stage: "start", status: "QUEUE_FULL", error: "All sandboxes are busy." },
+      { ...shared, stage: "queue", status: "aborted", error: "enough" },
     ]);
     const deaf = {
       ...turn,
@@ -1205,7 +1202,7 @@ save_figure(alt="A line with most of its points missing")`;
     expect((await runCodeInterpreter(full, call("1"))).error?.error_code).toBe("QUEUE_FULL");
   });
 
-  test("leaves spans where a provider is registered, and works the same where none is", async () => {
+  test("records spans if a provider is registered, and works the same without one", async () => {
     const spans: RecordedSpan[] = [];
     trace.setGlobalTracerProvider(createRecorder(spans));
     try {
@@ -1254,7 +1251,7 @@ interface RecordedSpan {
   ended: boolean;
 }
 
-/** The least that a provider of traces can be. */
+/** A minimal trace provider. */
 function createRecorder(spans: RecordedSpan[]): TracerProvider {
   const startSpan = (name: string, options?: { attributes?: Attributes }): Span => {
     const span: RecordedSpan = { name, attributes: { ...options?.attributes }, ended: false };

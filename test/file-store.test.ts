@@ -40,7 +40,7 @@ describe("the file store", () => {
   it.each([
     ["cut short", async (file: string) => await truncate(file, 3)],
     ["changed without a change of size", async (file: string) => await writeFile(file, "THE PICTURE")],
-  ])("finds out when a file was %s, and mends it when the same is kept again", async (_, damage) => {
+  ])("detects a file that was %s, and repairs it when the same content is stored again", async (_, damage) => {
     const store = createFileStore({ directory: await newDirectory() });
     const { url, contentHash } = await store.put({ bytes, type: "png" });
     await damage(fileURLToPath(url));

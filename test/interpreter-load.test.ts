@@ -14,7 +14,7 @@ const CALLS = 4;
 const PLACES = 4;
 
 test.each(testedDrivers)(
-  `200 calls over 50 concurrent turns on %s, ${PLACES} sandboxes at a time: nothing is lost, nothing mixed, no process is left`,
+  `200 calls over 50 concurrent turns on %s, ${PLACES} sandboxes at a time: no call is lost or mixed up, and no process is left`,
   async (driver) => {
     const limits = withLimits({ memoryBytes: 512 * 1024 * 1024 });
     const runtime = openTestRuntime(driver, { limits, poolSize: 1, maxSandboxes: PLACES, queueDeadlineMs: 300_000 });
@@ -37,7 +37,7 @@ test.each(testedDrivers)(
   280_000,
 );
 
-/** One conversation with an alias of its own value; every turn uses the same names. Its four calls are sent at once. */
+/** One conversation whose alias has its own value; every turn uses the same names. Its four calls are sent at once. */
 async function runTurn(runtime: Runtime, index: number): Promise<unknown[]> {
   const evidence = createEvidenceStore();
   const { alias } = evidence.add({ tool: "get_secret", output: JSON.stringify({ value: index * 1000 }) });
@@ -65,7 +65,7 @@ function toCall(code: string, alias: string): unknown {
   };
 }
 
-/** Within 5 s, the time that nothing may stay behind for. */
+/** Waits up to 5 s until nothing is left behind. */
 async function expectNoProcessLeft(): Promise<void> {
   const deadline = performance.now() + 5_000;
   let left = await sandboxProcesses();
@@ -76,7 +76,7 @@ async function expectNoProcessLeft(): Promise<void> {
   expect(left).toEqual([]);
 }
 
-/** Those in a cgroup of this process, or that carry its run directory in their arguments. */
+/** Processes in a cgroup of this process, or with its run directory in their arguments. */
 async function sandboxProcesses(): Promise<string[]> {
   const found: string[] = [];
   for (const id of (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)) {

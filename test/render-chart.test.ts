@@ -6,7 +6,7 @@ import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { EvidenceStore } from "../src/evidence/evidence-store.ts";
 import { countLoopIterations } from "./fixtures/event-loop.ts";
 
-/** A chart straight from an alias: no sandbox is there to be started. */
+/** Charts directly from an alias. These tests have no sandbox. */
 describe("render_chart", () => {
   let evidence: EvidenceStore;
   let artifacts: ArtifactStore;
@@ -29,8 +29,8 @@ describe("render_chart", () => {
     expect(toolErrorSchema.safeParse(answer.toolError).error).toBeUndefined();
     return answer.toolError;
   };
-  /** An envelope as a whole. */
-  const invalid = (told: Partial<ToolError> & Pick<ToolError, "summary">): ToolError => ({
+  /** The complete tool error. */
+  const invalid = (facts: Partial<ToolError> & Pick<ToolError, "summary">): ToolError => ({
     error_kind: "mcp_input_validation",
     tool: "render_chart",
     details: [],
@@ -39,11 +39,11 @@ describe("render_chart", () => {
     error_code: "CHART_INVALID",
     retryable: false,
     _envelope_version: 1,
-    ...told,
+    ...facts,
   });
   const reshape = "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.";
 
-  test("draws the rows of an alias, with only the columns that it names, kept under their hash", async () => {
+  test("draws the rows of an alias, stores only the columns that the spec names, and addresses the chart by its hash", async () => {
     const answer = await draw({ alias: "get_rows_1", spec, title: "Price" });
     const data = [
       { day: "2026-01-01", price: 1 },
@@ -63,13 +63,13 @@ describe("render_chart", () => {
     },
   );
 
-  test("finds rows behind keys that have dots, brackets and quotes in them", async () => {
+  test("finds rows behind keys with dots, brackets and quotes", async () => {
     const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
     const { alias } = evidence.add({ tool: "get_odd", output: JSON.stringify({ "a.b[0]": { 'say "it"': { "it's": rows } } }) });
     expect(await draw({ alias, spec, path: String.raw`["a.b[0]"]["say \"it\""]['it\'s']` })).toEqual(flat);
   });
 
-  test("finds rows inside an alias that is too large to be parsed beside others, while others go on", async () => {
+  test("finds rows inside a large alias without blocking the event loop", async () => {
     const ballast = Array.from({ length: 40_000 }, (_, id) => ({ id, words: "some words of a row" }));
     await evidence.keep({ tool: "get_much", output: JSON.stringify({ ballast, data: { items: [{ prices: rows }] } }) });
     const flat = (await draw({ alias: "get_rows_1", spec })) as Extract<ChartAnswer, { ok: true }>;
@@ -84,7 +84,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("an unknown alias is an envelope with those that there are", async () => {
+  test("an unknown alias is refused with the known ones", async () => {
     expect(await refusal({ alias: "get_row_1", spec })).toEqual({
       error_kind: "mcp_input_validation",
       tool: "render_chart",
@@ -98,7 +98,7 @@ describe("render_chart", () => {
     });
   });
 
-  test("a shape that does not fit is an envelope that says to reshape it, with the columns that are there", async () => {
+  test("rows that do not match the spec are refused with the available columns and a hint to reshape them", async () => {
     const summary = "get_rows_1 cannot be drawn directly: the spec does not match the rows. Available columns: day, price, note, nested.";
     expect(await refusal({ alias: "get_rows_1", spec: { ...spec, series: [{ key: "prize" }] } })).toEqual(
       invalid({
@@ -127,7 +127,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("a path that leads nowhere says where it ended and what is there", async () => {
+  test("a path that leads nowhere is refused with where it ended and what is there", async () => {
     expect(await refusal({ alias: "get_nested_1", spec, path: "data.rows" })).toEqual(
       invalid({
         summary: 'get_nested_1 cannot be drawn directly: there is nothing at the path "data.rows" below data. Available columns: items.',
@@ -135,7 +135,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("what has no rows is said to have none", async () => {
+  test("an alias without rows is refused", async () => {
     expect(await refusal({ alias: "get_words_1", spec })).toEqual(
       invalid({ summary: "get_words_1 cannot be drawn directly: it is text, not JSON rows." }),
     );
@@ -146,7 +146,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("text in rows of a table is told to be reshaped with the columns that are there, and more columns than can be listed are counted", async () => {
+  test("a table that is not JSON is refused with its columns, and columns past the limit are counted", async () => {
     evidence.addData({ name: "sales", format: "csv", bytes: Buffer.from("day,price\n1,2\n") });
     expect(await refusal({ alias: "sales", spec })).toEqual(
       invalid({ summary: "sales cannot be drawn directly: it is csv, not JSON rows. Available columns: day, price." }),
@@ -162,7 +162,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("aliases that there is no room for are counted", async () => {
+  test("aliases past the limit are counted", async () => {
     for (let call = 0; call < 25; call += 1) evidence.add({ tool: "any", output: "1" });
     const listed = evidence.aliases().slice(-20).join(", ");
     expect(await refusal({ alias: "nothing", spec })).toEqual(
@@ -175,7 +175,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("too many rows have to be aggregated first", async () => {
+  test("too many rows are refused with a hint to aggregate", async () => {
     const { alias } = evidence.add({
       tool: "get_many",
       output: JSON.stringify(Array.from({ length: 5001 }, (_, n) => ({ day: n, price: n }))),
@@ -208,7 +208,7 @@ describe("render_chart", () => {
       "string",
       'titel is not a known field. Did you mean "title"?',
     ],
-  ])("the malformed call %j is an envelope with the place and an example", async (input, path, receivedType, issue) => {
+  ])("the malformed call %j is refused with the place and an example", async (input, path, receivedType, issue) => {
     const hint = /Did you mean .*$/.exec(issue)?.[0];
     expect(await refusal(input)).toEqual(
       invalid({
@@ -220,7 +220,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("a call with several faults has all of them, each with its place", async () => {
+  test("all faults of a call are reported, each with its place", async () => {
     expect(await refusal({ spec: { type: "line", xKey: 1, series: [{ key: "price" }] }, path: [] })).toEqual(
       invalid({
         summary: "Nothing was drawn. alias is missing. And 2 more problems.",
@@ -235,7 +235,7 @@ describe("render_chart", () => {
     );
   });
 
-  test("a store that cannot keep it is an envelope too", async () => {
+  test("a store that fails is reported as a tool error", async () => {
     const broken = { ...artifacts, put: () => Promise.reject(new Error("no space")) };
     const answer = await renderChart({ input: { alias: "get_rows_1", spec }, evidence, artifacts: broken });
     const kind = { error_kind: "internal_error", error_code: "INTERNAL_ERROR" } as const;

@@ -8,19 +8,19 @@ afterAll(() => checker[Symbol.asyncDispose]());
 const judge = (kind: "figure" | "chart", value: unknown): Promise<string | null> =>
   checker.checkJson(kind, Buffer.from(typeof value === "string" ? value : JSON.stringify(value)));
 
-/** In a thread when it is large, at once when it is small: both say the same. */
-describe.each([3, 100_000])("what is behind a figure of %i points, and a chart as large", (points) => {
+/** Large JSON is checked in a thread, small JSON at once; both give the same result. */
+describe.each([3, 100_000])("the JSON of a figure with %i points and of a chart of the same size", (points) => {
   const numbers = Array.from({ length: points }, (_, index) => index);
   const axes = { xScale: "linear", yScale: "linear", series: [{ type: "line", x: numbers, y: numbers }], unread: [] };
   const columns = Array.from({ length: Math.ceil(points / 3) / 1000 + 1 }, (_, index) => `c${index}`);
   const rows = Array.from({ length: Math.min(points, 3000) }, (_, x) => ({ x, ...Object.fromEntries(columns.map((name) => [name, x])) }));
   const spec = { type: "line", xKey: "x", series: [{ key: "c0" }] };
 
-  test("is taken when it is as it must be", async () => {
+  test("is accepted when it is valid", async () => {
     expect([await judge("figure", { axes: [axes] }), await judge("chart", { spec, data: rows })]).toEqual([null, null]);
   });
 
-  test("is refused when it is not, with the place where that is known", async () => {
+  test("is rejected when it is invalid, with the place if it is known", async () => {
     const uneven = { ...axes, series: [{ type: "line", x: numbers, y: numbers.slice(1) }] };
     expect([
       await judge("figure", { axes: [uneven] }),
@@ -44,13 +44,13 @@ const figureOf = (points: number): Buffer => {
   return Buffer.from(JSON.stringify({ axes }));
 };
 
-test("others go on while a large one is looked at", async () => {
+test("the event loop keeps running while large JSON is checked", async () => {
   const { value, iterations } = await countLoopIterations(() => checker.checkJson("figure", figureOf(300_000)));
   expect(value).toBeNull();
   expect(iterations).toBeGreaterThan(2);
 });
 
-test("what takes more memory than there is is refused alone: those that wait behind it are looked at", async () => {
+test("JSON that exhausts the memory is rejected, and the checks behind it still run", async () => {
   const deadly = Buffer.from(`{"axes":[${"{},".repeat(3_000_000)}{}]}`);
   const large = figureOf(20_000);
   expect(await Promise.all([deadly, large].map((json) => checker.checkJson("figure", json)))).toEqual([

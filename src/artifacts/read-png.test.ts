@@ -13,7 +13,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, sum]);
 }
 
-/** A PNG of 8-bit RGB lines, each given with its filter byte. */
+/** A PNG of 8-bit RGB lines, each with its filter byte. */
 function png({
   width,
   height,
@@ -35,7 +35,7 @@ function png({
   return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", deflateSync(lines)), chunk("IEND", Buffer.alloc(0))]);
 }
 
-/** The pixels of a picture of one grey, as a line filter writes them: every filter has its own bytes for the same picture. */
+/** The pixels of a uniformly grey picture as a line filter encodes them. Every filter has other bytes for the same picture. */
 function filteredLines({ width, height, grey, filter }: { width: number; height: number; grey: number; filter: number }): Buffer {
   const stride = 3 * width;
   const out = Buffer.alloc(height * (1 + stride));
@@ -62,7 +62,7 @@ function lines(width: number, height: number, pixel: (x: number, y: number) => n
 }
 
 describe("readPng", () => {
-  test("finds size, and that something is drawn", () => {
+  test("finds the size, and that something is drawn", () => {
     expect(readPng(png({ width: 40, height: 30, lines: lines(40, 30, (x) => (x < 20 ? 0 : 255)) }))).toEqual({
       ok: true,
       width: 40,
@@ -71,7 +71,7 @@ describe("readPng", () => {
     });
   });
 
-  test("calls blank what is one colour, or hardly differs from its border", () => {
+  test("reports a picture as blank if it has one colour or hardly differs from its border", () => {
     const square = { width: 100, height: 100 };
     const dots = (count: number): Buffer => lines(100, 100, (x, y) => (x === 50 && y < count ? 0 : 255));
     expect(readPng(png({ ...square, lines: dots(0) }))).toEqual({ ok: true, ...square, blank: true });
@@ -79,27 +79,27 @@ describe("readPng", () => {
     expect(readPng(png({ ...square, lines: dots(11) }))).toEqual({ ok: true, ...square, blank: false });
   });
 
-  test.each([0, 1, 2, 3, 4])("undoes filter %i: a picture of one grey is one of one grey, and a changed byte of it shows", (filter) => {
+  test.each([0, 1, 2, 3, 4])("undoes filter %i: a grey picture is blank, and one changed byte makes it differ", (filter) => {
     const size = { width: 20, height: 20 };
     const grey = filteredLines({ ...size, grey: 200, filter });
     expect(readPng(png({ ...size, lines: grey }))).toEqual({ ok: true, ...size, blank: true });
-    grey[5 * 61 + 31]! ^= 1; // below and beside it, filters spread it
+    grey[5 * 61 + 31]! ^= 1; // filters spread it to the pixels below and beside it
     expect(readPng(png({ ...size, lines: grey }))).toEqual({ ok: true, ...size, blank: false });
   });
 
-  test("refuses a filter that there is not", () => {
+  test("rejects an unknown filter", () => {
     const odd = lines(4, 4, () => 1, 5);
     expect(readPng(png({ width: 4, height: 4, lines: odd }))).toEqual({ ok: false, why: "is a PNG that cannot be decoded" });
   });
 
-  test("refuses before inflating what is too large, and caps what inflates", () => {
+  test("rejects a picture that is too large before inflating it, and caps the inflated size", () => {
     const huge = png({ width: 2, height: 2, lines: lines(2, 2, () => 0), claim: { width: 100_000, height: 100_000 } });
     expect(readPng(huge)).toEqual({ ok: false, why: "has 100000 x 100000 pixels, at most 50000000 pixels are allowed" });
     const bomb = png({ width: 2, height: 2, lines: Buffer.alloc(50_000_000) });
     expect(readPng(bomb)).toEqual({ ok: false, why: "is a PNG that cannot be decoded" });
   });
 
-  test("refuses what is cut, changed, followed by something, or of another kind", () => {
+  test("rejects a PNG that is truncated, changed, followed by other bytes, or of an unsupported kind", () => {
     const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
     const damaged = { ok: false, why: "is a damaged PNG" };
     expect(readPng(good.subarray(0, -5))).toEqual(damaged);
@@ -127,7 +127,7 @@ describe("readPng", () => {
   });
 });
 
-test("the image checker decodes off the main thread and outlives what it refuses", async () => {
+test("the artifact checker decodes off the main thread and keeps working after it rejects a PNG", async () => {
   await using checker = createArtifactChecker();
   const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
   expect(await Promise.all([checker.checkPng(good), checker.checkPng(Buffer.from("x")), checker.checkPng(good)])).toEqual([

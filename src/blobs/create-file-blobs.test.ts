@@ -17,7 +17,7 @@ describeBlobStore("file", open);
 describe("blobs in files", () => {
   const content = Buffer.from("some bytes");
 
-  it("writes a blob anew when what has its name cannot be read as its bytes", async () => {
+  it("writes a damaged blob again", async () => {
     const blobs = open();
     const { name } = await blobs.put({ content });
     const file = path.join(directory, "blobs", name.slice(0, 2), name);
@@ -25,11 +25,11 @@ describe("blobs in files", () => {
     await blobs.put({ content });
     expect(blobs.read(name)).toEqual(content);
     rmSync(file);
-    mkdirSync(file); // opens, and fails at the first read
+    mkdirSync(file); // can be opened, but reading it fails
     await expect(blobs.put({ content })).rejects.toMatchObject({ code: "STORAGE_UNAVAILABLE" });
   });
 
-  it("lists and deletes drafts, and nothing outside of its directory", () => {
+  it("lists and deletes drafts, and nothing outside its directory", () => {
     const blobs = open();
     const drafts = ["1.part", "drafts/2.part", `ab/ab${"0".repeat(62)}.3.part`];
     for (const name of [...drafts, "../outside.part"]) {

@@ -11,7 +11,7 @@ const png: Frame = { header: { type: "artifact", cell: 1, kind: "image", alt: "A
 const done: Frame = { header: { type: "done", cell: 1, status: "ok", diagnostics: {} }, body: new Uint8Array() };
 const request = { cell: 1, code: new Uint8Array(), names: {}, expect: null, limits: defaultLimits };
 
-/** A sandbox whose worker says that the cell has ended when it is interrupted, or only once the sandbox itself is being closed. */
+/** A sandbox whose worker reports the end of the cell when it is interrupted, or only when the sandbox is being closed. */
 function createLease(answers: "interrupt" | "close"): Lease & { readonly closed: () => boolean } {
   const frame = Promise.withResolvers<Frame>();
   const death = Promise.withResolvers<Death>();
@@ -53,7 +53,7 @@ test.each([
   expect([ran.aborted, ran.leaseUsable, lease.closed()]).toEqual([true, leaseUsable, !leaseUsable]);
 });
 
-test("who gives up before the cell is sent sends none, and the sandbox is as it was", async () => {
+test("an abort before the cell is sent leaves the sandbox unchanged", async () => {
   await using artifactChecker = createArtifactChecker();
   const stop = new AbortController();
   const sent: unknown[] = [];
@@ -77,7 +77,7 @@ test("who gives up before the cell is sent sends none, and the sandbox is as it 
 test.each([
   { rollback: "fork" as const, sent: ["cell", "rollback"], leaseUsable: true },
   { rollback: "none" as const, sent: ["cell"], leaseUsable: false },
-])("who gives up while a picture of the cell is still looked at does not wait for it: rollback $rollback", async (given) => {
+])("an abort does not wait for a pending artifact check: rollback $rollback", async (given) => {
   const stop = new AbortController();
   const sent: string[] = [];
   const lease = createLease("interrupt");

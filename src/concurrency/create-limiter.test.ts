@@ -2,7 +2,7 @@ import { setImmediate as settled } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createLimiter } from "./create-limiter.ts";
 
-test("lets as many run as there are slots, in the order in which they came", async () => {
+test("runs as much work as there are places, first come, first served", async () => {
   const slots = createLimiter({ places: 2 });
   const started: number[] = [];
   const ends = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
@@ -22,7 +22,7 @@ test("lets as many run as there are slots, in the order in which they came", asy
   expect(await Promise.all(runs)).toEqual([0, 1, 2, 3, 4]);
 });
 
-test("gives a slot back after a failure, and none to who has given up", async () => {
+test("frees a place after a failure, and gives none to an aborted caller", async () => {
   const slots = createLimiter({ places: 1 });
   const hold = Promise.withResolvers<void>();
   const first = slots.run(() => hold.promise);
@@ -37,7 +37,7 @@ test("gives a slot back after a failure, and none to who has given up", async ()
   await expect(slots.run(() => Promise.resolve(), AbortSignal.abort("before"))).rejects.toBe("before");
 });
 
-test("calls run one at a time, in the order in which they came, and a failed one stops nobody", async () => {
+test("with one place, work runs one at a time and in order, and a failure does not stop the rest", async () => {
   const queue = createLimiter({ places: 1 });
   const seen: string[] = [];
   const call = (name: string, fails = false): Promise<string> =>
@@ -53,7 +53,7 @@ test("calls run one at a time, in the order in which they came, and a failed one
   expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
-test("who gives up while waiting is let go at once, and its work is never begun", async () => {
+test("an abort while waiting rejects at once, and the work never starts", async () => {
   const queue = createLimiter({ places: 1 });
   const first = Promise.withResolvers<void>();
   const running = queue.run(() => first.promise);

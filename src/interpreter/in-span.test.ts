@@ -5,7 +5,7 @@ import { inSpan } from "./in-span.ts";
 afterEach(() => trace.disable());
 
 describe("inSpan", () => {
-  it("records nothing and keeps nothing where no provider is registered: one span that cannot record serves all", async () => {
+  it("records nothing if no provider is registered", async () => {
     const used = new Set<unknown>();
     const tracers = vi.spyOn(trace, "getTracer");
     for (const name of ["sluice.code_interpreter", "sluice.render_chart"]) {
@@ -25,15 +25,15 @@ describe("inSpan", () => {
     tracers.mockRestore();
   });
 
-  it("lets a failure through as it is, with and without a provider", async () => {
+  it("passes a failure through unchanged, with and without a provider", async () => {
     const cause = new Error("enough");
     const fail = async (): Promise<never> => await inSpan("sluice.any", {}, () => Promise.reject(cause));
     await expect(fail()).rejects.toBe(cause);
-    const told: unknown[] = [];
-    const span = { setAttributes: () => {}, setStatus: (status: unknown) => told.push(status), end: () => told.push("ended") };
+    const recorded: unknown[] = [];
+    const span = { setAttributes: () => {}, setStatus: (status: unknown) => recorded.push(status), end: () => recorded.push("ended") };
     const startActiveSpan = (_name: string, _options: unknown, work: (given: unknown) => unknown): unknown => work(span);
     trace.setGlobalTracerProvider({ getTracer: () => ({ startActiveSpan }) } as never);
     await expect(fail()).rejects.toBe(cause);
-    expect(told).toEqual([{ code: 2, message: "enough" }, "ended"]);
+    expect(recorded).toEqual([{ code: 2, message: "enough" }, "ended"]);
   });
 });

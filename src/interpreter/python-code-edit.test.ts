@@ -3,7 +3,7 @@ import { applyEdits } from "./python-code-edit.ts";
 
 const code = "a = 1\nb = a + 1\nc = b + 1\nprint(c)";
 
-test("edits are made one after the other: a later one finds what an earlier one wrote, and not what it took away", () => {
+test("edits apply one after the other: a later one matches the text that an earlier one wrote, and not the text that it replaced", () => {
   const edits = [
     { oldText: "a = 1", newText: "start = 10" },
     { oldText: "= a +", newText: "= start +" },
@@ -19,7 +19,7 @@ test("edits are made one after the other: a later one finds what an earlier one 
   });
 });
 
-test("edits that overlap are refused by the one that no longer finds its text", () => {
+test("of two overlapping edits, the second is refused because its text no longer exists", () => {
   const overlapping = [
     { oldText: "b = a + 1", newText: "b = 5" },
     { oldText: "+ 1\nc", newText: "+ 2\nc" },
@@ -33,7 +33,7 @@ test("edits that overlap are refused by the one that no longer finds its text", 
   });
 });
 
-test("text that is there more than once is shown wherever it is, also where matches overlap", () => {
+test("all lines with an ambiguous text are shown, also where matches overlap", () => {
   const far = `x = 1\n${"y = 2\n".repeat(50)}x = 1`;
   const ambiguous = { ok: false, index: 0, problem: "ambiguous" };
   expect(applyEdits(far, [{ oldText: "x = 1", newText: "" }])).toEqual({ ...ambiguous, count: 2, nearest: "1: x = 1\n52: x = 1" });
@@ -42,7 +42,7 @@ test("text that is there more than once is shown wherever it is, also where matc
   expect(applyEdits(far, [{ oldText: "y = 2", newText: "" }])).toEqual({ ...ambiguous, count: 50, nearest: [...many, "…"].join("\n") });
 });
 
-test("the nearest lines are those with the most words in common, however long they are", () => {
+test("the nearest lines are those with the most words in common, and long lines are clipped", () => {
   const long = `one = 1\ntwo = ${"2 + ".repeat(100)}two\nthree = 3`;
   expect(applyEdits(long, [{ oldText: "two = two + 2", newText: "" }])).toEqual({
     ok: false,
@@ -53,6 +53,6 @@ test("the nearest lines are those with the most words in common, however long th
   });
 });
 
-test("what a replacement pattern would mean elsewhere is plain text here", () => {
+test("replacement patterns such as $& are plain text", () => {
   expect(applyEdits("x = 1", [{ oldText: "1", newText: "'$& $1 $$'" }])).toEqual({ ok: true, code: "x = '$& $1 $$'" });
 });

@@ -6,13 +6,13 @@ import { toRepair } from "./tool-result.ts";
 
 const editHint = "Fix it with python_code_edit: variables are as they were before this cell.";
 
-describe("a cell's envelope", () => {
-  it("is none for a cell that succeeded", () => {
+describe("the tool error of a cell", () => {
+  it("is null for a successful cell", () => {
     expect(toCellError(outcome("ok"))).toBeNull();
     expect(toRepair(outcome("ok"))).toBeNull();
   });
 
-  it("says what was raised, where, and that nothing is left of it", () => {
+  it("has the exception, its position, and a hint that the state did not change", () => {
     const failed = outcome("python_error", {
       error: { type: "KeyError", message: "'close'", line: 3, column: 5, traceback: "Traceback …" },
     });
@@ -49,7 +49,7 @@ describe("a cell's envelope", () => {
       ],
     ],
     ["sandbox_lost", "SANDBOX_LOST", ["Call again. Sluice opens a new sandbox, and the result says what happened to the variables."]],
-  ] as const)("of %s has the code %s", (status, code, hints) => {
+  ] as const)("for %s has the code %s", (status, code, hints) => {
     const shared = { error_kind: "sandbox_runtime", tool: "code_interpreter", hints: [...hints], examples: [], error_code: code };
     const rest = { retryable: status === "sandbox_lost", _envelope_version: 1 };
     expect(parseToolError(toCellError(outcome(status)))).toEqual({
@@ -85,14 +85,14 @@ describe("a cell's envelope", () => {
     });
   });
 
-  it("does not say the name of an error twice", () => {
+  it("does not repeat the name of the exception", () => {
     const error = { type: "MemoryError", message: "MemoryError: the limit is 512 MB." };
     expect(toCellError(outcome("out_of_memory", { error }))?.details).toEqual([
       { path: "code", issue: "MemoryError: the limit is 512 MB.", received_type: "string" },
     ]);
   });
 
-  it("is none for low coverage, which is a repair all the same", () => {
+  it("is null for low coverage, which still asks for a repair", () => {
     const sparse = outcome("ok", {
       diagnostics: { lowCoverage: [{ axes: 0, label: "flow", observed: 12, expected: 90, coverage: 0.13, largestGap: "30 days" }] },
     });

@@ -38,7 +38,7 @@ function image({ axes, series, label }: { axes: number; series: number; label: s
   return { schemaVersion: 1, kind: "image", url, alt: label, title: label, contentHash, bytes: 9, width: 8, height: 7, figure };
 }
 
-test("a few figures are told with their numbers, and long words in them are cut by count", () => {
+test("figures are summarized with their numbers, and long labels are clipped", () => {
   const { artifacts } = JSON.parse(answerTo({}, [image({ axes: 7, series: 1, label: "L".repeat(300) })])) as { artifacts: unknown[] };
   const words = `${"L".repeat(200)}… [+100 characters]`;
   const series = [{ type: "line", label: words, points: 2, gaps: 1, from: 1, to: 2, min: 3, max: 3, last: 3 }];
@@ -47,7 +47,7 @@ test("a few figures are told with their numbers, and long words in them are cut 
   expect(artifacts).toEqual([{ ...shared, figure: [...Array.from({ length: 6 }, () => ({ title: words, series })), { moreAxes: 1 }] }]);
 });
 
-test("as many and as large figures as a cell can give out fit the budget, each with its address and a count of what is not told", () => {
+test("the most and largest figures of a cell fit the budget, each with its URL and a count of what is left out", () => {
   const text = answerTo(
     {},
     Array.from({ length: 20 }, () => image({ axes: 6, series: 12, label: "\u{1F600}".repeat(5000) })),
@@ -60,7 +60,7 @@ test("as many and as large figures as a cell can give out fit the budget, each w
   );
 });
 
-test("a chart with many series is told with some of them and a count of the others", () => {
+test("a chart with many series lists some of them and counts the others", () => {
   const series = Array.from({ length: 50 }, (_, index) => ({ key: `${index} ${"k".repeat(190)}` }));
   const contentHash = "b".repeat(64);
   const shared = { kind: "chart", url: `sluice://artifacts/${contentHash}`, contentHash } as const;
@@ -69,7 +69,7 @@ test("a chart with many series is told with some of them and a count of the othe
   expect(artifacts).toEqual([{ ...shared, type: "line", rows: 1, series: series.slice(0, 12).map(({ key }) => key), moreSeries: 38 }]);
 });
 
-test("output that is cut between the halves of a character loses the whole character, and counts it", () => {
+test("clipping output never splits a character", () => {
   const faces = "\u{1F600}".repeat(4000);
   const { stdout, survives } = JSON.parse(answerTo({ stdout: `x${faces}y` })) as { stdout: string; survives: string };
   const shown = `\u{1F600}`.repeat(1023);
@@ -77,7 +77,7 @@ test("output that is cut between the halves of a character loses the whole chara
   expect(stdout.isWellFormed()).toBe(true);
 });
 
-test("notes are as many and as long as can be read, whatever a sandbox says", () => {
+test("notes are limited in number and length, whatever the sandbox sends", () => {
   const diagnostics = Object.fromEntries(Array.from({ length: 25 }, (_, index) => [`odd${index}`, "w".repeat(5000)]));
   const { notes } = JSON.parse(answerTo({ diagnostics: { lowCoverage: [{ label: "L".repeat(9000) }], ...diagnostics } })) as {
     notes: string[];
@@ -89,7 +89,7 @@ test("notes are as many and as long as can be read, whatever a sandbox says", ()
   expect(Math.max(...notes.map((note) => note.length))).toBeLessThan(1100);
 });
 
-test("why a repair is asked for is short and whole, whatever was raised", () => {
+test("the reason for a repair is short and splits no character", () => {
   const error = { type: "ValueError", message: "\u{1F600}".repeat(5000) };
   const repair = toRepair({ status: "python_error", diagnostics: {}, error } as unknown as CellOutcome);
   expect(repair).toEqual({ tool: "python_code_edit", because: `ValueError: ${"\u{1F600}".repeat(244)}… [+9512 characters]` });

@@ -9,7 +9,7 @@ function watched(body: ConstructorParameters<typeof Response>[0]): { response: R
 
 const endless = (): ReadableStream<Uint8Array> => new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(3)) });
 
-test("a response that is read to its end is over then, and is as it was", async () => {
+test("watching does not change a response, and reports its end when the last byte was read", async () => {
   const { response, ends } = watched("abc");
   expect(ends).toEqual([]);
   expect([response.status, response.statusText, response.headers.get("x-kind")]).toEqual([202, "Taken", "a"]);
@@ -17,11 +17,11 @@ test("a response that is read to its end is over then, and is as it was", async 
   expect(ends).toEqual([false]);
 });
 
-test("one without a body is over at once", () => {
+test("a response without a body ends at once", () => {
   expect(watched(null).ends).toEqual([false]);
 });
 
-test("a reader that leaves, and a body that breaks off, cut it short", async () => {
+test("a reader that leaves and a body that fails are reported as cut short", async () => {
   const left = watched(endless());
   await left.response.body!.cancel();
   expect(left.ends).toEqual([true]);

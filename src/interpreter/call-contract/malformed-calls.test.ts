@@ -16,7 +16,7 @@ const parser = createPythonParser();
 const context = { ...contextFacts, parser };
 afterAll(() => parser.close());
 
-/** A turn with the evidence that the calls speak of, and no sandbox to be had. */
+/** A turn with the evidence that the calls name, and without a sandbox. */
 function createTurn(openCellSession: () => Promise<never>): InterpreterTurn {
   const evidence = createEvidenceStore();
   for (const _ of [1, 2]) evidence.add({ tool: "get_price", output: "[1, 2]" });
@@ -79,7 +79,7 @@ const without =
     postProcessingContract: Object.fromEntries(Object.entries(call.postProcessingContract).filter(([key]) => key !== name)),
   });
 
-/** Each breaks a valid call for certain. */
+/** Each of these makes a valid call invalid. */
 const breakage: fc.Arbitrary<(call: Call) => unknown> = fc.oneof(
   badCode.map((code) => (call: Call) => ({ ...call, code })),
   inContract("operation", fc.oneof(text, anything)),
@@ -109,7 +109,7 @@ const breakage: fc.Arbitrary<(call: Call) => unknown> = fc.oneof(
   anything.map((value) => () => value),
 );
 
-it("gives a valid envelope for each of 2,000 malformed calls, whose example is accepted, and starts no sandbox and no process", async () => {
+it("answers each of 2,000 malformed calls with a valid tool error whose example is accepted, and starts no sandbox and no process", async () => {
   const tally = new Map<string, number>();
   let opened = 0;
   const turn = createTurn(() => {
@@ -134,7 +134,7 @@ it("gives a valid envelope for each of 2,000 malformed calls, whose example is a
   });
   await fc.assert(property, { numRuns: 2_000 });
   expect([calls, opened, turn.sandbox, turn.last, await childProcesses()]).toEqual([2_000, 0, null, null, before]);
-  // The generators reach every rule.
+  // The generators cover every rule.
   expect([...tally.keys()].sort()).toEqual(
     expect.arrayContaining([
       "ALIAS_REQUIRED",
@@ -153,14 +153,14 @@ it("gives a valid envelope for each of 2,000 malformed calls, whose example is a
   );
 }, 120_000);
 
-/** Processes that this one started and that still are. */
+/** The running child processes of this process. */
 async function childProcesses(): Promise<string[]> {
   const threads = await readdir("/proc/self/task");
   const lists = await Promise.all(threads.map((id) => readFile(`/proc/self/task/${id}/children`, "utf8").catch(() => "")));
   return lists.flatMap((list) => list.trim().split(" ")).filter((id) => id !== "");
 }
 
-/** A later breakage may mend an earlier one only by breaking the same place again. */
+/** A later change may undo an earlier one only by breaking the same field again. */
 function isCall(value: unknown): value is Call {
   if (typeof value !== "object" || value === null || !("postProcessingContract" in value)) return false;
   return typeof value.postProcessingContract === "object" && value.postProcessingContract !== null;

@@ -5,7 +5,7 @@ const parser = createPythonParser();
 afterAll(() => parser.close());
 
 describe("python parser", () => {
-  it("says where each syntax error is, in characters from 1", async () => {
+  it("reports the position of each syntax error in characters, counted from 1", async () => {
     expect(await errorsOf("x = '😀' +\ny = 1\nif x = 3:\n    pass\n")).toEqual([
       { line: 1, column: 10, message: "Expected an expression" },
       { line: 3, column: 6, message: "Expected `:`, found `=`" },
@@ -22,11 +22,11 @@ describe("python parser", () => {
     ["try: pass\nexcept A, B: pass", "Multiple exception types must be parenthesized on Python 3.13 (syntax was added in Python 3.14)"],
     ["nonlocal x", "nonlocal declaration not allowed at module level"],
     ["f(a=1, a=2)", "Duplicate keyword argument `a`"],
-  ])("finds what CPython's compiler refuses: %j", async (code, message) => {
+  ])("finds what CPython's compiler rejects: %j", async (code, message) => {
     expect((await errorsOf(code))[0]?.message).toBe(message);
   });
 
-  it("takes all of Python 3.13", async () => {
+  it("accepts the syntax of Python 3.13", async () => {
     const code =
       "type Pair[T = int] = tuple[T, T]\nmatch x:\n    case {'a': [1, *rest], **more}: print(f'{rest!r:>{10}} {f'{1}'}')\nwith (a as b, c as d): pass\n";
     expect(await parser.parse(code)).toEqual({ status: "parsed", errors: [], errorCount: 0 });
@@ -38,25 +38,25 @@ describe("python parser", () => {
     expect(await errorsOf("x = = 1\n".repeat(100))).toHaveLength(10);
   });
 
-  it.each(["(", "not ", "f'{", "1+"])("survives %j a hundred thousand times, and goes on", async (part) => {
+  it.each(["(", "not ", "f'{", "1+"])("survives %j repeated 100,000 times, and parses the next text", async (part) => {
     const parsed = await parser.parse(part.repeat(100_000));
     expect(parsed.status).not.toBe("parsed");
     expect(await errorsOf("x = 1")).toEqual([]);
   });
 
-  it("gives up on a text that takes too long, and goes on with the next", async () => {
+  it("stops parsing at the time limit, and parses the next text", async () => {
     await using impatient = createPythonParser({ timeoutMs: 600 });
     expect(await impatient.parse("x = 1")).toMatchObject({ status: "parsed" });
     expect(await impatient.parse("$?!".repeat(160_000))).toEqual({ status: "timeout" });
     expect(await impatient.parse("x = 1")).toMatchObject({ status: "parsed" });
   });
 
-  it("answers each of many at once with its own", async () => {
+  it("gives each of many concurrent texts its own result", async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => errorsOf(`${"\n".repeat(index)}x = `)));
     expect(answers.map(([error]) => error?.line)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
   });
 
-  it("is refused once closed", async () => {
+  it("throws PARSER_CLOSED after it was closed", async () => {
     const closed = createPythonParser();
     await closed.close();
     await closed.close();

@@ -21,18 +21,18 @@ const ownReason = "Derive the requested figure from the tool's output.";
 const ownCode = "df = to_frame(get_price_1)\nset_result(df.describe())";
 
 describe("validateCodeInterpreterContract", () => {
-  it("accepts a call as it is", async () => {
+  it("accepts a valid call unchanged", async () => {
     expect(await validateCodeInterpreterContract(valid, context)).toEqual({ ok: true, call: valid });
     const full = { ...valid, inputs: { prices: "get_price_1", preis_é: "result_1", get_price_2: "get_price_2" } };
     expect(await validateCodeInterpreterContract(full, context)).toEqual({ ok: true, call: full });
   });
 
-  it("drops what says nothing: null for inputs, and repetitions", async () => {
+  it("drops null inputs and duplicates", async () => {
     const wordy = { ...valid, inputs: null, postProcessingContract: { ...contract, inputAliases: ["get_price_1", "get_price_1"] } };
     expect(await validateCodeInterpreterContract(wordy, context)).toEqual({ ok: true, call: valid });
   });
 
-  it("leaves imports to the sandbox, where one that is not there fails with what to use instead", async () => {
+  it("does not check imports, which the sandbox does", async () => {
     const code = "import json, requests\nfrom sklearn import svm\n";
     expect(await validateCodeInterpreterContract({ ...valid, code }, context)).toEqual({ ok: true, call: { ...valid, code } });
   });
@@ -56,7 +56,7 @@ describe("validateCodeInterpreterContract", () => {
     );
   });
 
-  it("reports an unknown alias, with the near one by name", async () => {
+  it("reports an unknown alias and suggests a similar one", async () => {
     const call = {
       ...valid,
       inputs: { prices: "getPrice1" },
@@ -98,7 +98,7 @@ describe("validateCodeInterpreterContract", () => {
     );
   });
 
-  it("says to get data first when there is none, and has no example then", async () => {
+  it("asks to fetch data first if there is none, without an example", async () => {
     const verdict = await validateCodeInterpreterContract(valid, { ...context, aliases: [] });
     const issue = 'No tool output has the alias "get_price_1".';
     expect(verdict).toEqual({
@@ -113,7 +113,7 @@ describe("validateCodeInterpreterContract", () => {
     });
   });
 
-  it("reports local names that are no identifiers, or taken", async () => {
+  it("reports local names that are not identifiers or are reserved", async () => {
     const inputs = Object.fromEntries(
       ["my price", "1st", "ﬁ", "", "class", "list", "set_result", "pd", "inputs", "__name__", "get_price_2"].map((name) => [
         name,
@@ -210,13 +210,13 @@ describe("validateCodeInterpreterContract", () => {
     ["\uFEFFx = 1", 1, 1, "U+FEFF"],
     ["x = 1\ny = '😀\0'", 2, 7, "U+0000"],
     ["x = '\uD800'", 1, 6, "U+D800"],
-  ])("reports characters that Python's source cannot have: %j", async (code, line, column, character) => {
+  ])("reports characters that Python source must not contain: %j", async (code, line, column, character) => {
     expect(await toolErrorOf({ ...valid, code })).toEqual(
       notPython([[line, column, `the character ${character} cannot be in Python source.`]], []),
     );
   });
 
-  it("reports code that is empty, too long, or nested beyond reason", async () => {
+  it("reports code that is empty, too long, or nested too deeply", async () => {
     const ofCode = (error_code: string, issue: string, hints: string[] = []): ToolError =>
       refusal({
         error_code,
@@ -234,7 +234,7 @@ describe("validateCodeInterpreterContract", () => {
     );
   });
 
-  it("says that a check took too long, and that it may be tried again", async () => {
+  it("reports a timeout of the check as retryable", async () => {
     const slow = { ...parser, parse: () => Promise.resolve({ status: "timeout" } as const) };
     const issue = "The code could not be checked in time.";
     expect(await validateCodeInterpreterContract(valid, { ...context, parser: slow })).toEqual({
@@ -255,37 +255,37 @@ describe("validateCodeInterpreterContract", () => {
   it.each([
     {
       call: { postProcessingContract: contract },
-      told: ["SCHEMA_REQUIRED", "code", "code is missing.", "missing"],
+      problem: ["SCHEMA_REQUIRED", "code", "code is missing.", "missing"],
       example: { ...valid, code: ownCode },
     },
     {
       call: { code: "x = 1" },
-      told: ["SCHEMA_REQUIRED", "postProcessingContract", "postProcessingContract is missing.", "missing"],
+      problem: ["SCHEMA_REQUIRED", "postProcessingContract", "postProcessingContract is missing.", "missing"],
       example: { code: "x = 1", postProcessingContract: unnamed },
     },
     {
       call: null,
-      told: ["SCHEMA_TYPE_MISMATCH", "", "The call must be an object, not null.", "null"],
+      problem: ["SCHEMA_TYPE_MISMATCH", "", "The call must be an object, not null.", "null"],
       example: { code: ownCode.replace("get_price_1", "result_1"), postProcessingContract: unnamed },
     },
     {
       call: { ...valid, code: 3 },
-      told: ["SCHEMA_TYPE_MISMATCH", "code", "code must be a string, not 3.", "number"],
+      problem: ["SCHEMA_TYPE_MISMATCH", "code", "code must be a string, not 3.", "number"],
       example: { ...valid, code: ownCode },
     },
     {
       call: { ...valid, inputs: [] },
-      told: ["SCHEMA_TYPE_MISMATCH", "inputs", "inputs must be an object, not an array.", "array"],
+      problem: ["SCHEMA_TYPE_MISMATCH", "inputs", "inputs must be an object, not an array.", "array"],
       example: named,
     },
     {
       call: { ...valid, inputs: { a: {} } },
-      told: ["SCHEMA_TYPE_MISMATCH", "inputs.a", "inputs.a must be a string, not an object.", "object"],
+      problem: ["SCHEMA_TYPE_MISMATCH", "inputs.a", "inputs.a must be a string, not an object.", "object"],
       example: named,
     },
     {
       call: { ...valid, pythonCode: "x" },
-      told: [
+      problem: [
         "SCHEMA_ADDITIONAL_PROPERTIES",
         "pythonCode",
         "pythonCode is not a known field. Known fields: code, inputs, postProcessingContract.",
@@ -295,7 +295,7 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, postProcessingContract: { ...contract, expected_artifacts: [] } },
-      told: [
+      problem: [
         "SCHEMA_ADDITIONAL_PROPERTIES",
         "postProcessingContract.expected_artifacts",
         'postProcessingContract.expected_artifacts is not a known field. Did you mean "expectedArtifacts"?',
@@ -305,7 +305,7 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, postProcessingContract: { ...contract, operation: "agregate" } },
-      told: [
+      problem: [
         "SCHEMA_ENUM_MISMATCH",
         "postProcessingContract.operation",
         'postProcessingContract.operation must be one of "derive_metric", "aggregate", "align", "transform", "statistics", "model_fit", "chart", "other", not "agregate". Did you mean "aggregate"?',
@@ -315,7 +315,7 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, postProcessingContract: { ...contract, expectedArtifacts: ["png"] } },
-      told: [
+      problem: [
         "SCHEMA_ENUM_MISMATCH",
         "postProcessingContract.expectedArtifacts[0]",
         'postProcessingContract.expectedArtifacts[0] must be one of "image", "chart", not "png".',
@@ -325,12 +325,12 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, postProcessingContract: { ...contract, reason: "  " } },
-      told: ["SCHEMA_MIN_LENGTH", "postProcessingContract.reason", "postProcessingContract.reason must not be empty.", "string"],
+      problem: ["SCHEMA_MIN_LENGTH", "postProcessingContract.reason", "postProcessingContract.reason must not be empty.", "string"],
       example: { ...valid, postProcessingContract: { ...contract, reason: ownReason } },
     },
     {
       call: { ...valid, postProcessingContract: { ...contract, reason: "x".repeat(2_001) } },
-      told: [
+      problem: [
         "SCHEMA_MAX_LENGTH",
         "postProcessingContract.reason",
         "postProcessingContract.reason is longer than 2000 characters.",
@@ -340,7 +340,7 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, postProcessingContract: { ...contract, inputAliases: Array.from({ length: 300 }, () => "get_price_1") } },
-      told: [
+      problem: [
         "SCHEMA_MAX_ITEMS",
         "postProcessingContract.inputAliases",
         "postProcessingContract.inputAliases has more than 256 items.",
@@ -350,16 +350,16 @@ describe("validateCodeInterpreterContract", () => {
     },
     {
       call: { ...valid, inputs: Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`n${n}`, "get_price_1"])) },
-      told: ["SCHEMA_MAX_ITEMS", "inputs", "inputs has more than 256 names.", "object"],
+      problem: ["SCHEMA_MAX_ITEMS", "inputs", "inputs has more than 256 names.", "object"],
       example: { ...valid, inputs: Object.fromEntries(Array.from({ length: 256 }, (_, n) => [`n${n}`, "get_price_1"])) },
     },
     {
       call: { ...valid, postProcessingContract: JSON.stringify(contract) },
-      told: ["SCHEMA_TYPE_MISMATCH", "postProcessingContract", "postProcessingContract must be an object, not its JSON text.", "string"],
+      problem: ["SCHEMA_TYPE_MISMATCH", "postProcessingContract", "postProcessingContract must be an object, not its JSON text.", "string"],
       example: { ...valid, postProcessingContract: unnamed },
     },
-  ])("reports what breaks the schema: $told", async ({ call, told, example }) => {
-    const [error_code, path, issue, received_type] = told as [string, string, string, string];
+  ])("reports what breaks the schema: $problem", async ({ call, problem, example }) => {
+    const [error_code, path, issue, received_type] = problem as [string, string, string, string];
     const hint = /(?:Did you mean|Known fields).*/.exec(issue)?.[0];
     expect(await toolErrorOf(call)).toEqual(
       refusal({
@@ -373,7 +373,7 @@ describe("validateCodeInterpreterContract", () => {
     expect(await validateCodeInterpreterContract(example, context)).toEqual({ ok: true, call: example });
   });
 
-  it("reports everything at once, each with its own code", async () => {
+  it("reports all problems at once, each with its own code", async () => {
     const call = {
       code: "x = (",
       inputs: { "a b": "get_price_3" },
@@ -435,7 +435,7 @@ describe("validateCodeInterpreterContract", () => {
     );
   });
 
-  it("counts what it has no room for: problems, places that break the schema, unknown fields", async () => {
+  it("counts what it does not list: problems, schema errors, unknown fields", async () => {
     const aliases = Array.from({ length: 60 }, (_, n) => `nothing_${n}`);
     const many = await toolErrorOf({ ...valid, postProcessingContract: { ...contract, inputAliases: aliases } });
     expect([many.summary, many.details.length, many.hints]).toEqual([
@@ -454,7 +454,7 @@ describe("validateCodeInterpreterContract", () => {
     ]);
   });
 
-  it("lives through hostile input", async () => {
+  it("survives hostile input", async () => {
     let deep: unknown = "x";
     for (let index = 0; index < 200_000; index += 1) deep = [deep];
     const proto = JSON.parse('{"__proto__": {"code": "x = 1"}, "inputs": {"__proto__": "get_price_1"}}') as unknown;
@@ -493,7 +493,7 @@ function refusal(facts: Pick<ToolError, "error_code" | "summary" | "details" | "
   return { error_kind: "mcp_input_validation", tool: "code_interpreter", retryable: false, _envelope_version: 1, ...facts };
 }
 
-/** Of code that does not parse, with what is wrong at which line and column. */
+/** The tool error for code that does not parse. */
 function notPython(errors: readonly (readonly [line: number, column: number, message: string])[], hints: string[]): ToolError {
   const details = errors.map(([line, column, message]) => ({
     path: "code",

@@ -7,7 +7,7 @@ import { runCell } from "./run-cell.ts";
 const CELL = 7;
 const usage = { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
 
-/** A sandbox whose worker sends these frames, whatever it is asked. */
+/** A sandbox whose worker sends these frames regardless of the request. */
 function createLease(frames: Frame[]): Lease & { readonly closed: () => boolean } {
   const death = Promise.withResolvers<Death>();
   let closed = false;
@@ -45,7 +45,7 @@ test.each([
   { sent: frame({ type: "done", cell: 6, status: "ok", diagnostics: {} }, "1"), why: ofAnother },
   { sent: frame({ type: "ended", cell: 6, signal: 9 }), why: ofAnother },
   { sent: frame({ type: "output", cell: CELL, stream: "stdout" }, "x".repeat(100_000)), why: "it sent more output than allowed" },
-])("a frame out of its place ends the lease: $sent.header", async ({ sent, why }) => {
+])("an unexpected frame ends the lease: $sent.header", async ({ sent, why }) => {
   await using artifactChecker = createArtifactChecker();
   const lease = createLease([sent, frame({ type: "done", cell: CELL, status: "ok", diagnostics: {} }, '"believed"')]);
   const limits = withLimits({ stdoutBytes: 1000, stderrBytes: 1000 });
