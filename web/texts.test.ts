@@ -16,31 +16,31 @@ const sources = globSync("**/*.{ts,tsx}", { cwd: import.meta.dirname })
     program: parseAst(readFileSync(path.join(import.meta.dirname, file), "utf8"), { lang: file.endsWith("x") ? "tsx" : "ts" }),
   }));
 
-/** Words that are not texts for readers: Python, DOM and CSS names. */
-const silent = [/^False None True and /, /^abs all any bool /, /^\.chart-/, /^12px /, /^Files$/, /^ApiError$/, /^noopener /];
+/** Strings that look like English but are Python, DOM or CSS names. */
+const notEnglish = [/^False None True and /, /^abs all any bool /, /^\.chart-/, /^12px /, /^Files$/, /^ApiError$/, /^noopener /];
 
-test("English stands in texts.ts and nowhere else", () => {
-  const found = sources.flatMap(({ file, program }) => wordsOf(program as unknown as Node).map((words) => `${file}: ${words}`));
+test("no source except texts.ts contains English texts", () => {
+  const found = sources.flatMap(({ file, program }) => findEnglish(program as unknown as Node).map((text) => `${file}: ${text}`));
   expect(found).toEqual([]);
 });
 
-test("every text is said somewhere", () => {
-  const said = [...new Set(sources.flatMap(({ program }) => saidBy(program as unknown as Node)))];
-  const isSaid = (name: string): boolean => said.some((one) => `${name}.`.startsWith(`${one}.`) || one.startsWith(`${name}.`));
-  expect(namesOf(texts).filter((name) => !isSaid(name))).toEqual([]);
+test("every text is used", () => {
+  const used = [...new Set(sources.flatMap(({ program }) => usedBy(program as unknown as Node)))];
+  const isUsed = (name: string): boolean => used.some((one) => `${name}.`.startsWith(`${one}.`) || one.startsWith(`${name}.`));
+  expect(namesOf(texts).filter((name) => !isUsed(name))).toEqual([]);
 });
 
-/** Text between tags, and strings that are more than one word or begin as a sentence does; but for imports, types, class names, and what is only compared. */
-function wordsOf(node: Node): string[] {
-  if (/^(?:Import|TS|BinaryExpression)/.test(node.type)) return childrenOf(node).filter(isExpression).flatMap(wordsOf);
+/** Finds text between tags, and strings with several words or an initial capital. Ignores imports, types, class names and the literals of comparisons. */
+function findEnglish(node: Node): string[] {
+  if (/^(?:Import|TS|BinaryExpression)/.test(node.type)) return childrenOf(node).filter(isExpression).flatMap(findEnglish);
   if (node.type === "JSXAttribute" && (node["name"] as { name?: string }).name === "className") return [];
   const text = textOf(node);
   const isEnglish =
     text !== null && (node.type === "JSXText" ? /\p{L}/u.test(text) : /\p{L}{2,}\s+\p{L}{2,}|^\s*\p{Lu}\p{Ll}|\p{L} | \p{L}/u.test(text));
-  return isEnglish && !silent.some((pattern) => pattern.test(text)) ? [text.trim()] : childrenOf(node).flatMap(wordsOf);
+  return isEnglish && !notEnglish.some((pattern) => pattern.test(text)) ? [text.trim()] : childrenOf(node).flatMap(findEnglish);
 }
 
-/** Of a comparison, what is computed inside it may still hold words; its own literals are names of keys and kinds. */
+/** The literals of a comparison are names of keys and kinds; the expressions in it can still contain texts. */
 function isExpression({ type }: Node): boolean {
   return !/^(?:Literal|TemplateLiteral|Import|TS)/.test(type);
 }
@@ -51,10 +51,10 @@ function textOf(node: Node): string | null {
   return isText && typeof node["value"] === "string" ? node["value"] : null;
 }
 
-/** `texts.a.b` says what is named so, and everything under it. */
-function saidBy(node: Node): string[] {
+/** Returns `a.b` for `texts.a.b`, which uses that text or all texts below it. */
+function usedBy(node: Node): string[] {
   const name = memberOf(node);
-  return name === null ? childrenOf(node).flatMap(saidBy) : [name];
+  return name === null ? childrenOf(node).flatMap(usedBy) : [name];
 }
 
 function memberOf({ type, computed, object, property }: Node): string | null {

@@ -5,7 +5,7 @@ export type FoundChart =
   | { readonly kind: "chart"; readonly chart: Pick<ChartArtifact, "spec" | "data" | "title"> }
   | { readonly kind: "broken"; readonly reasons: readonly string[] };
 
-/** Finds the charts in a tool's structured content: the content itself or its `charts`, `artifacts` or `artifact`. Each is validated first. */
+/** Finds the charts in a tool's structured content: the content itself, or its `chart`, `charts`, `artifact` or `artifacts`. Validates each. */
 export function findCharts(content: unknown): FoundChart[] {
   return candidatesOf(content).map((candidate) => {
     const issues = checkChart(candidate["spec"], candidate["data"]);

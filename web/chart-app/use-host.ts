@@ -15,10 +15,10 @@ export function useHost(): HostState {
     const app = new App({ name: "sluice-chart", version: "1.0.0" }, {}, { autoResize: true });
     app.ontoolresult = ({ structuredContent }) => setState({ state: "ready", charts: findCharts(structuredContent) });
     app.ontoolcancelled = () => setState({ state: "failed", reason: texts.app.cancelled });
-    app.onhostcontextchanged = (context) => dress(context);
+    app.onhostcontextchanged = (context) => applyHostStyle(context);
     app.onteardown = () => ({});
     app.connect().then(
-      () => dress(app.getHostContext()),
+      () => applyHostStyle(app.getHostContext()),
       (error: unknown) => setState({ state: "failed", reason: texts.app.failed(error instanceof Error ? error.message : String(error)) }),
     );
     return () => void app.close();
@@ -26,7 +26,7 @@ export function useHost(): HostState {
   return state;
 }
 
-function dress(context: ReturnType<App["getHostContext"]>): void {
+function applyHostStyle(context: ReturnType<App["getHostContext"]>): void {
   if (context?.theme) applyDocumentTheme(context.theme);
   if (context?.styles?.variables) applyHostStyleVariables(context.styles.variables);
 }

@@ -23,9 +23,9 @@ interface ChartPlotProps {
   readonly inView: RangeInView;
 }
 
-const leastOverhang = 12;
+const minOverhang = 12;
 /** Recharts gets no rows, because it is slow with thousands of them. Our layers draw the marks. */
-const none: object[] = [];
+const noRows: object[] = [];
 
 /** The drawing: Recharts draws axes, grid and references; our layers draw marks and brush, one shape per series. */
 export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotProps) {
@@ -39,7 +39,7 @@ export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotPro
   const frame = useMemo(() => toFrame(plot, stacked, range, width), [plot, stacked, range, width]);
   const { left, right, x, domain } = frame;
   const hasBrush = plot.spec.brush === true && !plot.heat && last > 1;
-  const named = plot.spec.xAxis?.label === undefined ? 0 : 18;
+  const xTitleHeight = plot.spec.xAxis?.label === undefined ? 0 : 18;
   const top = plot.spec.yAxis?.label !== undefined || plot.spec.yAxisRight?.label !== undefined || plot.heat ? 24 : 10;
 
   return (
@@ -57,9 +57,9 @@ export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotPro
         <ComposedChart
           width={width}
           height={height}
-          data={none}
+          data={noRows}
           accessibilityLayer={false}
-          margin={{ top, right: right ? 2 : frame.overhang, bottom: named + (hasBrush ? brushHeight + 8 : 0), left: 2 }}
+          margin={{ top, right: right ? 2 : frame.overhang, bottom: xTitleHeight + (hasBrush ? brushHeight + 8 : 0), left: 2 }}
         >
           <CartesianGrid vertical={false} horizontal={!plot.heat} yAxisId={left ? "left" : "right"} className="chart-grid" />
           <XAxis
@@ -118,8 +118,8 @@ export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotPro
             <BrushLayer
               inView={inView}
               places={last + 1}
-              top={height - named - brushHeight - 2}
-              wordsAt={(place) => String(plot.rows[place]?.[plot.spec.xKey])}
+              top={height - xTitleHeight - brushHeight - 2}
+              labelAt={(place) => String(plot.rows[place]?.[plot.spec.xKey])}
             />
           )}
         </ComposedChart>
@@ -141,9 +141,9 @@ function toFrame(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, wi
     ? [heatAxis(plot.heat.rows), null]
     : [sideAxis(plot, stacked, range, "left"), sideAxis(plot, stacked, range, "right")];
   const domain: [number, number] = plot.heat ? [range.start - 0.5, range.end + 0.5] : xDomain(plot, range);
-  const named = plot.heat ? { ...plot, x: { ...plot.x, labels: plot.heat.columns } } : plot;
-  const room = Math.max(40, width - (left?.width ?? 0) - (right?.width ?? leastOverhang));
-  const x = xTicks(named, domain, room);
+  const labelled = plot.heat ? { ...plot, x: { ...plot.x, labels: plot.heat.columns } } : plot;
+  const room = Math.max(40, width - (left?.width ?? 0) - (right?.width ?? minOverhang));
+  const x = xTicks(labelled, domain, room);
   return { left, right, domain, x, overhang: overhangOf(x, domain, room) };
 }
 
@@ -151,7 +151,7 @@ function toFrame(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, wi
 function overhangOf({ values, angle, format }: XTicks, [from, to]: readonly [number, number], room: number): number {
   const last = values.at(-1) ?? to;
   const toEdge = ((to - last) / (to - from || 1)) * room;
-  return angle === 0 ? Math.max(leastOverhang, Math.ceil((format(last).length * 6.6) / 2 - toEdge)) : leastOverhang;
+  return angle === 0 ? Math.max(minOverhang, Math.ceil((format(last).length * 6.6) / 2 - toEdge)) : minOverhang;
 }
 
 function sideAxis(plot: Plot, stacked: ReturnType<typeof stack>, range: Range, side: Side): YFrame | null {
@@ -170,8 +170,8 @@ function heatAxis(rows: readonly string[]): YFrame {
   return { ticks, format, ends: [-0.5, rows.length - 0.5], width: Math.min(150, widthOf(rows.map((row) => row.slice(0, 24)))) };
 }
 
-function widthOf(words: readonly string[]): number {
-  return words.reduce((most, word) => Math.max(most, word.length), 1) * 6.8 + 14;
+function widthOf(labels: readonly string[]): number {
+  return labels.reduce((longest, label) => Math.max(longest, label.length), 1) * 6.8 + 14;
 }
 
 function yAxis({ ticks, ends, width }: YFrame) {

@@ -10,7 +10,7 @@ interface ChartTooltipProps {
   readonly isSpoken: boolean;
 }
 
-const most = 12;
+const maxItems = 12;
 
 /** The exact values at one position, shown beside it and inside the chart. */
 export function ChartTooltip({ title, items, x, y, isSpoken }: ChartTooltipProps) {
@@ -25,7 +25,7 @@ export function ChartTooltip({ title, items, x, y, isSpoken }: ChartTooltipProps
       <strong>{title}</strong>
       <table>
         <tbody>
-          {items.slice(0, most).map(({ label, text, colour }) => (
+          {items.slice(0, maxItems).map(({ label, text, colour }) => (
             <tr key={label}>
               <th scope="row">
                 {colour !== undefined && <span className="chart-swatch" style={{ background: colour }} />}
@@ -36,7 +36,7 @@ export function ChartTooltip({ title, items, x, y, isSpoken }: ChartTooltipProps
           ))}
         </tbody>
       </table>
-      {items.length > most && <span>+{items.length - most}</span>}
+      {items.length > maxItems && <span>+{items.length - maxItems}</span>}
     </div>
   );
 }

@@ -10,12 +10,12 @@ interface DataTableProps {
   readonly rows: readonly Readonly<Record<string, ChartCell | undefined>>[];
 }
 
-const page = 100;
+const pageRows = 100;
 
 /** A sortable table that shows 100 rows at a time. */
 export function DataTable({ caption, columns, rows }: DataTableProps) {
   const [order, setOrder] = useState<Order | null>(null);
-  const [count, setCount] = useState(page);
+  const [count, setCount] = useState(pageRows);
   const sorted = useMemo(
     () => (order ? [...rows].sort((a, b) => compare(a[order.key], b[order.key], order.isDescending)) : rows),
     [rows, order],
@@ -43,7 +43,7 @@ export function DataTable({ caption, columns, rows }: DataTableProps) {
       <p className="data-table-foot">
         {texts.chart.shownRows(shown.length, rows.length)}
         {shown.length < rows.length && (
-          <button type="button" onClick={() => setCount(count + page * 5)}>
+          <button type="button" onClick={() => setCount(count + pageRows * 5)}>
             {texts.chart.moreRows}
           </button>
         )}

@@ -29,7 +29,7 @@ export function yTicks(plot: Plot, stacked: readonly Stacked[], side: Side, { st
   for (const { axis, value } of plot.spec.referenceLines ?? []) {
     if (axis === (side === "left" ? "y" : "yRight") && typeof value === "number") span.add(value);
   }
-  // A count is never fractional.
+  // Whole numbers are probably counts, so no tick is fractional.
   return niceTicks(span.min, span.max, { smallest: span.isWhole ? 1 : 0 });
 }
 
@@ -56,7 +56,7 @@ export function xDomain({ type, x, series, candles }: Plot, { start, end }: Rang
   return [first - pad, last + pad];
 }
 
-/** Position that a reference line names; null when there is none. */
+/** Position of a reference on x; null if no category has that name or the value is not a number. */
 export function xPlace({ x }: Plot, value: string | number): number | null {
   if (x.kind === "category") {
     const index = x.labels.indexOf(String(value));

@@ -43,7 +43,7 @@ function money(axis: ChartAxis, options: Intl.NumberFormatOptions): Intl.NumberF
   try {
     return new Intl.NumberFormat("en-US", { style: "currency", currency: axis.currency ?? "USD", minimumFractionDigits: 0, ...options });
   } catch {
-    // Unknown currency: append its letters.
+    // The currency code is not valid: show the plain number.
     return new Intl.NumberFormat("en-US", options);
   }
 }

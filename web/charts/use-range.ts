@@ -11,7 +11,7 @@ export interface RangeInView {
   move(by: number): void;
 }
 
-const fewest = 4;
+const minPlaces = 4;
 
 /** State of the visible x range: everything, until the reader zooms or brushes. */
 export function useRange(places: number): RangeInView {
@@ -23,7 +23,7 @@ export function useRange(places: number): RangeInView {
   const size = end - start + 1;
   const set = (next: Range): void => setChosen(next.start <= 0 && next.end >= last ? null : next);
   const resize = (wanted: number): void => {
-    const count = Math.min(places, Math.max(Math.min(fewest, places), Math.round(wanted)));
+    const count = Math.min(places, Math.max(Math.min(minPlaces, places), Math.round(wanted)));
     set(within(Math.round((start + end + 1 - count) / 2), count, last));
   };
   return {
@@ -33,7 +33,7 @@ export function useRange(places: number): RangeInView {
     move: (by) => setChosen((before) => before && within(before.start + by, before.end - before.start + 1, last)),
     zoom: {
       percent: Math.round((places / Math.max(1, size)) * 100),
-      canGrow: size > Math.min(fewest, places),
+      canGrow: size > Math.min(minPlaces, places),
       canShrink: size < places,
       grow: () => resize(size / 2),
       shrink: () => resize(size * 2),

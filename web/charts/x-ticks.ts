@@ -11,9 +11,9 @@ export interface XTicks {
 }
 
 const letter = 6.6;
-const longest = 22;
+const maxCharacters = 22;
 /** Space between two rotated labels. */
-const turnedRoom = 18;
+const rotatedSpace = 18;
 
 /** As many ticks as fit in `width` pixels; labels that do not fit side by side are rotated. */
 export function xTicks({ type, x }: Plot, [from, to]: readonly [number, number], width: number): XTicks {
@@ -35,12 +35,12 @@ function categoryTicks(labels: readonly string[], [from, to]: readonly [number, 
   const widest = places.reduce((most, index) => Math.max(most, words(index).length), 1) * letter + 10;
   const room = width / Math.max(1, places.length);
   if (widest <= room) return { values: places, angle: 0, height: 24, format: words };
-  const isTurned = widest > 50 && room >= turnedRoom / 3;
-  const every = Math.ceil((isTurned ? turnedRoom : widest) / room);
+  const isRotated = widest > 50 && room >= rotatedSpace / 3;
+  const every = Math.ceil((isRotated ? rotatedSpace : widest) / room);
   const values = places.filter((_index, order) => order % every === 0);
-  return { values, angle: isTurned ? -40 : 0, height: isTurned ? Math.min(100, 16 + widest * 0.64) : 24, format: words };
+  return { values, angle: isRotated ? -40 : 0, height: isRotated ? Math.min(100, 16 + widest * 0.64) : 24, format: words };
 }
 
 function shorten(text: string): string {
-  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…` : text;
 }

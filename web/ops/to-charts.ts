@@ -82,13 +82,13 @@ function bars(title: string, entries: [string, number][]): OpsChart {
 /** Converts cumulative buckets to the count in each. */
 export function toDistribution(title: string, { buckets }: Latency): OpsChart {
   const data = buckets.map(({ le, count }, index) => ({
-    name: le === null ? texts.ops.over(toWords(buckets[index - 1]?.le ?? 0)) : texts.ops.upTo(toWords(le)),
+    name: le === null ? texts.ops.over(formatBound(buckets[index - 1]?.le ?? 0)) : texts.ops.upTo(formatBound(le)),
     count: count - (buckets[index - 1]?.count ?? 0),
   }));
   return { title, spec: { type: "bar", xKey: "name", series: [{ key: "count", label: texts.ops.count }] }, data };
 }
 
-/** Exact, because the bounds are round numbers. */
-function toWords(ms: number): string {
+/** Does not round, because the bounds are round numbers. */
+function formatBound(ms: number): string {
   return ms >= 1000 ? texts.units.seconds(String(ms / 1000)) : texts.units.ms(ms);
 }

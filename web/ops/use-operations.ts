@@ -8,25 +8,25 @@ export interface OperationsState {
   readonly error: unknown;
 }
 
-const everyMs = 2000;
-const most = 300;
+const pollMs = 2000;
+const maxPoints = 300;
 
 export function useOperations(): OperationsState {
   const [state, setState] = useState<OperationsState>({ history: [], error: null });
   useEffect(() => {
     const gone = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = async (): Promise<void> => {
+    const poll = async (): Promise<void> => {
       try {
-        const news = await server.operations(gone.signal);
-        setState(({ history }) => ({ history: [...history, news].slice(-most), error: null }));
+        const latest = await server.operations(gone.signal);
+        setState(({ history }) => ({ history: [...history, latest].slice(-maxPoints), error: null }));
       } catch (error) {
         if (gone.signal.aborted) return;
         setState(({ history }) => ({ history, error }));
       }
-      timer = setTimeout(() => void look(), everyMs);
+      timer = setTimeout(() => void poll(), pollMs);
     };
-    void look();
+    void poll();
     return () => {
       gone.abort();
       clearTimeout(timer);

@@ -9,7 +9,7 @@ interface BrushLayerProps {
   readonly places: number;
   readonly top: number;
   /** Label of a position on x. */
-  readonly wordsAt: (place: number) => string;
+  readonly labelAt: (place: number) => string;
 }
 
 type Part = "start" | "end" | "window";
@@ -18,9 +18,9 @@ export const brushHeight = 22;
 const handleWidth = 9;
 
 /** Shows the whole x range as a bar with the visible part on it. Both ends and the part between can be dragged or moved by keys. */
-export function BrushLayer({ inView, places, top, wordsAt }: BrushLayerProps) {
+export function BrushLayer({ inView, places, top, labelAt }: BrushLayerProps) {
   const area = usePlotArea();
-  const drawn = useRef<{ readonly x: number; readonly from: Range } | null>(null);
+  const drag = useRef<{ readonly x: number; readonly from: Range } | null>(null);
   if (!area) return null;
   const { range, set } = inView;
   const last = places - 1;
@@ -28,14 +28,14 @@ export function BrushLayer({ inView, places, top, wordsAt }: BrushLayerProps) {
   const [left, right] = [area.x + range.start * unit, area.x + (range.end + 1) * unit];
   const handlers = (part: Part) => ({
     onPointerDown: (event: PointerEvent<SVGElement>): void => {
-      drawn.current = { x: event.clientX, from: range };
+      drag.current = { x: event.clientX, from: range };
       event.currentTarget.setPointerCapture(event.pointerId);
     },
     onPointerMove: (event: PointerEvent<SVGElement>): void => {
-      if (drawn.current) set(shift(drawn.current.from, part, Math.round((event.clientX - drawn.current.x) / unit), last));
+      if (drag.current) set(shift(drag.current.from, part, Math.round((event.clientX - drag.current.x) / unit), last));
     },
     onPointerUp: (): void => {
-      drawn.current = null;
+      drag.current = null;
     },
   });
   const onKeyDown = (part: "start" | "end", event: KeyboardEvent): void => {
@@ -57,7 +57,7 @@ export function BrushLayer({ inView, places, top, wordsAt }: BrushLayerProps) {
           aria-valuemin={0}
           aria-valuemax={last}
           aria-valuenow={range[part]}
-          aria-valuetext={wordsAt(range[part])}
+          aria-valuetext={labelAt(range[part])}
           x={part === "start" ? left - handleWidth / 2 : right - handleWidth / 2}
           y={top}
           width={handleWidth}
@@ -84,6 +84,6 @@ function stepOf(key: string, last: number): number | null {
 function shift({ start, end }: Range, part: Part, by: number, last: number): Range {
   if (part === "start") return { start: Math.max(0, Math.min(end, start + by)), end };
   if (part === "end") return { start, end: Math.min(last, Math.max(start, end + by)) };
-  const most = Math.max(-start, Math.min(last - end, by));
-  return { start: start + most, end: end + most };
+  const allowed = Math.max(-start, Math.min(last - end, by));
+  return { start: start + allowed, end: end + allowed };
 }

@@ -9,7 +9,7 @@ export function LineLayer({ plot, stacked: { series, to } }: { plot: Plot; stack
   if (!scales) return null;
   const colour = colourOf(series.colour);
   const points = toPoints(plot.x.values, to, scales);
-  const dots = points.length <= 60 ? points.flatMap((point) => (point ? [point] : [])) : lonely(points);
+  const dots = points.length <= 60 ? points.flatMap((point) => (point ? [point] : [])) : isolatedPoints(points);
   return (
     <g>
       <path
@@ -35,7 +35,7 @@ export function toPath(points: readonly Point[]): string {
   return points.map((point, index) => (point ? `${points[index - 1] ? "L" : "M"}${point[0]} ${point[1]}` : "")).join("");
 }
 
-function lonely(points: readonly Point[]): (readonly [number, number])[] {
+function isolatedPoints(points: readonly Point[]): (readonly [number, number])[] {
   return points.flatMap((point, index) => (point && !points[index - 1] && !points[index + 1] ? [point] : []));
 }
 

@@ -10,12 +10,12 @@ interface NoticesProps {
 export function Notices({ gaps, result }: NoticesProps) {
   const isDoubtful = result !== null && result.confidence.level !== "high";
   if (gaps.length === 0 && !isDoubtful) return null;
-  const isSaid = gaps.some(({ detail }) => detail === result?.confidence.reason); // once is enough
+  const isReasonInGaps = gaps.some(({ detail }) => detail === result?.confidence.reason);
   return (
     <section className="notices" aria-label={texts.turn.notices}>
       {isDoubtful && (
         <p className={`notice notice-${result.confidence.level === "low" ? "major" : "minor"}`}>
-          <strong>{texts.turn.confidence[result.confidence.level]}.</strong> {!isSaid && result.confidence.reason}
+          <strong>{texts.turn.confidence[result.confidence.level]}.</strong> {!isReasonInGaps && result.confidence.reason}
         </p>
       )}
       {gaps.map(({ code, severity, detail }) => (

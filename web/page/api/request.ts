@@ -17,7 +17,7 @@ export async function request<Answer>(path: string, schema: z.ZodType<Answer>, o
   return schema.parse(parseExact(await response.text()));
 }
 
-/** Sends a request whose answer has no content. */
+/** Sends a request. Throws an ApiError if the server refuses it. */
 export async function send(path: string, { method = "GET", json, body, signal }: RequestOptions = {}): Promise<Response> {
   const response = await fetch(path, {
     method,

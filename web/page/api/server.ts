@@ -35,7 +35,7 @@ export interface TableFilter {
   readonly value?: string | number | undefined;
 }
 
-export interface TableQuestion {
+export interface RowsQuery {
   readonly offset: number;
   readonly limit: number;
   readonly search: string;
@@ -60,7 +60,7 @@ export const server = {
   },
   schema: (id: string, alias: string, signal?: AbortSignal): Promise<TableSchema> =>
     request(`${conversation(id)}/aliases/${encodeURIComponent(alias)}/schema`, tableSchemaSchema, { signal }),
-  rows: (id: string, alias: string, { offset, limit, search, filter, sort }: TableQuestion, signal?: AbortSignal): Promise<TableRows> => {
+  rows: (id: string, alias: string, { offset, limit, search, filter, sort }: RowsQuery, signal?: AbortSignal): Promise<TableRows> => {
     const query = new URLSearchParams({ offset: String(offset), limit: String(limit) });
     if (search !== "") query.set("search", search);
     if (filter.length > 0) query.set("filter", JSON.stringify(filter));

@@ -43,7 +43,7 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
   const [isStopping, setIsStopping] = useState(false);
   const isRunning = status === "submitted" || status === "streaming";
   const { uploads, add, dismiss } = useUploads(chat.id, onUploaded);
-  const isOver = useDrop(add);
+  const isDragging = useDrop(add);
   const { picker, open: attach } = useFilePicker(add);
   const list = useRef<HTMLDivElement>(null);
   const { isBehind, jump } = useFollow(list, messages, isRunning);
@@ -86,7 +86,7 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
   };
 
   return (
-    <div className={isOver ? "conversation is-over" : "conversation"}>
+    <div className={isDragging ? "conversation is-over" : "conversation"}>
       <div className="conversation-list" ref={list} role="log" aria-label={texts.conversation.title} aria-busy={isRunning} tabIndex={0}>
         {messages.length === 0 && !isRunning && <Welcome info={info} onAsk={ask} onAttach={attach} />}
         {messages.map((message, index) =>
@@ -135,7 +135,7 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
           onAttach={attach}
         />
       </div>
-      {isOver && <div className="drop">{texts.conversation.drop}</div>}
+      {isDragging && <div className="drop">{texts.conversation.drop}</div>}
     </div>
   );
 }

@@ -2,21 +2,21 @@ import { useEffect, useState } from "react";
 
 /** Accepts files dropped anywhere on the page. Returns whether files are being dragged over it. */
 export function useDrop(onFiles: (files: readonly File[]) => void): boolean {
-  const [isOver, setIsOver] = useState(false);
+  const [isDragging, setIsDragging] = useState(false);
   useEffect(() => {
     const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
     const over = (event: DragEvent): void => {
       if (!hasFiles(event)) return;
       event.preventDefault();
-      setIsOver(true);
+      setIsDragging(true);
     };
     const leave = (event: DragEvent): void => {
-      if (event.relatedTarget === null) setIsOver(false);
+      if (event.relatedTarget === null) setIsDragging(false);
     };
     const drop = (event: DragEvent): void => {
       if (!hasFiles(event)) return;
       event.preventDefault();
-      setIsOver(false);
+      setIsDragging(false);
       onFiles([...(event.dataTransfer?.files ?? [])]);
     };
     addEventListener("dragover", over);
@@ -28,5 +28,5 @@ export function useDrop(onFiles: (files: readonly File[]) => void): boolean {
       removeEventListener("drop", drop);
     };
   }, [onFiles]);
-  return isOver;
+  return isDragging;
 }

@@ -1,5 +1,5 @@
 import { useCallback, useRef, type ReactNode } from "react";
-import { dataKinds } from "./data-kinds.ts";
+import { tableFileEndings } from "../../../src/protocol/data-files.ts";
 
 /** Opens the file picker. The returned element is hidden and must be rendered. */
 export function useFilePicker(onFiles: (files: readonly File[]) => void): { picker: ReactNode; open(): void } {
@@ -10,7 +10,7 @@ export function useFilePicker(onFiles: (files: readonly File[]) => void): { pick
       type="file"
       multiple
       hidden
-      accept={dataKinds.join(",")}
+      accept={tableFileEndings.join(",")}
       onChange={(event) => {
         onFiles([...(event.target.files ?? [])]);
         event.target.value = "";

@@ -1,8 +1,8 @@
 import { useCallback, useState } from "react";
+import { tableFileEndings } from "../../../src/protocol/data-files.ts";
 import { texts } from "../../texts.ts";
 import { describeFailure } from "../api/api-error.ts";
 import { server } from "../api/server.ts";
-import { dataKinds, isDataFile } from "./data-kinds.ts";
 
 export interface Upload {
   readonly name: string;
@@ -23,7 +23,7 @@ export function useUploads(
       const run = async (): Promise<void> => {
         for (const file of files) {
           put({ name: file.name, problem: null });
-          const problem = await take(conversationId, file, onDone);
+          const problem = await uploadFile(conversationId, file, onDone);
           if (problem === null) dismiss(file.name);
           else put({ name: file.name, problem });
         }
@@ -35,10 +35,11 @@ export function useUploads(
   return { uploads, add, dismiss };
 }
 
-/** Describes the problem with a file: refused, or saved but not readable as a table. */
-async function take(conversationId: string, file: File, onDone: () => void): Promise<Upload["problem"]> {
+/** Uploads a file. Returns the problem if it is refused, or saved but not readable as a table. */
+async function uploadFile(conversationId: string, file: File, onDone: () => void): Promise<Upload["problem"]> {
   const title = texts.conversation.notUploaded(file.name);
-  if (!isDataFile(file.name)) return { title, detail: texts.conversation.wrongKind(dataKinds.join(", ")) };
+  if (!tableFileEndings.some((ending) => file.name.toLowerCase().endsWith(ending)))
+    return { title, detail: texts.conversation.wrongKind(tableFileEndings.join(", ")) };
   try {
     const { problem } = await server.upload(conversationId, file);
     onDone();

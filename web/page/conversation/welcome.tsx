@@ -1,6 +1,6 @@
 import type { ServerInfo } from "../../../src/protocol/http-operations.ts";
 import { texts } from "../../texts.ts";
-import { dataKinds } from "./data-kinds.ts";
+import { tableFileEndings } from "../../../src/protocol/data-files.ts";
 
 interface WelcomeProps {
   readonly info: ServerInfo;
@@ -32,7 +32,7 @@ export function Welcome({ info, onAsk, onAttach }: WelcomeProps) {
       )}
       <button type="button" className="own-data" onClick={onAttach}>
         <strong>{texts.conversation.ownData}</strong>
-        <span>{texts.conversation.ownDataMore(dataKinds.join(", "))}</span>
+        <span>{texts.conversation.ownDataMore(tableFileEndings.join(", "))}</span>
       </button>
       <p className="soft">
         {names !== "" && texts.conversation.connected(names)}{" "}

@@ -30,7 +30,7 @@ export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
     },
     [conversationId, alias, offset, words, filter, order],
   );
-  const narrow = (change: () => void): void => {
+  const changeQuery = (change: () => void): void => {
     setOffset(0);
     change();
   };
@@ -42,10 +42,10 @@ export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
           aria-label={texts.data.search}
           placeholder={texts.data.search}
           value={search}
-          onChange={(event) => narrow(() => setSearch(event.target.value))}
+          onChange={(event) => changeQuery(() => setSearch(event.target.value))}
         />
       </p>
-      <FilterForm columns={columns} filter={filter} onChange={(next) => narrow(() => setFilter(next))} />
+      <FilterForm columns={columns} filter={filter} onChange={(next) => changeQuery(() => setFilter(next))} />
       {page.state === "loading" && <p role="status">{texts.conversation.loading}</p>}
       {page.state === "failed" && <FailureNotice error={page.error} onAgain={reload} />}
       {page.state === "ready" && (
@@ -72,7 +72,7 @@ export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
             isStale={page.isStale}
             columns={columns}
             order={order}
-            onOrder={(next) => narrow(() => setOrder(next))}
+            onOrder={(next) => changeQuery(() => setOrder(next))}
           />
           {(page.value.notes ?? []).map((note) => (
             <p key={note} className="soft">

@@ -49,11 +49,11 @@ function NullShare({ column: { nulls, nullShare } }: { column: TableColumn }) {
 }
 
 function rangeOf({ min, max, examples = [] }: TableColumn): string {
-  if (min == null || max == null) return examples.slice(0, 3).map(toWords).join(", ");
-  return min === max ? toWords(min) : `${toWords(min)} … ${toWords(max)}`;
+  if (min == null || max == null) return examples.slice(0, 3).map(toText).join(", ");
+  return min === max ? toText(min) : `${toText(min)} … ${toText(max)}`;
 }
 
-function toWords(value: unknown): string {
+function toText(value: unknown): string {
   if (typeof value === "number") return formatExact(value);
   return typeof value === "string" ? value : JSON.stringify(value);
 }

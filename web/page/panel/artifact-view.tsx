@@ -5,11 +5,11 @@ import { texts } from "../../texts.ts";
 import { PictureZoom } from "./picture-zoom.tsx";
 
 /** Approximate height of the elements above and below the chart. */
-const besides = 290;
+const otherHeight = 290;
 
 /** A picture or chart in the panel, with zoom. A chart keeps its axes: zooming shows fewer positions along x. */
 export function ArtifactView({ artifact }: { artifact: ArtifactEnvelope }) {
-  const [height] = useState(() => Math.max(320, Math.min(680, innerHeight - besides)));
+  const [height] = useState(() => Math.max(320, Math.min(680, innerHeight - otherHeight)));
   if (artifact.kind === "image")
     return (
       <>

@@ -86,7 +86,7 @@ function Side({ title, artifacts, result, isNew = false }: SideProps) {
             {texts.panel.result} {result.alias !== null && <code>{result.alias}</code>}
           </h3>
           <pre className="json" tabIndex={0} {...(isNew ? { "data-result": true } : { "data-old-result": true })}>
-            {pretty(result.text)}
+            {indent(result.text)}
           </pre>
           {result.isCut && <p className="soft">{texts.panel.resultCut}</p>}
         </>
@@ -95,8 +95,8 @@ function Side({ title, artifacts, result, isNew = false }: SideProps) {
   );
 }
 
-/** Indents the text itself, because parsing would change long numbers. */
-function pretty(json: string): string {
+/** Indents short JSON. Text with long numbers stays as it is, because parsing would change them. */
+function indent(json: string): string {
   if (json.length > 20_000 || /\d{16}/.test(json)) return json;
   try {
     return JSON.stringify(JSON.parse(json), null, 1);

@@ -90,7 +90,7 @@ function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
   const tables = toNumberTables(artifact);
   const [first] = tables;
   if (!first) return null;
-  if (tables.length === 1) return { ...first, columns: withoutTwins(first.columns) };
+  if (tables.length === 1) return { ...first, columns: withUniqueLabels(first.columns) };
   const columns = new Map<string, string>([["series", texts.panel.series]]);
   for (const table of tables) for (const { key } of table.columns) columns.set(key, key);
   return {
@@ -100,8 +100,7 @@ function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
   };
 }
 
-/** Makes column names unique. */
-function withoutTwins(columns: NumberTable["columns"]): NumberTable["columns"] {
+function withUniqueLabels(columns: NumberTable["columns"]): NumberTable["columns"] {
   return columns.map(({ key, label }, index) =>
     columns.findIndex((other) => other.label === label) === index ? { key, label } : { key, label: `${label} (${key})` },
   );

@@ -25,7 +25,7 @@ const shown = (series: FigureSeries): unknown[][] => {
   return [table?.columns.map(({ label }) => label) ?? [], ...(table?.rows.map((row) => table.columns.map(({ key }) => row[key])) ?? [])];
 };
 
-test("the rows of a line have its places and values, and gaps stay gaps", () => {
+test("a line has a row for each point, and gaps stay gaps", () => {
   expect(shown({ type: "line", x: [1, 2], y: [5, null], yerr: [[0.5, 1], null] })).toEqual([
     ["day", "price", "price ±"],
     [1, 5, "0.5 … 1"],
@@ -33,7 +33,7 @@ test("the rows of a line have its places and values, and gaps stay gaps", () => 
   ]);
 });
 
-test("a scatter whose colours stand for numbers has them too", () => {
+test("a scatter includes the numbers behind its colours", () => {
   expect(shown({ type: "scatter", x: [1, 2], y: [3, 4], z: [[10, 20]] })).toEqual([
     ["day", "price", "value"],
     [1, 3, 10],
@@ -48,7 +48,7 @@ test("a box has its five numbers and its outliers", () => {
   ]);
 });
 
-test("a histogram says from where to where each bin goes", () => {
+test("a histogram has the start and the end of each bin", () => {
   expect(shown({ type: "histogram", x: [0, 10], y: [3, 4], edges: [0, 10, 20] })).toEqual([
     ["day", "price", "to"],
     [0, 3, 10],
@@ -56,7 +56,7 @@ test("a histogram says from where to where each bin goes", () => {
   ]);
 });
 
-test("a heatmap is one row for each cell", () => {
+test("a heatmap has one row for each cell", () => {
   expect(shown({ type: "heatmap", x: ["Mon", "Tue"], y: ["a"], z: [[1, null]] })).toEqual([
     ["x", "y", "value"],
     ["Mon", "a", 1],

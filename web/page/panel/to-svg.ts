@@ -1,6 +1,7 @@
 import { texts } from "../../texts.ts";
 
-const kept = [
+/** Computed styles that the file keeps. */
+const inlinedStyles = [
   "fill",
   "fill-opacity",
   "stroke",
@@ -37,7 +38,7 @@ export function toSvg(chart: Element, title: string): Drawn {
   const top = titleHeight + legend.height;
   const height = top + Number(drawing.getAttribute("height"));
   const file = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
-  const plot = toFixed(drawing);
+  const plot = copyWithStyles(drawing);
   plot.setAttribute("y", String(top));
   file.append(
     shape("rect", { width, height, fill: ground ?? "" }),
@@ -48,19 +49,19 @@ export function toSvg(chart: Element, title: string): Drawn {
   return { svg: new XMLSerializer().serializeToString(file), width, height };
 }
 
-/** Copies an element with its computed styles inlined. */
-function toFixed(drawing: SVGSVGElement): SVGSVGElement {
+/** Copies a drawing with its computed styles inlined, without the parts that only work on the page. */
+function copyWithStyles(drawing: SVGSVGElement): SVGSVGElement {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const [sources, targets] = [[...drawing.querySelectorAll("*")], [...copy.querySelectorAll("*")]];
-  const doomed = [...copy.querySelectorAll(".chart-brush, [data-hover], title:empty, desc:empty")];
+  const pageOnly = [...copy.querySelectorAll(".chart-brush, [data-hover], title:empty, desc:empty")];
   for (const [index, source] of sources.entries()) {
     const target = targets[index];
     const style = getComputedStyle(source);
     target?.removeAttribute("style");
     target?.removeAttribute("class");
-    for (const name of kept) target?.setAttribute(name, style.getPropertyValue(name));
+    for (const name of inlinedStyles) target?.setAttribute(name, style.getPropertyValue(name));
   }
-  for (const element of doomed) element.remove();
+  for (const element of pageOnly) element.remove();
   copy.removeAttribute("style");
   copy.removeAttribute("class");
   return copy;
@@ -92,7 +93,7 @@ function legendOf(chart: Element, font: Record<string, string>): Piece[] {
   });
   const scale = [...(chart.querySelector(".chart-heat-scale")?.children ?? [])].map((part): Piece => {
     if (!(part instanceof SVGSVGElement)) return words(part.textContent, false);
-    const copy = toFixed(part);
+    const copy = copyWithStyles(part);
     copy.setAttribute("y", "5");
     return { element: copy, width: Number(part.getAttribute("width")) + 8, isLast: false };
   });

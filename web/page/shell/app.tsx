@@ -24,11 +24,11 @@ export function App() {
   useEffect(load, [load]);
   if (state === null) return <main className="blank" aria-busy />;
   if ("error" in state) {
-    const isOver = state.error instanceof ApiError && state.error.status === 401;
+    const isLoggedOut = state.error instanceof ApiError && state.error.status === 401;
     return (
       <main className="blank">
         <h1>{texts.shell.name}</h1>
-        {isOver ? (
+        {isLoggedOut ? (
           <p className="notice notice-major">
             <strong>{texts.shell.loggedOut}.</strong> {texts.shell.loggedOutHint}
           </p>

@@ -35,9 +35,9 @@ export function ChatPage({ info, conversationId, go }: ChatPageProps) {
     const title = conversations.list.find((one) => one.id === id)?.title;
     document.title = title === undefined ? texts.shell.name : `${title} · ${texts.shell.name}`;
   }, [conversations.list, id]);
-  const remove = (doomed: string): void => {
-    conversations.remove(doomed).then(
-      () => doomed === id && leave("/"),
+  const remove = (removedId: string): void => {
+    conversations.remove(removedId).then(
+      () => removedId === id && leave("/"),
       () => refresh(),
     );
   };

@@ -12,7 +12,7 @@ interface ConversationListProps {
 }
 
 export function ConversationList({ list, current, isSearch, onOpen, onRemove }: ConversationListProps) {
-  const [doomed, setDoomed] = useState<string | null>(null);
+  const [toConfirm, setToConfirm] = useState<string | null>(null);
   if (list.length === 0) return <p className="soft sidebar-note">{isSearch ? texts.shell.nothingFound : texts.shell.noneYet}</p>;
   return (
     <ul className="conversations">
@@ -38,17 +38,17 @@ export function ConversationList({ list, current, isSearch, onOpen, onRemove }: 
             type="button"
             className="quiet small"
             aria-label={texts.shell.remove(title)}
-            onClick={() => setDoomed(doomed === id ? null : id)}
+            onClick={() => setToConfirm(toConfirm === id ? null : id)}
           >
             ×
           </button>
-          {doomed === id && (
+          {toConfirm === id && (
             <div className="sure" role="alertdialog" aria-label={texts.shell.removeSure}>
               <p>{texts.shell.removeSure}</p>
               <button type="button" onClick={() => onRemove(id)}>
                 {texts.shell.removeYes}
               </button>
-              <button type="button" className="quiet" onClick={() => setDoomed(null)}>
+              <button type="button" className="quiet" onClick={() => setToConfirm(null)}>
                 {texts.shell.removeNo}
               </button>
             </div>

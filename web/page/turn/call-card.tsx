@@ -59,7 +59,7 @@ export function CallCard({ call, turnId, isRunning }: CallCardProps) {
   );
 }
 
-/** `execute` has code too. */
+/** The code of an `execute` call is an argument. */
 function scriptOf({ tool, arguments: given }: CallView): string | null {
   if (tool !== "execute" || typeof given !== "object" || given === null) return null;
   const { code } = given as { code?: unknown };

@@ -3,12 +3,12 @@ import { texts } from "../../texts.ts";
 import { formatBytes } from "../format.ts";
 import type { OutputPiece } from "./turn-view.ts";
 
-const most = 40_000;
+const maxCharacters = 40_000;
 
 /** Live output of a cell. Follows the end unless the reader has scrolled away. */
 export const CellOutput = memo(function CellOutput({ pieces }: { pieces: readonly OutputPiece[] }) {
   const box = useRef<HTMLDivElement>(null);
-  const { shown, omitted } = lastOf(pieces);
+  const { shown, omitted } = keepEnd(pieces);
   const size = pieces.reduce((sum, { text }) => sum + text.length, 0);
   useEffect(() => {
     const node = box.current;
@@ -29,9 +29,9 @@ export const CellOutput = memo(function CellOutput({ pieces }: { pieces: readonl
 });
 
 /** Joins neighbouring pieces of one stream and keeps only the end of very long output. */
-function lastOf(pieces: readonly OutputPiece[]): { shown: OutputPiece[]; omitted: number } {
+function keepEnd(pieces: readonly OutputPiece[]): { shown: OutputPiece[]; omitted: number } {
   const shown: { stream: OutputPiece["stream"]; text: string }[] = [];
-  let room = most;
+  let room = maxCharacters;
   let omitted = 0;
   for (const { stream, text } of pieces.toReversed()) {
     const kept = room > 0 ? text.slice(-room) : "";

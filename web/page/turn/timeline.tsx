@@ -5,7 +5,7 @@ import { formatDuration } from "../format.ts";
 import { ArtifactThumb } from "./artifact-thumb.tsx";
 import { CallCard } from "./call-card.tsx";
 import { PlanLine } from "./plan-line.tsx";
-import type { TurnView } from "./turn-view.ts";
+import type { CallView, TurnView } from "./turn-view.ts";
 import { useElapsed } from "./use-elapsed.ts";
 
 interface TimelineProps {
@@ -30,7 +30,7 @@ export function Timeline({ turn, onOpen }: TimelineProps) {
         <ol className="calls">
           {turn.plan && <PlanLine plan={turn.plan} />}
           {turn.calls.map((call) => (
-            <CallWithPictures key={call.callId} turn={turn} callId={call.callId} onOpen={onOpen} />
+            <CallWithPictures key={call.callId} turn={turn} call={call} onOpen={onOpen} />
           ))}
         </ol>
       )}
@@ -38,9 +38,7 @@ export function Timeline({ turn, onOpen }: TimelineProps) {
   );
 }
 
-function CallWithPictures({ turn, callId, onOpen }: TimelineProps & { callId: string }) {
-  const call = turn.calls.find((one) => one.callId === callId);
-  if (!call) return null;
+function CallWithPictures({ turn, call, onOpen }: TimelineProps & { call: CallView }) {
   const pictures = turn.isRunning ? turn.artifacts.filter(({ contentHash }) => call.artifacts.includes(contentHash)) : [];
   return (
     <>

@@ -44,19 +44,19 @@ const readers: { readonly [Name in keyof ChatData]: (seen: Seen, data: ChatData[
   plan: (seen, { plan }) => (seen.plan = plan),
   "step-start": (seen, data) => (seen.step = data),
   "tool-start": ({ calls }, data) => calls.set(data.callId, toCall(data)),
-  "cell-start": (seen, data) => change(seen, data.callId, { cell: data }),
-  "tool-progress": (seen, data) => change(seen, data.callId, { progress: data }),
-  "approval-request": (seen, data) => change(seen, data.callId, { approval: data }),
+  "cell-start": (seen, data) => updateCall(seen, data.callId, { cell: data }),
+  "tool-progress": (seen, data) => updateCall(seen, data.callId, { progress: data }),
+  "approval-request": (seen, data) => updateCall(seen, data.callId, { approval: data }),
   "approval-end": (seen, { callId, approvalId, answer }) => {
     const approval = seen.calls.get(callId)?.approval;
-    if (approval?.approvalId === approvalId) change(seen, callId, { approval: { ...approval, answer } });
+    if (approval?.approvalId === approvalId) updateCall(seen, callId, { approval: { ...approval, answer } });
   },
   "cell-output": ({ calls }, data) => calls.get(data.callId)?.output.push(data),
-  "tool-end": (seen, data) => change(seen, data.callId, { end: data }),
+  "tool-end": (seen, data) => updateCall(seen, data.callId, { end: data }),
   artifact: ({ calls, artifacts }, { artifact, replaces }) => {
     for (const hash of replaces) artifacts.delete(hash);
     artifacts.set(artifact.contentHash, artifact);
-    drawing(calls)?.artifacts.push(artifact.contentHash);
+    findDrawingCall(calls)?.artifacts.push(artifact.contentHash);
   },
   gaps: (seen, { gaps }) => (seen.gaps = gaps),
   "turn-end": (seen, { result }) => (seen.result = result),
@@ -82,13 +82,13 @@ function toCall({
   return { callId, tool, step, startedAt: at, server, intent, within, arguments: given, argumentsOmittedBytes, output: [], artifacts: [] };
 }
 
-function change({ calls }: Seen, callId: string, news: Partial<CallView>): void {
+function updateCall({ calls }: Seen, callId: string, changes: Partial<CallView>): void {
   const call = calls.get(callId);
-  if (call) Object.assign(call, news);
+  if (call) Object.assign(call, changes);
 }
 
 /** Artifacts arrive while the call that drew them runs; such calls never overlap. */
-function drawing(calls: ReadonlyMap<string, CallView>): CallView | undefined {
+function findDrawingCall(calls: ReadonlyMap<string, CallView>): CallView | undefined {
   const all = [...calls.values()];
   return all.find(({ tool, end }) => !end && ["code_interpreter", "python_code_edit", "render_chart"].includes(tool)) ?? all.at(-1);
 }

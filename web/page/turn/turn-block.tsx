@@ -24,16 +24,16 @@ export const TurnBlock = memo(function TurnBlock({ message, isStreaming, canRetr
   const turn = { ...seen, artifacts };
   const { turnId } = turn;
   const open = useCallback((artifact: ArtifactEnvelope) => onOpen(turnId, artifact, artifacts), [onOpen, turnId, artifacts]);
-  const isOver = !turn.isRunning;
+  const hasEnded = !turn.isRunning;
   return (
     <article className="turn" data-turn={turn.turnId} data-status={turn.isRunning ? "running" : "ended"}>
       <Timeline turn={turn} onOpen={open} />
-      {(isOver || turn.answer !== "") && <Answer text={turn.answer} artifacts={isOver ? turn.artifacts : none} onOpen={open} />}
-      {isOver && turn.answer === "" && <p className="soft">{texts.turn.noAnswer}</p>}
+      {(hasEnded || turn.answer !== "") && <Answer text={turn.answer} artifacts={hasEnded ? turn.artifacts : noArtifacts} onOpen={open} />}
+      {hasEnded && turn.answer === "" && <p className="soft">{texts.turn.noAnswer}</p>}
       <Notices gaps={turn.gaps} result={turn.result} />
-      {isOver && <TurnFoot answer={turn.answer} result={turn.result} canRetry={canRetry} onRetry={() => onRetry(message.id)} />}
+      {hasEnded && <TurnFoot answer={turn.answer} result={turn.result} canRetry={canRetry} onRetry={() => onRetry(message.id)} />}
     </article>
   );
 });
 
-const none: readonly ArtifactEnvelope[] = [];
+const noArtifacts: readonly ArtifactEnvelope[] = [];
