@@ -29,13 +29,7 @@ const createByProvider: Readonly<Record<ProviderName, (id: string, options: Prov
     const apiKey = requireKey("openai", openai.apiKey ?? environment["OPENAI_API_KEY"], "OPENAI_API_KEY", id);
     const baseURL = checkUrl("openai", openai.baseUrl ?? environment["OPENAI_BASE_URL"]) ?? "https://api.openai.com/v1";
     const { organization, project, api = "responses", headers } = openai;
-    const provider = createOpenAI({
-      apiKey,
-      baseURL,
-      headers: { ...headers },
-      ...(organization === undefined ? {} : { organization }),
-      ...(project === undefined ? {} : { project }),
-    });
+    const provider = createOpenAI({ apiKey, baseURL, organization, project, headers: { ...headers } });
     return api === "chat" ? provider.chat(id) : provider.responses(id);
   },
   "openai-compatible"(id, { providers: { "openai-compatible": compatible = {} }, environment }) {
@@ -55,7 +49,7 @@ const createByProvider: Readonly<Record<ProviderName, (id: string, options: Prov
     const key = gateway.apiKey ?? environment["AI_GATEWAY_API_KEY"] ?? environment["VERCEL_OIDC_TOKEN"];
     const apiKey = requireKey("gateway", key, "AI_GATEWAY_API_KEY", id);
     const baseURL = checkUrl("gateway", gateway.baseUrl);
-    return createGateway({ apiKey, headers: { ...gateway.headers }, ...(baseURL === undefined ? {} : { baseURL }) }).languageModel(id);
+    return createGateway({ apiKey, baseURL, headers: { ...gateway.headers } }).languageModel(id);
   },
 };
 

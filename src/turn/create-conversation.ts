@@ -36,7 +36,7 @@ export function createConversation({ id, tenant, evidence, exchanges = [], readC
   const allExchanges = [...exchanges];
   return {
     id: conversationId,
-    evidence: evidence ?? createEvidenceStore({ conversationId, ...(tenant === undefined ? {} : { tenant }) }),
+    evidence: evidence ?? createEvidenceStore({ conversationId, tenant }),
     exchanges: allExchanges,
     readChartRows,
     add: (exchange) => void allExchanges.push(exchange),

@@ -1,3 +1,4 @@
+import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { DatasetReference } from "../protocol/turn-result.ts";
 import type { EvidenceItem } from "../evidence/evidence-store.ts";
 import type { DatasetArtifact } from "../evidence/dataset/dataset.ts";
@@ -39,15 +40,9 @@ function describeTurn({ turnId, conversation, request, plan, ledger }: DatasetSo
       step: index + 1,
       calls: ledger.calls
         .filter(({ step }) => step === index + 1)
-        .map(({ tool, server, input, status, aliases, artifacts, failure }) => ({
-          tool,
-          server,
-          arguments: input,
-          status,
-          aliases,
-          artifacts: artifacts.map(({ contentHash }) => contentHash),
-          failure,
-        })),
+        .map(({ tool, server, input, status, aliases, artifacts, failure }) => {
+          return { tool, server, arguments: input, status, aliases, artifacts: toHashes(artifacts), failure };
+        }),
     })),
   };
 }
@@ -59,22 +54,19 @@ async function describeProvenance({ runtime, ledger, request }: DatasetSources):
   return {
     snapshot: snapshot?.id ?? null,
     model: typeof model === "string" ? model : `${model.provider}:${model.modelId}`,
-    cells: ledger.cells.map(({ step, tool, code, inputAliases, reason, resultAlias, artifacts, replacedIn }) => ({
-      step,
-      tool,
-      code,
-      inputAliases,
-      reason,
-      resultAlias,
-      artifacts: artifacts.map(({ contentHash }) => contentHash),
-      replacedIn,
-    })),
+    cells: ledger.cells.map(({ step, tool, code, inputAliases, reason, resultAlias, artifacts, replacedIn }) => {
+      return { step, tool, code, inputAliases, reason, resultAlias, artifacts: toHashes(artifacts), replacedIn };
+    }),
   };
+}
+
+function toHashes(artifacts: readonly ArtifactEnvelope[]): string[] {
+  return artifacts.map(({ contentHash }) => contentHash);
 }
 
 /** The artifacts of all stages, so that every hash in the dataset can be resolved: current ones first, then replaced ones. */
 function listArtifacts({ artifacts, calls }: Ledger): DatasetArtifact[] {
-  const current = new Set(artifacts.map(({ contentHash }) => contentHash));
+  const current = new Set(toHashes(artifacts));
   const all = new Map([...artifacts, ...calls.flatMap((call) => call.artifacts)].map((artifact) => [artifact.contentHash, artifact]));
   return [...all.values()].map((artifact) => (current.has(artifact.contentHash) ? artifact : { ...artifact, isReplaced: true }));
 }

@@ -127,7 +127,7 @@ export class TenantStores {
       manifests: this.#blobs.datasets,
       bodies: toBodies(this.#blobs),
       toUrl: (hash) => `/data/ds_${hash.slice(0, 24)}.json`,
-      ...(onBody && { onBody }),
+      onBody,
     });
   }
 }

@@ -19,9 +19,9 @@ export function toHttpFailure(toolError: ToolError): HttpFailure {
   return new HttpFailure({
     code: code as ErrorCode,
     message,
-    ...(hints.length === 0 ? {} : { hint: hints.join(" ") }),
+    hint: hints.length === 0 ? undefined : hints.join(" "),
     details: { toolError },
-    ...(code === "QUEUE_FULL" ? { retryAfterSeconds: 5 } : {}),
+    retryAfterSeconds: code === "QUEUE_FULL" ? 5 : undefined,
   });
 }
 
@@ -52,7 +52,7 @@ function describe(error: unknown): { status: number; body: HttpErrorBody; retryA
 function toErrorBody({ code, message, hint = lookUpError(code).hint, details = {} }: ErrorFacts): { status: number; body: HttpErrorBody } {
   return {
     status: lookUpError(code).status,
-    body: { error: { code, message, ...(hint === undefined ? {} : { hint }), ...(Object.keys(details).length === 0 ? {} : { details }) } },
+    body: { error: { code, message, hint, details: Object.keys(details).length === 0 ? undefined : details } },
   };
 }
 

@@ -118,7 +118,7 @@ async function openModel(configured: Configured, requested: string | undefined, 
     if (!(error instanceof SluiceError)) throw error;
     const problem = `${error.message} ${error.hint ?? ""}`.trim();
     const { code, message, hint } = error;
-    return { name: null, problem, open: () => Promise.reject(new HttpFailure({ code, message, ...(hint !== undefined && { hint }) })) };
+    return { name: null, problem, open: () => Promise.reject(new HttpFailure({ code, message, hint })) };
   }
 }
 

@@ -81,7 +81,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
 
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= stopServer({ server, parts, partsCleanup, pruning, slowClientWatch }));
-  log.info("listening", { url, ...(publicUrl === null ? {} : { publicUrl }), driver, model: parts.model.name, auth: authenticator.mode });
+  log.info("listening", { url, publicUrl: publicUrl ?? undefined, driver, model: parts.model.name, auth: authenticator.mode });
   return {
     url,
     publicUrl,

@@ -118,7 +118,7 @@ async function uploadFile(parts: AliasParts, request: RouteRequest): Promise<Res
     const alias = await storeUpload(parts, live, { ...request, signal });
     const schema = await live.data.schema(alias, { signal }); // reads the file: rows and columns are known from now on
     const described = describeAliases(live, parts.history).find((candidate) => candidate.alias === alias);
-    return json({ ...described, ...(schema.ok ? {} : { problem: schema.toolError.summary }) }, { status: 201 });
+    return json({ ...described, problem: schema.ok ? undefined : schema.toolError.summary }, { status: 201 });
   });
 }
 

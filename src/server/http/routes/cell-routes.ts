@@ -96,7 +96,7 @@ async function replayCell(
 }
 
 function toCall({ code, inputs, postProcessingContract }: CellStartEvent): object {
-  return { code, ...(inputs === undefined ? {} : { inputs }), postProcessingContract };
+  return { code, inputs, postProcessingContract };
 }
 
 /** A person does not declare artifacts, so those that the code emits are expected. */
@@ -119,15 +119,7 @@ function toCellRun(
     code,
     at: new Date().toISOString(),
     status,
-    error:
-      error === undefined
-        ? null
-        : {
-            type: error.type,
-            message: error.message,
-            ...(error.line === undefined ? {} : { line: error.line }),
-            ...(error.traceback === undefined ? {} : { traceback: error.traceback }),
-          },
+    error: error === undefined ? null : { type: error.type, message: error.message, line: error.line, traceback: error.traceback },
     stdout,
     stderr,
     resultAlias,

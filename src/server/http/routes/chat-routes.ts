@@ -134,15 +134,14 @@ function createChatChunks(metadata: ChatMetadata): ChatChunks {
 
 function toPart(event: TurnEvent, at: string): UIMessageChunk {
   const { type, ...data } = event;
-  const id = partId(event);
-  return { type: `data-${type}`, ...(id === null ? {} : { id }), data: { ...data, at } };
+  return { type: `data-${type}`, id: partId(event), data: { ...data, at } };
 }
 
 /** A part replaces an earlier one with the same id. */
-function partId(event: TurnEvent): string | null {
+function partId(event: TurnEvent): string | undefined {
   if (event.type === "tool-progress") return `progress:${event.callId}`;
   if (event.type === "approval-request") return `approval:${event.approvalId}`;
-  return event.type === "artifact" ? `artifact:${event.artifact.contentHash}` : null;
+  return event.type === "artifact" ? `artifact:${event.artifact.contentHash}` : undefined;
 }
 
 /** A stored turn as two messages, with the same parts that a client collects from the stream. */
@@ -158,7 +157,7 @@ export function toChatMessages(turn: StoredTurn, events: readonly StoredEvent[])
 }
 
 function toChatMetadata({ turnId, conversationId, status, createdAt, stopReason }: StoredTurn): ChatMetadata {
-  return { turnId, conversationId, status, createdAt, ...(stopReason === null ? {} : { stopReason }) };
+  return { turnId, conversationId, status, createdAt, stopReason: stopReason ?? undefined };
 }
 
 function collectParts(chunks: readonly UIMessageChunk[]): ConversationMessage["parts"] {
@@ -171,7 +170,7 @@ function collectParts(chunks: readonly UIMessageChunk[]): ConversationMessage["p
     } else if (chunk.type.startsWith("data-")) {
       const { type, id, data } = chunk as { type: string; id?: string; data: unknown };
       const earlier = id === undefined ? undefined : parts.find((part) => part["type"] === type && part["id"] === id);
-      if (earlier === undefined) parts.push({ type, ...(id === undefined ? {} : { id }), data });
+      if (earlier === undefined) parts.push({ type, id, data });
       else earlier["data"] = data;
     }
   }

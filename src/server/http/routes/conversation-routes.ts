@@ -70,7 +70,7 @@ function listConversations({ history, turns }: ConversationParts, { query, princ
     updatedAt,
     turns: count,
     runningTurnId: turns.findRunning(tenant, id)?.turnId ?? null,
-    ...(snippet === null ? {} : { snippet }),
+    snippet: snippet ?? undefined,
   }));
   return json({ conversations, next });
 }

@@ -111,7 +111,7 @@ async function toInfo(parts: OperationParts, { request, principal }: RouteReques
     ...driver,
     snapshot: snapshot?.id ?? null,
     model: model.name,
-    ...(model.problem === null ? {} : { modelProblem: model.problem }),
+    modelProblem: model.problem ?? undefined,
     samples: [...samples],
     servers: [...sources.keys()].map((name) => ({ name })),
     limits: {

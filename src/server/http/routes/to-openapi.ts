@@ -46,9 +46,9 @@ function toOperation(route: Route, tag: string, components: Components): Json {
     operationId,
     summary,
     tags: [tag],
-    ...(isOpen ? { security: [] } : {}),
+    security: isOpen ? [] : undefined,
     parameters: toParameters(route),
-    ...(body === undefined ? {} : { requestBody: toRequestBody(body, components) }),
+    requestBody: body === undefined ? undefined : toRequestBody(body, components),
     responses: { ...Object.fromEntries(responses), default: error },
   };
 }
@@ -61,32 +61,19 @@ function toRequestBody(body: z.ZodType | "bytes", components: Components): Json 
 
 function toResponse({ description, schema, contentType }: RouteResponse, components: Components): Json {
   if (schema !== undefined) return { description, content: { "application/json": { schema: components.reference(schema, "output") } } };
-  return { description, ...(contentType === undefined ? {} : { content: { [contentType]: {} } }) };
+  return { description, content: contentType === undefined ? undefined : { [contentType]: {} } };
 }
 
 function toParameters({ path, query, headers = [] }: Route): Json[] {
-  const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
   const described = query === undefined ? { properties: {} } : (z.toJSONSchema(query, { io: "input", unrepresentable: "any" }) as Json);
   const required = new Set((described["required"] as string[] | undefined) ?? []);
-  const queryParameters = Object.entries(described["properties"] as Record<string, Json>).map(([name, schema]) => ({
-    name,
-    in: "query",
-    required: required.has(name),
-    schema,
-  }));
-  const headerParameters = headers.map(({ name, description }) => ({
-    name,
-    in: "header",
-    required: false,
-    description,
-    schema: { type: "string" },
-  }));
-  return [...pathParameters, ...queryParameters, ...headerParameters];
+  const properties = Object.entries(described["properties"] as Record<string, Json>);
+  return [
+    ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+    ...properties.map(([name, schema]) => ({ name, in: "query", required: required.has(name), schema })),
+    ...headers.map(({ name, description }) => ({ name, in: "header", required: false, description, schema: { type: "string" } })),
+  ];
 }
 
 type Components = ReturnType<typeof createComponents>;

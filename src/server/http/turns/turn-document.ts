@@ -20,13 +20,7 @@ export function toTurnDocument({ history, turns }: Pick<ServerParts, "history" |
     schemaVersion: 1,
     ...toTurnSummary(turn),
     result: turn.result === null ? null : resultWithOrigin(turn.result, origin),
-    pendingApprovals: (live?.approvals.pending() ?? []).map(({ approvalId, callId, tool, server, arguments: callArguments }) => ({
-      approvalId,
-      callId,
-      tool,
-      server,
-      arguments: callArguments,
-    })),
+    pendingApprovals: (live?.approvals.pending() ?? []).map(({ type: _, ...approval }) => approval),
     lastEventId: events.at(-1)?.seq ?? 0,
     cells: listCells(events, history.cellRuns.list(tenant, turnId)).map(({ document }) => document),
   };

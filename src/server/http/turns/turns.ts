@@ -236,7 +236,7 @@ function alreadyRunning(turnId: string | null): HttpFailure {
     code: "TURN_RUNNING",
     message: "The conversation already has a running turn. Its turns run one at a time.",
     hint: "Wait for the turn to end, or stop it.",
-    ...(turnId === null ? {} : { details: { turnId } }),
+    details: turnId === null ? {} : { turnId },
   });
 }
 
