@@ -121,7 +121,7 @@ describe("limits for clients", { timeout: 240_000 }, () => {
     client.abort();
     await until(async () => (await statusOf(turnId)).status === "ended");
     expect((await statusOf(turnId)).stopReason).toBe("aborted");
-    await until(() => open.server.configured.runtime.gate.taken === 0);
+    await until(() => open.server.parts.configured.runtime.gate.taken === 0);
   });
 
   test("disconnects a client that does not read its response, and one that does not send its request", async () => {
@@ -156,7 +156,7 @@ describe("limits for clients", { timeout: 240_000 }, () => {
 
   test("waits for running turns when it closes, and refuses a second server on the same data", async () => {
     open = await openTestServer({ script: shortScript });
-    const loaded = { configuration: open.server.configured.configuration, path: "x", origins: {} };
+    const loaded = { configuration: open.server.parts.configured.configuration, path: "x", origins: {} };
     const { log } = open.server.parts;
     await expect(openServer({ loaded, environment: process.env, host: "127.0.0.1", port: 0, log })).rejects.toThrow(
       `Another server uses the data directory ${loaded.configuration.artifacts.directory}.`,

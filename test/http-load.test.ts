@@ -17,7 +17,7 @@ test(
       const artifacts = body.result!.artifacts.map(({ url }) => new URL(url).pathname);
       let most = 0;
       const watch = setInterval(
-        () => (most = Math.max(most, open.server.configured.runtime.gate.taken, open.server.parts.turnLimiter.taken - 1)),
+        () => (most = Math.max(most, open.server.parts.configured.runtime.gate.taken, open.server.parts.turnLimiter.taken - 1)),
         5,
       );
       const token = open.server.tokens.generated!;

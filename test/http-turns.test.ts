@@ -171,8 +171,8 @@ describe("/api/turns", { timeout: 240_000 }, () => {
     const steps = [fetch, cell("kept = len(get_prices_1)"), cell("kept + 1"), answer] as ModelScript["steps"];
     await open.restart({ script: { steps, synthesis: "Done." }, configuration: { limits: { sandbox: { cellTimeoutMs: 5_000 } } } });
     const { turn } = await ask({ question: "Two cells.", wait: true });
-    const { parts, configured } = open.server;
-    const created = vi.spyOn(configured.runtime, "createTurn");
+    const { parts } = open.server;
+    const created = vi.spyOn(parts.configured.runtime, "createTurn");
     const starts = (): number => parts.metrics.probes.filter(({ line }) => line.includes("python_call_start")).length;
     const before = starts();
     const running = open.call<CellRun>("POST", "/api/cells", { turnId: turn.turnId, cell: 2, code: "while True: pass" });

@@ -8,7 +8,6 @@ export const codeModeDescriptions = {
   get_envelope_contract: "Every kind and code of the v1 error envelope, what each means and whether a retry helps.",
 } as const;
 
-/** Descriptions of their parameters. */
 export const codeModeParameters = {
   search: {
     query: "Words: what the tool should do, or its name.",

@@ -8,7 +8,6 @@ export const dataToolDescriptions = {
     "Read a page of rows of any alias. Filter, search and sort apply to the whole table. Returns total, matched and nextOffset. To compute, use code_interpreter.",
 } as const;
 
-/** The descriptions of the parameters of the data tools. */
 export const dataParameters = {
   storeName: "The alias: a Python name that is not in use.",
   storeData: "Inline JSON: rows as a list of records, or any value.",
@@ -25,7 +24,6 @@ export const dataParameters = {
   readSort: "Columns to sort by. Nulls come last.",
 } as const;
 
-/** Notes in the results of the data tools. */
 export const dataNotes = {
   storedAs: (alias: string): string => `In Python, the data is available as ${alias}. Name it in inputAliases.`,
   parsedJsonText: "data was JSON in a string; the parsed value was stored.",

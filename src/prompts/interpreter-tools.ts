@@ -20,7 +20,6 @@ const contractParameters = {
   expectedArtifacts: 'Kinds that the code emits: "image" for save_figure, "chart" for render_chart, [] for a computation only.',
 } as const;
 
-/** Descriptions of their parameters. */
 export const interpreterParameters = {
   code_interpreter: {
     code: "Python 3.13. Read tool outputs by their alias; call set_result(value) with the final value.",

@@ -4,7 +4,6 @@ import type { Gap, StopReason } from "../protocol/turn-result.ts";
 
 /** What a model reads in a turn, in the order of its phases: plan, steps, shortened context, synthesis. */
 
-/** The system instructions of the planning call. */
 export const planInstructions = `You read a question about data before anything is fetched. Do not answer it. Say whether the user asks for a picture, for which measures, and over which population, as one JSON object:
 {"chartIntent": "none" | "implied" | "explicit", "measures": ["…"], "population": "…"}
 chartIntent is explicit only when the user asks for a chart, plot or figure. A total, net change, flow or threshold covers the whole requested population; top-N and selections are for display only.`;

@@ -34,7 +34,6 @@ const imageArtifactSchema = z.strictObject({
   figure: figureSchema.optional(),
 });
 
-/** A chart as a spec and its rows. */
 const chartArtifactSchema = z
   .strictObject({
     schemaVersion: z.literal(1),

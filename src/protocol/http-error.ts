@@ -5,7 +5,6 @@ export const httpErrorSchema = z.strictObject({
   error: z.strictObject({
     code: z.string().min(1),
     message: z.string().min(1),
-    /** What to do about it. */
     hint: z.string().optional(),
     details: z.record(z.string(), z.unknown()).optional(),
   }),

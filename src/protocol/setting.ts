@@ -8,7 +8,6 @@ export const count = z.int().min(1);
 export const countOrNone = z.int().min(0);
 export const milliseconds = count.max(maxTimeMs);
 
-/** A URL that begins with http:// or https://. */
 export const httpUrl = z
   .string()
   .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), "must be a URL that begins with http:// or https://");

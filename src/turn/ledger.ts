@@ -89,7 +89,6 @@ export class Ledger {
   readonly tokens: Tokens = { input: 0, output: 0 };
   steps = 0;
   sandboxMs = 0;
-  /** The answer that the model gave with `final_response`. */
   finalResponse: string | null = null;
   /** The last text that the model wrote beside or instead of tool calls. */
   lastText = "";

@@ -25,13 +25,15 @@ const MAX_JSON_BYTES = 1024 * 1024;
 export function createApp({ routes, authenticator, origins, log, metrics, workLimiter, page }: AppOptions): Hono {
   const app = new Hono();
   for (const route of routes) app.on(route.method.toUpperCase(), toHonoPath(route.path), (context) => serve(route, context));
-  app.all("*", (context) => observe(context, "page", async () => await page(context.req.raw, identify(context.req.raw))));
+  app.all("*", (context) =>
+    observe(context, "page", async () => await page(context.req.raw, authenticator.identify(context.req.raw.headers))),
+  );
   return app;
 
   function serve(route: Route, context: Context): Promise<Response> {
     return observe(context, route.path, async () => {
       const request = context.req.raw;
-      const principal = route.isOpen ? anonymous : identify(request);
+      const principal = route.isOpen ? anonymous : authenticator.identify(request.headers);
       if (principal === null) throw unauthorized();
       if (principal.via === "cookie") checkOwnPage(request);
       if (route.isForOperators && !principal.isOperator)
@@ -53,10 +55,6 @@ export function createApp({ routes, authenticator, origins, log, metrics, workLi
       end();
       throw error;
     }
-  }
-
-  function identify(request: Request): Principal | null {
-    return authenticator.identify(request.headers);
   }
 
   /** Turns errors into responses, measures and logs. The query is never logged: it can contain a login code. */

@@ -13,7 +13,6 @@ export class HttpFailure extends SluiceError {
   }
 }
 
-/** A tool error as the response to a request. */
 export function toHttpFailure(toolError: ToolError): HttpFailure {
   const { error_code: code, summary: message, hints } = toolError;
   return new HttpFailure({

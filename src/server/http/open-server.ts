@@ -5,7 +5,6 @@ import { createAdaptorServer } from "@hono/node-server";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { LoadedConfiguration } from "../../config/load-configuration.ts";
-import type { Configured } from "../../config/open-configured.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { Authenticator, loadTokens, type ServerTokens } from "./authenticator.ts";
 import { defaultSlowClientRules, type SlowClientRules, watchSlowClients } from "./client-limits.ts";
@@ -51,7 +50,6 @@ export interface RunningServer extends AsyncDisposable {
   readonly loginLinks: readonly { readonly tenant: string; readonly url: string }[];
   /** Configuration of a desktop client. */
   readonly snippet: string;
-  readonly configured: Configured;
   readonly parts: ServerParts;
   /** Idempotent. */
   close(): Promise<void>;
@@ -91,7 +89,6 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     tokens,
     loginLinks: isOpen ? [] : createLoginLinks(tokens, parts),
     snippet: toClientSnippet({ url: parts.url, token: isOpen ? null : (tokens.generated ?? "YOUR TOKEN") }),
-    configured: parts.configured,
     parts,
     close,
     [Symbol.asyncDispose]: close,

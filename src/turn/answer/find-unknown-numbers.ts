@@ -66,7 +66,6 @@ function removeCode(answer: string): string {
     .join("\n");
 }
 
-/** A number as it is written in a text. */
 export interface WrittenNumber {
   readonly text: string;
   /** All possible readings, never negative: `1,234` may be 1234 or 1.234. */

@@ -52,7 +52,6 @@ export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
   return { stopReason: "bounded_step_budget", detail: `Step limit reached (${maxSteps}) before the model finished.` };
 }
 
-/** Asks the model once and runs all calls that it requests. */
 async function takeStep(
   options: StepsOptions,
   step: number,

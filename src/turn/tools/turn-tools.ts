@@ -165,7 +165,6 @@ export class TurnTools {
     return { status, failure: { kind: null, code: "TOOL_EXECUTION_ERROR", reason: `${failure.type}: ${failure.message}` } };
   }
 
-  /** Finds an available tool by any of its names. */
   #findTool(name: string): CatalogTool | null {
     return this.#list.tools.find((tool) => [tool.name, tool.fullName, tool.bareName].includes(name)) ?? null;
   }

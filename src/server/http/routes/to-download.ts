@@ -48,7 +48,6 @@ function toStream(first: IteratorResult<Uint8Array>, chunks: AsyncIterator<Uint8
 /** The cache policy of files that are named by their hash: only the client's own cache, without expiry. */
 export const immutable = "private, max-age=31536000, immutable";
 
-/** Whether the client already has this version. */
 export function matchesEtag(request: Request, etag: string): boolean {
   return (request.headers.get("if-none-match") ?? "")
     .split(",")

@@ -83,7 +83,6 @@ export class Turns {
     return this.#live.get(keyOf(tenant, turnId)) ?? null;
   }
 
-  /** The running turn of a conversation. */
   findRunning(tenant: string, conversationId: string): LiveTurn | null {
     for (const turn of this.#live.values())
       if (turn.tenant === tenant && turn.conversationId === conversationId && turn.result === null) return turn;
