@@ -52,16 +52,8 @@ function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): st
   ];
 }
 
-function describeLimits({
-  executionMs,
-  totalMs,
-  memoryBytes,
-  toolCalls,
-  concurrentToolCalls,
-  codeBytes,
-  printBytes,
-  resultBytes,
-}: ExecuteLimits): string[] {
+function describeLimits(limits: ExecuteLimits): string[] {
+  const { executionMs, totalMs, memoryBytes, toolCalls, concurrentToolCalls, codeBytes, printBytes, resultBytes } = limits;
   return [
     `Limits: ${seconds(executionMs)} of computing (waiting for tools does not count), ${seconds(totalMs)} in total, ${bytes(memoryBytes)} of memory, ${toolCalls} tool calls, ${concurrentToolCalls} at once, ${bytes(codeBytes)} of code, ${bytes(resultBytes)} of result, ${bytes(printBytes)} of prints.`,
   ];

@@ -5,13 +5,7 @@ import path from "node:path";
 const mainLibraries = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
 
 /** Returns what a model must know to use the interpreter. The rules hold for every source of data, so it names none. */
-export function librarianPrompt({
-  packages,
-  helpers,
-}: {
-  packages: Readonly<Record<string, string>>;
-  helpers: readonly HelperDoc[];
-}): string {
+export function librarianPrompt({ packages, helpers }: { packages: Record<string, string>; helpers: readonly HelperDoc[] }): string {
   const libraries = mainLibraries.filter((name) => name in packages).map((name) => `${name} ${packages[name]}`);
   return `You derive figures from data that tools have fetched.
 

@@ -46,9 +46,7 @@ const series = z
   .refine(
     (series) =>
       series.type !== "heatmap" || (series.z?.length === series.y.length && series.z.every((row) => row.length === series.x.length)),
-    {
-      error: "z must have a row for each y and a column for each x",
-    },
+    { error: "z must have a row for each y and a column for each x" },
   )
   .refine((series) => [series.xerr, series.yerr, series.baseline].every((list) => list === undefined || list.length === series.x.length), {
     error: "errors and baseline must be as long as x",

@@ -160,26 +160,16 @@ export function configuredTenants(configured: readonly AuthToken[]): string[] {
 }
 
 /** The configured tokens, or a generated one. The tokens of a single tenant are also operators. */
-export async function loadTokens({
-  configured,
-  directory,
-}: {
-  configured: readonly AuthToken[];
-  directory: string;
-}): Promise<ServerTokens> {
+export async function loadTokens(configured: readonly AuthToken[], directory: string): Promise<ServerTokens> {
   if (configured.length === 0) {
     const generated = await loadGeneratedToken(directory);
     return { accepted: [{ tenant: localTenant, sha256: sha256(generated), isOperator: true }], generated };
   }
   const isSingleTenant = configuredTenants(configured).length === 1;
-  return {
-    accepted: configured.map(({ tenant, sha256: hash, operator = false }) => ({
-      tenant,
-      sha256: hash,
-      isOperator: isSingleTenant || operator,
-    })),
-    generated: null,
-  };
+  const accepted = configured.map(({ tenant, sha256: hash, operator = false }) => {
+    return { tenant, sha256: hash, isOperator: isSingleTenant || operator };
+  });
+  return { accepted, generated: null };
 }
 
 /** Generated once and stored readable by its owner only, so that clients configured with it still work after a restart. */

@@ -61,7 +61,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const { auth, artifacts, server: rules } = loaded.configuration;
   await using cleanup = new AsyncDisposableStack();
   const opened = await openParts(options, cleanup);
-  const tokens = isOpen ? { accepted: [], generated: null } : await loadTokens({ configured: auth.tokens, directory: artifacts.directory });
+  const tokens = isOpen ? { accepted: [], generated: null } : await loadTokens(auth.tokens, artifacts.directory);
   const { server, port, answerWith } = await startListening(options);
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
   const publicUrl = toOrigin(options.publicUrl ?? rules.publicUrl);

@@ -46,13 +46,8 @@ const DAY_MS = 24 * HOUR_MS;
 const UNFINISHED_MS = HOUR_MS;
 
 /** Prunes now and then every hour. A failure is logged; the next run tries again. */
-export function pruneHourly({
-  history,
-  storesOf,
-  configured,
-  conversations,
-  log,
-}: Pick<ServerParts, "history" | "storesOf" | "configured" | "conversations" | "log">): Disposable {
+export function pruneHourly(parts: Pick<ServerParts, "history" | "storesOf" | "configured" | "conversations" | "log">): Disposable {
+  const { history, storesOf, configured, conversations, log } = parts;
   const { auth, server, artifacts } = configured.configuration;
   const run = async (): Promise<void> => {
     try {

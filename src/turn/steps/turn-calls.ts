@@ -64,7 +64,9 @@ export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit
   }
 
   function admit(call: Call): ToolError | null {
-    return call.tool === "final_response" || guard.admit(call) ? null : repeatedCall(call.tool);
+    const { tool } = call;
+    if (tool === "final_response" || guard.admit(call)) return null;
+    return createToolError({ code: "CALL_REPEATED", tool, summary: describeRepeat(tool), hints: [errorTable.CALL_REPEATED.hint] });
   }
 
   /** Only an explicit yes approves a call; a failed `approve` refuses it. */
@@ -131,10 +133,6 @@ function toShownArguments({ tool, input }: Call): Pick<ToolStartEvent, "argument
   if (toolsWithoutShownArguments.has(tool) || input === undefined) return {};
   const bytes = Buffer.byteLength(JSON.stringify(input) ?? "");
   return bytes <= SHOWN_ARGUMENTS_BYTES ? { arguments: input } : { argumentsOmittedBytes: bytes };
-}
-
-function repeatedCall(tool: string): ToolError {
-  return createToolError({ code: "CALL_REPEATED", tool, summary: describeRepeat(tool), hints: [errorTable.CALL_REPEATED.hint] });
 }
 
 function roundToMicroseconds(ms: number): number {

@@ -72,11 +72,7 @@ function toCellReport(
 const finalResponseTool: Tool<Ledger> = defineTool({
   name: "final_response",
   description: turnToolDescriptions.final_response,
-  input: z
-    .object({
-      answer: z.string().trim().min(1).describe(turnToolDescriptions.finalAnswer),
-    })
-    .meta({ additionalProperties: false }),
+  input: z.object({ answer: z.string().trim().min(1).describe(turnToolDescriptions.finalAnswer) }).meta({ additionalProperties: false }),
   annotations: {},
   refusal: { lead: "The answer was not accepted", code: "SCHEMA_VALIDATION_FAILED", examples: [{ answer: "The mean price is 102.99." }] },
   async run({ answer }, ledger: Ledger) {

@@ -95,35 +95,24 @@ function invalidRequest(message: string): HttpFailure {
   return new HttpFailure({ code: "REQUEST_INVALID", message });
 }
 
-/** Converts the events of a turn to chunks of a UI message stream: one data part per event, and the answer as text. Has state, so use one per stream. */
-interface ChatChunks {
-  start(): UIMessageChunk[];
-  fromEvent(stored: StoredEvent): UIMessageChunk[];
-}
-
 const ANSWER_ID = "answer";
 
-function createChatChunks(metadata: ChatMetadata): ChatChunks {
-  let isAnswering = false;
-
-  function endAnswer(): UIMessageChunk[] {
-    const wasAnswering = isAnswering;
-    isAnswering = false;
-    return wasAnswering ? [{ type: "text-end", id: ANSWER_ID }] : [];
-  }
-
+/** Converts the events of a turn to chunks of a UI message stream: one data part per event, and the answer as text. Has state, so use one per stream. */
+function createChatChunks(metadata: ChatMetadata) {
+  let hasAnswer = false;
   return {
-    start: () => [{ type: "start", messageId: metadata.turnId, messageMetadata: metadata }],
-    fromEvent({ at, event }) {
+    start: (): UIMessageChunk[] => [{ type: "start", messageId: metadata.turnId, messageMetadata: metadata }],
+    fromEvent({ at, event }: StoredEvent): UIMessageChunk[] {
       if (event.type === "answer-delta") {
-        const start: UIMessageChunk[] = isAnswering ? [] : [{ type: "text-start", id: ANSWER_ID }];
-        isAnswering = true;
+        const start: UIMessageChunk[] = hasAnswer ? [] : [{ type: "text-start", id: ANSWER_ID }];
+        hasAnswer = true;
         return [...start, { type: "text-delta", id: ANSWER_ID, delta: event.text }];
       }
       if (event.type !== "turn-end") return [toPart(event, at)];
       const { gaps, outcome } = event.result;
+      const endOfAnswer: UIMessageChunk[] = hasAnswer ? [{ type: "text-end", id: ANSWER_ID }] : [];
       return [
-        ...endAnswer(),
+        ...endOfAnswer,
         { type: "data-gaps", data: { gaps, at } },
         toPart(event, at),
         { type: "finish", messageMetadata: { ...metadata, status: "ended", stopReason: outcome.stopReason } satisfies ChatMetadata },
