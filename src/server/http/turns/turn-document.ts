@@ -20,7 +20,10 @@ export function toTurnDocument({ history, turns }: Pick<ServerParts, "history" |
     schemaVersion: 1,
     ...toTurnSummary(turn),
     result: turn.result === null ? null : resultWithOrigin(turn.result, origin),
-    pendingApprovals: (live?.approvals.pending() ?? []).map(({ type: _, ...approval }) => approval),
+    pendingApprovals: (live?.approvals.pending() ?? []).map((request) => {
+      const { type: _, ...approval } = request;
+      return approval;
+    }),
     lastEventId: events.at(-1)?.seq ?? 0,
     cells: listCells(events, history.cellRuns.list(tenant, turnId)).map(({ document }) => document),
   };
