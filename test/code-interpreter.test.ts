@@ -21,6 +21,7 @@ import { disposeTurnSandbox, type InterpreterTurn } from "../src/interpreter/int
 import type { Lease, SandboxLimits } from "../src/sandbox/contract.ts";
 import type { SandboxPool, TakenLease } from "../src/sandbox/pool.ts";
 import { createCodeInterpreterTools } from "../src/turn/tools/create-code-interpreter-tools.ts";
+import { createOutcome } from "./fixtures/create-outcome.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
 interface Written {
@@ -210,19 +211,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     return answer.outcome?.resultJson === null ? null : JSON.parse(answer.outcome!.resultJson);
   };
   /** The complete outcome; fields that depend on the machine match any value of their type. */
-  const outcome = (given: Partial<CellOutcome>): CellOutcome => ({
-    schemaVersion: 1,
-    status: "ok",
-    resultJson: null,
-    stdout: "",
-    stderr: "",
-    artifacts: [],
-    diagnostics: {},
-    timing: { queueMs: anyNumber, startMs: anyNumber, runMs: anyNumber, totalMs: anyNumber },
-    usage: { peakMemoryBytes: anyNumber, cpuMs: anyNumber },
-    sandbox: { id: expect.any(String) as string, driver, start: expect.stringMatching(/^(pool|restored|forked|cold)$/) as "pool" },
-    ...given,
-  });
+  const outcome = (given: Partial<CellOutcome>): CellOutcome =>
+    createOutcome({
+      timing: { queueMs: anyNumber, startMs: anyNumber, runMs: anyNumber, totalMs: anyNumber },
+      usage: { peakMemoryBytes: anyNumber, cpuMs: anyNumber },
+      sandbox: { id: expect.any(String) as string, driver, start: expect.stringMatching(/^(pool|restored|forked|cold)$/) as "pool" },
+      ...given,
+    });
   /** A given file whose content the test changes. */
   const addChangingFile = (name: string, text: string): { text: string } => {
     const file = { text };

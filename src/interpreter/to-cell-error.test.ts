@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createOutcome } from "../../test/fixtures/create-outcome.ts";
 import { parseToolError } from "../errors/tool-error.ts";
 import type { CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { toCellError } from "./to-cell-error.ts";
@@ -102,17 +103,5 @@ describe("the tool error of a cell", () => {
 });
 
 function outcome(status: CellStatus, given: Partial<CellOutcome> = {}): CellOutcome {
-  return {
-    schemaVersion: 1,
-    status,
-    resultJson: null,
-    stdout: "",
-    stderr: "",
-    artifacts: [],
-    diagnostics: {},
-    timing: { queueMs: 0, startMs: 0, runMs: 1, totalMs: 1 },
-    usage: { peakMemoryBytes: 1, cpuMs: 1 },
-    sandbox: { id: "s", driver: "bubblewrap", start: "pool" },
-    ...given,
-  };
+  return createOutcome({ status, ...given });
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createOutcome } from "../../test/fixtures/create-outcome.ts";
 import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { FigureAxes } from "../protocol/figure.ts";
@@ -8,19 +9,7 @@ import { toRepair, toToolResult } from "./tool-result.ts";
 const kept = "Variables and files of this cell are available in the next cell of this turn.";
 
 function answerTo(given: Partial<CellOutcome>, artifacts: ArtifactEnvelope[] = []): string {
-  const outcome: CellOutcome = {
-    schemaVersion: 1,
-    status: "ok",
-    resultJson: null,
-    stdout: "",
-    stderr: "",
-    artifacts: [],
-    diagnostics: {},
-    timing: { queueMs: 0, startMs: 0, runMs: 1, totalMs: 1 },
-    usage: { peakMemoryBytes: 1, cpuMs: 1 },
-    sandbox: { id: "s", driver: "bubblewrap", start: "pool" },
-    ...given,
-  };
+  const outcome = createOutcome(given);
   return toToolResult({ tool: "code_interpreter", outcome, artifacts }, { evidence: createEvidenceStore() }).text;
 }
 
