@@ -15,7 +15,11 @@ const cost = z.strictObject({
   outputPerMillionTokens: z.number().min(0),
 });
 
-/** The configurable limits of a turn. To add one, add it here and enforce it in `describeSpentBudget`; docs/configuration.md is generated. */
+/**
+ * The configurable limits of a turn; docs/configuration.md is generated from it. Where a limit is enforced: a limit of model calls in
+ * `describeSpentModelBudget`, a limit that only ends the steps in `endByBudget` (steps/run-steps.ts), a limit that refuses calls in `createTurnCalls`
+ * (steps/turn-calls.ts).
+ */
 export const budgetsSchema = z.strictObject({
   steps: count.max(200).default(STEP_BUDGET).describe("steps (model calls) per turn, not counting the plan and the final answer"),
   chartBoost: countOrNone.max(200).default(CHART_REQUIRED_STEP_BUDGET_BOOST).describe("extra steps when the user asked for a chart"),
@@ -54,8 +58,11 @@ export function withBudgets(changes: Partial<TurnBudgets> = {}): TurnBudgets {
   return { ...budgets, synthesisMs: Math.min(budgets.synthesisMs, Math.floor(budgets.wallMs / 5)) };
 }
 
-/** Which budget of a turn is spent, as a sentence for the user; null while all have something left. Steps and time are counted elsewhere. */
-export function describeSpentBudget(
+/**
+ * Which budget of model calls is spent, as a sentence for the user; null while the model may be asked again. A spent one ends the steps, and the final
+ * answer is then written without the model. Steps are counted by `runSteps`, time by the `TurnClock`.
+ */
+export function describeSpentModelBudget(
   { tokens: { input, output } }: Pick<Ledger, "tokens">,
   budgets: Pick<TurnBudgets, "tokens" | "cost">,
 ): string | null {

@@ -3,7 +3,7 @@ import { orAbort } from "../../concurrency/or-abort.ts";
 import { omittedNote, synthesisInstructions, synthesisPrompt } from "../../prompts/turn-prompts.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import { clipText } from "../../text/clip-text.ts";
-import { describeSpentBudget } from "../budgets.ts";
+import { describeSpentModelBudget } from "../budgets.ts";
 import { describeError, describeFinish } from "../describe-error.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
@@ -40,7 +40,7 @@ export async function synthesize(turn: SynthesisSources, terminal: TerminalOutco
 
 function canAskModel(turn: SynthesisSources, { stopReason }: TerminalOutcome): boolean {
   const isOver = stopReason === "aborted" || stopReason === "model_error" || turn.clock.signal.aborted;
-  return !isOver && describeSpentBudget(turn.ledger, turn.budgets) === null;
+  return !isOver && describeSpentModelBudget(turn.ledger, turn.budgets) === null;
 }
 
 /** Returns why the answer is incomplete; null when it is complete. */

@@ -2,7 +2,7 @@ import { createToolError, type ToolError } from "../../errors/tool-error.ts";
 import { brokenOffNote, turnEndedNote } from "../../prompts/turn-prompts.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { StopReason } from "../../protocol/turn-result.ts";
-import { describeSpentBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
+import { describeSpentModelBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
 import { asSentence } from "../describe-error.ts";
 import type { Ledger } from "../ledger.ts";
 import type { TurnTools } from "../tools/turn-tools.ts";
@@ -193,7 +193,8 @@ function endByGuard({ guard, ledger }: StepsOptions, step: number): StepsEnd | n
   return guard.tripped;
 }
 
+/** All budgets except steps and time end a turn here, as `bounded_step_budget`. */
 function endByBudget({ ledger, budgets }: StepsOptions): StepsEnd | null {
-  const spent = describeSpentBudget(ledger, budgets);
+  const spent = describeSpentModelBudget(ledger, budgets);
   return spent === null ? null : { stopReason: "bounded_step_budget", detail: spent };
 }
