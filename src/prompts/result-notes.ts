@@ -1,4 +1,4 @@
-/** Sentences that Sluice adds to results: notes of previews, warnings of tool calls and `execute`, and notes of the identity tools. */
+/** Sentences that Sluice adds to results: notes of previews, warnings of tool calls and `execute`, and notes of the identity tools. Notes of cells are in interpreter-tools.ts. */
 
 export function previewNote(alias: string, hasRoundedNumbers: boolean): string {
   return `The whole output is available in Python as ${alias}.${hasRoundedNumbers ? " Numbers with ~ are rounded here, not there." : ""}`;

@@ -29,6 +29,7 @@ export type CellArtifact =
     }
   | { kind: "chart"; title?: string; contentHash: string; spec: ChartSpec; data: ChartRow[]; bytes: Uint8Array };
 
+/** What a cell produced. `runCell` measures it, and `judgeCell` decides `status`, `error` and `diagnostics`. `sluice run --json` prints new fields as they are. */
 export interface CellOutcome {
   schemaVersion: 1;
   status: CellStatus;
@@ -42,7 +43,7 @@ export interface CellOutcome {
   error?: CellError;
   timing: { queueMs: number; startMs: number; runMs: number; totalMs: number };
   usage: { peakMemoryBytes: number; cpuMs: number };
-  /** Only when the process of the cell ended: its exit code, or 128 plus the signal number. */
+  /** Only when the process of the cell ended: its exit code, or 128 plus the signal number. For probes; `sluice run --json` leaves it out. */
   exitCode?: number;
   sandbox: { id: string; driver: string; start: "pool" | "restored" | "forked" | "cold" };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { artifactSchema } from "./artifact.ts";
 
-/** Why a turn ended. Only `complete_answer` means that the model finished on its own. */
+/** Why a turn ended. Only `complete_answer` means that the model finished on its own. `bounded_step_budget`: steps, tokens or cost are spent. */
 export const stopReasons = [
   "complete_answer",
   "bounded_step_budget",
