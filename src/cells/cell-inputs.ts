@@ -54,12 +54,6 @@ export interface ChangedInput {
   readonly bytes: number;
 }
 
-/** Where inputs go: a sandbox, and the aliases that it already has. */
-export interface InputTarget {
-  readonly lease: Lease;
-  readonly sentAliases: Set<string>;
-}
-
 /** The inputs of a cell session by alias. Each is sent to a sandbox once, before the first cell that can see it, and again if its content changes. */
 export class SessionInputs {
   readonly #limits: SandboxLimits;
@@ -105,8 +99,11 @@ export class SessionInputs {
     }
   }
 
-  /** Sends the inputs that the sandbox does not have in their current version. After a failure, the sandbox may hold half an input: discard it. */
-  async send(visible: readonly VisibleInput[], { lease, sentAliases }: InputTarget): Promise<void> {
+  /**
+   * Sends the inputs that the sandbox does not have in their current version and adds them to `sentAliases`. After a failure, the sandbox may hold half
+   * an input: discard it.
+   */
+  async send(visible: readonly VisibleInput[], { lease, sentAliases }: { lease: Lease; sentAliases: Set<string> }): Promise<void> {
     for (const { alias, bound, version } of visible.filter((input) => needsSending(input, sentAliases))) {
       await sendInput(lease, alias, bound.input);
       sentAliases.add(alias);

@@ -25,7 +25,7 @@ export const sandboxLimitsSchema = z.strictObject({
   resultBytes: count.default(10 * MB).describe("size of a cell's result as JSON"),
   artifacts: countOrNone.default(20).describe("figures and charts per cell"),
   artifactBytes: count.default(10 * MB).describe("size of one figure or chart"),
-  inputBytes: countOrNone.default(256 * MB).describe("size of one input"),
+  inputBytes: countOrNone.default(256 * MB).describe("total size of the inputs of a cell session"),
 });
 
 export type SandboxLimits = Readonly<z.infer<typeof sandboxLimitsSchema>>;

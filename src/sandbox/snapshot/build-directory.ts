@@ -8,15 +8,11 @@ const HEARTBEAT_MS = 10_000;
 /** Owners in another container or on another machine count as dead after this time without a heartbeat. */
 const SILENT_OWNER_MS = 120_000;
 
-export interface BuildDirectory extends AsyncDisposable {
-  readonly directory: string;
-}
-
 /**
  * Creates an empty directory for one build, on the same file system as the result, so that the last step is a rename. It is removed on disposal.
  * The next build removes the directories of killed builds.
  */
-export async function openBuildDirectory(cacheDirectory: string): Promise<BuildDirectory> {
+export async function openBuildDirectory(cacheDirectory: string): Promise<AsyncDisposable & { readonly directory: string }> {
   const parent = path.join(cacheDirectory, "building");
   await mkdir(parent, { recursive: true });
   await removeAbandonedBuilds(cacheDirectory);

@@ -1,4 +1,4 @@
-/** A progress report of a long build. `bytes` is the amount downloaded or written so far, if known. */
+/** A progress report of a long build. A finished step has `bytes`, the amount that it downloaded or wrote, if known. */
 export interface BuildProgress {
   readonly step: string;
   readonly state: "started" | "working" | "done";
@@ -19,14 +19,12 @@ export interface StepResult<Value> {
 export async function runStep<Value>(
   step: string,
   onProgress: OnProgress | undefined,
-  work: (report: (detail: string, bytes?: number) => void) => Promise<StepResult<Value>>,
+  work: (report: (line: string) => void) => Promise<StepResult<Value>>,
 ): Promise<Value> {
   const startedAt = performance.now();
   const elapsedMs = (): number => performance.now() - startedAt;
   onProgress?.({ step, state: "started", elapsedMs: 0 });
-  const { value, detail, bytes } = await work((line, lineBytes) =>
-    onProgress?.({ step, state: "working", detail: line, bytes: lineBytes, elapsedMs: elapsedMs() }),
-  );
+  const { value, detail, bytes } = await work((line) => onProgress?.({ step, state: "working", detail: line, elapsedMs: elapsedMs() }));
   onProgress?.({ step, state: "done", detail, bytes, elapsedMs: elapsedMs() });
   return value;
 }

@@ -6,7 +6,6 @@ import { SluiceError } from "../../errors/sluice-error.ts";
 export interface ProgramOptions {
   readonly program: string;
   readonly args: readonly string[];
-  readonly cwd?: string;
   /** Added to this process's environment, so that the user's proxy and mirror settings apply. */
   readonly extraEnvironment?: Readonly<Record<string, string>>;
   readonly onLine?: (line: string) => void;
@@ -39,12 +38,11 @@ export async function runProgram(options: ProgramOptions): Promise<string> {
 }
 
 /** Like runProgram, but returns a failure instead of throwing. Rejects only when the program cannot be started, or on abort. */
-export async function tryProgram({ program, args, cwd, extraEnvironment = {}, onLine, signal }: ProgramOptions): Promise<ProgramOutput> {
+export async function tryProgram({ program, args, extraEnvironment = {}, onLine, signal }: ProgramOptions): Promise<ProgramOutput> {
   signal?.throwIfAborted();
   // `detached` creates a new process group, so that an abort also kills grandchildren.
   const variables = Object.entries(extraEnvironment).map(([name, value]) => `${name}=${value}`);
   const child = spawn("sh", ["-c", RUN_IN_GROUP, "sh", ...variables, program, ...args], {
-    cwd,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     detached: true,
   });

@@ -216,14 +216,8 @@ function notStarted(detail: string, cause?: unknown): NoSandboxError {
 
 /** The socket to which forks of the zygote connect. Each expected connection has its own token, which is valid once. */
 interface LeaseSocket extends AsyncDisposable {
-  expect(lease: string): ExpectedConnection;
-}
-
-interface ExpectedConnection {
-  readonly token: string;
-  /** Rejects only after cancel(). */
-  readonly channel: Promise<FrameChannel>;
-  cancel(reason: Error): void;
+  /** `channel` rejects only after `cancel`. */
+  expect(lease: string): { readonly token: string; readonly channel: Promise<FrameChannel>; cancel(reason: Error): void };
 }
 
 interface PendingConnection {

@@ -9,6 +9,7 @@ import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "..
 import { parseJson } from "../../../text/json.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toOciSpec } from "./oci-spec.ts";
+import type { RunscCommand } from "./runsc-process.ts";
 import type { Runsc } from "./runsc.ts";
 
 /** The files of a checkpointed container that has imported the stack. `runsc restore` turns them into a running sandbox. */
@@ -78,11 +79,7 @@ export async function removeImage(image: MemoryImage): Promise<void> {
   await rm(image.path, { recursive: true, force: true });
 }
 
-export interface CheckpointOptions {
-  readonly runsc: readonly string[];
-  readonly state: string;
-  readonly flags: readonly string[];
-  readonly containerId: string;
+export interface CheckpointOptions extends Pick<RunscCommand, "runsc" | "state" | "flags" | "containerId"> {
   readonly directory: string;
   readonly signal: AbortSignal;
 }
