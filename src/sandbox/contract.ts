@@ -45,7 +45,7 @@ export interface FrameChannel {
   close(): void;
 }
 
-/** How a sandbox ended. `closed` means that the host closed it. */
+/** How a sandbox ended. `closed` means that the host closed it. `detail` is a full sentence. */
 export interface Death {
   readonly cause: "closed" | "exited" | "killed" | "out_of_memory" | "expired";
   readonly detail: string;

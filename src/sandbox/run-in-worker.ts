@@ -91,8 +91,8 @@ export async function findLostCause({ ended, lost, lease, before, after, mayBeDe
   const death = mayBeDead ? await waitForDeath(lease) : null;
   if (after.memoryKills > before.memoryKills || death?.cause === "out_of_memory") return { kind: "out_of_memory" };
   if (ended !== null) return { kind: "crashed", how: describeEnded(ended) };
-  const how = death !== null && death.cause !== "closed" ? ` (${death.detail})` : "";
-  return { kind: "lost", detail: `The sandbox is gone: ${lost}${how}.` };
+  const how = death !== null && death.cause !== "closed" ? ` ${death.detail}` : "";
+  return { kind: "lost", detail: `The sandbox is gone: ${lost}.${how}` };
 }
 
 /** How the sandbox died. Null if it is still alive after two seconds. */
