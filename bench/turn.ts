@@ -37,13 +37,7 @@ export async function run(): Promise<BenchRow[]> {
   ];
 }
 
-interface Case {
-  readonly name: string;
-  readonly target: number;
-  readonly isLarge: boolean;
-}
-
-async function measure(runtime: Runtime, { name, target, isLarge }: Case): Promise<BenchRow> {
+async function measure(runtime: Runtime, { name, target, isLarge }: { name: string; target: number; isLarge: boolean }): Promise<BenchRow> {
   const large = isLarge ? jsonRows(EVIDENCE_BYTES / 10) : "[]";
   const differences: number[] = [];
   for (let round = 0; round < (isLarge ? 8 : ROUNDS); round += 1) {

@@ -37,7 +37,6 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   prepare: async () => await import("./commands/prepare.ts").then(({ prepareCommand: run, prepareUsage: usage }) => ({ run, usage })),
 };
 
-/** Runs a command and returns its exit status. */
 async function main([name, ...args]: string[]): Promise<number> {
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     (name === undefined ? process.stderr : process.stdout).write(usage);

@@ -15,7 +15,6 @@ export async function print(text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())));
 }
 
-/** Creates the error for wrong arguments of a command. */
 export function wrongUsage(command: string, message: string): UsageError {
   return new UsageError({ code: "WRONG_USAGE", message, hint: `Run sluice ${command} --help for usage.` });
 }

@@ -2,15 +2,10 @@ import type { TurnEvent } from "../protocol/turn-events.ts";
 import { formatBytes } from "./progress-printer.ts";
 import { toTerminal } from "./terminal.ts";
 
-export interface TurnStreams {
-  /** Receives the progress. */
-  readonly progress: (text: string) => void;
-  /** Receives the answer piece by piece. */
-  readonly answer: (text: string) => void;
-}
+type Write = (text: string) => void;
 
-/** Creates a printer for the events of a turn: servers, tools, rows, printed output, and the answer at the end. */
-export function createTurnPrinter({ progress, answer }: TurnStreams): (event: TurnEvent) => void {
+/** Creates a printer for the events of a turn. Servers, tools, rows and printed output go to `progress`, the answer goes to `answer` piece by piece. */
+export function createTurnPrinter({ progress, answer }: { progress: Write; answer: Write }): (event: TurnEvent) => void {
   const line = (text: string): void => progress(`${toTerminal(text)}\n`);
   let isLineOpen = false;
   let isAnswering = false;

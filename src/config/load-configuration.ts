@@ -137,12 +137,10 @@ export function findRepeatedKeys(text: string): ConfigurationProblem[] {
   return problems;
 }
 
-interface ValidateOptions {
-  readonly file: string | null;
-  readonly repeatedKeys: readonly ConfigurationProblem[];
-}
-
-function validate({ value, references, problems }: Expanded, { file, repeatedKeys }: ValidateOptions): z.infer<typeof configurationSchema> {
+function validate(
+  { value, references, problems }: Expanded,
+  { file, repeatedKeys }: { file: string | null; repeatedKeys: readonly ConfigurationProblem[] },
+): z.infer<typeof configurationSchema> {
   const { success, data, error } = configurationSchema.safeParse(value);
   const mayShow = (at: readonly PropertyKey[]): boolean => !isSecretPath(at) && !references.has(toPathText(at));
   const schemaProblems = success ? [] : describeZodIssues({ schema: configurationSchema, value, issues: error.issues, mayShow });

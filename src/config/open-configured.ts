@@ -10,7 +10,6 @@ import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import { createDatasetFileStore } from "../evidence/dataset/create-dataset-store.ts";
 import { createIdentityStore, type IdentityStore } from "../execute/identity/create-identity-store.ts";
-import type { McpLimits } from "../tools/mcp/mcp-source-options.ts";
 import { createMcpSource } from "../tools/mcp/create-mcp-source.ts";
 import { openModel } from "../models/open-model.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
@@ -64,8 +63,10 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   const { limits, execute, budgets, session } = configuration;
   const runtime = createRuntime(toRuntimeOptions(configuration, environment));
   const entries = Object.entries(servers ?? configuration.mcpServers);
-  const { maxConcurrentCalls, ...mcp } = limits.mcp;
-  const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server, { limits: mcp, environment, onProbe })]));
+  const { maxConcurrentCalls, ...mcpLimits } = limits.mcp;
+  const toSource = (name: string, { expose: _expose, allow: _allow, ...server }: ServerConfiguration): ToolSource =>
+    createMcpSource({ name, server, environment, onProbe, ...mcpLimits });
+  const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server)]));
   const catalog = createToolCatalog({ sources: [...sources.values()], maxConcurrentCalls });
   const policy = createToolPolicy(toToolPolicyOptions(configuration));
   const identities = session === null ? null : createIdentityStore({ configuration: session });
@@ -138,15 +139,4 @@ function toRuntimeOptions({ sandbox, limits, execute }: Configuration, environme
     limits: limits.sandbox,
     monty: { isolation: execute.isolation },
   };
-}
-
-interface SourceOptions {
-  readonly limits: McpLimits;
-  readonly environment: Environment;
-  readonly onProbe: ProbeSink | undefined;
-}
-
-function toSource(name: string, entry: ServerConfiguration, { limits, environment, onProbe }: SourceOptions): ToolSource {
-  const { expose: _expose, allow: _allow, ...server } = entry;
-  return createMcpSource({ name, server, environment, onProbe, ...limits });
 }
