@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
-import { claimsMissingFigure, createAnswerChecker } from "./answer-checker.ts";
-import { labelArtifacts, findMissingSentences } from "./missing-sentences.ts";
-import { createKnownNumbers, findUnknownNumbers } from "./find-unknown-numbers.ts";
-import { removeRemoteImages } from "./remove-remote-images.ts";
+import { claimsMissingFigure, createAnswerChecker, removeRemoteImages } from "./answer-checker.ts";
+import { createKnownNumbers, findUnknownNumbers } from "./check-numbers.ts";
+import { findMissingSentences, labelArtifacts } from "./synthesize.ts";
 
 const hash = "a".repeat(64);
 const image: ArtifactEnvelope = {

@@ -8,7 +8,7 @@ import type { TurnResult } from "../../../protocol/turn-result.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
 import { type Conversation, createConversation } from "../../../turn/create-conversation.ts";
 import { runTurn } from "../../../turn/run-turn.ts";
-import { removeRemoteImages } from "../../../turn/answer/remove-remote-images.ts";
+import { removeRemoteImages } from "../../../turn/answer/answer-checker.ts";
 import { serverStopping } from "../client-limits.ts";
 import type { Conversations, LiveConversation } from "../conversations.ts";
 import type { Log } from "../create-log.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createKnownNumbers, findUnknownNumbers, readNumbers } from "./find-unknown-numbers.ts";
+import { createKnownNumbers, findUnknownNumbers, readNumbers } from "./check-numbers.ts";
 
 function unknownIn(answer: string, ...shown: string[]): string[] {
   return findUnknownNumbers(answer, () => {
