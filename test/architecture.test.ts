@@ -9,7 +9,6 @@ const levels: Readonly<Record<string, number>> = {
   protocol: 1,
   concurrency: 1,
   "processes.ts": 1,
-  "server/http-body.ts": 1,
   "package-version.ts": 1,
   blobs: 2,
   prompts: 2,

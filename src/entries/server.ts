@@ -3,7 +3,7 @@ import "../require-node.ts";
 export { loadConfiguration, type LoadedConfiguration, type LoadOptions } from "../config/load-configuration.ts";
 export type { Configuration } from "../config/configuration-schema.ts";
 export { openConfigured, type Configured, type ConfiguredOptions } from "../config/open-configured.ts";
-export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../server/mcp/create-mcp-endpoint.ts";
+export { createMcpEndpoint, type McpCaller, type McpEndpoint, type McpEndpointOptions } from "../server/http/create-mcp-endpoint.ts";
 export { serveMcpStdio, type McpStdioOptions } from "../server/mcp/serve-mcp-stdio.ts";
 export type { McpParts } from "../server/mcp/mcp-parts.ts";
 export type { ServedTool, Surface } from "../server/mcp/surface.ts";

@@ -1,5 +1,4 @@
 import type { z } from "zod";
-import { readBody } from "../../http-body.ts";
 import { describeZodIssues } from "../../../errors/schema-problems.ts";
 import type { Principal } from "../authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";
@@ -99,6 +98,20 @@ export function checkSchema(schema: z.ZodType, value: unknown, where: "body" | "
   });
 }
 
+/** Reads the body of a request into memory. Returns null if it is larger than `maxBytes`. */
+export async function readBody(request: Request, maxBytes: number): Promise<Buffer | null> {
+  // Check the header first: as long as nothing has touched `request.body`, the server keeps the connection open.
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return null;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -109,4 +122,11 @@ function parseJson(text: string): unknown {
 
 export function tooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure({ code: "BODY_TOO_LARGE", message: `The body is larger than the limit of ${maxBytes} bytes.` });
+}
+
+/** Returns the same response and calls `onEnd` once: when the last byte was read, or when the reader left or the body failed (`wasCutShort`). */
+export function watchBody({ body, status, statusText, headers }: Response, onEnd: (wasCutShort: boolean) => void): Response {
+  if (body === null) onEnd(false);
+  const watched = body?.pipeThrough(new TransformStream({ flush: () => onEnd(false), cancel: () => onEnd(true) })) ?? null;
+  return new Response(watched, { status, statusText, headers });
 }

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import { createAdaptorServer } from "@hono/node-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { watchBody } from "../../http-body.ts";
+import { watchBody } from "./route.ts";
 import { listen } from "../open-server.ts";
 import { toDownload } from "./to-download.ts";
 

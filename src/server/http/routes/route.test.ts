@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { watchBody } from "./http-body.ts";
+import { watchBody } from "./route.ts";
 
 function watched(body: ConstructorParameters<typeof Response>[0]): { response: Response; ends: boolean[] } {
   const ends: boolean[] = [];

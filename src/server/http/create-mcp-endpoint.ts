@@ -1,16 +1,16 @@
 import { createMcpHandler, isLegacyRequest, type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
-import type { McpParts } from "./mcp-parts.ts";
-import type { Surface } from "./surface.ts";
-import { createMcpServer } from "./create-mcp-server.ts";
-import { createSurface } from "./create-surface.ts";
-import { ConnectionRegistry } from "./connections/connection-registry.ts";
-import { accessByConnection, accessByHandle, type ConnectionAccess } from "./connections/connection-access.ts";
-import { createMcpTools } from "./tools/create-mcp-tools.ts";
-import type { McpConnection } from "./connections/mcp-connection.ts";
-import { readBody, watchBody } from "../http-body.ts";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
+import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
 import { isRecord } from "../../text/json.ts";
+import { accessByConnection, accessByHandle, type ConnectionAccess } from "../mcp/connections/connection-access.ts";
+import { ConnectionRegistry } from "../mcp/connections/connection-registry.ts";
+import type { McpConnection } from "../mcp/connections/mcp-connection.ts";
+import { createMcpServer } from "../mcp/create-mcp-server.ts";
+import { createSurface } from "../mcp/create-surface.ts";
+import type { McpParts } from "../mcp/mcp-parts.ts";
+import type { Surface } from "../mcp/surface.ts";
+import { createMcpTools } from "../mcp/tools/create-mcp-tools.ts";
+import { readBody, watchBody } from "./routes/route.ts";
 
 /** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller has checked tokens and origins before. */
 export interface McpEndpoint extends AsyncDisposable {
