@@ -11,7 +11,7 @@ import { describeError } from "./describe-error.ts";
 import { keepDataset } from "./keep-dataset.ts";
 import { Ledger } from "./ledger.ts";
 import { planTurn } from "./plan-turn.ts";
-import { createCallGuard } from "./steps/call-guard.ts";
+import { CallGuard } from "./steps/call-guard.ts";
 import { createModelContext } from "./steps/model-context.ts";
 import { endByClock, runSteps, type StepsEnd } from "./steps/run-steps.ts";
 import { createTurnCalls } from "./steps/turn-calls.ts";
@@ -61,7 +61,7 @@ async function takeSteps(turn: TurnParts, interpreter: InterpreterTurn): Promise
   const { request, conversation, clock, ledger, context, budgets } = turn;
   const { evidence } = conversation;
   const signal = clock.stepsSignal;
-  const guard = createCallGuard();
+  const guard = new CallGuard();
   const calls = createTurnCalls({ ...turn, guard, evidence, policy: request.policy, approve: request.approve, signal });
   try {
     const librarian = await readLibrarianPrompt(turn);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createCallGuard } from "./call-guard.ts";
+import { CallGuard } from "./call-guard.ts";
 import type { CallRecord } from "../ledger.ts";
 
 const record = (facts: Partial<CallRecord>): CallRecord => ({
@@ -19,7 +19,7 @@ const failed = (kind: string | null): CallRecord => record({ status: "error", fa
 
 describe("the call guard", () => {
   test("forgets empty results once a call returns data", () => {
-    const guard = createCallGuard();
+    const guard = new CallGuard();
     const empty = record({ isEmpty: true });
     guard.judgeStep([empty, empty]);
     guard.judgeStep([record({})]);
@@ -30,7 +30,7 @@ describe("the call guard", () => {
   });
 
   test("counts the failures of each server separately, and stops earlier for upstream failures", () => {
-    const guard = createCallGuard();
+    const guard = new CallGuard();
     for (let step = 0; step < 4; step += 1) guard.judgeStep([failed(null)]);
     guard.judgeStep([{ ...failed("upstream_http"), server: "other" }]);
     expect(guard.tripped).toBeNull();
@@ -43,7 +43,7 @@ describe("the call guard", () => {
 
   test("explains a third identical call by how the first two ended", () => {
     const stopReasonAfter = (call: CallRecord): string | undefined => {
-      const guard = createCallGuard();
+      const guard = new CallGuard();
       expect([guard.admit(call), guard.admit(call)]).toEqual([true, true]);
       guard.judgeStep([call]);
       expect(guard.admit(call)).toBe(false);
@@ -56,7 +56,7 @@ describe("the call guard", () => {
   });
 
   test("keeps the first reason it tripped for", () => {
-    const guard = createCallGuard();
+    const guard = new CallGuard();
     for (let time = 0; time < 3; time += 1) guard.admit({ tool: "a", input: {} });
     for (let time = 0; time < 3; time += 1) guard.judgeStep([record({ isEmpty: true })]);
     expect(guard.tripped?.stopReason).toBe("bounded_repeat_guardrail");

@@ -10,92 +10,78 @@ export interface GuardTrip {
   readonly detail: string;
 }
 
-/** Stops a turn that makes no progress: after three identical calls, empty results, failures of one server, or requests for unknown tools. */
-export interface CallGuard {
-  readonly tripped: GuardTrip | null;
-  /**
-   * Whether a requested call may run. Refuses the third call with the same arguments. Identical calls of one script count once: its loop ends with the
-   * script, which has a call limit of its own.
-   */
-  admit(call: Pick<CallRecord, "tool" | "input" | "within">): boolean;
-  /**
-   * Takes all calls of a step, including those of scripts. A result with data outweighs empty results and failures of the same step. The empty results of
-   * one script count once.
-   */
-  judgeStep(calls: readonly CallRecord[]): void;
-}
-
 const MAX_TIMES = 3;
 /** Failures whose cause may be the arguments, which the model can correct. */
 const MAX_OTHER_FAILURES = 5;
 const upstreamKinds: ReadonlySet<string> = new Set(["upstream_http", "rate_limited", "auth_error", "internal_error"]);
 
-export function createCallGuard(): CallGuard {
+/** Stops a turn that makes no progress: after three identical calls, empty results, failures of one server, or requests for unknown tools. */
+export class CallGuard {
+  /** Null while the turn may continue. */
+  tripped: GuardTrip | null = null;
   /** Who requested each call: a script, or one entry per request of the model. */
-  const requesters = new Map<string, Set<string>>();
-  const lastRecords = new Map<string, CallRecord>();
-  const failuresByServer = new Map<string, { upstream: number; all: number }>();
-  let emptyResults = 0;
-  let unknownTools = 0;
-  let tripped: GuardTrip | null = null;
-  const trip = (reason: GuardTrip): void => void (tripped ??= reason);
+  readonly #requesters = new Map<string, Set<string>>();
+  readonly #lastRecords = new Map<string, CallRecord>();
+  readonly #failuresByServer = new Map<string, { upstream: number; all: number }>();
+  #emptyResults = 0;
+  #unknownTools = 0;
 
-  return {
-    get tripped() {
-      return tripped;
-    },
-    admit({ tool, input, within }) {
-      const key = keyOf(tool, input);
-      const known = requesters.get(key) ?? new Set();
-      requesters.set(key, known);
-      known.add(within ?? `call ${known.size}`);
-      if (known.size < MAX_TIMES) return true;
-      trip(toRepeatTrip(tool, lastRecords.get(key)));
-      return false;
-    },
-    judgeStep(calls) {
-      for (const call of calls) lastRecords.set(keyOf(call.tool, call.input), call);
-      const backendCalls = calls.filter(({ server }) => server !== undefined);
-      judgeEmptyResults(backendCalls);
-      for (const [server, callsOfServer] of Map.groupBy(backendCalls, (call) => call.server!)) judgeServer(server, callsOfServer);
-      judgeUnknownTools(calls);
-    },
-  };
+  /**
+   * Whether a requested call may run. Refuses the third call with the same arguments. Identical calls of one script count once: its loop ends with the
+   * script, which has a call limit of its own.
+   */
+  admit({ tool, input, within }: Pick<CallRecord, "tool" | "input" | "within">): boolean {
+    const key = keyOf(tool, input);
+    const requesters = this.#requesters.get(key) ?? new Set();
+    this.#requesters.set(key, requesters);
+    requesters.add(within ?? `call ${requesters.size}`);
+    if (requesters.size < MAX_TIMES) return true;
+    this.tripped ??= toRepeatTrip(tool, this.#lastRecords.get(key));
+    return false;
+  }
 
-  function judgeEmptyResults(calls: readonly CallRecord[]): void {
+  /**
+   * Takes all calls of a step, including those of scripts. A result with data outweighs empty results and failures of the same step. The empty results of
+   * one script count once.
+   */
+  judgeStep(calls: readonly CallRecord[]): void {
+    for (const call of calls) this.#lastRecords.set(keyOf(call.tool, call.input), call);
+    const backendCalls = calls.filter(({ server }) => server !== undefined);
+    this.#judgeEmptyResults(backendCalls);
+    for (const [server, callsOfServer] of Map.groupBy(backendCalls, (call) => call.server!)) this.#judgeServer(server, callsOfServer);
+    this.#judgeUnknownTools(calls);
+  }
+
+  #judgeEmptyResults(calls: readonly CallRecord[]): void {
     const succeeded = calls.filter(({ status }) => status === "ok");
-    const lastEmpty = succeeded.findLast(({ isEmpty }) => isEmpty);
+    const last = succeeded.at(-1);
     const scripts = new Set(succeeded.flatMap(({ within }) => within ?? []));
     const byModel = succeeded.filter(({ within }) => within === undefined);
-    emptyResults = succeeded.some(({ isEmpty }) => !isEmpty) ? 0 : emptyResults + byModel.length + scripts.size;
-    if (emptyResults >= MAX_TIMES && lastEmpty !== undefined)
-      trip({
-        stopReason: "bounded_empty_result",
-        detail: `Tools returned ${emptyResults} empty results in a row. The last one was ${lastEmpty.tool}.`,
-      });
+    this.#emptyResults = succeeded.some(({ isEmpty }) => !isEmpty) ? 0 : this.#emptyResults + byModel.length + scripts.size;
+    if (this.#emptyResults < MAX_TIMES || last === undefined) return;
+    const detail = `Tools returned ${this.#emptyResults} empty results in a row. The last one was ${last.tool}.`;
+    this.tripped ??= { stopReason: "bounded_empty_result", detail };
   }
 
-  function judgeServer(server: string, calls: readonly CallRecord[]): void {
-    if (calls.some(({ status }) => status === "ok")) return void failuresByServer.delete(server);
+  #judgeServer(server: string, calls: readonly CallRecord[]): void {
+    if (calls.some(({ status }) => status === "ok")) return void this.#failuresByServer.delete(server);
     // A call is also refused when its server is unavailable. That counts as a failure of the server.
     const failed = calls.filter((call) => call.status === "error" || (call.status === "refused" && isUpstreamFailure(call)));
-    const before = failuresByServer.get(server) ?? { upstream: 0, all: 0 };
+    const before = this.#failuresByServer.get(server) ?? { upstream: 0, all: 0 };
     const upstream = before.upstream + failed.filter(isUpstreamFailure).length;
     const all = before.all + failed.length;
-    failuresByServer.set(server, { upstream, all });
-    if (upstream >= MAX_TIMES || all >= MAX_OTHER_FAILURES) trip(toServerTrip(server, all, failed.at(-1)));
+    this.#failuresByServer.set(server, { upstream, all });
+    if (upstream >= MAX_TIMES || all >= MAX_OTHER_FAILURES) this.tripped ??= toServerTrip(server, all, failed.at(-1));
   }
 
-  function judgeUnknownTools(calls: readonly CallRecord[]): void {
+  #judgeUnknownTools(calls: readonly CallRecord[]): void {
     // Only the refused call counts, not the script that failed because of it with the same error.
     const unknown = calls.filter(({ failure, status }) => failure?.kind === "tool_not_found" && status === "refused");
-    unknownTools = calls.some(({ status }) => status === "ok") ? 0 : unknownTools + unknown.length;
+    this.#unknownTools = calls.some(({ status }) => status === "ok") ? 0 : this.#unknownTools + unknown.length;
     const last = unknown.at(-1);
-    if (unknownTools >= MAX_TIMES && last !== undefined)
-      trip({
-        stopReason: "capability_miss",
-        detail: `The model requested unknown tools ${unknownTools} times. The last one was ${last.tool}.`,
-      });
+    if (this.#unknownTools < MAX_TIMES || last === undefined) return;
+    const detail = `The model requested unknown tools ${this.#unknownTools} times. The last one was ${last.tool}.`;
+    this.tripped ??= { stopReason: "capability_miss", detail };
   }
 }
 
