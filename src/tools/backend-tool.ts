@@ -40,13 +40,13 @@ export interface ToolCallOptions {
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** In the form that `EvidenceStore.add` takes. */
+/** What a backend returned, with the fields of a `ToolOutput`: `EvidenceStore.keep` takes it as it is. */
 export interface ToolAnswer {
   readonly output: unknown;
   readonly as: "mcp" | "value";
   /** The exact text of `structuredContent`, if the transport still has it. */
   readonly structuredJson?: string | undefined;
-  /** A large answer as a thread has read it, for evidence. `output` then has only the rest, or the text of an error. */
+  /** A large answer that a worker thread has already read for evidence. `output` then has only the small fields, and the texts of an error. */
   readonly read?: object | undefined;
 }
 

@@ -7,7 +7,7 @@ import { DEFAULT_CALL_TIMEOUT_MS, type ToolAnswer, type ToolCallOptions } from "
 import { checkToolInput, unreadableArguments } from "./check-tool-input.ts";
 import type { CatalogTool, ToolCatalog } from "./create-tool-catalog.ts";
 import { findCredentials, toCredentialError } from "./find-credentials.ts";
-import { failureOfAnswer, failureOfError, failureOfTimeout, redactHeaders, type ToolFailure } from "./tool-failure.ts";
+import { asFailure, failureOfAnswer, failureOfError, failureOfTimeout, redactHeaders, type ToolFailure } from "./tool-failure.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 export interface BackendCall extends ToolCallOptions {
@@ -23,8 +23,8 @@ export interface BackendCall extends ToolCallOptions {
   readonly timeoutMs?: number | undefined;
   /** A call is not retried when the backend asks for a longer wait than this. Default: 5 s. */
   readonly maxRetryWaitMs?: number | undefined;
+  /** Waits before a retry. Default: a timer. */
   readonly wait?: ((milliseconds: number, signal?: AbortSignal) => Promise<unknown>) | undefined;
-  readonly now?: (() => number) | undefined;
 }
 
 /** `tool` is null when no tool has this name. `attempts` is how often the backend was called: 0 when the call was refused before. */
@@ -35,7 +35,8 @@ export type BackendReply = { readonly warnings: readonly string[]; readonly atte
 
 /**
  * Calls a backend tool after checking name, credentials, policy and schema; retries once if that is safe. Every failure is a reply; rejects only with
- * `signal.reason`.
+ * `signal.reason`. The answer is kept by the caller: `runBackendTool` passes it to `EvidenceStore.keep`, which splits it into parts (`readToolOutput`) and
+ * stores each under an alias.
  */
 export async function callBackendTool(call: BackendCall): Promise<BackendReply> {
   const { catalog, policy, name, args, extraArguments, signal } = call;
@@ -60,25 +61,38 @@ export async function callBackendTool(call: BackendCall): Promise<BackendReply> 
   return { ...redacted, tool, warnings: checked.warnings };
 }
 
+/** Refuses arguments that contain credentials or cannot be read. */
+function checkCredentials(name: string, args: unknown): ToolError | null {
+  try {
+    const found = findCredentials(args);
+    return found.length === 0 ? null : toCredentialError(name, found);
+  } catch {
+    return unreadableArguments(name);
+  }
+}
+
+function refused(tool: CatalogTool | null, toolError: ToolError): BackendReply {
+  return { ok: false, tool, failure: asFailure(toolError), warnings: [], attempts: 0 };
+}
+
 type CheckedCall = Omit<BackendCall, "args"> & { readonly tool: CatalogTool; readonly args: Readonly<Record<string, unknown>> };
-type CallReply =
-  | { readonly ok: true; readonly answer: ToolAnswer; readonly attempts: number }
-  | { readonly ok: false; readonly failure: ToolFailure; readonly attempts: number };
+type AttemptReply = { readonly ok: true; readonly answer: ToolAnswer } | { readonly ok: false; readonly failure: ToolFailure };
 
 const MAX_RETRY_WAIT_MS = 5_000;
 /** Used when the backend does not say how long to wait. */
 const DEFAULT_RETRY_WAIT_MS = 500;
 
 /** Releases its slot while it waits for the retry. */
-async function callWithRetry(call: CheckedCall): Promise<CallReply> {
+async function callWithRetry(call: CheckedCall): Promise<AttemptReply & { readonly attempts: number }> {
   const { catalog, signal, wait = sleepUntilAborted } = call;
-  const first = await catalog.slots.run(() => callOnce(call, 1), signal);
+  const first = await catalog.slots.run(() => callOnce(call), signal);
   const waitMs = first.ok ? null : retryWaitMs(call, first.failure);
-  if (waitMs === null) return first;
+  if (waitMs === null) return { ...first, attempts: 1 };
   await wait(waitMs, signal);
-  return await catalog.slots.run(() => callOnce(call, 2), signal);
+  return { ...(await catalog.slots.run(() => callOnce(call), signal)), attempts: 2 };
 }
 
+/** Null if the call is not repeated: it may change something, a retry does not help, or the backend asks for too long a wait. */
 function retryWaitMs({ tool, maxRetryWaitMs = MAX_RETRY_WAIT_MS }: CheckedCall, failure: ToolFailure): number | null {
   const { readOnlyHint, idempotentHint } = tool.tool.annotations;
   if ((readOnlyHint !== true && idempotentHint !== true) || failure.kind !== "toolError") return null;
@@ -93,9 +107,8 @@ function readRetryAfter({ _meta: meta }: ToolError | ForeignToolError): number |
   return typeof seconds === "number" && seconds >= 0 ? seconds : null;
 }
 
-async function callOnce(call: CheckedCall, attempts: number): Promise<CallReply> {
-  const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_CALL_TIMEOUT_MS, now } = call;
-  const context = { tool: name, now };
+async function callOnce(call: CheckedCall): Promise<AttemptReply> {
+  const { tool, name, args, signal, onProgress, headers, meta, timeoutMs = DEFAULT_CALL_TIMEOUT_MS } = call;
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(new DOMException("The tool did not answer in time.", "TimeoutError")), timeoutMs);
   const stop = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
@@ -106,11 +119,11 @@ async function callOnce(call: CheckedCall, attempts: number): Promise<CallReply>
   try {
     // Does not wait for a tool that ignores its signal.
     const answer = await orAbort(tool.tool.call(args, { signal: stop, onProgress: reportProgress, headers, meta }), stop);
-    const failure = failureOfAnswer(answer, context);
-    return failure === null ? { ok: true, answer, attempts } : { ok: false, failure, attempts };
+    const failure = failureOfAnswer(answer, { tool: name });
+    return failure === null ? { ok: true, answer } : { ok: false, failure };
   } catch (error) {
     signal?.throwIfAborted();
-    return { ok: false, failure: timeout.signal.aborted ? failureOfTimeout(name, timeoutMs) : failureOfError(error, context), attempts };
+    return { ok: false, failure: timeout.signal.aborted ? failureOfTimeout(name, timeoutMs) : failureOfError(error, { tool: name }) };
   } finally {
     clearTimeout(timer);
   }
@@ -118,18 +131,4 @@ async function callOnce(call: CheckedCall, attempts: number): Promise<CallReply>
 
 async function sleepUntilAborted(milliseconds: number, signal?: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal }).catch(() => signal?.throwIfAborted());
-}
-
-/** Refuses arguments that contain credentials or cannot be read. */
-function checkCredentials(name: string, args: unknown): ToolError | null {
-  try {
-    const found = findCredentials(args);
-    return found.length === 0 ? null : toCredentialError(name, found);
-  } catch {
-    return unreadableArguments(name);
-  }
-}
-
-function refused(tool: CatalogTool | null, toolError: ToolError): BackendReply {
-  return { ok: false, tool, failure: { kind: "toolError", toolError }, warnings: [], attempts: 0 };
 }

@@ -2,7 +2,7 @@ import { isRecord } from "../text/json.ts";
 import { approvalNote, schemaNotJsonNote, schemaTooLargeNote } from "../prompts/code-mode-tools.ts";
 import { ellipsize } from "../text/clip-text.ts";
 import type { BackendTool, JsonSchema, ToolAnnotations } from "./backend-tool.ts";
-import { similarNames, type CatalogTool, type ToolCatalog } from "./create-tool-catalog.ts";
+import { similarNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
 import { toPythonSignature } from "./to-python-signature.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
@@ -54,19 +54,16 @@ export async function describeTools({
   readonly policy?: ToolPolicy | undefined;
   readonly signal?: AbortSignal | undefined;
 }): Promise<SchemaAnswer> {
-  const { tools: known, gaps } = await catalog.list(signal);
+  const list = await catalog.list(signal);
   const found = new Map<string, ToolDescription>();
   const notFound: { name: string; didYouMean: string[] }[] = [];
   for (const name of new Set([names].flat().slice(0, MAX_TOOLS))) {
     const resolved = await catalog.resolve(name, signal);
     if (resolved.ok) found.set(resolved.tool.fullName, describeTool(resolved.tool, { detail, policy }));
-    else notFound.push({ name, didYouMean: suggestNames(name, known) });
+    else notFound.push({ name, didYouMean: suggestNames(name, list.tools) });
   }
-  return {
-    tools: [...found.values()],
-    ...(notFound.length > 0 ? { notFound } : {}),
-    ...(notFound.length > 0 && gaps.length > 0 ? { gaps: gaps.map(({ server, reason }) => `${server}: ${reason}`) } : {}),
-  };
+  if (notFound.length === 0) return { tools: [...found.values()] };
+  return { tools: [...found.values()], notFound, gaps: nonEmpty(gapTexts(list)) };
 }
 
 /** Describes one tool to a model. Texts of a server are cut to a maximum length. */
@@ -75,37 +72,27 @@ export function describeTool(
   { detail = "detailed", policy }: { readonly detail?: ToolDetail | undefined; readonly policy?: ToolPolicy | undefined } = {},
 ): ToolDescription {
   const { tool, name } = entry;
-  const policyField = describePolicy(entry, policy);
-  const basics = {
-    name,
-    description: detail === "brief" ? firstSentence(tool) : ellipsize(descriptionOf(tool), MAX_DESCRIPTION_CHARACTERS),
-  };
-  const rest = { ...(Object.keys(tool.annotations).length > 0 ? { annotations: tool.annotations } : {}), tags: tagsOf(tool) };
-  switch (detail) {
-    case "brief":
-      return { ...basics, ...policyField };
-    case "detailed": {
-      const { signature, shapes } = toPythonSignature(name, tool);
-      const parameters = describeParameters(tool.inputSchema);
-      return {
-        name,
-        signature: ellipsize(signature, MAX_DESCRIPTION_CHARACTERS),
-        description: basics.description,
-        ...(shapes.length > 0 ? { types: shapes.map((shape) => ellipsize(shape, MAX_DESCRIPTION_CHARACTERS)) } : {}),
-        ...(Object.keys(parameters).length > 0 ? { parameters } : {}),
-        ...rest,
-        ...policyField,
-      };
-    }
-    case "full":
-      return {
-        ...basics,
-        inputSchema: withinLimit(tool.inputSchema),
-        ...(tool.outputSchema === undefined ? {} : { outputSchema: withinLimit(tool.outputSchema) }),
-        ...rest,
-        ...policyField,
-      };
-  }
+  const { inputSchema, outputSchema } = tool;
+  const policyNote = describePolicy(entry, policy);
+  if (detail === "brief") return { name, description: firstSentence(tool), policy: policyNote };
+  const clip = (text: string): string => ellipsize(text, MAX_DESCRIPTION_CHARACTERS);
+  const description = clip(descriptionOf(tool));
+  const rest = { annotations: nonEmpty(tool.annotations), tags: tagsOf(tool), policy: policyNote };
+  if (detail === "full")
+    return { name, description, inputSchema: withinLimit(inputSchema), outputSchema: outputSchema && withinLimit(outputSchema), ...rest };
+  const { signature, shapes } = toPythonSignature(name, tool);
+  const parameters = nonEmpty(describeParameters(inputSchema));
+  return { name, signature: clip(signature), description, types: nonEmpty(shapes.map(clip)), parameters, ...rest };
+}
+
+/** Undefined for an empty list or object, which JSON then omits. */
+export function nonEmpty<Value extends object>(value: Value): Value | undefined {
+  return Object.keys(value).length > 0 ? value : undefined;
+}
+
+/** Which servers' tools are missing, and why. */
+export function gapTexts({ gaps }: ToolList): string[] {
+  return gaps.map(({ server, reason }) => `${server}: ${reason}`);
 }
 
 function suggestNames(name: string, known: readonly CatalogTool[]): string[] {
@@ -113,10 +100,10 @@ function suggestNames(name: string, known: readonly CatalogTool[]): string[] {
   return namesakes.length > 0 ? namesakes.slice(0, 5) : similarNames(name, known);
 }
 
-function describePolicy(entry: CatalogTool, policy?: ToolPolicy): { policy?: string } {
+function describePolicy(entry: CatalogTool, policy?: ToolPolicy): string | undefined {
   const judgement = policy?.judge(entry);
-  if (judgement === undefined || judgement.verdict === "allowed") return {};
-  return { policy: judgement.verdict === "ask" ? approvalNote : judgement.toolError.summary };
+  if (judgement === undefined || judgement.verdict === "allowed") return undefined;
+  return judgement.verdict === "ask" ? approvalNote : judgement.toolError.summary;
 }
 
 /** Description and limits of each parameter that has any. Types are in the signature. */

@@ -1,7 +1,7 @@
 import { moreMatchesHint, noMatchHints, noToolsHint } from "../prompts/code-mode-tools.ts";
 import { isRecord } from "../text/json.ts";
 import { similarNames, type CatalogTool, type ToolCatalog, type ToolList } from "./create-tool-catalog.ts";
-import { describeTool, type ToolDescription, type ToolDetail, tagsOf } from "./describe-tool.ts";
+import { describeTool, gapTexts, nonEmpty, tagsOf, type ToolDescription, type ToolDetail } from "./describe-tool.ts";
 import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
@@ -32,24 +32,24 @@ const MAX_LIMIT = 50;
 const MAX_QUERY_CHARACTERS = 1_000;
 
 /** The index of a list is built once, for all searches. */
-const indexes = new WeakMap<ToolList, RankingIndex<CatalogTool>>();
+const indexes = new WeakMap<ToolList, RankTools>();
 
 /** The answer of `search`: tools found by what they do, the best match first. */
 export async function searchTools(request: SearchRequest): Promise<SearchAnswer> {
   const { catalog, query = "", tags = [], detail = "brief", limit = DEFAULT_LIMIT, policy, signal } = request;
   const list = await catalog.list(signal);
-  const index = indexes.get(list) ?? createRankingIndex(list.tools.map(toIndexedText));
-  indexes.set(list, index);
+  const rank = indexes.get(list) ?? createRankingIndex(list.tools.map(toIndexedTool));
+  indexes.set(list, rank);
   const words = query.slice(0, MAX_QUERY_CHARACTERS).trim();
-  const ranked = words === "" ? list.tools : rankWithNames(words, list.tools, index);
+  const ranked = words === "" ? list.tools : rankWithNames(words, list.tools, rank);
   const matching = ranked.filter(({ tool }) => hasTags(tagsOf(tool), tags));
   const shown = matching.slice(0, Math.min(MAX_LIMIT, Math.max(1, Math.floor(limit) || DEFAULT_LIMIT)));
   const hints = toHints({ query: words, tags, list, ranked: ranked.length, matching: matching.length, shown: shown.length });
   return {
     found: `${shown.length} of ${list.tools.length} tools`,
     tools: shown.map((tool) => describeTool(tool, { detail, policy })),
-    ...(hints.length > 0 ? { hints } : {}),
-    ...(list.gaps.length > 0 ? { gaps: list.gaps.map(({ server, reason }) => `${server}: ${reason}`) } : {}),
+    hints: nonEmpty(hints),
+    gaps: nonEmpty(gapTexts(list)),
   };
 }
 
@@ -72,13 +72,13 @@ function toHints({ query, tags, list, ranked, matching, shown }: SearchCounts): 
 }
 
 /** Puts a tool whose name is the query first. */
-function rankWithNames(query: string, tools: readonly CatalogTool[], index: RankingIndex<CatalogTool>): readonly CatalogTool[] {
+function rankWithNames(query: string, tools: readonly CatalogTool[], rank: RankTools): readonly CatalogTool[] {
   const named = tools.filter(({ name, fullName, tool }) => [name, fullName, tool.name].includes(query));
-  return [...new Set([...named, ...index.rank(toWords(query))])];
+  return [...new Set([...named, ...rank(toWords(query))])];
 }
 
 /** Names weigh most, then titles and tags, then parameters and descriptions. */
-function toIndexedText(entry: CatalogTool): IndexedText<CatalogTool> {
+function toIndexedTool(entry: CatalogTool): IndexedTool {
   const { name, title = "", description, inputSchema, server } = entry.tool;
   const fields: readonly (readonly [string, number])[] = [
     [name, 4],
@@ -97,7 +97,7 @@ function toIndexedText(entry: CatalogTool): IndexedText<CatalogTool> {
       length += 1;
     }
   }
-  return { item: entry, counts, length };
+  return { entry, counts, length };
 }
 
 function listParameters({ tool: { inputSchema } }: CatalogTool): string {
@@ -112,45 +112,42 @@ function hasTags(own: readonly string[], wanted: readonly string[]): boolean {
   return wanted.every((tag) => known.has(tag.trim().toLowerCase()));
 }
 
-/** The words of a text with their weighted counts. */
-interface IndexedText<Item> {
-  readonly item: Item;
+interface IndexedTool {
+  readonly entry: CatalogTool;
+  /** Weighted counts of the words in its texts. */
   readonly counts: ReadonlyMap<string, number>;
+  /** Number of words in its texts. */
   readonly length: number;
 }
 
-interface RankingIndex<Item> {
-  /** The items that have any of the words, the best first. Equal ones stay in order. */
-  rank(words: readonly string[]): readonly Item[];
-}
+/** Returns the tools that have any of the words, the best first. Equal ones stay in order. */
+type RankTools = (words: readonly string[]) => readonly CatalogTool[];
 
 /** The usual parameters of BM25: saturation of repeated words, and weight of the length of a text. */
 const K1 = 1.2;
 const B = 0.75;
 
-/** BM25 over a few hundred short texts. A word also matches longer words that start with it, with a lower score. */
-function createRankingIndex<Item>(texts: readonly IndexedText<Item>[]): RankingIndex<Item> {
-  const documentCounts = new Map<string, number>();
-  for (const { counts } of texts) for (const word of counts.keys()) documentCounts.set(word, (documentCounts.get(word) ?? 0) + 1);
-  const averageLength = texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length) || 1;
+/** BM25 over a few hundred tools with short texts. A word also matches longer words that start with it, with a lower score. */
+function createRankingIndex(tools: readonly IndexedTool[]): RankTools {
+  const toolCounts = new Map<string, number>();
+  for (const { counts } of tools) for (const word of counts.keys()) toolCounts.set(word, (toolCounts.get(word) ?? 0) + 1);
+  const averageLength = tools.reduce((sum, { length }) => sum + length, 0) / Math.max(1, tools.length) || 1;
 
-  return {
-    rank(words) {
-      const terms = [...new Set(words)].map((word) => expand(word, documentCounts));
-      const scored = texts.map((text) => ({ item: text.item, score: terms.reduce((sum, term) => sum + scoreOf(text, term), 0) }));
-      return scored
-        .filter(({ score }) => score > 0)
-        .sort((a, b) => b.score - a.score)
-        .map(({ item }) => item);
-    },
+  return (words) => {
+    const terms = [...new Set(words)].map((word) => expand(word, toolCounts));
+    return tools
+      .map((tool) => ({ entry: tool.entry, score: terms.reduce((sum, term) => sum + scoreOf(tool, term), 0) }))
+      .filter(({ score }) => score > 0)
+      .sort((a, b) => b.score - a.score)
+      .map(({ entry }) => entry);
   };
 
-  function scoreOf({ counts, length }: IndexedText<Item>, term: ReadonlyMap<string, number>): number {
+  function scoreOf({ counts, length }: IndexedTool, term: ReadonlyMap<string, number>): number {
     let best = 0;
     for (const [word, weight] of term) {
       const count = counts.get(word);
       if (count === undefined) continue;
-      const idf = Math.log(1 + (texts.length - documentCounts.get(word)! + 0.5) / (documentCounts.get(word)! + 0.5));
+      const idf = Math.log(1 + (tools.length - toolCounts.get(word)! + 0.5) / (toolCounts.get(word)! + 0.5));
       best = Math.max(best, (weight * idf * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / averageLength)));
     }
     return best;

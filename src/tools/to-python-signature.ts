@@ -19,7 +19,7 @@ export function toPythonSignature(
   name: string,
   { inputSchema, outputSchema }: Pick<BackendTool, "inputSchema" | "outputSchema">,
 ): PythonSignature {
-  const shapes = createShapes();
+  const shapes: Shapes = { names: new Map(), definitions: new Map(), remainingTypes: MAX_TYPES };
   const root = followReferences(inputSchema, inputSchema);
   const required = requiredOf(root, inputSchema);
   const properties = Object.entries(propertiesOf(root, inputSchema));
@@ -31,7 +31,7 @@ export function toPythonSignature(
     },
   );
   const output = outputSchema === undefined ? "Any" : toPythonType({ schema: outputSchema, root: outputSchema, hint: "result", shapes });
-  return { signature: `${name}(${parameters.join(", ")}) -> ${output}`, shapes: shapes.definitions() };
+  return { signature: `${name}(${parameters.join(", ")}) -> ${output}`, shapes: [...shapes.definitions.values()] };
 }
 
 function withDefault(type: string, property: unknown, root: JsonSchema): string {
@@ -42,46 +42,28 @@ function withDefault(type: string, property: unknown, root: JsonSchema): string 
 
 /** The TypedDicts of one signature. Each schema is defined once, so that recursive schemas terminate. */
 interface Shapes {
-  /** The name of the TypedDict for this schema; null when there are too many. */
-  nameFor(schema: JsonSchema, hint: string, root: JsonSchema): string | null;
-  /** Counts one type. False when the limit is reached, because references can make a small schema expand to a huge one. */
-  spend(): boolean;
-  definitions(): string[];
+  readonly names: Map<JsonSchema, string>;
+  /** By name of the TypedDict. */
+  readonly definitions: Map<string, string>;
+  /** How many types may still be written. Limited, because references can make a small schema expand to a huge one. */
+  remainingTypes: number;
 }
 
-function createShapes(): Shapes {
-  const names = new Map<JsonSchema, string>();
-  const definitions = new Map<string, string>();
-  let remainingTypes = MAX_TYPES;
-  const shapes: Shapes = {
-    nameFor,
-    spend() {
-      remainingTypes -= 1;
-      return remainingTypes >= 0;
-    },
-    definitions: () => [...definitions.values()],
-  };
-  return shapes;
-
-  function nameFor(schema: JsonSchema, hint: string, root: JsonSchema): string | null {
-    const known = names.get(schema);
-    if (known !== undefined) return known;
-    if (names.size >= MAX_SHAPES) return null;
-    const name = firstFreeName(
-      typeof schema["title"] === "string" && /^[A-Z]\w*$/.test(schema["title"]) ? schema["title"] : toClassName(hint),
-    );
-    names.set(schema, name); // before its fields are read, because a shape can contain itself
-    definitions.set(name, "");
-    const fields = shapeLines(schema, root, shapes);
-    definitions.set(name, `class ${name}(TypedDict):\n${fields.map((line) => `    ${line}`).join("\n")}`);
-    return name;
-  }
-
-  function firstFreeName(wanted: string): string {
-    let name = wanted;
-    for (let number = 2; definitions.has(name); number += 1) name = `${wanted}${number}`;
-    return name;
-  }
+/** Defines the TypedDict for a schema, unless it is defined already. Returns its name; null when there are too many. */
+function defineShape(schema: JsonSchema, { hint, root, shapes }: Omit<TypeRequest, "schema">): string | null {
+  const { names, definitions } = shapes;
+  const known = names.get(schema);
+  if (known !== undefined) return known;
+  if (names.size >= MAX_SHAPES) return null;
+  const { title } = schema;
+  const wanted = typeof title === "string" && /^[A-Z]\w*$/.test(title) ? title : toClassName(hint);
+  let name = wanted;
+  for (let number = 2; definitions.has(name); number += 1) name = `${wanted}${number}`;
+  names.set(schema, name); // before its fields are read, because a shape can contain itself
+  definitions.set(name, "");
+  const fields = shapeLines(schema, root, shapes);
+  definitions.set(name, `class ${name}(TypedDict):\n${fields.map((line) => `    ${line}`).join("\n")}`);
+  return name;
 }
 
 function toClassName(hint: string): string {
@@ -114,7 +96,8 @@ function toPythonType(request: TypeRequest): string {
 function unionMembers({ depth = 0, ...request }: TypeRequest): string[] {
   const { root } = request;
   const schema = followReferences(request.schema, root);
-  if (depth > MAX_DEPTH || !request.shapes.spend()) return ["Any"];
+  request.shapes.remainingTypes -= 1;
+  if (depth > MAX_DEPTH || request.shapes.remainingTypes < 0) return ["Any"];
   if ("const" in schema) return toLiteral([schema["const"]]);
   if (Array.isArray(schema["enum"])) return toLiteral(schema["enum"] as unknown[]);
   const branches = branchesOf(schema, root);
@@ -152,7 +135,7 @@ function toSingleType(type: string, request: TypeRequest & { readonly schema: Js
       return items === "Any" ? "list" : `list[${items}]`;
     }
     case "object": {
-      if (Object.keys(propertiesOf(schema, root)).length > 0) return shapes.nameFor(schema, hint, root) ?? "dict";
+      if (Object.keys(propertiesOf(schema, root)).length > 0) return defineShape(schema, request) ?? "dict";
       const { additionalProperties } = schema;
       const values = isRecord(additionalProperties)
         ? toPythonType({ schema: additionalProperties, root, hint, shapes, depth: depth + 1 })

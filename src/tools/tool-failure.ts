@@ -30,38 +30,41 @@ export function failureOfAnswer({ output, as }: ToolAnswer, context: FailureCont
   const structured = output["structuredContent"];
   const text = joinTexts(output["content"]);
   const records = [structured, text].flatMap(recordsIn);
-  const toolError = toolErrorIn(records) ?? findToolErrorInText(text);
-  if (toolError !== null) return { kind: "toolError", toolError };
+  const passedOn = toolErrorIn(records) ?? findToolErrorInText(text);
+  if (passedOn !== null) return asFailure(passedOn);
   const http = httpFailureIn(records, context) ?? statusInText(text, context);
-  if (http !== null) return { kind: "toolError", toolError: toHttpToolError(context.tool, http, structured ?? text) };
+  if (http !== null) return asFailure(toHttpToolError(context.tool, http, structured ?? text));
   return { kind: "plain", type: "ToolError", message: toMessage(text || toJsonText(structured) || "The tool failed without a message.") };
 }
 
 /** The failure of a call that rejected with an error of the MCP client or of a local function. Not for aborts by the caller. */
 export function failureOfError(error: unknown, context: FailureContext): ToolFailure {
   const records = recordsIn(error);
-  const toolError = toolErrorIn(records);
-  if (toolError !== null) return { kind: "toolError", toolError };
+  const passedOn = toolErrorIn(records);
+  if (passedOn !== null) return asFailure(passedOn);
   const http = httpFailureIn(records, context);
-  if (http !== null)
-    return { kind: "toolError", toolError: toHttpToolError(context.tool, http, error instanceof Error ? http.body : error) };
+  if (http !== null) return asFailure(toHttpToolError(context.tool, http, error instanceof Error ? http.body : error));
   const connection = connectionFailureIn(records);
-  if (connection !== null) return { kind: "toolError", toolError: toConnectionError(context.tool, connection, error) };
+  if (connection !== null) return asFailure(toConnectionError(context.tool, connection, error));
   const type = error instanceof Error && /^[\w.]{1,100}$/.test(error.name) ? error.name : "Error";
   return { kind: "plain", type, message: toMessage(messageOf(error)) };
 }
 
 export function failureOfTimeout(tool: string, timeoutMs: number): ToolFailure {
-  return {
-    kind: "toolError",
-    toolError: createToolError({
+  return asFailure(
+    createToolError({
       code: "UPSTREAM_HTTP_TIMEOUT",
       tool,
       summary: `${tool} did not answer within ${timeoutMs / 1000} s.`,
       details: [{ path: "", issue: `No answer within ${timeoutMs / 1000} s.`, received_type: "missing" }],
       hints: ["The call may have taken effect. Ask for less at once, or check the state before calling again."],
     }),
-  };
+  );
+}
+
+/** The failure with a tool error: of the backend, or of a check that refused the call. */
+export function asFailure(toolError: ToolError | ForeignToolError): ToolFailure {
+  return { kind: "toolError", toolError };
 }
 
 /** Shorter values would match unrelated text. */
