@@ -5,8 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TurnResult } from "../protocol/turn-result.ts";
 import type { FileNames, History } from "./history.ts";
-import { migrations } from "./open-database.ts";
-import { openHistory } from "./open-history.ts";
+import { migrations, openHistory } from "./open-history.ts";
 
 const at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
 const hash = (digit: string): string => digit.repeat(64);
@@ -46,10 +45,6 @@ describe("openHistory", () => {
     history.turns.begin({ tenant, turnId, conversationId, question: `What of ${turnId}?`, at: at(minute) });
     history.turns.end({ tenant, turnId, result: result(turnId, conversationId, dataset), at: at(minute) });
   }
-  const recordRemovals = (): { removed: FileNames[]; remove: (files: FileNames) => void } => {
-    const removed: FileNames[] = [];
-    return { removed, remove: (files) => void removed.push(files) };
-  };
 
   test("creates a file that only its owner can read, and finds everything in it after reopening", () => {
     addTurn("a", "t1");
@@ -121,7 +116,7 @@ describe("openHistory", () => {
     expect(history.conversations.get("b", "c")).toBeNull();
     expect(history.turns.findDataset("b", `ds_${"1".repeat(24)}`)).toBeNull();
     expect(history.conversations.list({ tenant: "b", limit: 10, search: "answer" }).items).toEqual([]);
-    expect(history.references.deleteTurn("b", "t1", recordRemovals().remove)).toBe(false);
+    history.references.deleteTurn("b", "t1", () => {});
     expect(history.turns.findDataset("a", `ds_${"1".repeat(24)}`)).toEqual({ hash: hash("1") });
   });
 
@@ -159,8 +154,8 @@ describe("openHistory", () => {
       { tenant: "a", turnId: "t2" },
       { seq: 1, at: at(1), event: { type: "tool-start", step: 1, callId: "x", tool: "render_chart", arguments: { alias: "named_later" } } },
     );
-    const { removed, remove } = recordRemovals();
-    expect(history.references.deleteTurn("a", "t1", remove)).toBe(true);
+    const removed: FileNames[] = [];
+    history.references.deleteTurn("a", "t1", (files) => void removed.push(files));
     expect(removed).toEqual([{ artifacts: [`${hash("a")}.png`], datasets: [hash("1")], evidence: [hash("c")], uploads: [] }]);
     expect(history.evidence.list("a", "c").map(({ alias, turnId }) => [alias, turnId])).toEqual([
       ["named_later", null],

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ArtifactReference, FileNames, PrunableItem } from "./history.ts";
-import { inTransaction } from "./open-database.ts";
+import { inTransaction } from "./rows.ts";
 
 /** Tracks which files the rows refer to, and removes rows together with the files that nothing else refers to. */
 export class ReferenceRows {
@@ -64,7 +64,7 @@ export class ReferenceRows {
 
   /** Deletes a conversation or a published artifact. For `removeFiles` see `deleteTurn`. */
   deleteItem(tenant: string, item: PrunableItem, removeFiles: (files: FileNames) => void): void {
-    if (item.kind === "conversation") return void this.deleteConversation(tenant, item.id, removeFiles);
+    if (item.kind === "conversation") return this.deleteConversation(tenant, item.id, removeFiles);
     inTransaction(this.#database, () => {
       this.#run("DELETE FROM published WHERE tenant = ? AND content_hash = ? AND type = ?", tenant, item.contentHash, item.type);
       const artifacts = [`${item.contentHash}.${item.type}`];
@@ -73,31 +73,28 @@ export class ReferenceRows {
   }
 
   /**
-   * Deletes a turn with everything that only it uses; returns false if it does not exist. Evidence that a later turn of the conversation mentions stays.
+   * Deletes a turn with everything that only it uses, if it exists. Evidence that a later turn of the conversation mentions stays.
    * `removeFiles` gets the files that no row refers to any more. It runs inside the transaction, so no new reference can appear; if it throws, nothing is deleted.
    */
-  deleteTurn(tenant: string, turnId: string, removeFiles: (files: FileNames) => void): boolean {
-    return inTransaction(this.#database, () => {
-      if (!this.#exists("SELECT 1 FROM turns WHERE tenant = ? AND id = ?", tenant, turnId)) return false;
+  deleteTurn(tenant: string, turnId: string, removeFiles: (files: FileNames) => void): void {
+    inTransaction(this.#database, () => {
       const files = this.#filesOfTurn(tenant, turnId);
       this.#deleteEvidenceOfTurn(tenant, turnId);
       this.#deleteTurnRows(tenant, turnId);
       removeFiles(this.#unreferenced(tenant, files));
-      return true;
     });
   }
 
-  /** Deletes a conversation with its turns, as `deleteTurn` does; returns false if it does not exist. */
-  deleteConversation(tenant: string, id: string, removeFiles: (files: FileNames) => void): boolean {
-    return inTransaction(this.#database, () => {
+  /** Deletes a conversation with its turns, as `deleteTurn` does. */
+  deleteConversation(tenant: string, id: string, removeFiles: (files: FileNames) => void): void {
+    inTransaction(this.#database, () => {
       const turnIds = this.#texts("SELECT id FROM turns WHERE tenant = ? AND conversation_id = ?", tenant, id);
       const files = this.#filesOfConversation(tenant, id, turnIds);
       for (const turnId of turnIds) this.#deleteTurnRows(tenant, turnId);
       this.#run("DELETE FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id);
       this.#run("DELETE FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id);
-      const deleted = this.#run("DELETE FROM conversations WHERE tenant = ? AND id = ?", tenant, id);
+      this.#run("DELETE FROM conversations WHERE tenant = ? AND id = ?", tenant, id);
       removeFiles(this.#unreferenced(tenant, files));
-      return deleted > 0 || turnIds.length > 0;
     });
   }
 
@@ -161,7 +158,7 @@ export class ReferenceRows {
     return this.#database.prepare(sql).get(...values) !== undefined;
   }
 
-  #run(sql: string, ...values: (string | number)[]): number {
-    return Number(this.#database.prepare(sql).run(...values).changes);
+  #run(sql: string, ...values: (string | number)[]): void {
+    this.#database.prepare(sql).run(...values);
   }
 }

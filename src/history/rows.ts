@@ -16,7 +16,6 @@ import type {
   StoredTurn,
   UploadRow,
 } from "./history.ts";
-import { inTransaction } from "./open-database.ts";
 
 const SNIPPET_BEFORE = 40;
 const SNIPPET_CHARACTERS = 160;
@@ -44,15 +43,11 @@ export function createConversationRows(database: DatabaseSync) {
      WHERE c.tenant = :tenant AND (c.updated_at, c.id) < (:at, :id) AND (c.title LIKE :pattern ESCAPE '\\' OR snippet IS NOT NULL)
      ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit`,
   );
-  const get = (tenant: string, id: string): StoredConversation | null => (select.get(tenant, id) as StoredConversation | undefined) ?? null;
-
   return {
     /** Creates the conversation unless it exists. */
-    ensure({ tenant, id, title, at }: { tenant: string; id: string; title: string; at: string }): StoredConversation {
-      insert.run({ tenant, id, title, at });
-      return get(tenant, id)!;
-    },
-    get,
+    ensure: ({ tenant, id, title, at }: { tenant: string; id: string; title: string; at: string }): void =>
+      void insert.run({ tenant, id, title, at }),
+    get: (tenant: string, id: string) => (select.get(tenant, id) as StoredConversation | undefined) ?? null,
     list({ tenant, limit, before, search = "" }: ListOptions & { search?: string | undefined }): Page<ListedConversation> {
       const [at, id] = fromCursor(before, ["\uFFFF", "\uFFFF"]);
       const rows = list.all({ tenant, at, id, limit: limit + 1, pattern: toLikePattern(search) }) as unknown as ListedConversation[];
@@ -60,7 +55,7 @@ export function createConversationRows(database: DatabaseSync) {
       const last = items.at(-1);
       return { items, next: rows.length > limit && last !== undefined ? toCursor([last.updatedAt, last.id]) : null };
     },
-    rename: (tenant: string, id: string, title: string): boolean => rename.run(title, tenant, id).changes === 1,
+    rename: (tenant: string, id: string, title: string): void => void rename.run(title, tenant, id),
     touch: (tenant: string, id: string, at: string): void => void touch.run(at, tenant, id),
   };
 }
@@ -272,5 +267,22 @@ function fromCursor(cursor: string | undefined, start: readonly [string, string]
     return Array.isArray(sortKey) && sortKey.length === 2 ? [String(sortKey[0]), String(sortKey[1])] : start;
   } catch {
     return start;
+  }
+}
+
+/**
+ * Runs `work` in a transaction: commits when it returns, rolls back when it throws. `IMMEDIATE` blocks other writers, also those of other processes.
+ * Joins a transaction that is already open.
+ */
+export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
+  if (database.isTransaction) return work();
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const value = work();
+    database.exec("COMMIT");
+    return value;
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
   }
 }

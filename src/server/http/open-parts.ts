@@ -6,8 +6,7 @@ import { bundledSample, type Configured, openConfigured } from "../../config/ope
 import { createTables, type Tables } from "../../data/tables/create-tables.ts";
 import { createUploadStore } from "../../data/create-upload-store.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
-import { sqlite } from "../../history/open-database.ts";
-import { openHistory } from "../../history/open-history.ts";
+import { openHistory, sqlite } from "../../history/open-history.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { createTurnLimiter, createWorkLimiter } from "./client-limits.ts";
 import { Conversations } from "./conversations.ts";
