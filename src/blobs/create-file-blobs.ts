@@ -69,7 +69,7 @@ class FileBlobs implements BlobStore {
       if (error.code === "ENOENT") return null;
       throw this.#unavailable(error);
     });
-    if (bytes !== null && createHash("sha256").update(bytes).digest("hex") !== name.slice(0, 64)) throw damagedBlob(name);
+    if (bytes !== null && (await hashBytes(bytes)) !== name.slice(0, 64)) throw damagedBlob(name);
     return bytes;
   }
 

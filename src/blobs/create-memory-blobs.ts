@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { BlobStore } from "./blob-store.ts";
-import { damagedBlob, missingBlob } from "./create-file-blobs.ts";
+import { damagedBlob, hashBytes, missingBlob } from "./create-file-blobs.ts";
 
 /** A store in memory, for tests and for callers that take blobs out right away. `kind` is the host part of the blobs' URLs. */
 export function createMemoryBlobs(kind: string): BlobStore {
@@ -13,14 +12,14 @@ export function createMemoryBlobs(kind: string): BlobStore {
   return {
     async put({ content, hash, extension = "" }) {
       const bytes = content instanceof Uint8Array ? Uint8Array.from(content) : Buffer.concat(await Array.fromAsync(content));
-      const contentHash = hash ?? sha256(bytes);
+      const contentHash = hash ?? (await hashBytes(bytes));
       blobs.set(`${contentHash}${extension}`, { bytes, modifiedAt: new Date() });
       return { name: `${contentHash}${extension}`, hash: contentHash, bytes: bytes.length };
     },
     async get(name) {
       const blob = blobs.get(name);
       if (blob === undefined) return null;
-      if (sha256(blob.bytes) !== name.slice(0, 64)) throw damagedBlob(name);
+      if ((await hashBytes(blob.bytes)) !== name.slice(0, 64)) throw damagedBlob(name);
       return Uint8Array.from(blob.bytes);
     },
     read,
@@ -35,8 +34,4 @@ export function createMemoryBlobs(kind: string): BlobStore {
       ),
     url: (name) => `sluice://${kind}/${name.slice(0, 64)}`,
   };
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { EvidenceFormat, EvidenceItem, EvidenceShape, FileContent, PrecisionLoss } from "./evidence-store.ts";
 import type { EvidenceRecord } from "./evidence-record.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
@@ -79,7 +79,7 @@ export class KeptItem implements EvidenceItem, PreviewSource {
   }
 
   get sha256(): string {
-    this.#sha256 ??= createHash("sha256").update(this.read()).digest("hex");
+    this.#sha256 ??= hash("sha256", this.read());
     return this.#sha256;
   }
 

@@ -1,5 +1,5 @@
 import { transcode } from "node:buffer";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import v8 from "node:v8";
 import type { EvidenceFormat, PrecisionLoss } from "./evidence-store.ts";
 import { digest, type Digest } from "./preview/digest.ts";
@@ -18,7 +18,7 @@ export interface OutputPart {
   readonly value?: unknown;
   /** Whether `body` is valid JSON, without extensions such as NaN. */
   readonly isStrictJson?: boolean;
-  readonly mimeType?: string;
+  readonly mimeType?: string | undefined;
   readonly precisionLoss?: PrecisionLoss | undefined;
 }
 
@@ -40,13 +40,13 @@ export class ReadOutput {
 
 export function fromValue(output: unknown): OutputPart {
   const { text, value, precisionLoss } = toJsonText(output);
-  return { part: "json", format: "json", body: text, value, isStrictJson: true, ...(precisionLoss ? { precisionLoss } : {}) };
+  return { part: "json", format: "json", body: text, value, isStrictJson: true, precisionLoss };
 }
 
 export function toReadPart(read: OutputPart): ReadPart {
   const { value: _value, bytes: _bytes, ...part } = read;
   const body = typeof read.body === "string" ? new TextEncoder().encode(read.body) : Uint8Array.from(read.body);
-  return { ...part, body, sha256: createHash("sha256").update(body).digest("hex"), digest: digest(read) };
+  return { ...part, body, sha256: hash("sha256", body), digest: digest(read) };
 }
 
 export function sizeOfPart(part: OutputPart | ReadPart): number {

@@ -135,28 +135,26 @@ function readResource(content: McpContent): OutputPart | null {
 function toBytes({ part, base64, mimeType }: { part: string; base64: string; mimeType: unknown }): OutputPart {
   const bytes = Buffer.from(base64, "base64");
   const format = formatOf(mimeType) ?? "bytes";
-  return { part, format: isTextual(format) && !isUtf8(bytes) ? "bytes" : format, body: bytes, ...asMimeType(mimeType) };
+  return { part, format: isTextual(format) && !isUtf8(bytes) ? "bytes" : format, body: bytes, mimeType: textOrUndefined(mimeType) };
 }
 
 function toTextPart(text: string, mimeType: unknown): OutputPart {
   const format = formatOf(mimeType);
-  return { ...(isTextual(format) ? { format, body: text } : readText(text)), part: "resource", ...asMimeType(mimeType) };
+  return { ...(isTextual(format) ? { format, body: text } : readText(text)), part: "resource", mimeType: textOrUndefined(mimeType) };
 }
 
-function asMimeType(mimeType: unknown): { mimeType?: string } {
-  return typeof mimeType === "string" ? { mimeType } : {};
+function textOrUndefined(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
-const formats: ReadonlyMap<string, EvidenceFormat> = new Map<string, EvidenceFormat>(
-  Object.entries({
-    "text/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "application/jsonl": "jsonl",
-    "application/x-ndjson": "jsonl",
-    "application/vnd.apache.parquet": "parquet",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-  } as const),
-);
+const formats: ReadonlyMap<string, EvidenceFormat> = new Map<string, EvidenceFormat>([
+  ["text/csv", "csv"],
+  ["text/tab-separated-values", "tsv"],
+  ["application/jsonl", "jsonl"],
+  ["application/x-ndjson", "jsonl"],
+  ["application/vnd.apache.parquet", "parquet"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+]);
 
 function formatOf(mimeType: unknown): EvidenceFormat | null {
   if (typeof mimeType !== "string") return null;
@@ -190,8 +188,7 @@ function escapeSurrogates(json: string): string {
 
 /** Data in a known format. */
 export function readData({ format, bytes, mimeType }: Pick<NamedData, "format" | "bytes" | "mimeType">): OutputPart {
-  const named = mimeType === undefined ? {} : { mimeType };
-  if (format !== "json") return { part: "data", format, body: bytes, ...named };
+  if (format !== "json") return { part: "data", format, body: bytes, mimeType };
   const read = readText(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes));
-  return { ...read, format: "json", body: bytes, bytes: bytes.length, ...named };
+  return { ...read, format: "json", body: bytes, bytes: bytes.length, mimeType };
 }

@@ -7,7 +7,7 @@ export interface JsonText {
   readonly text: string;
   /** The value that Python will see. */
   readonly value: unknown;
-  readonly precisionLoss?: PrecisionLoss;
+  readonly precisionLoss?: PrecisionLoss | undefined;
 }
 
 /** The JSON text of a parsed value, and what was lost when it was parsed. Integers of type bigint keep their digits. Throws EVIDENCE_NOT_JSON. */
@@ -15,7 +15,7 @@ export function toJsonText(value: unknown): JsonText {
   const text = write(value); // first, because it throws for cycles
   const { isPlain, ...precisionLoss } = inspect(value);
   const isLossless = Object.values(precisionLoss).every((count) => count === 0);
-  return { text, value: isPlain ? value : JSON.parse(text), ...(isLossless ? {} : { precisionLoss }) };
+  return { text, value: isPlain ? value : JSON.parse(text), precisionLoss: isLossless ? undefined : precisionLoss };
 }
 
 function write(value: unknown): string {
@@ -99,7 +99,7 @@ const MAX_DEPTH = 3;
 export async function toJsonTextInTurns(root: unknown): Promise<Pick<JsonText, "text" | "precisionLoss">> {
   const losses: PrecisionLoss[] = [];
   const text = await writeInTurns(root, 0);
-  return { text, ...(losses.length === 0 ? {} : { precisionLoss: losses.reduce(addLosses) }) };
+  return { text, precisionLoss: losses.length === 0 ? undefined : losses.reduce(addLosses) };
 
   async function writeInTurns(value: unknown, depth: number): Promise<string> {
     if (isLongList(value)) {

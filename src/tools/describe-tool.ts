@@ -102,8 +102,8 @@ function suggestNames(name: string, known: readonly CatalogTool[]): string[] {
 
 function describePolicy(entry: CatalogTool, policy?: ToolPolicy): string | undefined {
   const judgement = policy?.judge(entry);
-  if (judgement === undefined || judgement.verdict === "allowed") return undefined;
-  return judgement.verdict === "ask" ? approvalNote : judgement.toolError.summary;
+  if (judgement?.verdict === "refused") return judgement.toolError.summary;
+  return judgement?.verdict === "ask" ? approvalNote : undefined;
 }
 
 /** Description and limits of each parameter that has any. Types are in the signature. */

@@ -20,14 +20,14 @@ export interface Approval {
   readonly because?: string | undefined;
 }
 
-export type PolicyVerdict =
-  | { readonly verdict: "allowed" }
-  | { readonly verdict: "ask" }
-  | { readonly verdict: "refused"; readonly toolError: ToolError };
+export type PolicyVerdict = { readonly verdict: "allowed" | "ask" } | { readonly verdict: "refused"; readonly toolError: ToolError };
 
 /** Decides which tools may be called, by their annotations. Annotations are claims of the server, not proof. */
 export interface ToolPolicy {
-  /** `name`: the name by which it was called. */
+  /**
+   * A tool that says that it changes something (`destructiveHint: true` or `readOnlyHint: false`) must be on the allow-list, or a person is asked. Other
+   * tools are allowed, even without annotations, unless the policy is `read-only`. `name` is the name by which the tool was called.
+   */
   judge(tool: CatalogTool, name?: string): PolicyVerdict;
   /** For the verdict `ask`. Null when the person approves. */
   ask(tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ToolError | null>;
@@ -37,7 +37,7 @@ export interface ToolPolicy {
 
 /** Throws UsageError for an invalid entry of `allow`. */
 export function createToolPolicy({ toolPolicy = "annotations", allow = [], approve }: ToolPolicyOptions = {}): ToolPolicy {
-  const allowed = new Set(allow.map(checkEntry));
+  const allowed = new Set(allow.map(checkAllowEntry));
 
   function isAllowed({ tool, fullName, bareName }: CatalogTool): boolean {
     const { server, name } = tool;
@@ -73,7 +73,7 @@ export function createToolPolicy({ toolPolicy = "annotations", allow = [], appro
   };
 }
 
-function checkEntry(entry: string): string {
+function checkAllowEntry(entry: string): string {
   const star = entry.indexOf("*");
   if (entry !== "" && (star === -1 || (entry.endsWith("__*") && star === entry.length - 1 && entry.length > 3))) return entry;
   throw new UsageError({ code: "ALLOW_LIST_INVALID", message: `The allow-list of tools has an invalid entry: ${JSON.stringify(entry)}.` });

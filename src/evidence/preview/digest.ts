@@ -124,8 +124,8 @@ function toColumns(summary: Summary | null | undefined): Pick<EvidenceShape, "co
   return { columns: [...summary.fields.keys()], columnCount: summary.fields.size + summary.otherFields.size };
 }
 
-function describeSample(looked: number, count: number): string {
-  return looked >= count ? `all ${count} rows` : `a sample of ${looked} of ${count} rows: nulls, ranges and values are of the sample`;
+function describeSample(sampled: number, count: number): string {
+  return sampled >= count ? `all ${count} rows` : `a sample of ${sampled} of ${count} rows: nulls, ranges and values are of the sample`;
 }
 
 function hasRounded({ texts, members }: Outline): boolean {

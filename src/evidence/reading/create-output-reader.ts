@@ -52,6 +52,7 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputRea
   });
 
   async function ask<Kind extends ReadingAnswer["kind"]>(kind: Kind, request: ReadingRequest, bytes?: Uint8Array<ArrayBuffer>) {
+    const unreadable = kind === "message" ? unreadableMessage(bytes!.length) : unreadableOutput;
     const answer = await thread.ask(request, bytes === undefined ? [] : [bytes.buffer]).catch((error: ThreadFailure) => {
       throw unreadable(error.reason === "closed" ? "the reader was closed" : error.message);
     });
@@ -72,7 +73,7 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputRea
     async readData({ format, bytes, mimeType }) {
       if (bytes.length < LARGE_BYTES) return null;
       const own = Uint8Array.from(bytes);
-      return await readParts({ kind: "data", data: { format, bytes: own, ...(mimeType === undefined ? {} : { mimeType }) } }, own);
+      return await readParts({ kind: "data", data: { format, bytes: own, mimeType } }, own);
     },
     async readRows(json, question) {
       if (json.length < LARGE_BYTES) return rowsAt(parseJson(json), question);
@@ -81,10 +82,7 @@ export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputRea
     },
     async readMessage(bytes, callIds) {
       const own = bytes.length === bytes.buffer.byteLength ? (bytes as Uint8Array<ArrayBuffer>) : Uint8Array.from(bytes);
-      const size = bytes.length;
-      const { message } = await ask("message", { kind: "message", bytes: own, callIds }, own).catch((error: unknown) => {
-        throw unreadableMessage(size, error);
-      });
+      const { message } = await ask("message", { kind: "message", bytes: own, callIds }, own);
       if (message.kind !== "answer") return message;
       const { parts, ...answer } = message;
       return { ...answer, read: new ReadOutput(parts) };
@@ -137,23 +135,14 @@ function isLarge({ output, structuredJson = "" }: ToolOutput): boolean {
 /** Rough size of one value as JSON. */
 const VALUE_BYTES = 8;
 
-function unreadable(reason: string): SluiceError {
-  return new SluiceError({
-    code: "OUTPUT_UNREADABLE",
-    message: `The output could not be read: ${reason}.`,
-    details: { reason },
-  });
+function unreadableOutput(reason: string): SluiceError {
+  return new SluiceError({ code: "OUTPUT_UNREADABLE", message: `The output could not be read: ${reason}.`, details: { reason } });
 }
 
 /** Without a capital letter and period, because a transport inserts it into its own sentence. */
-function unreadableMessage(bytes: number, cause: unknown): SluiceError {
-  const { details } = cause as SluiceError;
-  return new SluiceError({
-    code: "OUTPUT_UNREADABLE",
-    message: `a message of ${bytes} bytes could not be read: ${String(details["reason"])}`,
-    details: { ...details, bytes },
-    cause,
-  });
+function unreadableMessage(bytes: number): (reason: string) => SluiceError {
+  const start = `a message of ${bytes} bytes could not be read`;
+  return (reason) => new SluiceError({ code: "OUTPUT_UNREADABLE", message: `${start}: ${reason}`, details: { reason, bytes } });
 }
 
 /** Shared by all callers. Its thread keeps no state between texts and ends when idle. */

@@ -14,7 +14,7 @@ import type { StdioTransport } from "./stdio-transport.ts";
  */
 export interface RequestContext {
   readonly headers: Readonly<Record<string, string>>;
-  /** The answer is a tool's output, which is read in a thread when it is large. */
+  /** The answer is a tool's output. If it is large, a worker thread reads it. */
   readonly isToolCall: boolean;
   /** Called when the stream ends without the answer. */
   readonly onLost: (error: Error) => void;
@@ -23,7 +23,7 @@ export interface RequestContext {
   /** Size of the message that held the answer. */
   answerBytes?: number;
   structuredJson?: string | undefined;
-  /** A large answer as the thread has read it; the SDK gets only the small remainder. */
+  /** A large answer that a worker thread has read. The SDK gets only its small fields. */
   read?: object | undefined;
   /** Makes the transport forget the request. */
   release?: () => void;
@@ -123,7 +123,7 @@ export class BackendConnection {
       }),
     );
     const { structuredJson, read, answerBytes: bytes } = context;
-    return { output: value, as: "mcp", structuredJson, ...(read === undefined ? {} : { read }), bytes };
+    return { output: value, as: "mcp", structuredJson, read, bytes };
   }
 
   /** Sends a request in a context of its own, cancels it when `signal` aborts, and translates its errors. */

@@ -6,7 +6,7 @@ import { createOutputReader } from "../../evidence/reading/create-output-reader.
 import type { BackendTool, ToolAnswer, ToolCallOptions, ToolListing, ToolSource } from "../backend-tool.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import type { BackendConnection, CallAnswer } from "./backend-connection.ts";
-import { defaultMcpLimits, type Clock, type McpLimits, type McpSourceOptions } from "./mcp-source-options.ts";
+import { defaultMcpLimits, type McpLimits, type McpSourceOptions } from "./mcp-source-options.ts";
 import type { ListedTool } from "./list-tools.ts";
 import { McpCallError } from "./mcp-call-error.ts";
 import { openBackendConnection } from "./open-backend-connection.ts";
@@ -24,7 +24,7 @@ class McpSource implements ToolSource {
   readonly name: string;
   readonly #options: McpSourceOptions;
   readonly #limits: McpLimits;
-  readonly #clock: Clock;
+  readonly #clock: { now(): number };
   readonly #disposed = new AbortController();
   readonly #reader = createOutputReader();
   /** All connections that are not closed yet, including retired ones. */

@@ -4,10 +4,11 @@ import type { BackendTool } from "../backend-tool.ts";
 /** A tool as its server lists it. The source adds `server` and `call`. */
 export type ListedTool = Omit<BackendTool, "server" | "call">;
 
-export type FetchPage = (cursor: string | undefined) => Promise<unknown>;
-
 /** Reads all pages. Skips and logs tools that violate the protocol. */
-export async function listTools(fetchPage: FetchPage, onWarning: (text: string) => void): Promise<ListedTool[]> {
+export async function listTools(
+  fetchPage: (cursor: string | undefined) => Promise<unknown>,
+  onWarning: (text: string) => void,
+): Promise<ListedTool[]> {
   const tools = new Map<string, ListedTool>();
   const cursors = new Set<string>();
   let cursor: string | undefined;
@@ -50,17 +51,9 @@ const toolSchema = z.object({
 function toListedTool(raw: unknown): ListedTool | null {
   const parsed = toolSchema.safeParse(raw);
   if (!parsed.success) return null;
-  const {
-    name,
-    title,
-    description = "",
-    inputSchema = { type: "object" },
-    outputSchema,
-    annotations: listedAnnotations,
-    _meta,
-  } = parsed.data;
-  const { title: annotatedTitle, ...annotations } = listedAnnotations ?? {};
-  return { name, title: title ?? annotatedTitle, description, inputSchema, outputSchema, annotations, tags: readTags(_meta) };
+  const { name, description = "", inputSchema = { type: "object" }, outputSchema, _meta } = parsed.data;
+  const { title, ...annotations } = parsed.data.annotations ?? {};
+  return { name, title: parsed.data.title ?? title, description, inputSchema, outputSchema, annotations, tags: readTags(_meta) };
 }
 
 /** Servers put tags in `_meta.tags` or in the keys of FastMCP. */

@@ -28,17 +28,14 @@ export interface McpSourceOptions extends Partial<McpLimits> {
   readonly server: McpServerEntry;
   /** Environment that a child process inherits from, limited to the names in `open-backend-connection.ts`. Default: none. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Wait before the next attempt after a failed one; it doubles with every failure. Default: 1 s, at most 60 s. */
   readonly backoff?: { readonly firstMs: number; readonly maxMs: number } | undefined;
-  readonly clock?: Clock | undefined;
+  /** Milliseconds since any fixed time, for the back-off. Default: `performance`. */
+  readonly clock?: { now(): number } | undefined;
   /** Receives one probe line at the start and one at the end of a call. */
   readonly onProbe?: ((line: string) => void) | undefined;
   /** Receives what a server writes to stderr, and warnings of our client. */
   readonly onLog?: ((entry: McpLogEntry) => void) | undefined;
-}
-
-export interface Clock {
-  /** Milliseconds since any fixed time. */
-  now(): number;
 }
 
 export interface McpLogEntry {
