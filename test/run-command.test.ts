@@ -219,7 +219,7 @@ describe("sluice", () => {
     [["fly"], 'sluice: unknown command "fly".'],
     [["doctor", "--fly"], "sluice: Unknown option '--fly'"],
     [[], "sluice: sandboxed Python for AI agents"],
-  ])("exits with 2 and prints the usage (%s)", (args, message) => {
+  ])("exits with 2 and says how to use it (%s)", (args, message) => {
     const { status, stdout, stderr } = spawnSync(sluice, args, { encoding: "utf8" });
     expect([status, stdout, stderr.startsWith(message), /sluice (doctor|run SCRIPT)/.test(stderr)]).toEqual([2, "", true, true]);
   });

@@ -1,3 +1,4 @@
+import { toDiagnosticNotes } from "../prompts/interpreter-tools.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { escapeControls, parseExactJson, parseNumbers } from "../text/json.ts";
 import { ellipsize } from "../text/clip-text.ts";
@@ -16,8 +17,8 @@ export function describeOutcome(outcome: CellOutcome, artifacts: readonly Writte
     parts.push(`${artifact.kind}: ${file}\n  ${toTerminal(caption)}`);
   }
   if (outcome.status !== "ok") parts.push(describeFailure(outcome));
-  const notes = describeDiagnostics(outcome.diagnostics);
-  if (notes !== "") parts.push(notes);
+  const { implicitResult: _, ...diagnostics } = outcome.diagnostics; // in a terminal, using the last expression is no surprise
+  parts.push(...toDiagnosticNotes(diagnostics).map((note) => `note: ${toTerminal(note)}`));
   return parts.length === 0 ? "" : `${parts.join("\n")}\n`;
 }
 
@@ -40,15 +41,6 @@ function describeFailure({ status, error }: CellOutcome): string {
   if (error === undefined) return `failed: ${status}`;
   if (error.traceback) return `failed: ${status}\n${toTerminal(error.traceback.trimEnd())}`;
   return `failed: ${status}: ${toTerminal(error.message)}`;
-}
-
-function describeDiagnostics(diagnostics: Record<string, unknown>): string {
-  return Object.entries(diagnostics)
-    .filter(
-      ([name, value]) => name !== "implicitResult" && name !== "frames" && value !== 0 && !(Array.isArray(value) && value.length === 0),
-    )
-    .map(([name, value]) => `note: ${name} ${escapeControls(JSON.stringify(value))}`)
-    .join("\n");
 }
 
 /** Writes the outcome as one JSON document. The result keeps the exact digits that the sandbox wrote. */

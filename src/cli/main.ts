@@ -2,21 +2,25 @@ import { lookUpError } from "../errors/error-table.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { packageVersion } from "../package-version.ts";
 import { exitStatus } from "./exit-status.ts";
+import { wrongUsage } from "./terminal.ts";
 
 const usage = `sluice: sandboxed Python for AI agents
 
-  sluice run SCRIPT.py      run one cell in a sandbox
+Use it:
+  sluice run SCRIPT.py      run a Python script in a sandbox
   sluice ask "QUESTION"     answer a question with tools and sandboxed Python
-  sluice mcp                serve an MCP client on standard input and output
-  sluice serve              serve the chat page, the API and MCP over HTTP
-  sluice prune              remove old conversations and unused files
-  sluice config             print the effective configuration and the origin of each value
-  sluice doctor             test which sandboxes work on this machine
-  sluice snapshot           build, show or verify the Python root file system
-  sluice prepare            download and build what sandboxes need
-  sluice --version          print the version
+  sluice serve              serve the chat page, the HTTP API and MCP
+  sluice mcp                serve one MCP client on standard input and output
 
-sluice COMMAND --help describes a command.
+Set it up:
+  sluice prepare            download and build what sandboxes need
+  sluice doctor             test which sandbox drivers work on this machine
+  sluice config             print the effective configuration and where each value comes from
+  sluice snapshot           build, show or verify the file system that sandboxes start from
+  sluice prune              remove old conversations and unused files
+
+  sluice COMMAND --help     describe a command and its options
+  sluice --version          print the version
 `;
 
 interface Command {
@@ -65,7 +69,7 @@ async function main([name, ...args]: string[]): Promise<number> {
     return await command.run(args, stop.signal);
   } catch (error) {
     // After an interruption, report the interruption and not an error that it caused.
-    return printError(stop.signal.aborted ? stop.signal.reason : error, { name, usage: command.usage });
+    return printError(stop.signal.aborted ? stop.signal.reason : error, name);
   }
 }
 
@@ -76,27 +80,21 @@ class Interrupted extends Error {
 }
 
 /** Prints the error that ended a command and returns the exit status. */
-function printError(error: unknown, { name, usage }: { name: string; usage: string }): number {
+function printError(error: unknown, name: string): number {
   if (error instanceof Interrupted) {
     const effect = name === "run" ? "the cell was stopped and its sandbox removed" : "nothing incomplete was left behind";
     process.stderr.write(`sluice: interrupted; ${effect}.\n`);
     return exitStatus.interrupted;
   }
   if (!(error instanceof SluiceError)) {
-    if (error instanceof Error && "code" in error && error.code === "EPIPE") return exitStatus.pipeClosed;
-    if (isParseArgsError(error)) {
-      process.stderr.write(`sluice: ${error.message}\n\n${usage}`);
-      return exitStatus.wrongUsage;
-    }
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "EPIPE") return exitStatus.pipeClosed;
+    if (code.startsWith("ERR_PARSE_ARGS")) return printError(wrongUsage(name, (error as Error).message), name);
     process.stderr.write(`sluice: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     return exitStatus.failed;
   }
   process.stderr.write(`sluice: ${error.message}\n${error.hint ? `  ${error.hint}\n` : ""}`);
   return lookUpError(error.code).exit;
-}
-
-function isParseArgsError(error: unknown): error is Error {
-  return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
 }
 
 process.exitCode = await main(process.argv.slice(2));

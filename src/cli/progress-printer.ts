@@ -21,9 +21,10 @@ function toLine({ step, state, detail, elapsedMs, bytes }: BuildProgress): strin
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1e3) return `${bytes} B`;
-  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${Math.round(bytes / 1e6)} MB`;
+  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
+  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-function formatSeconds(elapsedMs: number): string {
+export function formatSeconds(elapsedMs: number): string {
   return `${(elapsedMs / 1000).toFixed(1)} s`;
 }

@@ -1,5 +1,5 @@
 import type { TurnEvent } from "../protocol/turn-events.ts";
-import { formatBytes } from "./progress-printer.ts";
+import { formatBytes, formatSeconds } from "./progress-printer.ts";
 import { toTerminal } from "./terminal.ts";
 
 type Write = (text: string) => void;
@@ -77,7 +77,7 @@ function describeEnd(event: Extract<TurnEvent, { type: "tool-end" }>): string {
   const facts = [
     rows === undefined ? "" : `${rows.toLocaleString("en-US")} ${rows === 1 ? "row" : "rows"}`,
     bytes === undefined ? "" : formatBytes(bytes),
-    `${(durationMs / 1000).toFixed(1)} s`,
+    formatSeconds(durationMs),
     alias === undefined ? "" : `as ${alias}`,
   ];
   return `${indentOf(event)}  ✓ ${nameOf(event)}: ${facts.filter((fact) => fact !== "").join(", ")}`;

@@ -25,16 +25,15 @@ export async function checkDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Writes artifacts to a directory. File names consist of a number and the content hash, never of text from the sandbox. */
+/** Writes artifacts to a directory. */
 export async function writeArtifacts(artifacts: readonly CellArtifact[], directory: string): Promise<WrittenArtifact[]> {
   const written: WrittenArtifact[] = [];
   try {
     if (artifacts.length > 0) await makeDirectory(path.resolve(directory));
     for (const [index, artifact] of artifacts.entries()) {
-      const extension = artifact.kind === "image" ? "png" : "json";
-      const file = path.join(directory, `${artifact.kind}-${index + 1}-${artifact.contentHash.slice(0, 8)}.${extension}`);
+      const file = path.join(directory, nameArtifactFile(artifact, index));
       await writeFile(file, artifact.bytes);
-      written.push({ artifact, file, url: pathToFileURL(path.resolve(file)).href });
+      written.push({ artifact, file, url: toFileUrl(file) });
     }
   } catch (cause) {
     throw new SluiceError({
@@ -44,6 +43,15 @@ export async function writeArtifacts(artifacts: readonly CellArtifact[], directo
     });
   }
   return written;
+}
+
+/** The name of an artifact's file: its kind, a number and its hash, never text from the sandbox. */
+export function nameArtifactFile({ kind, contentHash }: Pick<CellArtifact, "kind" | "contentHash">, index: number): string {
+  return `${kind}-${index + 1}-${contentHash.slice(0, 8)}.${kind === "image" ? "png" : "json"}`;
+}
+
+export function toFileUrl(file: string): string {
+  return pathToFileURL(path.resolve(file)).href;
 }
 
 /** Creates a directory and its parents, one at a time. The recursive mkdir of Node.js never returns on file systems such as /proc, which refuse new entries. */

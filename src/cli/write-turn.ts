@@ -2,25 +2,20 @@ import { createWriteStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import type { ArtifactStore } from "../artifacts/artifact-store.ts";
 import { openTableDownload, type TableDownloadOptions } from "../data/open-table-download.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
-import { makeDirectory } from "./write-artifacts.ts";
-
-export interface WrittenFile {
-  readonly what: string;
-  readonly file: string;
-}
+import { makeDirectory, nameArtifactFile, toFileUrl } from "./write-artifacts.ts";
 
 export interface WrittenTurn {
   readonly result: TurnResult;
-  readonly files: readonly WrittenFile[];
+  readonly files: readonly { readonly what: string; readonly file: string }[];
 }
 
-export interface WriteTurnOptions {
+interface WriteTurnOptions {
   readonly result: TurnResult;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
@@ -48,16 +43,15 @@ export async function writeTurn(options: WriteTurnOptions): Promise<WrittenTurn>
 
 async function writeFiles({ result, artifacts, datasets, directory, openCellSession }: WriteTurnOptions): Promise<WrittenTurn> {
   await makeDirectory(path.resolve(directory));
-  const files: WrittenFile[] = [];
+  const files: WrittenTurn["files"][number][] = [];
   const written: TurnResult["artifacts"] = [];
   for (const [index, artifact] of result.artifacts.entries()) {
-    const type = artifact.kind === "image" ? "png" : "json";
-    const file = path.join(directory, `${artifact.kind}-${index + 1}-${artifact.contentHash.slice(0, 8)}.${type}`);
-    const bytes = await artifacts.get(artifact.contentHash, type);
+    const file = path.join(directory, nameArtifactFile(artifact, index));
+    const bytes = await artifacts.get(artifact.contentHash, artifact.kind === "image" ? "png" : "json");
     if (bytes === null) continue;
     await writeFile(file, bytes);
     files.push({ what: artifact.title ?? artifact.kind, file });
-    written.push({ ...artifact, url: toUrl(file) });
+    written.push({ ...artifact, url: toFileUrl(file) });
   }
   const reader = result.dataset === null ? null : await datasets.open(result.dataset.hash);
   const datasetFile = path.join(directory, "dataset.json");
@@ -68,14 +62,14 @@ async function writeFiles({ result, artifacts, datasets, directory, openCellSess
       if (csv !== null) await pipeline(csv.stream(), createWriteStream(path.join(directory, `${table}.csv`)));
     }
   }
-  const dataset = reader === null ? result.dataset : { ...result.dataset!, publicDataUrl: toUrl(datasetFile) };
+  const dataset = reader === null ? result.dataset : { ...result.dataset!, publicDataUrl: toFileUrl(datasetFile) };
   const updated = { ...result, artifacts: written, dataset, answer: withUrls(result, written) };
   await writeFile(path.join(directory, "result.json"), `${JSON.stringify(updated, null, 2)}\n`);
   return { result: updated, files };
 }
 
 /** Lists the figures and charts at their place in the artifact store. */
-export function listStored(result: TurnResult): WrittenFile[] {
+export function listStored(result: TurnResult): WrittenTurn["files"] {
   return result.artifacts
     .filter(({ url }) => url.startsWith("file:"))
     .map(({ url, title, kind }) => ({ what: title ?? kind, file: fileURLToPath(url) }));
@@ -87,8 +81,4 @@ function withUrls({ answer, artifacts }: TurnResult, written: TurnResult["artifa
     const storedUrl = artifacts.find((one) => one.contentHash === contentHash)?.url ?? url;
     return text.replaceAll(storedUrl, url);
   }, answer);
-}
-
-function toUrl(file: string): string {
-  return pathToFileURL(path.resolve(file)).href;
 }

@@ -6,27 +6,29 @@ import type { DatasetReference, StopReason, TurnResult } from "../../protocol/tu
 import { escapeControls } from "../../text/json.ts";
 import { runTurn } from "../../turn/run-turn.ts";
 import { exitStatus } from "../exit-status.ts";
-import { formatBytes } from "../progress-printer.ts";
+import { formatBytes, formatSeconds } from "../progress-printer.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
 import { checkDirectory } from "../write-artifacts.ts";
 import { listStored, writeTurn, type WrittenTurn } from "../write-turn.ts";
 
-export const askUsage = `Usage: sluice ask "QUESTION" [--config FILE] [--model MODEL] [--json] [--out DIR] [--probes]
+export const askUsage = `Usage: sluice ask "QUESTION" [OPTIONS]
 
-Answers a question. Tools fetch the data, sandboxed Python computes, and the answer says what is missing.
-The tools come from mcpServers in sluice.config.json, which is searched from the working directory upward. Without a configuration, a bundled sample with
-made-up market data is used.
+Answers a question: tools fetch the data, sandboxed Python computes, and the answer says what is
+missing. The tools come from mcpServers in sluice.config.json, which is searched from the working
+directory upward. Without a configuration, a bundled sample with made-up market data is used.
 
   --config FILE   use this configuration
-  --model MODEL   use this model; demo needs no API key and no question
+  --model MODEL   use this model; "demo" needs no API key and no question
   --json          print only the result, as one JSON document
-  --out DIR       write the figures, the data behind the answer, its tables and the result to a directory
-  --probes        print the probe lines of tools and cells to standard error
+  --out DIR       write the figures, the data behind the answer and the result to this directory
+  --probes        print probes (one log line per event of tools and cells) to standard error
 
-Exit status: 0 complete answer, 4 bounded or partial answer, 1 the model failed, the turn was aborted or --out is not writable, 2 wrong usage, 3 no sandbox
-available.
+Example: sluice ask --model demo
+
+Exit status: 0 complete answer, 1 the model failed, the turn was aborted or --out is not writable,
+2 wrong usage, 3 no sandbox available, 4 the answer is partial or a limit was reached.
 `;
 
 /** The question that the bundled script of the demo model answers. */
@@ -46,7 +48,8 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const loaded = await loadConfiguration({ file: config, workingDirectory: process.cwd(), environment });
   if (out !== undefined) await checkDirectory(out);
   const modelName = givenModel ?? loaded.configuration.model;
-  const question = givenQuestion ?? (modelName === "demo" ? demoQuestion : missingQuestion());
+  const question = givenQuestion ?? (modelName === "demo" ? demoQuestion : null);
+  if (question === null) throw wrongUsage("ask", "a question is required.");
   const printProgress = (text: string): void => void process.stderr.write(text);
   await using configured = openConfigured({
     loaded,
@@ -120,11 +123,7 @@ function describeUsage({ usage, grounding }: TurnResult): string {
   return [
     `${steps} ${steps === 1 ? "step" : "steps"}`,
     `${calls} tool ${calls === 1 ? "call" : "calls"}${failures === 0 ? "" : ` (${failures} failed)`}`,
-    `${(wallMs / 1000).toFixed(1)} s${sandboxMs === 0 ? "" : `, ${(sandboxMs / 1000).toFixed(1)} s of it in the sandbox`}`,
+    `${formatSeconds(wallMs)}${sandboxMs === 0 ? "" : `, ${formatSeconds(sandboxMs)} of it in the sandbox`}`,
     ...(tokens === 0 ? [] : [`${tokens.toLocaleString("en-US")} tokens`]),
   ].join(", ");
-}
-
-function missingQuestion(): never {
-  throw wrongUsage("ask", "a question is required.");
 }

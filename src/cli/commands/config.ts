@@ -9,8 +9,9 @@ import { wrongUsage } from "../terminal.ts";
 
 export const configUsage = `Usage: sluice config [--config FILE] [--json]
 
-Prints the effective configuration with secrets hidden, and the origin of each value: default, file or environment.
-Without --config, sluice.config.json is searched from the working directory upward.
+Prints the effective configuration, one value per line, and where each value comes from: default,
+file or environment. Secrets are hidden. Without --config, sluice.config.json is searched from the
+working directory upward.
 
   --config FILE   use this configuration
   --json          print one JSON document

@@ -5,10 +5,13 @@ import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { DriverReport } from "../../cells/choose-driver.ts";
 import type { SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";
 import { exitStatus } from "../exit-status.ts";
+import { formatBytes } from "../progress-printer.ts";
+import { listMainPackages } from "./snapshot.ts";
 
 export const doctorUsage = `Usage: sluice doctor [--json]
 
-Opens a sandbox with each driver on this machine, tries to break out of it, and reports which protections hold.
+Opens a sandbox with each driver on this machine, tries to break out of it, and reports which
+protections hold. A driver that cannot be used is shown with the reason and the fix.
 
   --json   print one JSON document
 
@@ -64,7 +67,7 @@ function toDriverJson({ notes, checks, ...driver }: DriverReport): unknown {
 }
 
 function describe({ defaultDriver, drivers, snapshot }: DoctorReport): string {
-  const lines = [`default: ${defaultDriver ?? "none; code cannot be run on this machine"}`, ""];
+  const lines = [`default: ${defaultDriver ?? "none; this machine cannot run code in a sandbox"}`, ""];
   for (const driver of drivers) {
     const [engine, ...notes] = driver.notes;
     lines.push(`${driver.name}: ${driver.usable ? "usable" : "not usable"}${engine === undefined ? "" : `, ${engine}`}`);
@@ -76,14 +79,9 @@ function describe({ defaultDriver, drivers, snapshot }: DoctorReport): string {
   }
   if (snapshot === null) lines.push("snapshot: missing; run `sluice prepare`");
   else {
-    const packages = Object.entries(snapshot.packages)
-      .filter(([name]) => /^(pandas|numpy|scipy|matplotlib|statsmodels|pyarrow|openpyxl)$/.test(name))
-      .map(([name, version]) => `${name} ${version}`);
-    lines.push(
-      `snapshot: ${snapshot.id} (Python ${snapshot.python}, ${Math.round(snapshot.bytes / 1e6)} MB, from ${snapshot.source})`,
-      `  ${packages.join(", ")}`,
-    );
-    if (snapshot.source === "debian")
+    const { id, python, bytes, source, packages } = snapshot;
+    lines.push(`snapshot: ${id} (Python ${python}, ${formatBytes(bytes)}, from ${source})`, `  ${listMainPackages(packages)}`);
+    if (source === "debian")
       lines.push("  built from Debian's packages because the package index could not be reached; pyarrow and Parquet support are missing");
   }
   return `${lines.join("\n")}\n`;

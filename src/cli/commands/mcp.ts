@@ -9,16 +9,23 @@ import { dataFileEndings } from "../../protocol/data-files.ts";
 import { serveMcpStdio } from "../../server/mcp/serve-mcp-stdio.ts";
 import { toTerminal, wrongUsage } from "../terminal.ts";
 
-export const mcpUsage: string = `Usage: sluice mcp [--config FILE] [--data PATH]… [--probes]
+export const mcpUsage: string = `Usage: sluice mcp [OPTIONS]
 
-Runs an MCP server on standard input and output, for desktop assistants, editors and other clients: sandboxed Python for the data that you give it.
+Runs an MCP server on standard input and output, for desktop assistants, editors and other clients.
+It gives the client's model sandboxed Python over the data that you choose.
 
-  --config FILE   use this configuration; without it, no configuration is read. execute can call the tools of its mcpServers, and servers with
-                  "expose": true are also offered to the client directly
-  --data PATH     give a file or a folder as data, read-only, one alias per file; repeatable (${dataFileEndings.join(", ")})
-  --probes        print the probe lines of tools and cells to standard error
+  --data PATH     give a file or a folder to the model, read-only; repeatable
+                  (${dataFileEndings.join(", ")})
+  --config FILE   use this configuration; without it, no configuration is read. The tool "execute"
+                  can call the tools of its mcpServers. Servers with "expose": true are also offered
+                  to the client directly
+  --probes        print probes (one log line per event of tools and cells) to standard error
 
-Standard output carries only the protocol. Exit status: 0 when the client closes the connection or on a signal, 2 wrong usage.
+Standard output carries only the protocol; messages go to standard error.
+
+Example: sluice mcp --data ~/reports
+
+Exit status: 0 when the client closes the connection or on a signal, 2 wrong usage.
 `;
 
 export async function mcpCommand(args: string[], signal: AbortSignal): Promise<number> {

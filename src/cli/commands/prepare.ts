@@ -12,8 +12,10 @@ import { diskBytes } from "../../sandbox/snapshot/file-list.ts";
 
 export const prepareUsage = `Usage: sluice prepare
 
-Prepares what sandboxes need: gVisor's program, the snapshot with Python and its packages, and the memory image of the default sandbox. Tests the sandbox once.
-The first run takes a few minutes, later runs a second. Everything is stored in the cache directory (SLUICE_CACHE).
+Downloads and builds what sandboxes need: gVisor's program, the snapshot with Python and its
+packages, and the memory image of the default sandbox. Then tests the sandbox once.
+The first run takes a few minutes, later runs a second. Everything is stored in the cache directory:
+SLUICE_CACHE, or ~/.cache/sluice.
 
 Exit status: 0 ready, 3 no sandbox available.
 `;

@@ -7,16 +7,20 @@ import { openHistory } from "../../history/open-history.ts";
 import { configuredTenants } from "../../server/http/authenticator.ts";
 import { prune, type Pruned } from "../../server/http/prune.ts";
 import { createTenantStores } from "../../server/http/create-tenant-stores.ts";
+import { formatBytes } from "../progress-printer.ts";
 import { wrongUsage } from "../terminal.ts";
 
-export const pruneUsage = `Usage: sluice prune [--older-than DAYS] [--max-bytes BYTES] [--dry-run] [--json] [--config FILE]
+export const pruneUsage = `Usage: sluice prune [OPTIONS]
 
-Removes old data, in this order: conversations and artifacts of MCP clients that were not used for too long, the oldest conversations of each tenant that
-stores too much, and files that nothing refers to. Figures and datasets of sluice ask and sluice mcp follow the same rules. Data that another turn still uses
-is kept. A server can keep running.
+Removes old data from the data directory, in this order:
+  1. conversations, and artifacts of MCP clients, that were not used for too long
+  2. the oldest conversations of each tenant that stores too much
+  3. files that nothing refers to
+Figures and datasets of sluice ask and sluice mcp follow the same rules. Data that another turn
+still uses is kept. A server can keep running.
 
-  --older-than DAYS    default: server.retention.days (30)
-  --max-bytes BYTES    storage per tenant; default: server.retention.maxBytes
+  --older-than DAYS    remove what was not used for this many days; default: server.retention.days
+  --max-bytes BYTES    most storage per tenant; default: server.retention.maxBytes
   --dry-run            print what would be removed, and remove nothing
   --json               print one JSON document
   --config FILE        use this configuration
@@ -59,7 +63,7 @@ function describe(pruned: readonly Pruned[], directory: string): string {
   return pruned
     .map(
       ({ tenant, expired, overQuota, orphans, bytesBefore, bytesAfter }) =>
-        `${tenant ?? "sluice ask and sluice mcp"}: ${expired} too old, ${overQuota} over the quota, ${orphans} unused files; ${bytesBefore} bytes before, ${bytesAfter} bytes after\n`,
+        `${tenant ?? "sluice ask and sluice mcp"}: ${expired} too old, ${overQuota} over the quota, ${orphans} unused files; ${formatBytes(bytesBefore)} before, ${formatBytes(bytesAfter)} after\n`,
     )
     .join("");
 }

@@ -19,23 +19,29 @@ import { exitStatus } from "../exit-status.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
 import { checkDirectory, writeArtifacts } from "../write-artifacts.ts";
 
-export const runUsage = `Usage: sluice run SCRIPT.py [--input ALIAS=FILE]… [--expect image,chart] [--driver auto|gvisor|gvisor-rootless|bubblewrap]
-                  [--timeout-s N] [--memory-mb N] [--out DIR] [--json] [--quiet]
+const driverNames: readonly string[] = sandboxSettingsSchema.shape.driver.unwrap().options;
 
-Runs one cell in a sandbox. Use - as SCRIPT.py to read standard input.
+export const runUsage = `Usage: sluice run SCRIPT.py [OPTIONS]
 
-  --input ALIAS=FILE   give a file to the cell as the variable ALIAS and as inputs["ALIAS"]; repeatable. .json gives plain values, .csv, .tsv and
-                       .parquet give DataFrames, .txt gives a string
-  --expect KINDS       fail unless the cell emits these artifacts: image, chart or both
-  --driver NAME        choose the sandbox driver; default: auto
-  --timeout-s N        time limit of the cell in seconds
-  --memory-mb N        memory of the sandbox in MB
-  --out DIR            directory for artifacts; default: sluice-out
+Runs a Python script as one cell, in a sandbox without network, and prints its output and result.
+Use - as SCRIPT.py to read the script from standard input.
+
+  --input ALIAS=FILE   give a file to the script as the variable ALIAS; repeatable. .json and .jsonl
+                       become plain values, .csv, .tsv, .parquet and .xlsx DataFrames, .txt a string
+  --expect KINDS       fail unless the script emits exactly these: image, chart or image,chart
+  --driver NAME        ${driverNames.join(", ")}; default: auto, the strongest that works
+  --timeout-s N        time limit of the script in seconds; default: ${defaultLimits.cellTimeoutMs / 1000}
+  --memory-mb N        memory of the sandbox in MB; default: ${defaultLimits.memoryBytes / 2 ** 20}
+  --out DIR            directory for figures and charts; default: sluice-out
   --json               print only the outcome, as one JSON document
-  --quiet              do not print probe lines
+  --quiet              print no probes (one log line at the start and one at the end)
 
-The cell can use: set_result(value), save_figure(alt, title=None, fig=None), inputs, pd, np, plt, sm.
-Exit status: 0 ok, 1 the cell failed, 2 wrong usage, 3 no sandbox available, 130 interrupted.
+The script can use set_result(value), save_figure(alt, title=None, fig=None), inputs, pd, np, plt
+and sm without importing them. The last expression is the result if set_result is not called.
+
+Example: sluice run mean.py --input prices=prices.csv --out figures
+
+Exit status: 0 success, 1 the script failed, 2 wrong usage, 3 no sandbox available, 130 interrupted.
 `;
 
 export async function runCommand(args: string[], signal: AbortSignal): Promise<number> {
@@ -79,7 +85,6 @@ function writeOutput(stream: NodeJS.WriteStream, text: string): void {
   stream.write(stream.isTTY ? toTerminal(text) : text);
 }
 
-const driverNames: readonly string[] = sandboxSettingsSchema.shape.driver.unwrap().options;
 /** Python and its libraries do not start with less. */
 const minMemoryMb = 64;
 

@@ -7,20 +7,22 @@ import { createLog, logLevels, redirectConsole } from "../../server/http/create-
 import { openServer, type RunningServer } from "../../server/http/open-server.ts";
 import { wrongUsage } from "../terminal.ts";
 
-export const serveUsage = `Usage: sluice serve [--port 8787] [--host 127.0.0.1] [--config FILE] [--model MODEL] [--no-auth]
-                    [--public-url https://HOST] [--log-level error|warn|info|debug] [--log-format json|text]
+export const serveUsage = `Usage: sluice serve [OPTIONS]
 
-Serves the chat page, the HTTP API and MCP. Without a configuration, it uses a bundled sample with made-up market data and a model that needs no API key.
-Every client needs a token. In a browser, open the one-time link that the server prints. Programs send the token as a bearer token.
+Serves the chat page, the HTTP API and MCP. Without a configuration, it uses a bundled sample with
+made-up market data and a model that needs no API key.
+In a browser, open the one-time link that the server prints. Programs send the printed token.
 
-  --port N             default: 8787
-  --host ADDRESS       address to listen on; default: 127.0.0.1
+  --port N             port to listen on; default: 8787
+  --host ADDRESS       address to listen on; default: 127.0.0.1, which only this machine can reach
   --config FILE        use this configuration
   --model MODEL        use this model
-  --public-url URL     the address that clients use behind a proxy with TLS (server.publicUrl). It appears in links, and cookies require TLS
-  --no-auth            require no token. Only for 127.0.0.1: every program and every user of this machine can then read and run everything
-  --log-level LEVEL    default: info
-  --log-format FORMAT  default: text in a terminal, otherwise json
+  --public-url URL     the address that clients use when a proxy with TLS is in front of the server
+                       (server.publicUrl). It appears in links, and cookies require TLS
+  --no-auth            require no token. Only for 127.0.0.1: every program and every user of this
+                       machine can then read and run everything
+  --log-level LEVEL    ${logLevels.join(", ")}; default: info
+  --log-format FORMAT  json or text; default: text in a terminal, otherwise json
 
 Stops on SIGTERM or Ctrl-C. Running turns get some time to finish (server.drainMs).
 `;

@@ -1,18 +1,26 @@
 import { parseArgs } from "node:util";
 import { cacheDirectory } from "../../config/environment.ts";
-import { UsageError } from "../../errors/sluice-error.ts";
 import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
 import { findSnapshot, type SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";
 import { snapshotMissing, verifySnapshot, type Verification } from "../../sandbox/snapshot/verify-snapshot.ts";
 import { exitStatus } from "../exit-status.ts";
 import { createProgressPrinter, formatBytes } from "../progress-printer.ts";
+import { wrongUsage } from "../terminal.ts";
 
-export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]   build the snapshot for this version, unless it exists
-       sluice snapshot info [--json]              show its content
-       sluice snapshot verify [--json]            check that it is complete and contains nothing that it should not
+export const snapshotUsage = `Usage: sluice snapshot build [--fresh] [--json]
+       sluice snapshot info [--json]
+       sluice snapshot verify [--json]
+
+The snapshot is the read-only file system that sandboxes start from: Debian, Python and its packages.
+
+  build     build the snapshot for this version of Sluice, unless it exists
+  info      show its id, packages, size and path
+  verify    check that it is complete and contains nothing that it should not
 
   --fresh   download Debian and the Python packages again, to get newer security fixes
   --json    print one JSON document
+
+Exit status: 0 success, 1 the snapshot is not valid, 2 wrong usage, 3 no snapshot.
 `;
 
 export async function snapshotCommand(args: readonly string[], signal?: AbortSignal): Promise<number> {
@@ -47,11 +55,7 @@ function parse(args: readonly string[]): { action: "build" | "info" | "verify"; 
   const [action, ...more] = positionals;
   if ((action === "build" || action === "info" || action === "verify") && more.length === 0 && !(values.fresh && action !== "build"))
     return { action, ...values };
-  throw new UsageError({
-    code: "WRONG_USAGE",
-    message: `unexpected arguments: ${args.join(" ") || "(none)"}`,
-    hint: snapshotUsage,
-  });
+  throw wrongUsage("snapshot", `expected build, info or verify, not ${args.join(" ") || "nothing"}.`);
 }
 
 function print(value: unknown): void {
@@ -59,12 +63,10 @@ function print(value: unknown): void {
 }
 
 function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo): string {
-  const mainPackages = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
-  const versions = mainPackages.map((name) => (packages[name] ? `${name} ${packages[name]}` : `no ${name}`)).join(", ");
   const lines = [
     ["snapshot", id],
     ["python", python],
-    ["packages", versions],
+    ["packages", listMainPackages(packages)],
     [
       "source",
       source === "wheels"
@@ -75,6 +77,12 @@ function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo)
     ["path", rootfs],
   ];
   return `${lines.map(([name = "", value = ""]) => `${name.padEnd(10)}${value}`).join("\n")}\n`;
+}
+
+/** The versions of the packages that users ask for: `pandas 2.3.3, numpy 2.3.4, …`. */
+export function listMainPackages(packages: SnapshotInfo["packages"]): string {
+  const names = ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow", "openpyxl"];
+  return names.map((name) => (packages[name] ? `${name} ${packages[name]}` : `no ${name}`)).join(", ");
 }
 
 function describeVerification({ snapshot, ok, checks }: Verification): string {
