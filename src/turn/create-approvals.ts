@@ -1,3 +1,4 @@
+import { orAbort } from "../concurrency/or-abort.ts";
 import type { ApprovalRequestEvent } from "../protocol/turn-events.ts";
 
 /** Approvals that a page or another client answers: the turn calls `approve`, the client calls `answer`. */
@@ -15,15 +16,11 @@ export function createApprovals(): Approvals {
 
   return {
     async approve(request, signal) {
-      signal.throwIfAborted();
-      const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-      const onAbort = (): void => reject(signal.reason as Error);
+      const { promise, resolve } = Promise.withResolvers<boolean>();
       pending.set(request.approvalId, { request, settle: resolve });
-      signal.addEventListener("abort", onAbort, { once: true });
       try {
-        return await promise;
+        return await orAbort(promise, signal);
       } finally {
-        signal.removeEventListener("abort", onAbort);
         pending.delete(request.approvalId);
       }
     },

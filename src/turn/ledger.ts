@@ -1,3 +1,4 @@
+import type { LanguageModelUsage } from "ai";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { Gap, TraceCall } from "../protocol/turn-result.ts";
 
@@ -72,6 +73,12 @@ export interface Tokens {
   output: number;
 }
 
+/** Adds the usage of a model call. Some providers report none. */
+export function addUsage(tokens: Tokens, { inputTokens = 0, outputTokens = 0 }: Partial<LanguageModelUsage> = {}): void {
+  tokens.input += inputTokens;
+  tokens.output += outputTokens;
+}
+
 /** The record of a turn. The result, the answer and the dataset are built from it alone. */
 export class Ledger {
   /** All calls that have ended, in the order of their ends. */
@@ -92,7 +99,6 @@ export class Ledger {
   finalResponse: string | null = null;
   /** The last text that the model wrote beside or instead of tool calls. */
   lastText = "";
-  readonly #ended = new Set<string>();
   #canEditLastCell = false;
 
   /** The cell that an edit would replace; null when there is none, or when the last cell failed: then an edit changes the failed one. */
@@ -106,11 +112,9 @@ export class Ledger {
     return requested;
   }
 
-  /** Returns the hashes of artifacts that the call replaced; null, without recording anything, when the call has already ended. */
-  end(call: RequestedCall, end: CallEnd & { readonly durationMs: number }): string[] | null {
+  /** Call it once for each requested call. Returns the hashes of artifacts that the call replaced. */
+  end(call: RequestedCall, end: CallEnd & { readonly durationMs: number }): string[] {
     const { cell, status, durationMs, failure, aliases = [], artifacts = [], isEmpty = false } = end;
-    if (this.#ended.has(call.callId)) return null;
-    this.#ended.add(call.callId);
     const record = { ...call, status, durationMs, aliases, artifacts, failure, isEmpty };
     this.calls.push(record);
     const replaced = cell === undefined ? [] : this.#addCell(record, cell);

@@ -1,4 +1,4 @@
-import { generateText, jsonSchema, NoObjectGeneratedError, Output, type LanguageModel, type LanguageModelUsage } from "ai";
+import { generateText, jsonSchema, NoObjectGeneratedError, Output, type LanguageModel } from "ai";
 import { z } from "zod";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { planFieldDescriptions, planInstructions, wholePopulation } from "../prompts/turn-prompts.ts";
@@ -6,7 +6,7 @@ import { chartIntents, type ChartIntent, type TurnPlan } from "../protocol/turn-
 import { isRecord } from "../text/json.ts";
 import { toModelMessages, type Conversation } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
-import type { Tokens } from "./ledger.ts";
+import { addUsage, type Tokens } from "./ledger.ts";
 
 const EARLIER_EXCHANGES = 3;
 
@@ -42,19 +42,14 @@ async function askForPlan({ question, conversation, model, tokens, signal }: Pla
       maxRetries: 1,
       providerOptions: { sluice: { phase: "plan" } },
     });
-    addUsage(usage);
+    addUsage(tokens, usage);
     return output;
   } catch (error) {
     if (!NoObjectGeneratedError.isInstance(error)) throw error;
-    addUsage(error.usage); // an unusable answer costs tokens, too
+    addUsage(tokens, error.usage); // an unusable answer costs tokens, too
     const plan = findPlan(error.text ?? "");
     if (plan === null) throw error;
     return plan;
-  }
-
-  function addUsage(usage: LanguageModelUsage | undefined): void {
-    tokens.input += usage?.inputTokens ?? 0;
-    tokens.output += usage?.outputTokens ?? 0;
   }
 }
 

@@ -35,15 +35,11 @@ export function buildBestEffortTerminalOutcome(turn: OutcomeSources, end: StepsE
 const LISTED = 12;
 const VALUE_CHARACTERS = 400;
 
-function describeFindings({ ledger, conversation, earlierAliases }: OutcomeSources): string {
-  const before = new Set(earlierAliases);
-  const items = conversation.evidence
-    .aliases()
-    .filter((alias) => !before.has(alias))
-    .flatMap((alias) => conversation.evidence.get(alias) ?? []);
+function describeFindings(turn: OutcomeSources): string {
+  const items = findNewItems(turn);
   const results = items.filter(({ source }) => source === "result").slice(-LISTED);
   const fetched = items.filter(({ source, partOf }) => source !== "result" && partOf === undefined).slice(-LISTED);
-  if (items.length === 0 && ledger.artifacts.length === 0)
+  if (items.length === 0 && turn.ledger.artifacts.length === 0)
     return "The question could not be answered: nothing was found before the turn ended.";
   return [
     "The question was not fully answered. Available results:",
@@ -55,6 +51,16 @@ function describeFindings({ ledger, conversation, earlierAliases }: OutcomeSourc
         `- ${alias}: from ${tool}, ${shape.rows === null ? `${bytes} bytes` : `${shape.rows} ${shape.rows === 1 ? "row" : "rows"}`}`,
     ),
   ].join("\n");
+}
+
+/** The evidence of this turn, oldest first. */
+export function findNewItems({
+  conversation: { evidence },
+  earlierAliases,
+}: Pick<TurnParts, "conversation" | "earlierAliases">): EvidenceItem[] {
+  const earlier = new Set(earlierAliases);
+  const aliases = evidence.aliases().filter((alias) => !earlier.has(alias));
+  return aliases.flatMap((alias) => evidence.get(alias) ?? []);
 }
 
 /** Null when the content cannot be read, for example because its file was deleted. */

@@ -6,9 +6,10 @@ import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import { clipText } from "../../text/clip-text.ts";
 import { describeSpentModelBudget } from "../budgets.ts";
 import { asSentence, describeError, describeFinish } from "../describe-error.ts";
+import { addUsage } from "../ledger.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
-import type { TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
+import { findNewItems, type TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
 import { checkNumbers } from "./check-numbers.ts";
 
 type SynthesisSources = Pick<
@@ -74,8 +75,7 @@ async function writeWithModel(
       if (part.type === "text-delta") emitText(checker.push(part.text));
       else if (part.type === "error") failure = describeError(part.error);
       else if (part.type === "finish-step") {
-        turn.ledger.tokens.input += part.usage.inputTokens ?? 0;
-        turn.ledger.tokens.output += part.usage.outputTokens ?? 0;
+        addUsage(turn.ledger.tokens, part.usage);
         failure ??= describeFinish(part.finishReason);
       }
     }
@@ -89,20 +89,13 @@ const RESULTS_BYTES = 16_384;
 const OUTPUTS_BYTES = 8192;
 
 /** Gathers the findings of this turn, each kind within its budget. */
-function createPrompt(
-  { request, ledger, earlierAliases, conversation }: SynthesisSources,
-  { stopReason, gaps, answer }: TerminalOutcome,
-): string {
-  const { evidence } = conversation;
-  const before = new Set(earlierAliases);
-  const items = evidence
-    .aliases()
-    .filter((alias) => !before.has(alias))
-    .map((alias) => evidence.get(alias)!);
+function createPrompt(turn: SynthesisSources, { stopReason, gaps, answer }: TerminalOutcome): string {
+  const { request, ledger, conversation } = turn;
+  const items = findNewItems(turn);
   const preview = (isIncluded: (source: string) => boolean, maxBytes: number): string[] => {
     const aliases = items.filter(({ source }) => isIncluded(source)).map(({ alias }) => alias);
     if (aliases.length === 0) return [];
-    return evidence.previewStep(aliases, { maxBytes, maxBytesPerOutput: PREVIEW_BYTES }).map(({ json }) => json);
+    return conversation.evidence.previewStep(aliases, { maxBytes, maxBytesPerOutput: PREVIEW_BYTES }).map(({ json }) => json);
   };
   return synthesisPrompt({
     question: request.question,

@@ -1,7 +1,7 @@
 import { NoSuchToolError, streamText, ToolChoiceViolationError, type LanguageModel, type ModelMessage, type ToolSet } from "ai";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import { describeError, describeFinish } from "../describe-error.ts";
-import type { Tokens } from "../ledger.ts";
+import { addUsage, type Tokens } from "../ledger.ts";
 
 export interface ModelQuestion {
   readonly model: LanguageModel;
@@ -74,10 +74,8 @@ export async function askModel(question: ModelQuestion): Promise<ModelReply> {
         });
       // A model that ignores the forced tool is not an error: its reply is used as it is.
       else if (part.type === "error" && !ToolChoiceViolationError.isInstance(part.error)) error = describeError(part.error);
-      else if (part.type === "finish-step") {
-        tokens.input += part.usage.inputTokens ?? 0;
-        tokens.output += part.usage.outputTokens ?? 0;
-      } else if (part.type === "finish") {
+      else if (part.type === "finish-step") addUsage(tokens, part.usage);
+      else if (part.type === "finish") {
         isFinished = true;
         // With calls, the turn continues: each call gets its own result, and the model can repeat one that was cut off.
         if (calls.length === 0) error ??= describeFinish(part.finishReason);

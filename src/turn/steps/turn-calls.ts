@@ -51,7 +51,6 @@ export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit
       if (!open.delete(callId)) return;
       const { durationMs = roundToMicroseconds(performance.now() - startedAt), status, aliases = [], artifacts = [], failure } = callEnd;
       const replaced = ledger.end(requested, { ...callEnd, durationMs });
-      if (replaced === null) return;
       const item = aliases[0] === undefined ? null : evidence.get(aliases[0]);
       const facts = { alias: item?.alias, rows: item?.shape.rows ?? undefined, bytes: item?.bytes, reason: failure?.reason };
       emit({ type: "tool-end", step, callId, tool, server, status, durationMs, ...facts, within });
