@@ -80,7 +80,14 @@ export interface NewTurn {
   readonly at: string;
   /** Turns that this one replaces: the user edited or repeated a question. */
   readonly supersedes?: readonly string[] | undefined;
-  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined;
+  readonly idempotency?: IdempotencyKey | undefined;
+}
+
+/** Sent by a client, so that a repeated request starts no second turn. */
+export interface IdempotencyKey {
+  readonly key: string;
+  /** Tells a repeated request from another one with the same key. */
+  readonly requestHash: string;
 }
 
 export interface StoredEvent {

@@ -24,7 +24,7 @@ describe("createPage", () => {
     writeFileSync(path.join(assets, "plain.svg"), "<svg/>");
     page = createPage({
       directory: path.join(directory, "web"),
-      describeServer: async () => ({ facts: [["driver", "gvisor"]], snippet: "{}" }),
+      server: { facts: [["driver", "gvisor"]], snippet: "{}" },
     });
   });
   afterAll(() => rmSync(directory, { recursive: true }));

@@ -16,7 +16,7 @@ export interface ServerDescription {
 export interface PageOptions {
   /** The built page: `index.html` and `assets/`. */
   readonly directory: string;
-  readonly describeServer: () => Promise<ServerDescription>;
+  readonly server: ServerDescription;
 }
 
 /** Scripts and styles come from our own files only, and no site may frame the page. Styles that charts set through the DOM are exempt from the policy. */
@@ -40,10 +40,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /** Serves everything that is not a route: the files of the page, and `index.html` for all its addresses. */
-export function createPage({
-  directory,
-  describeServer,
-}: PageOptions): (request: Request, principal: Principal | null) => Promise<Response> {
+export function createPage({ directory, server }: PageOptions): (request: Request, principal: Principal | null) => Promise<Response> {
   return async (request, principal) => {
     const { pathname } = new URL(request.url);
     if (request.method !== "GET" && request.method !== "HEAD") throw notFound(pathname);
@@ -54,7 +51,7 @@ export function createPage({
     const file = await readSmallest(request, directory, name);
     if (file !== null) return serveFile(request, name, file);
     if (isFile) throw notFound(pathname);
-    return await serverPage(describeServer);
+    return serverPage(server);
   };
 }
 
@@ -66,12 +63,11 @@ interface PageFile {
 
 /** The file in the smallest encoding that the client accepts and the build has written. */
 async function readSmallest(request: Request, directory: string, pathname: string): Promise<PageFile | null> {
-  for (const { encoding, ending } of acceptedEncodings(request)) {
+  for (const { encoding, ending } of [...acceptedEncodings(request), { encoding: null, ending: "" }]) {
     const bytes = await readInside(directory, `${pathname}${ending}`);
     if (bytes !== null) return { bytes, encoding };
   }
-  const bytes = await readInside(directory, pathname);
-  return bytes === null ? null : { bytes, encoding: null };
+  return null;
 }
 
 function serveFile(request: Request, pathname: string, { bytes, encoding }: PageFile): Response {
@@ -101,8 +97,7 @@ async function readInside(directory: string, pathname: string): Promise<Buffer<A
   }
 }
 
-async function serverPage(describeServer: PageOptions["describeServer"]): Promise<Response> {
-  const { facts, snippet } = await describeServer();
+function serverPage({ facts, snippet }: ServerDescription): Response {
   const list = facts.map(([name, value]) => `<dt><strong>${escapeHtml(name)}</strong></dt><dd>${escapeHtml(value)}</dd>`).join("\n");
   return htmlPage({
     title: "Sluice is running",
@@ -124,15 +119,14 @@ const encodings = [
 ] as const;
 
 /** The encodings that the client accepts. Browsers accept `br` only over TLS and on loopback. */
-function acceptedEncodings(request: Request): readonly { readonly encoding: string; readonly ending: string }[] {
+function acceptedEncodings(request: Request): (typeof encodings)[number][] {
   const offers = (request.headers.get("accept-encoding") ?? "")
     .toLowerCase()
     .split(",")
     .map((offer) => offer.split(";").map((part) => part.trim()));
-  const refuses = (parameters: readonly string[]): boolean => parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
   return encodings.filter(({ encoding }) => {
     const [, ...parameters] = offers.find(([name]) => name === encoding) ?? offers.find(([name]) => name === "*") ?? ["", "q=0"];
-    return !refuses(parameters);
+    return !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
   });
 }
 

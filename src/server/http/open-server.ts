@@ -64,7 +64,8 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const tokens = isOpen ? { accepted: [], generated: null } : await loadTokens(auth.tokens, artifacts.directory);
   const { server, port, answerWith } = await startListening(options);
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
-  const publicUrl = toOrigin(options.publicUrl ?? rules.publicUrl);
+  const givenUrl = options.publicUrl ?? rules.publicUrl;
+  const publicUrl = givenUrl === undefined ? null : new URL(givenUrl).origin;
   const isSecure = publicUrl?.startsWith("https:") ?? false;
   const authenticator = new Authenticator({ tokens: tokens.accepted, logins: opened.history.logins, port, isOpen, isSecure });
   const parts: ServerParts = { ...opened, authenticator, url: publicUrl ?? url, publicUrl };
@@ -77,8 +78,22 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const pruning = pruneHourly(parts);
   const partsCleanup = cleanup.move();
 
-  let closing: Promise<void> | null = null;
-  const close = (): Promise<void> => (closing ??= stopServer({ server, parts, partsCleanup, pruning, slowClientWatch }));
+  /** Gives turns and requests `server.drainMs` to end, then closes everything. */
+  async function stop(): Promise<void> {
+    const { turns, turnLimiter, workLimiter } = parts;
+    log.info("stopping", { running: turnLimiter.taken, queued: turnLimiter.waiting });
+    pruning[Symbol.dispose]();
+    await Promise.all([turns.drain(rules.drainMs), orAbort(workLimiter.stop(), AbortSignal.timeout(rules.drainMs)).catch(() => {})]);
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    await partsCleanup.disposeAsync();
+    slowClientWatch[Symbol.dispose]();
+    server.closeAllConnections();
+    await closed;
+    log.info("stopped");
+  }
+
+  let stopped: Promise<void> | null = null;
+  const close = (): Promise<void> => (stopped ??= stop());
   log.info("listening", { url, publicUrl: publicUrl ?? undefined, driver, model: parts.model.name, auth: authenticator.mode });
   return {
     url,
@@ -98,53 +113,18 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
 type Handler = (request: Request) => Response | Promise<Response>;
 
 function createHandler(parts: ServerParts, { isOpen = false, pageDirectory = builtPage, loaded }: ServerOptions, driver: string): Handler {
-  const { authenticator, publicUrl, log, metrics, workLimiter } = parts;
   const { allowedHosts } = loaded.configuration.server;
-  const page = createPage({ directory: pageDirectory, describeServer: async () => describeServer(parts, { driver, isOpen }) });
-  const app = createApp({ routes: allRoutes(parts), authenticator, origins: { allowedHosts, publicUrl }, log, metrics, workLimiter, page });
-  return app.fetch;
-}
-
-/** Gives turns and requests `server.drainMs` to end, then closes everything. */
-async function stopServer({
-  server,
-  parts: { configured, turns, turnLimiter, workLimiter, log },
-  partsCleanup,
-  pruning,
-  slowClientWatch,
-}: {
-  server: Server;
-  parts: ServerParts;
-  partsCleanup: AsyncDisposableStack;
-  pruning: Disposable;
-  slowClientWatch: Disposable;
-}): Promise<void> {
-  const { drainMs } = configured.configuration.server;
-  log.info("stopping", { running: turnLimiter.taken, queued: turnLimiter.waiting });
-  pruning[Symbol.dispose]();
-  await Promise.all([turns.drain(drainMs), orAbort(workLimiter.stop(), AbortSignal.timeout(drainMs)).catch(() => {})]);
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  await partsCleanup.disposeAsync();
-  slowClientWatch[Symbol.dispose]();
-  server.closeAllConnections();
-  await closed;
-  log.info("stopped");
+  const page = createPage({ directory: pageDirectory, server: describeServer(parts, { driver, isOpen }) });
+  return createApp({ ...parts, routes: allRoutes(parts), origins: { allowedHosts, publicUrl: parts.publicUrl }, page }).fetch;
 }
 
 const builtPage = path.join(import.meta.dirname, "../../../dist/web");
 
-function toOrigin(url: string | undefined): string | null {
-  return url === undefined ? null : new URL(url).origin;
-}
-
 /** The handler depends on the port, which is known once the server listens. Requests that arrive before `answerWith` wait. */
-async function startListening({
-  host,
-  port,
-}: ServerOptions): Promise<{ server: Server; port: number; answerWith: (handler: Handler) => void }> {
+async function startListening(address: { host: string; port: number }) {
   const ready = Promise.withResolvers<Handler>();
   const server = createAdaptorServer({ fetch: async (request: Request) => (await ready.promise)(request), serverOptions }) as Server;
-  return { server, port: await listen(server, { host, port }), answerWith: ready.resolve };
+  return { server, port: await listen(server, address), answerWith: ready.resolve };
 }
 
 function createLoginLinks(

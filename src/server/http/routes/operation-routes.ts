@@ -26,6 +26,42 @@ export function operationRoutes(parts: OperationParts): Route[] {
   const startedAt = new Date().toISOString();
   let latestSelfTest: SelfTest | null = null;
   return [
+    ...monitoringRoutes(parts),
+    {
+      method: "get",
+      path: "/api/info",
+      operationId: "info",
+      summary: "Get the version, model, sandbox driver and limits of the server.",
+      responses: { 200: { description: "Facts about the server.", schema: serverInfoSchema } },
+      handle: async (request) => json(await toInfo(parts, request)),
+    },
+    {
+      method: "get",
+      path: "/api/ops",
+      operationId: "operations",
+      summary: "Get the numbers that the operator's page shows.",
+      isForOperators: true,
+      responses: { 200: { description: "The numbers of this server.", schema: operationsSchema } },
+      handle: async () => json(await toOperations(parts, { startedAt, selfTest: latestSelfTest })),
+    },
+    {
+      method: "post",
+      path: "/api/ops/self-test",
+      operationId: "selfTest",
+      summary: "Start a sandbox with every driver and check what it enforces.",
+      isForOperators: true,
+      responses: { 200: { description: "The checks of every driver.", schema: selfTestSchema } },
+      async handle({ signal }) {
+        latestSelfTest = await runSelfTest(parts, signal);
+        return json(latestSelfTest);
+      },
+    },
+  ];
+}
+
+/** For programs that watch the server. */
+function monitoringRoutes(parts: OperationParts): Route[] {
+  return [
     {
       method: "get",
       path: "/healthz",
@@ -60,35 +96,6 @@ export function operationRoutes(parts: OperationParts): Route[] {
         new Response(parts.metrics.toText(), {
           headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
         }),
-    },
-    {
-      method: "get",
-      path: "/api/info",
-      operationId: "info",
-      summary: "Get the version, model, sandbox driver and limits of the server.",
-      responses: { 200: { description: "Facts about the server.", schema: serverInfoSchema } },
-      handle: async (request) => json(await toInfo(parts, request)),
-    },
-    {
-      method: "get",
-      path: "/api/ops",
-      operationId: "operations",
-      summary: "Get the numbers that the operator's page shows.",
-      isForOperators: true,
-      responses: { 200: { description: "The numbers of this server.", schema: operationsSchema } },
-      handle: async () => json(await toOperations(parts, { startedAt, selfTest: latestSelfTest })),
-    },
-    {
-      method: "post",
-      path: "/api/ops/self-test",
-      operationId: "selfTest",
-      summary: "Start a sandbox with every driver and check what it enforces.",
-      isForOperators: true,
-      responses: { 200: { description: "The checks of every driver.", schema: selfTestSchema } },
-      async handle({ signal }) {
-        latestSelfTest = await runSelfTest(parts, signal);
-        return json(latestSelfTest);
-      },
     },
   ];
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { z } from "zod";
-import type { StoredEvent, StoredTurn } from "../../../history/history.ts";
+import type { IdempotencyKey, StoredEvent, StoredTurn } from "../../../history/history.ts";
 import {
   approvalAnswerSchema,
   approvalTakenSchema,
@@ -23,6 +23,10 @@ const MAX_KEY_CHARACTERS = 200;
 const document = { description: "The turn.", schema: turnDocumentSchema };
 const events = { description: "The events of the turn, each with its number as id.", contentType: "text/event-stream" };
 const lastEventId = { name: "Last-Event-ID", description: "The number of the last event that the client has. Later events are sent." };
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  description: "Requests with the same key start one turn: a repeated request returns the turn of the first one.",
+};
 const afterQuery = z.object({ after: z.coerce.number().int().nonnegative().optional() });
 
 type TurnParts = Pick<ServerParts, "history" | "turns" | "conversations" | "storesOf" | "publicUrl">;
@@ -38,12 +42,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
       beginsWork: {},
       summary: "Ask a question. The turn runs to its end or its time limit, even if no client listens.",
       body: turnCreationSchema,
-      headers: [
-        {
-          name: "Idempotency-Key",
-          description: "Requests with the same key start one turn: a repeated request returns the turn of the first one.",
-        },
-      ],
+      headers: [idempotencyKey],
       responses: {
         202: document,
         200: { description: "The ended turn, for a request with `wait` or with a key that was used before.", schema: turnDocumentSchema },
@@ -85,6 +84,13 @@ export function turnRoutes(parts: TurnParts): Route[] {
       responses: { 200: events },
       handle: (request) => streamEvents(parts, request),
     },
+    ...controlRoutes(parts),
+  ];
+}
+
+/** Stop a turn, answer its approval requests, delete it. */
+function controlRoutes(parts: TurnParts): Route[] {
+  return [
     {
       method: "post",
       path: "/api/turns/{turnId}/stop",
@@ -141,12 +147,6 @@ async function createTurn(parts: TurnParts, routeRequest: RouteRequest, starting
   if (wait) for await (const _ of turn.follow(0, signal)); // counts as a listener until the turn ends
   const headers = { location: `/api/turns/${turn.turnId}` };
   return turnResponse(parts, history.turns.get(tenant, turn.turnId)!, routeRequest, { status: wait ? 200 : 202, headers });
-}
-
-interface IdempotencyKey {
-  readonly key: string;
-  /** Tells a repeated request from another one with the same key. */
-  readonly requestHash: string;
 }
 
 function readIdempotencyKey({ request, body }: RouteRequest): IdempotencyKey | undefined {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Limiter } from "../../../concurrency/create-limiter.ts";
 import type { Configured } from "../../../config/open-configured.ts";
-import type { History, StoredEvent } from "../../../history/history.ts";
+import type { History, IdempotencyKey, StoredEvent } from "../../../history/history.ts";
 import { toAbandonedResult } from "../../../history/recover-turns.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
 import type { TurnResult } from "../../../protocol/turn-result.ts";
@@ -25,7 +25,7 @@ export interface TurnStart {
   readonly question: string;
   /** Turns that this one replaces. */
   readonly supersedes?: readonly string[] | undefined;
-  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined;
+  readonly idempotency?: IdempotencyKey | undefined;
   /** Whether to stop the turn when no client listens to it. */
   readonly isAttended: boolean;
   /** Of the request. Aborting it cancels a turn that is still queued, but not one that has begun. */
