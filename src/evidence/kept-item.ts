@@ -20,7 +20,7 @@ interface NewItem {
 
 /** Texts up to this size are digested when their preview is first requested. Most results of cells and script calls are never previewed. */
 const SMALL_BYTES = 65_536;
-/** Longer texts are encoded in the next turn of the event loop, so that the preview does not wait for it. */
+/** Longer texts are encoded in the next iteration of the event loop, so that the preview does not wait for it. */
 const LONG_CHARACTERS = 1024 * 1024;
 const noAttachments: readonly string[] = [];
 

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { UsageError } from "../errors/sluice-error.ts";
 import { isRecord, rawJson } from "../text/json.ts";
 import type { PrecisionLoss } from "./evidence-store.ts";
@@ -95,18 +95,18 @@ const SLICE_ITEMS = 2_000;
 const MAX_KEYS = 100;
 const MAX_DEPTH = 3;
 
-/** Like `toJsonText`, without blocking the event loop: writes long lists near the root in slices, one per turn of the event loop. */
-export async function toJsonTextInTurns(root: unknown): Promise<Pick<JsonText, "text" | "precisionLoss">> {
+/** Like `toJsonText`, without blocking the event loop: writes long lists near the root in slices, and lets the event loop run after each. */
+export async function toJsonTextInSlices(root: unknown): Promise<Pick<JsonText, "text" | "precisionLoss">> {
   const losses: PrecisionLoss[] = [];
-  const text = await writeInTurns(root, 0);
+  const text = await writeInSlices(root, 0);
   return { text, precisionLoss: losses.length === 0 ? undefined : losses.reduce(addLosses) };
 
-  async function writeInTurns(value: unknown, depth: number): Promise<string> {
+  async function writeInSlices(value: unknown, depth: number): Promise<string> {
     if (isLongList(value)) {
       const slices: string[] = [];
       for (let at = 0; at < value.length; at += SLICE_ITEMS) {
         slices.push(writeNow(value.slice(at, at + SLICE_ITEMS)).slice(1, -1));
-        await nextTurn();
+        await yieldToEventLoop();
       }
       return `[${slices.join(",")}]`;
     }
@@ -114,7 +114,7 @@ export async function toJsonTextInTurns(root: unknown): Promise<Pick<JsonText, "
     const members: string[] = [];
     for (const [key, item] of Object.entries(value)) {
       const isOpened = isLongList(item) || isSmallObject(item);
-      members.push(isOpened ? `${JSON.stringify(key)}:${await writeInTurns(item, depth + 1)}` : writeNow({ [key]: item }).slice(1, -1));
+      members.push(isOpened ? `${JSON.stringify(key)}:${await writeInSlices(item, depth + 1)}` : writeNow({ [key]: item }).slice(1, -1));
     }
     return `{${members.filter((member) => member !== "").join(",")}}`;
   }

@@ -45,13 +45,12 @@ export function assignNames(
   tools: readonly BackendTool[],
   isBareNameTaken: (bareName: string) => boolean = () => false,
 ): { readonly tools: readonly CatalogTool[]; readonly warnings: readonly string[] } {
-  const { fullNames, warnings } = assignFullNames(tools);
-  const taken = new Set(fullNames.values());
+  const { fullNames, taken, warnings } = assignFullNames(tools);
   const bareCounts = countBy(tools.map(({ name }) => toSafeName(name)));
   return {
     warnings,
     tools: tools.map((tool, index) => {
-      const fullName = fullNames.get(index)!;
+      const fullName = fullNames[index]!;
       const bare = toSafeName(tool.name);
       const isUnique = bareCounts.get(bare) === 1 && !taken.has(bare) && !isBareNameTaken(bare);
       const bareName = isUnique && canBeBareName(bare) ? bare : null;
@@ -70,23 +69,23 @@ export function toSafeName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/gu, "_") || "_";
 }
 
-function assignFullNames(tools: readonly BackendTool[]): { fullNames: ReadonlyMap<number, string>; warnings: string[] } {
+/** `fullNames` are in the order of the tools; `taken` are the same names. */
+function assignFullNames(tools: readonly BackendTool[]): { fullNames: string[]; taken: ReadonlySet<string>; warnings: string[] } {
   const wanted = tools.map(({ server, name }) => `${toSafeName(server)}__${toSafeName(name)}`);
   const counts = countBy(wanted);
-  const fullNames = new Map<number, string>();
+  const canKeep = (name: string): boolean => counts.get(name) === 1 && name.length <= MAX_LENGTH;
+  const taken = new Set(wanted.filter(canKeep)); // all of them first, so that no changed name takes one
   const warnings: string[] = [];
-  for (const [index, name] of wanted.entries()) if (counts.get(name) === 1 && name.length <= MAX_LENGTH) fullNames.set(index, name);
-
-  const taken = new Set(fullNames.values());
-  for (const [index, tool] of tools.entries()) {
-    if (fullNames.has(index)) continue;
-    const name = firstFreeName(tool, wanted[index]!, taken);
-    fullNames.set(index, name);
-    taken.add(name);
-    const reason = counts.get(wanted[index]!) === 1 ? `is longer than ${MAX_LENGTH} characters` : "is the name of more than one tool";
-    warnings.push(`${quote(`${tool.server}__${tool.name}`)} ${reason}; this one is called ${name}.`);
-  }
-  return { fullNames, warnings };
+  const fullNames = tools.map((tool, index) => {
+    const name = wanted[index]!;
+    if (canKeep(name)) return name;
+    const changed = firstFreeName(tool, name, taken);
+    taken.add(changed);
+    const reason = counts.get(name) === 1 ? `is longer than ${MAX_LENGTH} characters` : "is the name of more than one tool";
+    warnings.push(`${quote(`${tool.server}__${tool.name}`)} ${reason}; this one is called ${changed}.`);
+    return changed;
+  });
+  return { fullNames, taken, warnings };
 }
 
 /** Appends a digest of server and tool, and a number if that name is taken too. */

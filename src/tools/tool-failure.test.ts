@@ -214,7 +214,7 @@ describe("an error", () => {
     expect(failureOfError(withHeaders({ "retry-after": "Sun, 15 Nov 2026 12:00:00 GMT" }), context)).toMatchObject({
       toolError: { _meta: { retry_after_seconds: 0 } },
     });
-    expect(failureOfError(withHeaders({ "retry-after": "soon" }), context)).not.toHaveProperty("envelope._meta");
+    expect(failureOfError(withHeaders({ "retry-after": "soon" }), context)).not.toHaveProperty("toolError._meta");
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { BlobStore } from "../../blobs/blob-store.ts";
 import { createMemoryBlobs } from "../../blobs/create-memory-blobs.ts";
@@ -49,7 +49,7 @@ describe("storing a dataset", () => {
         seen.mostAtOnce = Math.max(seen.mostAtOnce, seen.writing);
         try {
           if (blob.hash === failing) throw new Error("The disk is full.");
-          await nextTurn();
+          await yieldToEventLoop();
           return await blobs.put(blob);
         } finally {
           seen.writing -= 1;

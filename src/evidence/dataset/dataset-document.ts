@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { hashBytes } from "../../blobs/create-file-blobs.ts";
 import type { EvidenceItem } from "../evidence-store.ts";
 import { hasRows, type BodyEncoding, type Dataset, type DatasetArtifact, type DatasetTable } from "./dataset.ts";
@@ -131,7 +131,7 @@ const CHUNK_BYTES = 1 << 20;
 
 async function* inChunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-    if (at > 0) await nextTurn();
+    if (at > 0) await yieldToEventLoop();
     yield bytes.subarray(at, at + CHUNK_BYTES);
   }
 }

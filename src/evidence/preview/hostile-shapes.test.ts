@@ -14,11 +14,11 @@ const shapes: readonly (readonly [string, unknown])[] = [
   ["objects 3,000 deep", JSON.parse(`${'{"a":'.repeat(3000)}1${"}".repeat(3000)}`)],
   ["one text of a megabyte", "x".repeat(1_000_000)],
   ["one JSON text of a megabyte", JSON.stringify("x".repeat(1_000_000))],
-  ["characters of two halves", face.repeat(20_000)],
-  ["rows of characters of two halves", times(50, () => ({ [face.repeat(50)]: face.repeat(2000) }))],
-  ["halves of characters", "\uD800".repeat(10_000)],
-  ["rows with halves of characters", [{ "\uD800": "\uDC00".repeat(5000) }]],
-  ["what JSON escapes to six characters", "\u0000\u0001".repeat(20_000)],
+  ["surrogate pairs", face.repeat(20_000)],
+  ["rows of surrogate pairs", times(50, () => ({ [face.repeat(50)]: face.repeat(2000) }))],
+  ["unpaired surrogates", "\uD800".repeat(10_000)],
+  ["rows with unpaired surrogates", [{ "\uD800": "\uDC00".repeat(5000) }]],
+  ["control characters, which JSON escapes to six characters", "\u0000\u0001".repeat(20_000)],
   ["quotes and backslashes", '"\\'.repeat(20_000)],
   ["NaN and infinity, as text", '[{"a": NaN, "b": -Infinity}]'],
   ["NaN and infinity, as values", times(500, () => ({ a: Number.NaN, b: Number.NEGATIVE_INFINITY, c: -0 }))],
@@ -30,11 +30,11 @@ const shapes: readonly (readonly [string, unknown])[] = [
   ],
   ["hundreds of lists", Object.fromEntries(times(100, (index) => [`list${index}`, times(50, (row) => ({ row, text: "t".repeat(100) }))]))],
   ["a dictionary with long keys", Object.fromEntries(times(3000, (i) => [`${"k".repeat(300)}${i}`, { v: "v".repeat(200), i }]))],
-  ["nothing", []],
+  ["an empty list", []],
 ];
 
 test.each(shapes)(
-  "%s: every preview is valid JSON of whole characters within its budget, with alias, bytes and where the whole is",
+  "%s: every preview is valid JSON of whole characters within its budget, with alias, size and the place of the whole output",
   (_, output) => {
     for (const tool of ["t", "n".repeat(300)]) {
       const store = createEvidenceStore();

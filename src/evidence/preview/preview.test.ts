@@ -245,8 +245,10 @@ describe("previews of a step", () => {
       const details = store.previewStep(store.aliases(), { maxBytes }).map(({ detail }) => detail);
       if (details.includes("list")) break;
       const ranks = details.map((detail) => order.indexOf(detail));
-      expect(ranks, "the older, the less").toEqual(ranks.toSorted((a, b) => b - a));
-      expect(Math.max(...ranks) - Math.min(...ranks), "nobody loses a second thing before all have lost the first").toBeLessThanOrEqual(1);
+      expect(ranks, "older previews have less detail").toEqual(ranks.toSorted((a, b) => b - a));
+      expect(Math.max(...ranks) - Math.min(...ranks), "no preview loses a second part before all have lost the first").toBeLessThanOrEqual(
+        1,
+      );
       seen.add(details.join(" "));
     }
     for (const detail of order) expect([...seen]).toContain(Array(6).fill(detail).join(" "));

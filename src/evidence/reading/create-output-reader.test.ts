@@ -17,7 +17,7 @@ const outputs: Record<string, Omit<ToolOutput, "tool">> = {
   "JSON text": { output: json },
   words: { output: "words and more of them, né\n".repeat(30_000) },
   "a value": { output: { rows, big: 2 ** 60, none: undefined }, as: "value" },
-  "a value of a kind that is not said": { output: rows },
+  "a value whose kind is not given": { output: rows },
   "a result with JSON text": { output: { content: [text(json)] } },
   "a result with structured content and its text": {
     output: { content: [text(JSON.stringify({ rows }, null, 1))], structuredContent: { rows } },

@@ -6,7 +6,7 @@ import { parseJson, isRecord } from "../../text/json.ts";
 import type { CellResult, NamedData, ToolOutput } from "../evidence-store.ts";
 import { isMcpResult } from "../read-tool-output.ts";
 import { ReadOutput } from "../output-part.ts";
-import { toJsonTextInTurns } from "../to-json-text.ts";
+import { toJsonTextInSlices } from "../to-json-text.ts";
 import { rowsAt, type RowsAt, type RowsQuestion } from "../rows-at.ts";
 import type { CallIds, MessageId, ReadingAnswer, ReadingRequest, ReadMessage } from "./read-output-process.ts";
 
@@ -35,8 +35,6 @@ export type LargeMessage =
   | { readonly kind: "answer"; readonly id: MessageId; readonly result: Readonly<Record<string, unknown>>; readonly read: ReadOutput };
 
 export interface OutputReaderOptions {
-  /** How long the thread waits for the next output. Default: 10 s. */
-  readonly idleMs?: number;
   /** Heap limit of the thread. Default: half of the memory, at most 8 GB. */
   readonly heapMegabytes?: number;
 }
@@ -44,11 +42,11 @@ export interface OutputReaderOptions {
 /** Outputs of this size or more are read in the thread. Smaller ones take a few milliseconds, less than starting the thread. */
 export const LARGE_BYTES: number = 512 * 1024;
 
-export function createOutputReader({ idleMs = 10_000, heapMegabytes }: OutputReaderOptions = {}): OutputReader {
+export function createOutputReader({ heapMegabytes }: OutputReaderOptions = {}): OutputReader {
   const thread = new WorkerThread<ReadingRequest, ReadingAnswer>({
     program: join(import.meta.dirname, "read-output-process"),
     resourceLimits: () => ({ stackSizeMb: 4, maxOldGenerationSizeMb: heapMegabytes ?? defaultHeapMegabytes() }),
-    idleMs,
+    idleMs: 10_000,
   });
 
   async function ask<Kind extends ReadingAnswer["kind"]>(kind: Kind, request: ReadingRequest, bytes?: Uint8Array<ArrayBuffer>) {
@@ -101,14 +99,14 @@ function defaultHeapMegabytes(): number {
 async function toRequest(given: ToolOutput): Promise<Omit<Extract<ReadingRequest, { kind: "output" }>, "kind">> {
   const { tool: _tool, arguments: _arguments, ...output } = given;
   if (isValue(given)) {
-    const { text, precisionLoss } = await toJsonTextInTurns(given.output);
+    const { text, precisionLoss } = await toJsonTextInSlices(given.output);
     return { output: { output: text }, precisionLoss };
   }
   if (!isRecord(given.output) || given.output["structuredContent"] === undefined) return { output };
   const { structuredContent, ...others } = given.output;
   const { text, precisionLoss } =
     given.structuredJson === undefined
-      ? await toJsonTextInTurns(structuredContent)
+      ? await toJsonTextInSlices(structuredContent)
       : { text: given.structuredJson, precisionLoss: undefined };
   return { output: { output: others, as: "mcp", structuredJson: text }, precisionLoss };
 }

@@ -9,7 +9,7 @@ import { listTools, type ListedTool } from "./list-tools.ts";
 import type { StdioTransport } from "./stdio-transport.ts";
 
 /**
- * Passes data between one request and its transport for which the SDK has no parameters. The request sets the headers of this call. The transport sets the
+ * What one request and its transport exchange, because the SDK has no parameters for it. The request sets the headers of this call. The transport sets the
  * HTTP status and `Retry-After` of a refusal, and the exact text of `structuredContent`, because parsing would round its numbers.
  */
 export interface RequestContext {

@@ -7,7 +7,7 @@ import { filterAnswer } from "./create-http-transport.ts";
 const reader = createOutputReader();
 afterAll(() => reader.close());
 
-/** Filters a body that arrives in chunks. Returns what the SDK would read and what the context was told. */
+/** Filters a body that arrives in chunks. Returns what the SDK would read, and what the filter reported to the context. */
 async function filter({ text, type = "text/event-stream", chunk = text.length, maxMessageBytes = 10_000_000 }: Body) {
   const bytes = Buffer.from(text);
   const chunks = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, i) => bytes.subarray(i * chunk, (i + 1) * chunk));
