@@ -1,5 +1,6 @@
-import type { EngineName, ExecuteSettings } from "./engine.ts";
 import { montyModules } from "../prompts/describe-execute.ts";
+import { reasonsForCpython } from "../prompts/result-notes.ts";
+import type { EngineName, ExecuteSettings } from "./engine.ts";
 
 export type EngineSetting = ExecuteSettings["engine"];
 
@@ -12,7 +13,7 @@ export interface EngineChoice {
 /**
  * Chooses the engine before anything runs, with a few regular expressions over the code. They err towards CPython: a script that needlessly runs there
  * still works, while one that wrongly stays in Monty may compute a wrong result. Monty's own parser reports unsupported syntax (`class`, `match`, `del`,
- * `yield`), also before anything runs; see `unsupportedReason`.
+ * `yield`), also before anything runs; see `runOnEngine`.
  */
 export function chooseEngine(script: string, setting: EngineSetting): EngineChoice {
   if (setting !== "auto") return { engine: setting };
@@ -20,11 +21,6 @@ export function chooseEngine(script: string, setting: EngineSetting): EngineChoi
   const found = findMissingImport(code) ?? findInBrackets(code) ?? findWrongInMonty(code);
   if (found === null) return { engine: "monty" };
   return { engine: "cpython", reason: `Line ${script.slice(0, found.index).split("\n").length} ${found.what}.` };
-}
-
-/** The sentence for syntax that Monty's parser does not support. */
-export function unsupportedReason({ message, line }: { readonly message: string; readonly line?: number | undefined }): string {
-  return `${line === undefined ? "" : `Line ${line}: `}${message.replace(/^The monty syntax parser does not yet support /, "Monty does not support ")}.`;
 }
 
 interface Found {
@@ -61,7 +57,7 @@ function findMissingImport(code: string): Found | null {
       while (indent <= (tries.at(-1) ?? -1)) tries.pop();
       if (/^\s*try\s*:/.test(line)) tries.push(indent);
       const module = tries.length > 0 ? undefined : importsOf(line).find((name) => !montyModules.includes(name));
-      if (module !== undefined) return { index, what: `imports ${module}, which Monty does not have` };
+      if (module !== undefined) return { index, what: reasonsForCpython.missingModule(module) };
     }
     index += line.length + 1;
   }
@@ -80,7 +76,7 @@ function findInBrackets(code: string): Found | null {
   for (const { 0: token, index } of code.matchAll(/[([{]|[)\]}]|,(?!\s*\))/g)) {
     const around = open.at(-1);
     if (token === ",") {
-      if (around?.isRound) return { index, what: "uses round(x, n), which Monty rounds by the decimal text" };
+      if (around?.isRound) return { index, what: reasonsForCpython.round };
     } else if (/[([{]/.test(token)) {
       const before = code.slice(Math.max(0, index - 40), index);
       const isList = token === "(" ? makesList.test(before) : true;
@@ -88,12 +84,12 @@ function findInBrackets(code: string): Found | null {
         makesList.test(before) ||
         !/[\w)\]}"][^\S\n]*$/.test(before) ||
         /\b(?:and|assert|elif|if|in|is|not|or|return|while)\s*$/.test(before);
-      if (isList && isLessOrMore.test(before.replace(makesList, ""))) return { index, what: comparison };
+      if (isList && isLessOrMore.test(before.replace(makesList, ""))) return { index, what: reasonsForCpython.comparison };
       open.push({ isRound: /(?<![\w.]|\bdef\s+)round\s*$/.test(before), isValue, hasList: isList });
     } else {
       const closed = open.pop();
       if (closed === undefined || !closed.isValue || !closed.hasList) continue;
-      if (/^\s*[<>]=?(?![<>])/.test(code.slice(index + 1, index + 40))) return { index, what: comparison };
+      if (/^\s*[<>]=?(?![<>])/.test(code.slice(index + 1, index + 40))) return { index, what: reasonsForCpython.comparison };
       if (open.length > 0) open.at(-1)!.hasList = true;
     }
   }
@@ -102,16 +98,15 @@ function findInBrackets(code: string): Found | null {
 
 const makesList = /(?<![\w.]|\bdef\s+)(?:list|set|frozenset|sorted)\s*$/;
 const isLessOrMore = /(?<![-<>=])[<>]=?\s*(?:\(\s*)*$/;
-const comparison = "compares lists or sets with < or >, which Monty does not support";
 const float = String.raw`(?:\d[\d_]*\.[\d_]*(?:e[+-]?\d+)?|\.\d[\d_]*(?:e[+-]?\d+)?|\d[\d_]*e[+-]?\d+)`;
 const wrongInMonty: readonly { readonly pattern: RegExp; readonly what: string }[] = [
-  { pattern: /^[ \t]*@/m, what: "has a decorator, which Monty does not apply" },
-  { pattern: /\.\s*(?:now|utcnow|today)\s*\(/, what: "asks for the current time, which Monty does not have" },
+  { pattern: /^[ \t]*@/m, what: reasonsForCpython.decorator },
+  { pattern: /\.\s*(?:now|utcnow|today)\s*\(/, what: reasonsForCpython.clock },
   {
     pattern: new RegExp(String.raw`%=?[\s(+-]*${float}|(?<![\w.])${float}[\s)]*%`, "i"),
-    what: "uses % with a float, which Monty computes wrongly if one side is negative",
+    what: reasonsForCpython.remainder,
   },
-  { pattern: /\0/, what: "has an f-string with quotes inside a field, which this check cannot read" },
+  { pattern: /\0/, what: reasonsForCpython.nestedQuotes },
 ];
 
 function findWrongInMonty(code: string): Found | null {

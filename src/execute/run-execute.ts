@@ -2,8 +2,14 @@ import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
-import { printsCutWarning, resultNotKeptWarning, resultPreviewedWarning, unawaitedCallWarning } from "../prompts/result-notes.ts";
-import { chooseEngine, unsupportedReason, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
+import {
+  printsCutWarning,
+  resultNotKeptWarning,
+  resultPreviewedWarning,
+  unawaitedCallWarning,
+  unsupportedReason,
+} from "../prompts/result-notes.ts";
+import { chooseEngine, type EngineChoice, type EngineSetting } from "./choose-engine.ts";
 import {
   defaultExecuteLimits,
   defaultExecuteSettings,

@@ -14,7 +14,7 @@ export interface ExecuteDescriptionOptions {
 
 /** The description of `execute` for a model, with the limits in force. A test runs scripts on Monty that prove each sentence of `montyFacts`. */
 export function describeExecute(options: ExecuteDescriptionOptions): string {
-  const sections = [
+  return [
     purpose,
     toolCalls,
     describeFailures(options),
@@ -23,13 +23,11 @@ export function describeExecute(options: ExecuteDescriptionOptions): string {
     describePython(options),
     polling,
     ...(options.hasIdentity ? [identityRules] : []),
-  ];
-  return sections.map((lines) => lines.join("\n")).join("\n\n");
+  ].join("\n\n");
 }
 
-const purpose = [
-  "Run async Python in a sandboxed interpreter, with backend tools in scope. The whole script runs as one turn; use return, or a final expression, to produce the result. Results are JSON values.",
-];
+const purpose =
+  "Run async Python in a sandboxed interpreter, with backend tools in scope. The whole script runs as one turn; use return, or a final expression, to produce the result. Results are JSON values.";
 
 const toolCalls = [
   "In scope: await call_tool(name: str, params: dict) -> Any. Calls any backend tool; find them with search, get_schema and tags.",
@@ -37,9 +35,9 @@ const toolCalls = [
   "- Every tool result is kept whole under an alias, which the answer lists under aliases: code_interpreter can use it by that name. Do not copy data; return what you need to decide.",
   "- A result over 64 KB is returned as a preview with its own alias. print() is returned as prints, separate from the result.",
   "- Integers past 2**53 cannot be sent to a tool as numbers: send long identifiers as strings.",
-];
+].join("\n");
 
-function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
+function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): string {
   const syntax = engine === "monty" || !hasCpython ? " (also unsupported syntax)" : "";
   return [
     "A failed tool call raises RuntimeError(<envelope_json>); the message is the full v1 error envelope:",
@@ -49,30 +47,25 @@ function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): st
     "      env = json.loads(str(e))  # env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})",
     'Failures without an envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To probe many candidates, give each call_tool its own try/except.',
     `If not caught, an envelope is returned unchanged, a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED, and anything else${syntax} sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.`,
-  ];
+  ].join("\n");
 }
 
-function describeLimits(limits: ExecuteLimits): string[] {
+function describeLimits(limits: ExecuteLimits): string {
   const { executionMs, totalMs, memoryBytes, toolCalls, concurrentToolCalls, codeBytes, printBytes, resultBytes } = limits;
-  return [
-    `Limits: ${seconds(executionMs)} of computing (waiting for tools does not count), ${seconds(totalMs)} in total, ${bytes(memoryBytes)} of memory, ${toolCalls} tool calls, ${concurrentToolCalls} at once, ${bytes(codeBytes)} of code, ${bytes(resultBytes)} of result, ${bytes(printBytes)} of prints.`,
-  ];
+  return `Limits: ${seconds(executionMs)} of computing (waiting for tools does not count), ${seconds(totalMs)} in total, ${bytes(memoryBytes)} of memory, ${toolCalls} tool calls, ${concurrentToolCalls} at once, ${bytes(codeBytes)} of code, ${bytes(resultBytes)} of result, ${bytes(printBytes)} of prints.`;
 }
 
 const cpythonResults = "In its results 1.0 stays 1.0, and bytes, exceptions, types and generators raise.";
 
-function describeEngine({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
-  if (engine === "cpython") return [`Interpreter: CPython, with its standard library but no network. ${cpythonResults}`];
-  if (engine === "auto" && hasCpython) {
-    return [
-      `Interpreter: Monty, a small Python. A script that it cannot run (the syntax below, or an import outside of try of a module that it lacks, such as collections or statistics) or would get wrong (a decorator, round(x, n), datetime.now(), or <, > or % next to an obvious list, set or float: [a, b], set(a), 1.5) runs in CPython instead, with the same call_tool and limits; the answer then has engine: cpython and the reason. ${cpythonResults} Everything below is about Monty.`,
-    ];
-  }
-  return ["Interpreter: Monty, a small Python. Unsupported code fails."];
+function describeEngine({ engine, hasCpython }: ExecuteDescriptionOptions): string {
+  if (engine === "cpython") return `Interpreter: CPython, with its standard library but no network. ${cpythonResults}`;
+  if (engine === "auto" && hasCpython)
+    return `Interpreter: Monty, a small Python. A script that it cannot run (the syntax below, or an import outside of try of a module that it lacks, such as collections or statistics) or would get wrong (a decorator, round(x, n), datetime.now(), or <, > or % next to an obvious list, set or float: [a, b], set(a), 1.5) runs in CPython instead, with the same call_tool and limits; the answer then has engine: cpython and the reason. ${cpythonResults} Everything below is about Monty.`;
+  return "Interpreter: Monty, a small Python. Unsupported code fails.";
 }
 
-function describePython({ engine, hasCpython }: ExecuteDescriptionOptions): string[] {
-  if (engine === "cpython") return ["No network: urllib.request, requests, httpx, socket and asyncio.sleep are blocked. Use call_tool."];
+function describePython({ engine, hasCpython }: ExecuteDescriptionOptions): string {
+  if (engine === "cpython") return "No network: urllib.request, requests, httpx, socket and asyncio.sleep are blocked. Use call_tool.";
   const unsupported =
     engine === "auto" && hasCpython
       ? "Syntax that only CPython supports (detected before anything runs): "
@@ -86,7 +79,7 @@ function describePython({ engine, hasCpython }: ExecuteDescriptionOptions): stri
     ...montyFacts.raises,
     "Silently different from CPython:",
     ...montyFacts.wrong.map((text) => `- ${text}`),
-  ];
+  ].join("\n");
 }
 
 /** Facts about Monty for a model. test/execute-description.test.ts runs scripts for each sentence on the installed version. */
@@ -131,14 +124,13 @@ export const montyFacts = {
   ],
 } as const satisfies Record<string, readonly string[]>;
 
-const polling = [
-  "Do not sleep and do not poll rapidly: for a report that takes minutes, return after one status check and let the user decide when to look again.",
-];
+const polling =
+  "Do not sleep and do not poll rapidly: for a report that takes minutes, return after one status check and let the user decide when to look again.";
 
 const identityRules = [
-  "Auth, region and profile are managed by the server. Never pass tokens or other credentials in params: such arguments are refused. Set them with set_active_identity, set_region and set_active_profile; they ride every later call_tool.",
+  "Auth, region and profile are managed by the server. Never pass tokens or other credentials in params: such arguments are refused. Set them with set_active_identity, set_region and set_active_profile; they are sent with every later call_tool.",
   "Call get_session_state at the start of a block: a read-only probe. Set the context again before the next call if and only if state_scope is 'request' or state_reason is not null. Within a block the scope cannot change; one probe is enough. state_reason: 'no_mcp_session' (request-scoped transport), 'token_swapped' (the bearer token changed and the previous tenant's state was cleared), 'bridge_unavailable' (treat as 'request').",
-];
+].join("\n");
 
 function seconds(milliseconds: number): string {
   return milliseconds >= 120_000 && milliseconds % 60_000 === 0 ? `${milliseconds / 60_000} min` : `${milliseconds / 1000} s`;
@@ -166,42 +158,3 @@ function summarizeInterpreter(engine: EngineSetting): string {
   const rest = engine === "auto" ? "; scripts that it cannot run go to CPython" : "";
   return `A small Python without classes, network or most modules${rest}. Details: ${executeGuideUri}.`;
 }
-
-/** What to do instead of importing a blocked module. `ownAdvice` is the advice in the interpreter's own message, if any. */
-export function adviseOnModule(module: string, ownAdvice?: string): string {
-  const top = module.split(".")[0]!;
-  if (networkModules.includes(top) && module !== "urllib.parse")
-    return "There is no network here: get data with await call_tool(name, params).";
-  if (ownAdvice !== undefined) return ownAdvice;
-  const found = advice.find(({ modules }) => modules.includes(module) || modules.includes(top));
-  return found?.text ?? `Available modules: ${montyModules.join(", ")}. For anything else use a tool: await call_tool(name, params).`;
-}
-
-/** Blocked in both engines. */
-const networkModules = "requests httpx aiohttp urllib urllib3 http socket ssl ftplib smtplib websockets xmlrpc".split(" ");
-
-/** Used for Monty if it is the only engine, or if the import is inside try. */
-const advice: readonly { readonly modules: readonly string[]; readonly text: string }[] = [
-  {
-    modules: ["urllib.parse", "base64", "hashlib", "hmac", "binascii", "uuid", "secrets", "zlib", "gzip"],
-    text: "Use a tool for hashing, encoding and URLs: await call_tool(name, params).",
-  },
-  {
-    modules: ["pandas", "numpy", "scipy", "matplotlib", "statsmodels", "sklearn", "seaborn", "polars"],
-    text: "Use code_interpreter for analysis and figures: pass it the aliases that this answer lists.",
-  },
-  {
-    modules: ["time", "sched", "threading", "multiprocessing", "concurrent", "subprocess", "signal"],
-    text: "Do not sleep or start processes here: return after one status check, and check again in a later call.",
-  },
-  {
-    modules: ["collections", "itertools", "functools"],
-    text: "Use built-ins and comprehensions: dict.setdefault, sorted, sum, zip, nested loops.",
-  },
-  {
-    modules: ["statistics", "random", "fractions", "decimal"],
-    text: "Use arithmetic and math; for money use int in the smallest unit.",
-  },
-  { modules: ["dataclasses", "enum"], text: "Use dict and plain functions." },
-  { modules: ["string", "textwrap"], text: "Use the methods of str, f-strings and re." },
-];

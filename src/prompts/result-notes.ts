@@ -51,3 +51,19 @@ export function clearedNote(kind: string): string {
 export function tokenSwappedNote(setters: readonly string[]): string {
   return `The bearer token of this session has changed, and everything set before was cleared: call ${setters.join(" and ")} too.`;
 }
+
+/** Why a script does not run in Monty: the end of a sentence that starts with "Line 3". */
+export const reasonsForCpython = {
+  missingModule: (module: string): string => `imports ${module}, which Monty does not have`,
+  round: "uses round(x, n), which Monty rounds by the decimal text",
+  comparison: "compares lists or sets with < or >, which Monty does not support",
+  decorator: "has a decorator, which Monty does not apply",
+  clock: "asks for the current time, which Monty does not have",
+  remainder: "uses % with a float, which Monty computes wrongly if one side is negative",
+  nestedQuotes: "has an f-string with quotes inside a field, which this check cannot read",
+} as const;
+
+/** Why a script does not run in Monty, from the message of Monty's parser. */
+export function unsupportedReason({ message, line }: { readonly message: string; readonly line?: number | undefined }): string {
+  return `${line === undefined ? "" : `Line ${line}: `}${message.replace(/^The monty syntax parser does not yet support /, "Monty does not support ")}.`;
+}
