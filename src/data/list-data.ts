@@ -4,7 +4,7 @@ import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts"
 import { dataNotes, dataParameters } from "../prompts/data-tools.ts";
 import type { DataAnswer, DataCallOptions, LeftOut } from "./conversation-data.ts";
 import { invalidArguments, refuseFailure, refuseUnknownAlias } from "./data-errors.ts";
-import type { ColumnFacts, SchemaReply, TableSchemas } from "./tables/create-table-schemas.ts";
+import type { SchemaReply, TableSchemas } from "./tables/create-table-schemas.ts";
 
 export const listDataCallSchema = z.strictObject({
   aliases: z.array(z.string()).max(20).optional().describe(dataParameters.listAliases),
@@ -50,7 +50,8 @@ export async function listData(input: unknown, { evidence, schemas, leftOut, isC
   }
 }
 
-type Description = SchemaReply | { readonly ok: false; readonly problem: string } | { readonly ok: false; readonly note: string };
+/** The schema of an item, or why it is missing. */
+type Description = Pick<Extract<SchemaReply, { ok: true }>, "schema"> | { readonly problem: string } | { readonly note: string };
 
 /** Returns the schema of each item. A file that cannot be read gets a `problem` and does not affect the others. */
 async function describeItems(
@@ -64,18 +65,18 @@ async function describeItems(
   for (const item of items) {
     try {
       const known = schemas.known(item);
-      if (known !== null) descriptions.set(item, known);
+      if (known !== null) descriptions.set(item, toDescription(known));
       else if (isFull || (unread.length < schemasPerCall.files && bytes + item.bytes <= schemasPerCall.bytes)) {
         unread.push(item);
         bytes += item.bytes;
-      } else descriptions.set(item, { ok: false, note: dataNotes.notReadYet(item.alias) });
+      } else descriptions.set(item, { note: dataNotes.notReadYet(item.alias) });
     } catch (error) {
       descriptions.set(item, toProblem(error));
     }
   }
   try {
     const replies = await schemas.describe(unread, { signal });
-    for (const [index, item] of unread.entries()) descriptions.set(item, replies[index]!);
+    for (const [index, item] of unread.entries()) descriptions.set(item, toDescription(replies[index]!));
   } catch (error) {
     signal?.throwIfAborted();
     for (const item of unread) descriptions.set(item, toProblem(error));
@@ -83,8 +84,12 @@ async function describeItems(
   return descriptions;
 }
 
-function toProblem(error: unknown): { ok: false; problem: string } {
-  return { ok: false, problem: error instanceof Error ? error.message : String(error) };
+function toDescription(reply: SchemaReply): Description {
+  return reply.ok ? { schema: reply.schema } : { problem: reply.refusal.why };
+}
+
+function toProblem(error: unknown): Description {
+  return { problem: error instanceof Error ? error.message : String(error) };
 }
 
 function toEntry({
@@ -94,15 +99,15 @@ function toEntry({
   isFull,
 }: Pick<ListDataOptions, "isChanged"> & { item: EvidenceItem; description: Description | undefined; isFull: boolean }): Entry {
   const { alias, file, source, tool, format, bytes, partOf } = item;
-  const head = { alias, source: file?.kind ?? source, name: tool, format, bytes, ...(partOf === undefined ? {} : { partOf }) };
+  const head = { alias, source: file?.kind ?? source, name: tool, format, bytes, partOf };
   if (description === undefined) {
     const { rows, columns, columnCount } = item.shape;
     const shown = columns.slice(0, MAX_SHOWN_COLUMNS).map((name) => ({ name }));
     return { ...head, rows, columns: shown, ...countHidden(columnCount - shown.length) };
   }
-  if (!description.ok) return { ...head, rows: null, columns: null, ...explainMissing(description) };
+  if (!("schema" in description)) return { ...head, rows: null, columns: null, ...description };
   const { rows, columns, columnCount, notes } = description.schema;
-  const shown = isFull ? columns : columns.slice(0, MAX_SHOWN_COLUMNS).map(({ name, type }: ColumnFacts) => ({ name, type }));
+  const shown = isFull ? columns : columns.slice(0, MAX_SHOWN_COLUMNS).map(({ name, type }) => ({ name, type }));
   return {
     ...head,
     rows,
@@ -111,11 +116,6 @@ function toEntry({
     ...(file !== undefined && isChanged(item) && { changed: true }),
     ...(notes.length > 0 && { notes }),
   };
-}
-
-function explainMissing(description: Extract<Description, { ok: false }>): { problem: string } | { note: string } {
-  if ("refusal" in description) return { problem: description.refusal.why };
-  return "note" in description ? { note: description.note } : { problem: description.problem };
 }
 
 function countHidden(count: number): { columnsNotShown?: number } {

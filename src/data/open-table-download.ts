@@ -80,7 +80,7 @@ const sliceSchema = z.object({ base64: z.base64(), more: z.boolean() });
 
 /** Parses and writes the table in a sandbox of its own, and yields the file slice by slice. */
 async function* writeInSandbox({ name, format, path, bytes, as, openCellSession, signal }: SourceTable): AsyncGenerator<Uint8Array> {
-  const cellSession = await openCellSession(signal === undefined ? {} : { signal });
+  const cellSession = await openCellSession({ signal });
   try {
     const sandbox = { cellSession: Promise.resolve(cellSession), bound: new Set<string>() };
     const table = { alias: name, format, path, input: () => ({ format, bytes }) };

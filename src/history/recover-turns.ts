@@ -90,13 +90,7 @@ function toTrace(ends: readonly ToolEndEvent[]): TraceStep[] {
   const steps = Map.groupBy(ends, ({ step }) => step);
   return [...steps].map(([step, calls]) => ({
     step,
-    calls: calls.map(({ tool, alias, durationMs, status }) => ({
-      tool,
-      ...(alias === undefined ? {} : { alias }),
-      durationMs,
-      status,
-      artifacts: [],
-    })),
+    calls: calls.map(({ tool, alias, durationMs, status }) => ({ tool, alias, durationMs, status, artifacts: [] })),
   }));
 }
 

@@ -27,7 +27,7 @@ const tableSchemaSchema = z.strictObject({
   notes: z.array(z.string()),
 });
 
-export type ColumnFacts = z.infer<typeof columnFacts>;
+type ColumnFacts = z.infer<typeof columnFacts>;
 type TableSchema = z.infer<typeof tableSchemaSchema>;
 
 export type SchemaReply =

@@ -91,7 +91,7 @@ class SandboxTables implements Tables {
 
   async queryEach(items: readonly EvidenceItem[], query: TableQuery, { signal }: DataCallOptions = {}): Promise<TableReply[]> {
     this.#throwIfClosed();
-    const cellSession = this.#options.openCellSession(signal === undefined ? {} : { signal });
+    const cellSession = this.#options.openCellSession({ signal });
     const bound = new Set<string>();
     this.#shared.add(cellSession);
     try {

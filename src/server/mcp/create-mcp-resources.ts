@@ -22,11 +22,7 @@ import { statSync } from "node:fs";
 const PAGE_SIZE = 100;
 
 /** Serves data in pages, images and charts by hash, the app that draws charts, and the guide to `execute`. */
-export function createMcpResources(
-  parts: McpParts,
-  { registry, access, tenant }: Pick<SurfaceOptions, "registry" | "access" | "tenant">,
-): ServedResources {
-  const chartApp = parts.chartAppFile ?? builtChartApp;
+export function createMcpResources(parts: McpParts, { registry, access, tenant }: Omit<SurfaceOptions, "ownTools">): ServedResources {
   const guide: Resource = { uri: executeGuideUri, name: "execute", title: resourceTexts.executeGuideTitle, mimeType: "text/plain" };
 
   async function readDataPage(address: DataAddress, uri: string, signal: AbortSignal): Promise<ReadResourceResult | null> {
@@ -36,8 +32,7 @@ export function createMcpResources(
     const endUse = registry.use(connection);
     try {
       const answer = await connection.data.readData({ alias: address.alias, offset: address.offset }, { signal });
-      if (!answer.ok)
-        throw new SluiceError({ code: "DATA_NOT_READ", message: answer.toolError.summary, ...firstHint(answer.toolError.hints) });
+      if (!answer.ok) throw new SluiceError({ code: "DATA_NOT_READ", message: answer.toolError.summary, hint: answer.toolError.hints[0] });
       return { contents: [{ uri, mimeType: "application/json", text: withNextUri(answer.json, address) }] };
     } finally {
       endUse();
@@ -55,7 +50,7 @@ export function createMcpResources(
   return {
     templates: createTemplates(access),
     async list(cursor) {
-      const fixed = [guide, ...(hasChartApp(chartApp) ? [chartAppResource] : [])];
+      const fixed = [guide, ...(hasChartApp(parts) ? [chartAppResource] : [])];
       const items = access.own === null ? [] : [...access.own.evidence.toolOutputsByAlias.values()];
       const start = parseCursor(cursor, items.length);
       const data = items.slice(start, start + PAGE_SIZE).map((item): Resource => {
@@ -63,10 +58,10 @@ export function createMcpResources(
         return resource;
       });
       const next = start + PAGE_SIZE;
-      return { resources: start === 0 ? [...fixed, ...data] : data, ...(next < items.length ? { nextCursor: String(next) } : {}) };
+      return { resources: start === 0 ? [...fixed, ...data] : data, nextCursor: next < items.length ? String(next) : undefined };
     },
     async read(uri, signal) {
-      if (uri === chartAppUri) return await readChartApp(chartApp);
+      if (uri === chartAppUri) return await readChartApp(parts);
       if (uri === executeGuideUri) return { contents: [{ uri, mimeType: "text/plain", text: describeExecuteGuide(parts) }] };
       const contentHash = /^sluice:\/\/artifacts\/([0-9a-f]{64})$/.exec(uri)?.[1];
       if (contentHash !== undefined) return await readArtifact(contentHash, uri);
@@ -104,10 +99,6 @@ function parseCursor(cursor: string | undefined, count: number): number {
 
 function describeExecuteGuide({ configuration: { limits, execute } }: McpParts): string {
   return describeExecute({ limits: limits.execute, engine: execute.engine, hasCpython: true, hasIdentity: true });
-}
-
-function firstHint([hint]: readonly string[]): { hint?: string } {
-  return hint === undefined ? {} : { hint };
 }
 
 /** `sluice://data/rows_1?offset=50`; for access by handle `sluice://sessions/HANDLE/data/rows_1?offset=50`. */
@@ -198,10 +189,10 @@ export const chartAppMeta: Readonly<Record<string, unknown>> = { ui: { resourceU
 const chartAppMimeType = "text/html;profile=mcp-app";
 
 /** Built from `web/`. The path is the same from the sources and from the package. */
-export const builtChartApp: string = path.join(import.meta.dirname, "../../../dist/web/chart-app.html");
+const builtChartApp = path.join(import.meta.dirname, "../../../dist/web/chart-app.html");
 
-export function hasChartApp(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
+export function hasChartApp({ chartAppFile = builtChartApp }: McpParts): boolean {
+  return statSync(chartAppFile, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 const chartAppResource: Resource = {
@@ -211,8 +202,8 @@ const chartAppResource: Resource = {
   mimeType: chartAppMimeType,
 };
 
-async function readChartApp(file: string): Promise<ReadResourceResult> {
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+async function readChartApp({ chartAppFile = builtChartApp }: McpParts): Promise<ReadResourceResult> {
+  const text = await readFile(chartAppFile, "utf8").catch((cause: unknown) => {
     throw new SluiceError({
       code: "CHART_APP_NOT_BUILT",
       message: "The chart app is not built.",

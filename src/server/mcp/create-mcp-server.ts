@@ -39,7 +39,7 @@ export function createMcpServer(surface: Surface): Server {
 
   server.setRequestHandler("resources/list", async ({ params }) => {
     const { resources, nextCursor } = await surface.resources.list(params?.cursor);
-    return { resources: [...resources], ...(nextCursor === undefined ? {} : { nextCursor }) };
+    return { resources: [...resources], nextCursor };
   });
 
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...surface.resources.templates] }));

@@ -95,7 +95,7 @@ export class McpConnection implements AsyncDisposable {
       evidence: this.evidence,
       artifacts: this.artifacts,
       onOutput: (_stream, text) => this.#reporters[0]?.report(text),
-      ...(onProbe === undefined ? {} : { onProbe }),
+      onProbe,
     });
     const last = previous?.last ?? null;
     turn.last = last === null ? null : { call: last.call, isCommitted: false };

@@ -5,7 +5,7 @@ import { toErrorResult, type Tool, type ToolCallResult } from "../../../tools/to
 import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "../../../turn/tools/interpreter-tools.ts";
 import type { McpParts } from "../mcp-parts.ts";
 import type { McpCallContext } from "../surface.ts";
-import { builtChartApp, chartAppMeta, hasChartApp } from "../create-mcp-resources.ts";
+import { chartAppMeta, hasChartApp } from "../create-mcp-resources.ts";
 import type { EnteredConnection } from "../connections/connection-access.ts";
 import { isRecord } from "../../../text/json.ts";
 import type { JsonSchema } from "../../../tools/backend-tool.ts";
@@ -27,7 +27,7 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
   const { engine } = configuration.execute;
   const { execute: limits, mcp } = configuration.limits;
   const codeMode = runtime.createCodeModeTools({ catalog, policy, engine, limits, toolTimeoutMs: mcp.timeoutMs, hasIdentity: true });
-  const meta = hasChartApp(parts.chartAppFile ?? builtChartApp) ? chartAppMeta : undefined;
+  const meta = hasChartApp(parts) ? chartAppMeta : undefined;
   const tools: McpTool[] = [
     ...[codeInterpreterTool, pythonCodeEditTool].map((tool) => ({
       ...tool,
@@ -134,7 +134,7 @@ async function runExposedTool(
   if (!result.ok) return toErrorResult(toToolError(name, result.failure));
   const { aliases, warnings } = result;
   const previews = aliases.map((alias) => evidence.preview(alias));
-  const head = JSON.stringify({ status: "ok", aliases, ...(warnings.length === 0 ? {} : { warnings }) });
+  const head = JSON.stringify({ status: "ok", aliases, warnings: warnings.length === 0 ? undefined : warnings });
   const text = `${head.slice(0, -1)},"previews":[${previews.map(({ json }) => json).join(",")}]}`;
   const shortened = previews.flatMap(({ alias, detail }) => (alias === null || detail === "whole" ? [] : [alias]));
   const cutAliases = shortened.filter((alias) => (evidence.get(alias)?.bytes ?? 0) > 0);

@@ -31,13 +31,11 @@ export function toServedTool(tool: McpTool, access: ConnectionAccess): ServedToo
   };
 }
 
-interface CallParts {
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly context: McpCallContext;
-  readonly access: ConnectionAccess;
-}
-
-async function callOnConnection(tool: McpTool, entered: EnteredConnection, { args, context, access }: CallParts): Promise<CallToolResult> {
+async function callOnConnection(
+  tool: McpTool,
+  entered: EnteredConnection,
+  { args, context, access }: { args: Readonly<Record<string, unknown>>; context: McpCallContext; access: ConnectionAccess },
+): Promise<CallToolResult> {
   const { connection } = entered;
   await connection.data.refresh();
   const { cutAliases = [], artifacts = [], ...result } = await tool.run(args, { entered, ...context });
@@ -57,14 +55,7 @@ function withFields(text: string, fields: Readonly<Record<string, unknown>>): st
 }
 
 function toListing({ name, title, description, inputSchema, annotations, meta }: McpTool): Tool {
-  return {
-    name,
-    ...(title === undefined ? {} : { title }),
-    description,
-    inputSchema: inputSchema as Tool["inputSchema"],
-    annotations: Object.fromEntries(Object.entries({ title, ...annotations }).filter(([, value]) => value !== undefined)),
-    ...(meta === undefined ? {} : { _meta: meta }),
-  };
+  return { name, title, description, inputSchema: inputSchema as Tool["inputSchema"], annotations: { title, ...annotations }, _meta: meta };
 }
 
 /** A tool of a backend server can have an argument `session` of its own. */
@@ -77,12 +68,6 @@ function withHandle(listing: Tool, argument: string): Tool {
   return { ...listing, inputSchema: { ...listing.inputSchema, properties: { ...properties, [argument]: { type: "string" } } } };
 }
 
-export interface ResultContent {
-  readonly images?: readonly PublishedImage[];
-  readonly charts?: readonly ChartArtifact[];
-  readonly links?: readonly ResourceLink[];
-}
-
 export interface PublishedImage {
   readonly artifact: ImageArtifact;
   /** Null when the store no longer has it. */
@@ -92,7 +77,11 @@ export interface PublishedImage {
 /** Text and structured content hold the same data, except for charts: complete in the structured content, a table in the text. */
 export function toCallResult(
   { text, error }: ToolCallResult,
-  { images = [], charts = [], links = [] }: ResultContent = {},
+  {
+    images = [],
+    charts = [],
+    links = [],
+  }: { images?: readonly PublishedImage[]; charts?: readonly ChartArtifact[]; links?: readonly ResourceLink[] } = {},
 ): CallToolResult {
   const structured = parseExactJson(text) as Record<string, unknown>;
   return {
@@ -103,7 +92,7 @@ export function toCallResult(
       ...links,
     ],
     structuredContent: charts.length === 0 ? structured : { ...structured, charts },
-    ...(error === null ? {} : { isError: true }),
+    isError: error === null ? undefined : true,
   };
 }
 
@@ -127,7 +116,7 @@ export function toImageContent(images: readonly PublishedImage[]): ContentBlock[
 
 function toInlineImage({ alt, url, title }: ImageArtifact, bytes: Uint8Array): ContentBlock {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-  return { type: "image", data, mimeType: "image/png", _meta: { alt, url, ...(title === undefined ? {} : { title }) } };
+  return { type: "image", data, mimeType: "image/png", _meta: { alt, url, title } };
 }
 
 function toImageLink({ alt, url, title, contentHash, bytes }: ImageArtifact): ContentBlock {
