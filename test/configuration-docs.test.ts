@@ -28,7 +28,7 @@ afterAll(() => rm(directory, { recursive: true }));
 async function load(text: string): Promise<LoadedConfiguration> {
   const file = path.join(directory, "sluice.config.json");
   await writeFile(file, text);
-  const environment = { MARKET_KEY: "a", ADS_TOKEN: "b", TEAM_ANTHROPIC_KEY: "c" };
+  const environment = { MARKET_KEY: "a", ADS_TOKEN: "b", TEAM_ANTHROPIC_KEY: "c", MARKET_TOKEN: "d" };
   return await loadConfiguration({ file, workingDirectory: directory, environment });
 }
 
@@ -93,5 +93,16 @@ describe("docs/models.md", () => {
     const [configuration, script] = fencesOf(models, "json") as [string, string];
     expect((await load(configuration)).configuration.model).toBe("openai-compatible:llama3.3");
     expect(parseModelScript(script, "docs/models.md").steps).toHaveLength(3);
+  });
+});
+
+describe("docs/mcp-servers.md and docs/session-state.md", () => {
+  const exampleOf = (name: string): string => fencesOf(readFileSync(path.join(root, "docs", name), "utf8"), "json")[0]!;
+
+  it("have configurations that load", async () => {
+    const servers = (await load(exampleOf("mcp-servers.md"))).configuration.mcpServers;
+    expect(Object.keys(servers)).toEqual(["ads", "market"]);
+    const { session } = (await load(`{"session": ${exampleOf("session-state.md")}}`)).configuration;
+    expect(Object.keys(session!.identities!.choices)).toEqual(["acme-eu", "acme-us"]);
   });
 });
